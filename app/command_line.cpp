@@ -52,7 +52,8 @@ int reported(const std::function<int()>& body) {
 
 namespace {
 
-/// The exit code when all is done: output that was lost, or that rests on a file that changed meanwhile, is a failure whatever came before.
+/// The exit code when all is done: output that was lost, or that rests on a file that changed meanwhile, is a failure
+/// whatever came before.
 int finished(int code) {
   const auto checked = [&](auto check) {
     try {
@@ -73,12 +74,15 @@ int finished(int code) {
 /// What is no subcommand should be a file for the window.
 void requireFiles(const CLI::App& app, const std::vector<std::string>& files) {
   for (const auto& file : files)
-    if (!std::filesystem::exists(file)) throw Error(ErrorCode::badUse, "there is no such file and no such subcommand" + cli::meantSubcommand(app, file), file);
+    if (!std::filesystem::exists(file))
+      throw Error(ErrorCode::badUse, "there is no such file and no such subcommand" + cli::meantSubcommand(app, file),
+                  file);
 }
 
 int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)>& go) {
   CLI::App app{
-      "Retrograd: a debugger for autograd. Opens models (.pt2, TorchScript, printed traces) and sessions in its window. The subcommands need no display."};
+      "Retrograd: a debugger for autograd. Opens models (.pt2, TorchScript, printed traces) and sessions in its "
+      "window. The subcommands need no display."};
   app.name("retrograd");
   app.footer("Exit codes: 0 success, 1 a check failed, 2 bad input or use, 130 after Ctrl+C.");
   app.set_version_flag("--version", cli::versionText, "print the version and that of LibTorch");

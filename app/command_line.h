@@ -1,5 +1,6 @@
 #pragma once
-// Reading the command line, and turning errors into messages and exit codes: what the program and the front before it (front.cpp) have in common.
+// Reading the command line, and turning errors into messages and exit codes: what the program and the front before it
+// (front.cpp) have in common.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,8 +24,9 @@ struct CommandLine {
 /// Calls `body`; an error becomes a message and an exit code here, and nowhere else.
 int reported(const std::function<int()>& body);
 
-/// Reads the command line and hands it to `go`; what is wrong with it, and --help, are answered here. Returns the exit code, standard output flushed: output
-/// that was lost, or that rests on a file that changed meanwhile, is a failure whatever came before.
+/// Reads the command line and hands it to `go`; what is wrong with it, and --help, are answered here. Returns the exit
+/// code, standard output flushed: output that was lost, or that rests on a file that changed meanwhile, is a failure
+/// whatever came before.
 int runCommandLine(int argc, char** argv, const std::function<int(const CommandLine&)>& go);
 
 }  // namespace retrograd

@@ -1,8 +1,10 @@
-// `retrograd` as it is called: reads the command line and, once there is something to do, becomes the program (main.cpp). LibTorch and Qt take a third of a
-// second to load, which nobody should wait for who asks for help or mistypes a name.
+// `retrograd` as it is called: reads the command line and, once there is something to do, becomes the program
+// (main.cpp). LibTorch and Qt take a third of a second to load, which nobody should wait for who asks for help or
+// mistypes a name.
 //
-// It is linked from the same objects as the program, without LibTorch, Qt and what lies above them. So functions that only run what was asked for are left
-// unresolved here; nothing calls them, because all that runs is the two subcommands below. tests/app/app_test.py asks every subcommand for help through it.
+// It is linked from the same objects as the program, without LibTorch, Qt and what lies above them. So functions that
+// only run what was asked for are left unresolved here; nothing calls them, because all that runs is the two
+// subcommands below. tests/app/app_test.py asks every subcommand for help through it.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,8 +20,8 @@
 namespace retrograd {
 namespace {
 
-/// A machine without Fontconfig's settings, a container say, has no fonts that it would find, and all text would be boxes. The archive and the wheel carry some
-/// with settings of their own (scripts/bundle).
+/// A machine without Fontconfig's settings, a container say, has no fonts that it would find, and all text would be
+/// boxes. The archive and the wheel carry some with settings of their own (scripts/bundle).
 void bringFonts() {
   std::error_code error;
   if (std::getenv("FONTCONFIG_PATH") || std::filesystem::exists("/etc/fonts/fonts.conf", error)) return;
@@ -28,9 +30,11 @@ void bringFonts() {
 
 int becomeProgram(char** argv) {
   const auto program = privateFile("retrograd-program");
-  if (program.empty()) throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
-  // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever else runs, and from one another. OpenMP
-  // reads this when it is loaded, so it has to be there before the program starts.
+  if (program.empty())
+    throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
+  // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever
+  // else runs, and from one another. OpenMP reads this when it is loaded, so it has to be there before the program
+  // starts.
   setenv("OMP_WAIT_POLICY", "passive", 0);
   bringFonts();
   execv(program.c_str(), argv);
@@ -38,7 +42,8 @@ int becomeProgram(char** argv) {
 }
 
 int go(char** argv, const CommandLine& line) {
-  if (line.subcommand && (line.subcommand->name() == "help" || line.subcommand->name() == "version")) return (*line.run)(Progress());
+  if (line.subcommand && (line.subcommand->name() == "help" || line.subcommand->name() == "version"))
+    return (*line.run)(Progress());
   return becomeProgram(argv);
 }
 

@@ -39,7 +39,8 @@ Interrupt::Interrupt() {
       }
     });
   } catch (const std::system_error& error) {
-    throw Error(ErrorCode::internal, fmt::format("the thread that waits for Ctrl+C cannot be started: {}", error.code().message()));
+    throw Error(ErrorCode::internal,
+                fmt::format("the thread that waits for Ctrl+C cannot be started: {}", error.code().message()));
   }
 }
 

@@ -4,9 +4,9 @@
 
 namespace retrograd {
 
-/// Turns Ctrl+C (and SIGTERM) into a stop request while it lives; a second one ends the program at once. Where a command of the debugger's prompt
-/// runs, the first Ctrl+C stops that command alone. Made before other threads start, so that they inherit the blocked signals and the one waiting thread gets
-/// them.
+/// Turns Ctrl+C (and SIGTERM) into a stop request while it lives; a second one ends the program at once. Where a
+/// command of the debugger's prompt runs, the first Ctrl+C stops that command alone. Made before other threads start,
+/// so that they inherit the blocked signals and the one waiting thread gets them.
 class Interrupt {
  public:
   Interrupt();

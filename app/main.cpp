@@ -30,14 +30,15 @@ int go(int& argc, char** argv, const CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace retrograd;
-  // Without the C library's lists of small free pieces: traces hold millions of these, and whenever a large piece is freed the library walks the lists,
-  // which took a quarter of the time that a trace of 100,000 ops needs to open.
+  // Without the C library's lists of small free pieces: traces hold millions of these, and whenever a large piece is
+  // freed the library walks the lists, which took a quarter of the time that a trace of 100,000 ops needs to open.
   mallopt(M_MXFAST, 0);
   setProbeCommand({"/proc/self/exe", "probe-torchscript"});
   static constexpr cli::ProgramFunctions functions{loadLibrary, DebugScript::commands};
   cli::setProgram(functions);
   const int code = runCommandLine(argc, argv, [&](const CommandLine& line) { return go(argc, argv, line); });
-  // All files are closed and standard output is flushed. Destructors of static objects, LibTorch's above all, have nothing to add, and where memory ran
-  // short some of them crash: a run that did its work, or said why not, would end by a signal.
+  // All files are closed and standard output is flushed. Destructors of static objects, LibTorch's above all, have
+  // nothing to add, and where memory ran short some of them crash: a run that did its work, or said why not, would end
+  // by a signal.
   std::_Exit(code);
 }

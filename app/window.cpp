@@ -20,10 +20,13 @@ constexpr const char* headless = "these need none: trace, check, run, bench (see
 
 }  // namespace
 
-int showWindow([[maybe_unused]] int& argc, [[maybe_unused]] char** argv, [[maybe_unused]] const std::vector<std::string>& files,
+int showWindow([[maybe_unused]] int& argc, [[maybe_unused]] char** argv,
+               [[maybe_unused]] const std::vector<std::string>& files,
                [[maybe_unused]] std::shared_ptr<const RuleRegistry> rules) {
 #if RETROGRAD_GUI
-  if (!hasDisplay()) throw Error(ErrorCode::badUse, std::string("there is no display (DISPLAY, WAYLAND_DISPLAY) for the window; ") + headless);
+  if (!hasDisplay())
+    throw Error(ErrorCode::badUse,
+                std::string("there is no display (DISPLAY, WAYLAND_DISPLAY) for the window; ") + headless);
   return runWindow(argc, argv, files, std::move(rules));
 #else
   throw Error(ErrorCode::badUse, std::string("this build has no window; ") + headless);

@@ -1,5 +1,6 @@
-// What nearly every unit of core outside torch/ includes, compiled once for all of them; what changes often stays out. A unit includes what it uses all the
-// same: the build with GCC goes without this header (cmake/Folder.cmake) and shows what is missing.
+// What nearly every unit of core outside torch/ includes, compiled once for all of them; what changes often stays out.
+// A unit includes what it uses all the same: the build with GCC goes without this header (cmake/Folder.cmake) and shows
+// what is missing.
 #pragma once
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,8 +24,3 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-
-#include "core/base/progress.h"
-#include "core/trace/document.h"
-#include "core/trace/tensor_data.h"
-#include "core/trace/trace.h"

@@ -12,6 +12,3 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "core/derivation/analysis.h"
-#include "core/torch/session/session.h"

@@ -26,10 +26,13 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
     return checkModel(path, options, progress);
   } catch (const Error& error) {
     const bool isOnly = checks.files.size() == 1;
-    if (error.code() == ErrorCode::cancelled || (isOnly && (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse))) throw;
+    if (error.code() == ErrorCode::cancelled ||
+        (isOnly && (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse)))
+      throw;
     CheckReport report;
     report.name = file;
-    report.status = error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse ? CheckStatus::skip : CheckStatus::error;
+    report.status = error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse ? CheckStatus::skip
+                                                                                             : CheckStatus::error;
     report.reason = error.what();
     return report;
   }
@@ -47,8 +50,10 @@ int checkEach(const Checks& checks, const Progress& progress) {
 }
 
 int checkAll(const Checks& checks, const Progress& progress) {
-  if (checks.check.device) requireDriver(*checks.check.device);  // the cases run in a process that is still to be forked
-  return checks.conclude(checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
+  if (checks.check.device)
+    requireDriver(*checks.check.device);  // the cases run in a process that is still to be forked
+  return checks.conclude(
+      checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
 Run setup(Parser parser) {
@@ -60,13 +65,16 @@ Run setup(Parser parser) {
     checks->requireFileOrSuite("check");
     if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
       setThreads(checks->run.threads);
-      return checkLog(checks->files.front(), checks->check.data, checks->check.reference, checks->check.seed.value_or(0), checks->format, progress);
+      return checkLog(checks->files.front(), checks->check.data, checks->check.reference,
+                      checks->check.seed.value_or(0), checks->format, progress);
     }
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }
 
-const Registration registration("check", "compare forward and backward with a reference and with LibTorch's own autograd", setup);
+const Registration registration("check",
+                                "compare forward and backward with a reference and with LibTorch's own autograd",
+                                setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -25,7 +25,8 @@ std::string word(Verdict verdict) {
 }
 
 std::string textOf(const TensorVerdict& verdict) {
-  return verdict.failure.empty() ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale)
+  return verdict.failure.empty() ? fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}",
+                                               verdict.deviation, verdict.tolerance, verdict.scale)
                                  : verdict.failure;
 }
 
@@ -38,33 +39,43 @@ const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
 }
 
 void printText(const SecondOpinion& opinion, bool drawsAll) {
-  fmt::print("{}  compile {}: the job's backward against the one derived from its forward\n", word(opinion.verdict), opinion.compile);
+  fmt::print("{}  compile {}: the job's backward against the one derived from its forward\n", word(opinion.verdict),
+             opinion.compile);
   if (!opinion.reason.empty()) fmt::print("  {}\n", opinion.reason);
   for (const auto& finding : opinion.findings) {
     fmt::print("  {}{}{}\n", finding.gradient, finding.gradient.empty() ? "" : ": ", finding.what);
     if (!finding.op.empty()) fmt::print("    from {}, line {} of the backward graph\n", finding.op, finding.line);
     if (!finding.source.empty()) fmt::print("    {}\n", finding.source);
   }
-  if (opinion.compared + opinion.none > 0) fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
-  if (const auto* worst = worstOf(opinion.gradients); worst != nullptr) fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
+  if (opinion.compared + opinion.none > 0)
+    fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
+  if (const auto* worst = worstOf(opinion.gradients); worst != nullptr)
+    fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
   if (const auto* worst = worstOf(opinion.referenced); worst != nullptr) {
-    const auto off = std::count_if(opinion.referenced.begin(), opinion.referenced.end(), [](const auto& verdict) { return !verdict.good(); });
-    fmt::print("  reference: {} tensors compared, {} differ; furthest: {}: {}\n", opinion.referenced.size(), off, worst->name, textOf(*worst));
+    const auto off = std::count_if(opinion.referenced.begin(), opinion.referenced.end(),
+                                   [](const auto& verdict) { return !verdict.good(); });
+    fmt::print("  reference: {} tensors compared, {} differ; furthest: {}: {}\n", opinion.referenced.size(), off,
+               worst->name, textOf(*worst));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (drawsAll && opinion.drawn > 0)  // otherwise each is named above
-    fmt::print("  note: {} input{} drawn from the descriptors in the log; --weights and --batch give those of the job\n", opinion.drawn,
-               opinion.drawn == 1 ? " was" : "s were");
+    fmt::print(
+        "  note: {} input{} drawn from the descriptors in the log; --weights and --batch give those of the job\n",
+        opinion.drawn, opinion.drawn == 1 ? " was" : "s were");
   if (!opinion.findings.empty()) {
     fmt::print(
-        "  The difference may be right if the model has a backward of its own (autograd.Function) or a region under no_grad: the forward graph does not show "
+        "  The difference may be right if the model has a backward of its own (autograd.Function) or a region under "
+        "no_grad: the forward graph does not show "
         "them.\n");
   }
 }
 
 nlohmann::ordered_json toJson(const TensorVerdict& verdict) {
-  nlohmann::ordered_json json{
-      {"name", verdict.name}, {"deviation", verdict.deviation}, {"tolerance", verdict.tolerance}, {"scale", verdict.scale}, {"good", verdict.good()}};
+  nlohmann::ordered_json json{{"name", verdict.name},
+                              {"deviation", verdict.deviation},
+                              {"tolerance", verdict.tolerance},
+                              {"scale", verdict.scale},
+                              {"good", verdict.good()}};
   if (!verdict.failure.empty()) json["failure"] = verdict.failure;
   return json;
 }
@@ -74,7 +85,8 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   if (!opinion.reason.empty()) json["reason"] = opinion.reason;
   json["findings"] = nlohmann::ordered_json::array();
   for (const auto& f : opinion.findings)
-    json["findings"].push_back({{"gradient", f.gradient}, {"what", f.what}, {"op", f.op}, {"line", f.line}, {"source", f.source}});
+    json["findings"].push_back(
+        {{"gradient", f.gradient}, {"what", f.what}, {"op", f.op}, {"line", f.line}, {"source", f.source}});
   json["gradients"] = nlohmann::ordered_json::array();
   for (const auto& verdict : opinion.gradients) json["gradients"].push_back(toJson(verdict));
   json["reference"] = nlohmann::ordered_json::array();
@@ -87,8 +99,8 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
 
 }  // namespace
 
-int checkLog(const std::string& path, const GivenData& data, const std::string& reference, std::uint64_t seed, const std::string& format,
-             const Progress& progress) {
+int checkLog(const std::string& path, const GivenData& data, const std::string& reference, std::uint64_t seed,
+             const std::string& format, const Progress& progress) {
   SecondOpinionRequest request;
   request.compile = data.compile;
   request.rank = data.rank;

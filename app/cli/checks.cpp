@@ -9,12 +9,16 @@
 namespace retrograd::cli {
 
 void Checks::addTo(Parser parser, const std::string& referenceHelp) {
-  const auto one = parser.add("file", files, "models (.pt2, TorchScript, printed traces), .retrograd sessions, or a job's log");
+  const auto one =
+      parser.add("file", files, "models (.pt2, TorchScript, printed traces), .retrograd sessions, or a job's log");
   one.excludes(parser.add("--suite", suite, "a folder: check every .pt2 file below it"));
   parser.add("--reference", check.reference, referenceHelp);
   addFormat(parser, format);
   addOutput(parser, "--report", report, "write the JSON report to this file (-: standard output)");
-  parser.add("--tolerance", check.tolerance, "tolerance of each tensor relative to its largest element, instead of one from rounding").zeroOrMore();
+  parser
+      .add("--tolerance", check.tolerance,
+           "tolerance of each tensor relative to its largest element, instead of one from rounding")
+      .zeroOrMore();
   parser.add("--grad-inputs", check.gradInputs, "user inputs to differentiate, comma separated").commaSeparated();
   parser.add("--seed", check.seed, "seed of what is drawn, instead of the reference's").seed();
   addShapes(parser, check.shapes, check.numbers);
@@ -23,7 +27,8 @@ void Checks::addTo(Parser parser, const std::string& referenceHelp) {
   addLibraries(parser, check.rules);
   addFill(parser, fill);
   addOpeningMemory(parser);
-  parser.add("--threads", run.threads, "the most threads an op takes; small ops take one (default, and 0: all cores)").zeroOrMore();
+  parser.add("--threads", run.threads, "the most threads an op takes; small ops take one (default, and 0: all cores)")
+      .zeroOrMore();
   parser.flag("--allow-skips", allowSkips, "exit with 0 even if files could not be checked");
   parser.add("--timeout", run.caseSeconds, "seconds that one file of a suite may take").aboveZero().showDefault();
 }
@@ -32,7 +37,9 @@ void Checks::requireFileOrSuite(const std::string& command) const {
   if (files.empty() && suite.empty()) throw Error(ErrorCode::badUse, command + " needs a file or --suite FOLDER");
   if (files.size() > 1 && !check.reference.empty())
     throw Error(ErrorCode::badUse,
-                "--reference belongs to one file; check the files one by one, or put each in a folder with its ref.safetensors and use --suite", "check");
+                "--reference belongs to one file; check the files one by one, or put each in a folder with its "
+                "ref.safetensors and use --suite",
+                "check");
 }
 
 std::vector<SuiteCase> Checks::cases() const {
@@ -54,7 +61,12 @@ void Checks::print(const CheckReport& report) const {
   clearProgress();
   auto line = reportLine(report);
   if (const auto end = line.find(' '); end != std::string::npos)
-    line = styled(stdout, passed ? Style::good : report.status == CheckStatus::skip ? Style::warning : Style::bad, line.substr(0, end)) + line.substr(end);
+    line = styled(stdout,
+                  passed                               ? Style::good
+                  : report.status == CheckStatus::skip ? Style::warning
+                                                       : Style::bad,
+                  line.substr(0, end)) +
+           line.substr(end);
   fmt::print("{}\n", line);
   flushOutput();
 }

@@ -20,7 +20,8 @@ struct Checks {
   void addTo(Parser parser, const std::string& referenceHelp);
   /// Throws Error(badUse) where neither a file nor a suite is named. `command`: as the user types it.
   void requireFileOrSuite(const std::string& command) const;
-  /// The cases of the suite, with the options that were given for all of them. Throws Error(badUse) for a reference, which each case has of its own.
+  /// The cases of the suite, with the options that were given for all of them. Throws Error(badUse) for a reference,
+  /// which each case has of its own.
   std::vector<SuiteCase> cases() const;
   /// Prints a line for each report as it comes, where text is asked for.
   void print(const CheckReport& report) const;

@@ -8,8 +8,8 @@ class App;
 
 namespace retrograd::cli {
 
-/// An option or a positional argument of a subcommand as help, completions and the manual page tell of it: read off the command line
-/// parser, so that none of them can say anything else.
+/// An option or a positional argument of a subcommand as help, completions and the manual page tell of it: read off the
+/// command line parser, so that none of them can say anything else.
 struct OptionText {
   std::vector<std::string> shortNames, longNames;  ///< "o", "out"; a positional has neither
   std::string positional;                          ///< its name
@@ -27,7 +27,8 @@ struct CommandText {
   std::vector<std::string> commands;  ///< names of its own subcommands: "split"
 };
 
-/// The options of the program itself (its name in `name`), and those of its subcommands by name, each with its own behind it; hidden ones are left out.
+/// The options of the program itself (its name in `name`), and those of its subcommands by name, each with its own
+/// behind it; hidden ones are left out.
 CommandText describeCommand(const CLI::App& app);
 std::vector<CommandText> describeCommands(const CLI::App& program);
 

@@ -44,8 +44,11 @@ std::string bashCase(const CommandText& command, const std::string& commandName)
   for (const auto& option : command.options) {
     if (!option.takesValue) continue;
     std::string pattern;
-    for (const auto& flag : flags(option)) pattern += fmt::format("{}'{} {}'", pattern.empty() ? "" : "|", commandName, flag);
-    const auto choices = option.choices.empty() ? std::string() : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$current\"))", fmt::join(option.choices, " "));
+    for (const auto& flag : flags(option))
+      pattern += fmt::format("{}'{} {}'", pattern.empty() ? "" : "|", commandName, flag);
+    const auto choices = option.choices.empty() ? std::string()
+                                                : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$current\"))",
+                                                              fmt::join(option.choices, " "));
     text += fmt::format("    {}) {}{}return ;;\n", pattern, choices, choices.empty() ? "" : "; ");
   }
   return text;
@@ -55,8 +58,8 @@ std::string bash(const CommandText& program, const std::vector<CommandText>& com
   std::string values = bashCase(program, ""), words, known, groups, helpGroups;
   for (const auto& command : commands) {
     values += bashCase(command, command.name);
-    words += fmt::format("    '{}') words='{}{}{}' ;;\n", command.name, fmt::join(command.commands, " "), command.commands.empty() ? "" : " ",
-                         fmt::join(flags(command), " "));
+    words += fmt::format("    '{}') words='{}{}{}' ;;\n", command.name, fmt::join(command.commands, " "),
+                         command.commands.empty() ? "" : " ", fmt::join(flags(command), " "));
     known += fmt::format("{}'{}'", known.empty() ? "" : "|", command.name);
     if (command.commands.empty()) continue;
     groups += fmt::format(" || $command == {}", command.name);
@@ -85,20 +88,24 @@ _retrograd() {{
 }}
 complete -o bashdefault -o default -F _retrograd retrograd
 )",
-                     known, values, fmt::join(topNames(commands), " "), fmt::join(flags(program), " "), words, groups, helpGroups);
+                     known, values, fmt::join(topNames(commands), " "), fmt::join(flags(program), " "), words, groups,
+                     helpGroups);
 }
 
 /// An argument of zsh's _arguments: '(-o --out)'{-o,--out}'[what]:value:_files'.
 std::string zshOption(const OptionText& option) {
   std::string description;
   for (const char c : option.description)
-    description += std::string_view("[]:\\").find(c) == std::string_view::npos ? std::string(1, c) : std::string("\\") + c;
+    description +=
+        std::string_view("[]:\\").find(c) == std::string_view::npos ? std::string(1, c) : std::string("\\") + c;
   std::string action;
-  if (option.takesValue) action = option.choices.empty() ? ":value:_files" : fmt::format(":value:({})", fmt::join(option.choices, " "));
+  if (option.takesValue)
+    action = option.choices.empty() ? ":value:_files" : fmt::format(":value:({})", fmt::join(option.choices, " "));
   const auto all = flags(option);
   const auto rest = quoted(fmt::format("[{}]{}", description, action), "'\\''");
   if (all.size() == 1) return fmt::format("{}{}{}", option.repeats ? "'*'" : "", all[0], rest);
-  return fmt::format("{}{{{}}}{}", option.repeats ? "'*'" : quoted(fmt::format("({})", fmt::join(all, " ")), ""), fmt::join(all, ","), rest);
+  return fmt::format("{}{{{}}}{}", option.repeats ? "'*'" : quoted(fmt::format("({})", fmt::join(all, " ")), ""),
+                     fmt::join(all, ","), rest);
 }
 
 std::string zshArguments(const CommandText& command, const std::string& indent) {
@@ -114,10 +121,12 @@ std::string zshGroup(const CommandText& group, const std::vector<CommandText>& c
     if (!command.name.starts_with(group.name + " ")) continue;
     const auto name = command.name.substr(group.name.size() + 1);
     list += fmt::format(" {}", quoted(name + ":" + command.description, "'\\''"));
-    cases += fmt::format("            {})\n              shift words; (( CURRENT-- ))\n{}", name, zshArguments(command, "              "));
+    cases += fmt::format("            {})\n              shift words; (( CURRENT-- ))\n{}", name,
+                         zshArguments(command, "              "));
   }
   return fmt::format(
-      "          if (( CURRENT == 2 )); then\n            local -a nested=({} )\n            _describe -t commands command nested\n          else case "
+      "          if (( CURRENT == 2 )); then\n            local -a nested=({} )\n            _describe -t commands "
+      "command nested\n          else case "
       "$words[2] in\n{}          esac; fi ;;\n",
       list, cases);
 }
@@ -128,7 +137,8 @@ std::string zsh(const CommandText& program, const std::vector<CommandText>& comm
   for (const auto& command : commands) {
     if (!isTop(command)) continue;
     list += fmt::format("    {}\n", quoted(command.name + ":" + command.description, "'\\''"));
-    cases += fmt::format("        {})\n{}", command.name, command.commands.empty() ? zshArguments(command, "          ") : zshGroup(command, commands));
+    cases += fmt::format("        {})\n{}", command.name,
+                         command.commands.empty() ? zshArguments(command, "          ") : zshGroup(command, commands));
   }
   return fmt::format(R"(#compdef retrograd
 _retrograd() {{
@@ -159,7 +169,8 @@ std::string fishOption(const OptionText& option, const std::string& condition) {
   std::string text = "complete -c retrograd -n " + condition;
   for (const auto& name : option.shortNames) text += " -s " + name;
   for (const auto& name : option.longNames) text += " -l " + name;
-  if (option.takesValue) text += option.choices.empty() ? " -r" : fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+  if (option.takesValue)
+    text += option.choices.empty() ? " -r" : fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
   return text + " -d " + quoted(option.description, "\\'") + "\n";
 }
 
@@ -178,7 +189,8 @@ std::string fish(const CommandText& program, const std::vector<CommandText>& com
     } else if (command.commands.empty() && !groups.empty()) {
       condition += "; and not __fish_seen_subcommand_from" + groups;
     }
-    text += fmt::format("complete -c retrograd -n {} -a {} -d {}\n", quoted(offer, ""), command.name.substr(space == std::string::npos ? 0 : space + 1),
+    text += fmt::format("complete -c retrograd -n {} -a {} -d {}\n", quoted(offer, ""),
+                        command.name.substr(space == std::string::npos ? 0 : space + 1),
                         quoted(command.description, "\\'"));
     for (const auto& option : command.options) text += fishOption(option, quoted(condition, ""));
   }

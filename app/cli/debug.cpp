@@ -44,7 +44,8 @@ bool runLine(DebugScript& script, const DebugArguments& arguments, const std::st
   } catch (const Error& e) {
     clearProgress();
     if (e.code() == ErrorCode::cancelled) throw;
-    if (arguments.format == "json") fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"command", line}, {"error", e.what()}}));
+    if (arguments.format == "json")
+      fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"command", line}, {"error", e.what()}}));
     else printError(e.what());
     return arguments.keepGoing;
   }
@@ -56,16 +57,18 @@ bool isEnd(const std::string& line) { return line == "quit" || line == "exit" ||
 std::vector<std::string> namesOf(const Analysis& analysis) {
   const auto& document = *analysis.document;
   auto names = valueNames(analysis);
-  for (const auto* word : {"kind", "module", "value", "any", "if", "nan", "inf", "norm", "max", "meta", "after", "border", "end", "grad", "both", "all",
-                           "recompute", "min-cut", "budget"})
+  for (const auto* word : {"kind", "module", "value", "any", "if", "nan", "inf", "norm", "max", "meta", "after",
+                           "border", "end", "grad", "both", "all", "recompute", "min-cut", "budget"})
     names.emplace_back(word);
   std::set<std::string> others;
   for (auto op : analysis.joint.ops) {
     const auto& bound = document.boundSymbol(op);
     const std::string name = document.symbol(bound.symbol).name;
-    if (const auto first = name.find('.'), last = name.rfind('.'); first < last) others.insert(name.substr(first + 1, last - first - 1));
+    if (const auto first = name.find('.'), last = name.rfind('.'); first < last)
+      others.insert(name.substr(first + 1, last - first - 1));
     const std::string module(document.text(bound.module));
-    for (auto end = module.find('.'); end != std::string::npos; end = module.find('.', end + 1)) others.insert(module.substr(0, end));
+    for (auto end = module.find('.'); end != std::string::npos; end = module.find('.', end + 1))
+      others.insert(module.substr(0, end));
     if (!module.empty()) others.insert(module);
   }
   names.insert(names.end(), others.begin(), others.end());
@@ -93,7 +96,8 @@ PromptWords wordsFor(const Analysis& analysis) {
 void runTyped(DebugScript& script, const DebugArguments& arguments, const std::string& line, const Progress& progress) {
   const CommandStop stop;
   try {
-    runLine(script, arguments, line, Progress(stop.token(), [&](std::string_view stage, double fraction) { progress.at(stage, fraction); }));
+    runLine(script, arguments, line,
+            Progress(stop.token(), [&](std::string_view stage, double fraction) { progress.at(stage, fraction); }));
   } catch (const Error& e) {
     if (progress.stopRequested() || e.code() != ErrorCode::cancelled) throw;
     fmt::print("stopped\n");
@@ -105,8 +109,8 @@ int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments
   arguments.keepGoing = true;
   Prompt prompt(wordsFor(analysis));
   if (!terminal().quiet)
-    fmt::print("{} ops forward, {} backward. `help` lists the commands, Tab completes and explains, `quit` ends.\n", analysis.forward.ops.size(),
-               analysis.backward.ops.size());
+    fmt::print("{} ops forward, {} backward. `help` lists the commands, Tab completes and explains, `quit` ends.\n",
+               analysis.forward.ops.size(), analysis.backward.ops.size());
   runLine(script, arguments, "where", progress);
   flushOutput();
   for (auto line = prompt.line(); line && !isEnd(*line); line = prompt.line()) {
@@ -130,7 +134,8 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
     progress.check();  // a run that was stopped says where it is
   }
   const bool fromInput = (arguments.script.empty() && arguments.commands.empty()) || arguments.script == "-";
-  if (arguments.script.empty() && fromInput && arguments.format == "text" && Prompt::isUseful()) return talk(script, *analysis, arguments, progress);
+  if (arguments.script.empty() && fromInput && arguments.format == "text" && Prompt::isUseful())
+    return talk(script, *analysis, arguments, progress);
   if (arguments.script.empty() && !fromInput) return allWell;
   std::ifstream file;
   if (!fromInput) {
@@ -145,7 +150,8 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
     flushOutput();
     progress.check();
   }
-  if (lines.bad()) throw Error(ErrorCode::io, "could not be read to its end", fromInput ? "standard input" : arguments.script);
+  if (lines.bad())
+    throw Error(ErrorCode::io, "could not be read to its end", fromInput ? "standard input" : arguments.script);
   return allWell;
 }
 
@@ -164,13 +170,16 @@ Run setup(Parser parser) {
   parser.footer([] {
     if (!program()) throw NeedsProgram();
     std::string commands = "Commands:\n";
-    for (const auto& [usage, help] : program()->debuggerCommands()) commands += fmt::format("  {}\n      {}\n", usage, help);
+    for (const auto& [usage, help] : program()->debuggerCommands())
+      commands += fmt::format("  {}\n      {}\n", usage, help);
     return commands;
   });
   return [arguments](const Progress& progress) { return runAll(*arguments, progress); };
 }
 
-const Registration registration("debug", "run in both directions with breakpoints, and ask why: at a prompt, or by a script", setup);
+const Registration registration("debug",
+                                "run in both directions with breakpoints, and ask why: at a prompt, or by a script",
+                                setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -51,20 +51,26 @@ TraceKind kindFor(const Analysis& analysis, const std::string& asked) {
 /// The trace of an analysis. Throws Error(badUse) where it was not derived.
 DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
   if (kind != TraceKind::computation && !analysis.derived())
-    throw Error(ErrorCode::badUse, "no joint, forward or backward could be derived (see the problems above); --show computation compares the computation",
+    throw Error(ErrorCode::badUse,
+                "no joint, forward or backward could be derived (see the problems above); --show computation compares "
+                "the computation",
                 analysis.file.path);
   const auto* trace = kind == TraceKind::joint      ? &analysis.joint
                       : kind == TraceKind::forward  ? &analysis.forward
                       : kind == TraceKind::backward ? &analysis.backward
                                                     : &analysis.computation().trace;
-  return {analysis.document.get(), trace, &analysis.computation().trace, analysis.derived() ? &analysis.joint : nullptr};
+  return {analysis.document.get(), trace, &analysis.computation().trace,
+          analysis.derived() ? &analysis.joint : nullptr};
 }
 
 /// What stands on the second side of one file: the first, under what is asked of the second.
-std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std::shared_ptr<const Analysis>& a, const Progress& progress) {
+std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std::shared_ptr<const Analysis>& a,
+                                      const Progress& progress) {
   auto b = a;
   if (!arguments.b.empty()) b = open(arguments.b, arguments.input, progress);
-  if (arguments.precisionB) b = openCounterpart(*b, {.path = {}, .weights = {}, .precision = arguments.precisionB, .device = {}, .seed = {}}, progress);
+  if (arguments.precisionB)
+    b = openCounterpart(*b, {.path = {}, .weights = {}, .precision = arguments.precisionB, .device = {}, .seed = {}},
+                        progress);
   if (arguments.partitionB && b->derived()) b = whatIf(*b, *arguments.partitionB, {}, progress).analysis;
   return b;
 }
@@ -86,13 +92,17 @@ void choosePasses(const DiffArguments& arguments, Sides& sides, const Progress& 
   sides.passes = passesOf(*sides.a, progress);
   const auto& passes = sides.passes;
   const auto kind = kindFor(*sides.a, arguments.show);
-  const auto at = passes.find(arguments.pass.empty() ? arguments.before : arguments.pass, arguments.pass.empty() ? TraceKind::joint : kind);
+  const auto at = passes.find(arguments.pass.empty() ? arguments.before : arguments.pass,
+                              arguments.pass.empty() ? TraceKind::joint : kind);
   const auto& computation = passes.analysis->computation().trace;
-  const auto side = [&](const Trace& trace) { return DiffSide{passes.analysis->document.get(), &trace, &computation, nullptr}; };
+  const auto side = [&](const Trace& trace) {
+    return DiffSide{passes.analysis->document.get(), &trace, &computation, nullptr};
+  };
   sides.left = side(passes.before(at));
   sides.right = arguments.pass.empty() ? side(*sideOf(*passes.analysis, kind).trace) : side(passes.results[at].trace);
   sides.leftName = fmt::format("{} before {}", arguments.a, passes.results[at].pass);
-  sides.rightName = arguments.pass.empty() ? arguments.a : fmt::format("{} after {}", arguments.a, passes.results[at].pass);
+  sides.rightName =
+      arguments.pass.empty() ? arguments.a : fmt::format("{} after {}", arguments.a, passes.results[at].pass);
 }
 
 Sides choose(const DiffArguments& arguments, const Progress& progress) {
@@ -118,8 +128,14 @@ std::size_t terminalWidth() {
 }
 
 int runPasses(const DiffArguments& arguments, const Progress& progress) {
-  DiffPassesOptions options{
-      arguments.a, arguments.input.data.compile, arguments.input.data.rank, arguments.pass, arguments.follow, arguments.format, arguments.sideBySide, {}};
+  DiffPassesOptions options{arguments.a,
+                            arguments.input.data.compile,
+                            arguments.input.data.rank,
+                            arguments.pass,
+                            arguments.follow,
+                            arguments.format,
+                            arguments.sideBySide,
+                            {}};
   options.text.context = arguments.context;
   options.text.width = arguments.width ? arguments.width : terminalWidth();
   return printPasses(options, progress);
@@ -131,16 +147,22 @@ int run(const DiffArguments& arguments, const Progress& progress) {
   const bool isPass = !arguments.pass.empty() || !arguments.before.empty();
   if (!isOther && !isPass)
     throw Error(ErrorCode::badUse,
-                "name a second file, or what differs on the second side: --show-b, --partition-b, --budget-b, --recompute-b, --dtype-b, --pass or --before",
+                "name a second file, or what differs on the second side: --show-b, --partition-b, --budget-b, "
+                "--recompute-b, --dtype-b, --pass or --before",
                 "diff");
   if (isPass && isOther)
-    throw Error(ErrorCode::badUse, "--pass and --before compare traces of one file; leave out the second file and the options that end in -b", "diff");
+    throw Error(
+        ErrorCode::badUse,
+        "--pass and --before compare traces of one file; leave out the second file and the options that end in -b",
+        "diff");
   const auto sides = choose(arguments, progress);
   bool broken = false;
   for (const auto& analysis : {sides.a, sides.b})
-    if (analysis && (analysis != sides.a || analysis == sides.b || !sides.b)) broken |= reportProblems(analysis->problems);
+    if (analysis && (analysis != sides.a || analysis == sides.b || !sides.b))
+      broken |= reportProblems(analysis->problems);
   const auto diff = diffTraces(sides.left, sides.right, progress);
-  const DiffTextOptions options{sides.leftName, sides.rightName, arguments.context, arguments.width ? arguments.width : terminalWidth()};
+  const DiffTextOptions options{sides.leftName, sides.rightName, arguments.context,
+                                arguments.width ? arguments.width : terminalWidth()};
   if (arguments.format == "json") {
     fmt::print("{}\n", dumpJson(diffJson(diff, options), 1));
   } else if (!terminal().quiet) {
@@ -154,9 +176,12 @@ void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition) {
   const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
   parser
       .add("--partition-b", "what the second side saves for backward: default or min-cut",
-           [asked](const std::string& kind) { asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind; })
+           [asked](const std::string& kind) {
+             asked().kind = kind == "min-cut" ? PartitionOptions::minCut : PartitionOptions::defaultKind;
+           })
       .oneOf({"default", "min-cut"});
-  parser.addSize("--budget-b", "how much the second side may save, such as 100K", [asked](std::int64_t bytes) { asked().budget = bytes; });
+  parser.addSize("--budget-b", "how much the second side may save, such as 100K",
+                 [asked](std::int64_t bytes) { asked().budget = bytes; });
   parser
       .add("--recompute-b", "what the second side recomputes: all, a module's path, or #OP; repeatable",
            [asked](const std::vector<std::string>& marks) { asked().recompute = marks; })
@@ -168,26 +193,38 @@ Run setup(Parser parser) {
   const std::vector<std::string> kinds{"computation", "joint", "forward", "backward"};
   parser.add("a", arguments->a, "a model file or a session").required();
   parser.add("b", arguments->b, "another one (default: the same file, with the options that end in -b)");
-  parser.add("--show", arguments->show, "the trace to compare: computation, joint, forward or backward (default: joint)").oneOf(kinds);
+  parser
+      .add("--show", arguments->show, "the trace to compare: computation, joint, forward or backward (default: joint)")
+      .oneOf(kinds);
   parser.add("--show-b", arguments->showB, "the trace of the second side (default: that of the first)").oneOf(kinds);
   addPartitionB(parser, arguments->partitionB);
   addPrecisionB(parser, arguments->precisionB);
   const auto pass = parser.add("--pass", arguments->pass,
-                               "what this pass changed: the trace before it against the trace after it (a name or its beginning: 'dead', 'recomputation')");
+                               "what this pass changed: the trace before it against the trace after it (a name or its "
+                               "beginning: 'dead', 'recomputation')");
   parser.add("--before", arguments->before, "the trace before this pass against the final trace").excludes(pass);
   const auto passes = parser.flag("--passes", arguments->passes,
-                                  "of a job's log: the graphs of a compile as a chain of passes, with what each changed; with --pass, what that one changed");
-  parser.add("--follow", arguments->follow, "with --passes: a value whose op is followed from pass to pass; with --pass, the one of that pass").needs(passes);
+                                  "of a job's log: the graphs of a compile as a chain of passes, with what each "
+                                  "changed; with --pass, what that one changed");
+  parser
+      .add("--follow", arguments->follow,
+           "with --passes: a value whose op is followed from pass to pass; with --pass, the one of that pass")
+      .needs(passes);
   parser.add("-U,--context", arguments->context, "equal lines around each difference").showDefault();
   parser.flag("-y,--side-by-side", arguments->sideBySide, "print two columns");
-  parser.add("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)").range(40, 2000);
+  parser.add("-W,--width", arguments->width, "columns of --side-by-side (default: the terminal's, or 160)")
+      .range(40, 2000);
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
-  parser.footer("Exit codes: 0 equal, 1 different, 2 bad input or use. --quiet prints nothing. Ops are aligned, not lines of text (docs/diff.md).");
+  parser.footer(
+      "Exit codes: 0 equal, 1 different, 2 bad input or use. --quiet prints nothing. Ops are aligned, not lines of "
+      "text (docs/diff.md).");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("diff", "compare two traces op by op: of two files, two partitions, before and after a pass", setup);
+const Registration registration("diff",
+                                "compare two traces op by op: of two files, two partitions, before and after a pass",
+                                setup);
 
 }  // namespace
 }  // namespace retrograd::cli

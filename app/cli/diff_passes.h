@@ -17,8 +17,9 @@ struct DiffPassesOptions {
   DiffTextOptions text;
 };
 
-/// Prints the graphs of a compile as a chain of passes, with what each changed; or one of these differences. Returns the exit code.
-/// Throws Error(badUse) where there is no such compile, pass or value, Error(badInput) where the graphs to compare cannot be read.
+/// Prints the graphs of a compile as a chain of passes, with what each changed; or one of these differences. Returns
+/// the exit code. Throws Error(badUse) where there is no such compile, pass or value, Error(badInput) where the graphs
+/// to compare cannot be read.
 int printPasses(const DiffPassesOptions& options, const Progress& progress);
 
 }  // namespace retrograd::cli

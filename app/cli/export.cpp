@@ -30,7 +30,10 @@ std::string formatNames() {
 
 const ExportFormat& formatFor(const ExportArguments& arguments) {
   const auto* format = arguments.to.empty() ? exportFormatOf(arguments.out) : findExportFormat(arguments.to);
-  if (!format) throw Error(ErrorCode::badUse, "name a format with --format (" + formatNames() + "), or an output file with a known ending with -o", "export");
+  if (!format)
+    throw Error(ErrorCode::badUse,
+                "name a format with --format (" + formatNames() + "), or an output file with a known ending with -o",
+                "export");
   return *format;
 }
 
@@ -63,12 +66,17 @@ int run(const ExportArguments& arguments, const Progress& progress) {
   const auto& format = formatFor(arguments);
   const auto& drawing = arguments.drawing;
   if (!format.isDrawing && (drawing.dark || drawing.openAll || !drawing.open.empty() || drawing.scale != 1))
-    throw Error(ErrorCode::badUse, "--open, --open-all, --dark and --scale are for pictures of the graph (svg, png, pdf)", "export");
+    throw Error(ErrorCode::badUse,
+                "--open, --open-all, --dark and --scale are for pictures of the graph (svg, png, pdf)", "export");
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
-  ExportRequest request{
-      *analysis, tracesOf(*analysis, kindsFor(arguments, format)), {}, isStandardOutput(arguments.out) ? "" : arguments.out, arguments.drawing};
-  const bool wantsRun = format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
+  ExportRequest request{*analysis,
+                        tracesOf(*analysis, kindsFor(arguments, format)),
+                        {},
+                        isStandardOutput(arguments.out) ? "" : arguments.out,
+                        arguments.drawing};
+  const bool wantsRun =
+      format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
   if (wantsRun && analysis->derived()) request.measures = measure(analysis, arguments.input.threads, progress);
   if (request.path.empty()) {
     StandardOutput out;
@@ -87,13 +95,16 @@ Run setup(Parser parser) {
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
   parser.add("--format", arguments->to, "the format (default: from the name of the output file)").oneOf(names);
   parser.add("--to", arguments->to).oneOf(names).hidden();
-  parser.add("--show", arguments->show, "computation, joint, forward, backward or all, comma separated (default: depends on the format)")
+  parser
+      .add("--show", arguments->show,
+           "computation, joint, forward, backward or all, comma separated (default: depends on the format)")
       .commaSeparated()
       .oneOf({"computation", "joint", "forward", "backward", "all"});
   addOutput(parser, "-o,--output", arguments->out, "the file to write (default, or -: standard output)");
   addOldOutput(parser, "--out", arguments->out);
   parser.flag("--no-run", arguments->noRun, "tables: do not run the model; times stay empty");
-  parser.add("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable").repeatable();
+  parser.add("--open", arguments->drawing.open, "pictures: a module to show opened, by its path; repeatable")
+      .repeatable();
   parser.flag("--open-all", arguments->drawing.openAll, "pictures: every group open");
   parser.flag("--dark", arguments->drawing.dark, "pictures: in the dark theme");
   parser.add("--scale", arguments->drawing.scale, "png: pixels for each of the canvas").range(0.1, 8.0).showDefault();
@@ -104,7 +115,9 @@ Run setup(Parser parser) {
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("export", "write the traces as text, HTML, a PyTorch script, a graph, a table or a profile", setup);
+const Registration registration("export",
+                                "write the traces as text, HTML, a PyTorch script, a graph, a table or a profile",
+                                setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -26,7 +26,9 @@ struct GraphsOptions {
 };
 
 std::string rankText(const jobs::Process& process) {
-  return process.rank ? fmt::format("rank {}", *process.rank) : process.pid.empty() || process.pid == "-" ? std::string("process") : "process " + process.pid;
+  return process.rank                                ? fmt::format("rank {}", *process.rank)
+         : process.pid.empty() || process.pid == "-" ? std::string("process")
+                                                     : "process " + process.pid;
 }
 
 void printAttempt(const jobs::Attempt& attempt) {
@@ -36,12 +38,14 @@ void printAttempt(const jobs::Attempt& attempt) {
   fmt::print("\n");
   if (!attempt.failType.empty()) fmt::print("      failed: {}: {}\n", attempt.failType, attempt.failReason);
   if (!attempt.graphBreak.empty()) fmt::print("      graph break: {}\n", attempt.graphBreak);
-  for (const auto& graph : attempt.graphs) fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
+  for (const auto& graph : attempt.graphs)
+    fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
 }
 
 void printText(const jobs::JobLog& log) {
   for (const auto& process : log.processes) {
-    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion, log.files[process.file].path);
+    fmt::print("{}{}  {}\n", rankText(process), process.torchVersion.empty() ? "" : "  PyTorch " + process.torchVersion,
+               log.files[process.file].path);
     for (const auto& compile : process.compiles) {
       fmt::print("  {}", nameOf(compile));
       if (!compile.function.empty()) fmt::print("  {}", compile.function);
@@ -91,7 +95,9 @@ Json nodesOf(const fx::Graph& graph) {
     shapeOf(entry, value);
     if (node.source != fx::noIndex) {
       const auto& source = graph.sources[node.source];
-      if (!source.file.empty()) entry["source"] = {{"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
+      if (!source.file.empty())
+        entry["source"] = {
+            {"file", source.file}, {"line", source.line}, {"function", source.function}, {"code", source.code}};
       if (source.backward) entry["backward"] = true;
       if (source.checkpoint) entry["checkpoint"] = *source.checkpoint;
       if (!source.policy.empty()) entry["policy"] = source.policy;
@@ -108,7 +114,10 @@ Json nodesOf(const fx::Graph& graph) {
 }
 
 Json jsonOf(const jobs::JobLog& log, const jobs::GraphRecord& graph, bool withNodes) {
-  Json json{{"kind", name(graph.kind)}, {"ops", graph.ops}, {"line", graph.payload.line}, {"file", log.files[graph.payload.file].path}};
+  Json json{{"kind", name(graph.kind)},
+            {"ops", graph.ops},
+            {"line", graph.payload.line},
+            {"file", log.files[graph.payload.file].path}};
   if (graph.damaged) json["damaged"] = true;
   if (!withNodes) return json;
   const auto text = payloadText(log, graph.payload);
@@ -154,7 +163,11 @@ void printJson(const jobs::JobLog& log, bool withNodes) {
            {"compiles", Json::array()},
            {"problems", jsonOf(process.problems)}};
     for (const auto& compile : process.compiles) {
-      Json c{{"id", nameOf(compile)}, {"function", compile.function}, {"file", compile.file}, {"line", compile.line}, {"attempts", Json::array()}};
+      Json c{{"id", nameOf(compile)},
+             {"function", compile.function},
+             {"file", compile.file},
+             {"line", compile.line},
+             {"attempts", Json::array()}};
       for (const auto& attempt : compile.attempts) c["attempts"].push_back(jsonOf(log, attempt, withNodes));
       p["compiles"].push_back(std::move(c));
     }
@@ -166,7 +179,8 @@ void printJson(const jobs::JobLog& log, bool withNodes) {
 // Folders that the Python package wrote.
 
 void printText(const RecordedFolder& folder) {
-  fmt::print("rank {} of {}  {}{}{}  {}\n", folder.rank, folder.ranks, folder.kind, folder.step ? fmt::format("  step {}", *folder.step) : "",
+  fmt::print("rank {} of {}  {}{}{}  {}\n", folder.rank, folder.ranks, folder.kind,
+             folder.step ? fmt::format("  step {}", *folder.step) : "",
              folder.torchVersion.empty() ? "" : "  PyTorch " + folder.torchVersion, folder.path);
   if (!folder.failure.empty()) fmt::print("  failed: {}\n", folder.failure);
   for (const auto& graph : folder.graphs) {
@@ -210,7 +224,8 @@ Json jsonOf(const RecordedFolder& folder) {
 /// The recorded folders that `path` means, by rank and name; none where it is anything else.
 std::vector<RecordedFolder> recordedFolders(const std::string& path) {
   auto paths = recordedFoldersIn(path);
-  if (std::error_code ignored; std::filesystem::exists(std::filesystem::path(path) / "retrograd.json", ignored)) paths = {path};
+  if (std::error_code ignored; std::filesystem::exists(std::filesystem::path(path) / "retrograd.json", ignored))
+    paths = {path};
   std::vector<RecordedFolder> folders;
   for (const auto& each : paths) folders.push_back(readRecordedFolder(each));
   std::stable_sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
@@ -219,7 +234,9 @@ std::vector<RecordedFolder> recordedFolders(const std::string& path) {
 
 int listFolders(const std::vector<RecordedFolder>& folders, const GraphsOptions& options) {
   if (options.savePlan || options.plan.withNodes)
-    throw Error(ErrorCode::badUse, "--save-plan and --nodes are for logs of torch.compile; this folder holds captured steps", options.path);
+    throw Error(ErrorCode::badUse,
+                "--save-plan and --nodes are for logs of torch.compile; this folder holds captured steps",
+                options.path);
   if (options.plan.format != "json") {
     for (const auto& folder : folders) printText(folder);
     return allWell;
@@ -238,7 +255,8 @@ int run(const GraphsOptions& options, const Progress& progress) {
       throw Error(ErrorCode::badUse, "is a folder without a log of torch.compile" + below, options.path);
   const auto log = jobs::openJobLog(options.path, progress);
   auto problems = log.problems;
-  for (const auto& process : log.processes) problems.insert(problems.end(), process.problems.begin(), process.problems.end());
+  for (const auto& process : log.processes)
+    problems.insert(problems.end(), process.problems.begin(), process.problems.end());
   if (options.savePlan) {
     printSavePlan(log, options.plan, progress);
   } else if (options.plan.format == "json") {
@@ -253,20 +271,32 @@ int run(const GraphsOptions& options, const Progress& progress) {
 Run setup(Parser parser) {
   auto options = std::make_shared<GraphsOptions>();
   parser
-      .add("log", options->path, "a structured trace log, a folder of logs, a folder that tlparse made, text of TORCH_LOGS, or a folder of the Python package")
+      .add("log", options->path,
+           "a structured trace log, a folder of logs, a folder that tlparse made, text of TORCH_LOGS, or a folder of "
+           "the Python package")
       .required();
   addFormat(parser, options->plan.format);
-  parser.flag("--nodes", options->plan.withNodes, "with --format json: every graph with its text and its nodes; with --save-plan: every tensor of the forward");
-  const auto plan = parser.flag("--save-plan", options->savePlan, "what the forward of a compile saves for its backward, folded over equal layers");
-  parser.add("--compile", options->plan.compile, "with --save-plan: which compile, such as 0/0; default: the first with a backward").needs(plan);
+  parser.flag(
+      "--nodes", options->plan.withNodes,
+      "with --format json: every graph with its text and its nodes; with --save-plan: every tensor of the forward");
+  const auto plan = parser.flag("--save-plan", options->savePlan,
+                                "what the forward of a compile saves for its backward, folded over equal layers");
+  parser
+      .add("--compile", options->plan.compile,
+           "with --save-plan: which compile, such as 0/0; default: the first with a backward")
+      .needs(plan);
   parser.add("--rank", options->plan.rank, "with --save-plan: of logs of several ranks, which one").needs(plan);
-  parser.add("--budgets", options->plan.budgets, "with --save-plan: bytes and peak of Retrograd's own split of the job's model, at this many budgets")
+  parser
+      .add("--budgets", options->plan.budgets,
+           "with --save-plan: bytes and peak of Retrograd's own split of the job's model, at this many budgets")
       .needs(plan)
       .range(2, 32);
   return [options](const Progress& progress) { return run(*options, progress); };
 }
 
-const Registration registration("graphs", "list ranks, compiles, attempts and graphs of a job's logs, or of captured steps", setup);
+const Registration registration("graphs",
+                                "list ranks, compiles, attempts and graphs of a job's logs, or of captured steps",
+                                setup);
 
 }  // namespace
 }  // namespace retrograd::cli

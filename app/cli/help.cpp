@@ -72,18 +72,24 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
     // App::help() would hand over to the subcommand that was called: this one.
     const auto text = program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal);
     std::fputs(text.c_str(), stdout);
-    std::fputs("\nTopics of `retrograd help`: saving (how to save a model), each subcommand, completion bash|zsh|fish, man.\n", stdout);
+    std::fputs(
+        "\nTopics of `retrograd help`: saving (how to save a model), each subcommand, completion bash|zsh|fish, man.\n",
+        stdout);
   } else if (const auto* command = find(program, topic)) {
     auto before = program.get_name();
     if (topics.size() > 1 && !command->get_subcommands({}).empty()) {
       const auto* nested = find(*command, topics[1]);
-      if (!nested) throw Error(ErrorCode::badUse, "there is no such subcommand" + meantSubcommand(*command, topics[1]), topic + " " + topics[1]);
+      if (!nested)
+        throw Error(ErrorCode::badUse, "there is no such subcommand" + meantSubcommand(*command, topics[1]),
+                    topic + " " + topics[1]);
       before += " " + topic;
       command = nested;
     }
     std::fputs(command->help(before).c_str(), stdout);
   } else {
-    throw Error(ErrorCode::badUse, "there is no such topic; topics are saving, completion, man and the subcommands" + didYouMean(topic, topicNames(program)),
+    throw Error(ErrorCode::badUse,
+                "there is no such topic; topics are saving, completion, man and the subcommands" +
+                    didYouMean(topic, topicNames(program)),
                 topic);
   }
   return allWell;

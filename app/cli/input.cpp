@@ -25,7 +25,8 @@ void writeAll(int fd, const char* bytes, std::size_t count) {
 }
 
 std::string readStandardInput() {
-  if (isatty(STDIN_FILENO)) fail(ErrorCode::badUse, "is a terminal; - reads a file from a pipe, such as `cat model.pt2 | retrograd trace -`");
+  if (isatty(STDIN_FILENO))
+    fail(ErrorCode::badUse, "is a terminal; - reads a file from a pipe, such as `cat model.pt2 | retrograd trace -`");
   const int fd = ::memfd_create("standard input", MFD_CLOEXEC);
   if (fd < 0) fail(ErrorCode::io, std::string("cannot be kept in memory: ") + std::strerror(errno));
   std::array<char, 1 << 16> part;
@@ -38,7 +39,8 @@ std::string readStandardInput() {
     isEmpty = false;
     writeAll(fd, part.data(), static_cast<std::size_t>(count));
   }
-  if (isEmpty) fail(ErrorCode::badUse, "is empty; - reads a file from a pipe, such as `cat model.pt2 | retrograd trace -`");
+  if (isEmpty)
+    fail(ErrorCode::badUse, "is empty; - reads a file from a pipe, such as `cat model.pt2 | retrograd trace -`");
   return "/proc/self/fd/" + std::to_string(fd);
 }
 

@@ -17,7 +17,9 @@ std::string jobsBelow(const std::string& path) {
   constexpr int deepest = 6;
   std::vector<std::string> found, scripts;  // logs come first: a folder of them holds the whole job
   std::error_code ignored;
-  std::filesystem::recursive_directory_iterator entry(path, std::filesystem::directory_options::skip_permission_denied, ignored), end;
+  std::filesystem::recursive_directory_iterator entry(path, std::filesystem::directory_options::skip_permission_denied,
+                                                      ignored),
+      end;
   for (std::size_t seen = 0; !ignored && entry != end && seen < most; ++seen, entry.increment(ignored)) {
     if (entry.depth() >= deepest) entry.disable_recursion_pending();
     std::error_code error;
@@ -32,7 +34,8 @@ std::string jobsBelow(const std::string& path) {
   std::sort(scripts.begin(), scripts.end());
   found.insert(found.end(), scripts.begin(), scripts.end());
   if (found.empty()) return {};
-  auto text = fmt::format("; folders below it that can be opened: {}", fmt::join(found.begin(), found.begin() + std::min(shown, found.size()), ", "));
+  auto text = fmt::format("; folders below it that can be opened: {}",
+                          fmt::join(found.begin(), found.begin() + std::min(shown, found.size()), ", "));
   return found.size() > shown ? text + fmt::format(" and {} more", found.size() - shown) : text;
 }
 

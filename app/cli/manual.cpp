@@ -22,9 +22,11 @@ std::string roff(const std::string& text) {
 }
 
 std::string optionEntry(const OptionText& option) {
-  auto title = option.positional.empty() ? "\\fB" + roff(option.names()) + "\\fR" : "\\fI" + roff(option.positional) + "\\fR";
+  auto title =
+      option.positional.empty() ? "\\fB" + roff(option.names()) + "\\fR" : "\\fI" + roff(option.positional) + "\\fR";
   if (option.takesValue && option.positional.empty())
-    title += option.choices.empty() ? " \\fI" + roff(option.valueType) + "\\fR" : roff(fmt::format(" {}", fmt::join(option.choices, "|")));
+    title += option.choices.empty() ? " \\fI" + roff(option.valueType) + "\\fR"
+                                    : roff(fmt::format(" {}", fmt::join(option.choices, "|")));
   return fmt::format(".TP\n{}\n{}\n", title, roff(option.description));
 }
 
@@ -44,7 +46,8 @@ std::string manualPage(const CLI::App& app) {
   std::string text = ".TH RETROGRAD 1 \"\" \"retrograd " RETROGRAD_VERSION
                      "\" \"User Commands\"\n"
                      ".SH NAME\nretrograd \\- a debugger for autograd\n"
-                     ".SH SYNOPSIS\n.B retrograd\n[\\fIoptions\\fR] [\\fIfile\\fR...]\n.br\n.B retrograd\n\\fIcommand\\fR [\\fIoptions\\fR] [\\fIfile\\fR...]\n"
+                     ".SH SYNOPSIS\n.B retrograd\n[\\fIoptions\\fR] [\\fIfile\\fR...]\n.br\n.B "
+                     "retrograd\n\\fIcommand\\fR [\\fIoptions\\fR] [\\fIfile\\fR...]\n"
                      ".SH DESCRIPTION\n" +
                      roff(program.description) + "\n.SH OPTIONS\n";
   for (const auto& option : program.options) text += optionEntry(option);
@@ -53,7 +56,8 @@ std::string manualPage(const CLI::App& app) {
     text += fmt::format(".SS \"{}\"\n{}.\n.PP\n{}\n", roff(command.name), roff(command.description), synopsis(command));
     for (const auto& argument : command.positionals) text += optionEntry(argument);
     for (const auto& option : command.options) text += optionEntry(option);
-    if (!command.footer.empty()) text += ".PP\n.nf\n" + roff(command.footer) + (command.footer.ends_with('\n') ? "" : "\n") + ".fi\n";
+    if (!command.footer.empty())
+      text += ".PP\n.nf\n" + roff(command.footer) + (command.footer.ends_with('\n') ? "" : "\n") + ".fi\n";
   }
   return text + ".SH EXIT STATUS\n0 on success, 1 if a check failed, 2 for bad input or use, 130 after Ctrl+C.\n";
 }

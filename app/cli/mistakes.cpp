@@ -20,7 +20,8 @@ const CLI::App& deepest(const CLI::App& program) {
 
 std::string path(const CLI::App& app) {
   std::string text;
-  for (const auto* one = &app; one->get_parent(); one = one->get_parent()) text.insert(0, one->get_name() + (text.empty() ? "" : " "));
+  for (const auto* one = &app; one->get_parent(); one = one->get_parent())
+    text.insert(0, one->get_name() + (text.empty() ? "" : " "));
   return text;
 }
 
@@ -43,7 +44,8 @@ std::vector<std::string> subcommandNames(const CLI::App& app) {
 std::string wrongChoice(const std::string& message) {
   const auto open = message.find(" not in {"), close = message.rfind('}');
   const auto colon = message.find(": ");
-  if (open == std::string::npos || close == std::string::npos || colon == std::string::npos || colon > open) return message;
+  if (open == std::string::npos || close == std::string::npos || colon == std::string::npos || colon > open)
+    return message;
   std::vector<std::string> choices;
   std::string list;
   for (auto at = open + 9; at <= close;) {
@@ -66,7 +68,8 @@ std::string withoutBrackets(std::string text) {
 std::string meantSubcommand(const CLI::App& app, const std::string& word) {
   const auto near = didYouMean(word, subcommandNames(app));
   const auto name = path(app);
-  return near + fmt::format("{} `retrograd help{}{}` lists them", near.empty() ? ";" : "", name.empty() ? "" : " ", name);
+  return near +
+         fmt::format("{} `retrograd help{}{}` lists them", near.empty() ? ";" : "", name.empty() ? "" : " ", name);
 }
 
 std::string explain(const CLI::App& program, const CLI::ParseError& error) {
@@ -80,7 +83,9 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
   }
   if (!left.empty() && !app.get_subcommands({}).empty())
     return fmt::format("{}there is no subcommand '{}'{}", place, left.front(), meantSubcommand(app, left.front()));
-  if (!left.empty()) return fmt::format("{}'{}' is one argument too many; `retrograd help {}` lists what it takes", place, left.front(), name);
+  if (!left.empty())
+    return fmt::format("{}'{}' is one argument too many; `retrograd help {}` lists what it takes", place, left.front(),
+                       name);
   if (dynamic_cast<const CLI::RequiredError*>(&error) && !app.get_subcommands({}).empty())
     return fmt::format("{}a subcommand is missing; `retrograd help {}` lists them", place, name);
   return place + wrongChoice(withoutBrackets(error.what()));
@@ -88,7 +93,8 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
 
 void printError(std::string_view message) {
   clearProgress();
-  std::fprintf(stderr, "%s %.*s\n", styled(stderr, Style::bad, "retrograd:").c_str(), static_cast<int>(message.size()), message.data());
+  std::fprintf(stderr, "%s %.*s\n", styled(stderr, Style::bad, "retrograd:").c_str(), static_cast<int>(message.size()),
+               message.data());
 }
 
 }  // namespace retrograd::cli

@@ -9,7 +9,8 @@ class ParseError;
 
 namespace retrograd::cli {
 
-/// What is wrong with a command line, with the name that was probably meant: "trace: there is no option --shw; did you mean '--show'?".
+/// What is wrong with a command line, with the name that was probably meant: "trace: there is no option --shw; did you
+/// mean '--show'?".
 std::string explain(const CLI::App& program, const CLI::ParseError& error);
 
 /// "; did you mean 'trace'?", and where subcommands are listed.

@@ -46,7 +46,8 @@ Side openSide(const std::string& path, const InputOptions& input, const Progress
 
 std::string normsText(const std::vector<RecordedTensor>& tensors) {
   std::string text;
-  for (const auto& tensor : tensors) text += (text.empty() ? "" : ", ") + (tensor.hasNorm ? fmt::format("{:.9g}", tensor.norm) : "-");
+  for (const auto& tensor : tensors)
+    text += (text.empty() ? "" : ", ") + (tensor.hasNorm ? fmt::format("{:.9g}", tensor.norm) : "-");
   return text.empty() ? "-" : text;
 }
 
@@ -67,21 +68,25 @@ std::string placeText(const Side& side, std::size_t index) {
 
 std::string rowText(const Side& a, const Side& b, const PairedCalls& row, const char* mark) {
   const auto& call = row.a ? a.run.calls[*row.a] : b.run.calls[*row.b];
-  return fmt::format("{:<2} {:>10}  {:>24}  {:>24}  {}\n", mark, row.compared ? fmt::format("{:.3g}", row.difference) : "",
-                     row.a ? normsText(a.run.calls[*row.a].outputs) : "", row.b ? normsText(b.run.calls[*row.b].outputs) : "",
-                     call.op + (call.module.empty() ? "" : "  " + call.module));
+  return fmt::format(
+      "{:<2} {:>10}  {:>24}  {:>24}  {}\n", mark, row.compared ? fmt::format("{:.3g}", row.difference) : "",
+      row.a ? normsText(a.run.calls[*row.a].outputs) : "", row.b ? normsText(b.run.calls[*row.b].outputs) : "",
+      call.op + (call.module.empty() ? "" : "  " + call.module));
 }
 
 void printDifference(const Side& a, const Side& b, const NumberComparison& comparison) {
   const auto& first = *comparison.first;
-  fmt::print("first difference: {:.3g}\n  a: {}\n  b: {}\n", comparison.rows[first.row].difference, placeText(a, first.a), placeText(b, first.b));
+  fmt::print("first difference: {:.3g}\n  a: {}\n  b: {}\n", comparison.rows[first.row].difference,
+             placeText(a, first.a), placeText(b, first.b));
   if (!first.input) {
     fmt::print("its inputs agree, as far as their norms are known\n");
     return;
   }
   fmt::print("its input {} differs already, which was made by\n", *first.input);
-  if (first.madeInA) fmt::print("  a: {}{}\n", placeText(a, *first.madeInA), first.aloneInA ? ", which b does not run" : "");
-  if (first.madeInB) fmt::print("  b: {}{}\n", placeText(b, *first.madeInB), first.aloneInB ? ", which a does not run" : "");
+  if (first.madeInA)
+    fmt::print("  a: {}{}\n", placeText(a, *first.madeInA), first.aloneInA ? ", which b does not run" : "");
+  if (first.madeInB)
+    fmt::print("  b: {}{}\n", placeText(b, *first.madeInB), first.aloneInB ? ", which a does not run" : "");
 }
 
 nlohmann::ordered_json number(double x) {
@@ -98,7 +103,11 @@ nlohmann::ordered_json normsJson(const std::vector<RecordedTensor>& tensors) {
 nlohmann::ordered_json callJson(const Side& side, std::optional<std::size_t> index) {
   if (!index) return nullptr;
   const auto& call = side.run.calls[*index];
-  nlohmann::ordered_json json{{"call", *index}, {"op", call.op}, {"module", call.module}, {"line", call.line}, {"norms", normsJson(call.outputs)}};
+  nlohmann::ordered_json json{{"call", *index},
+                              {"op", call.op},
+                              {"module", call.module},
+                              {"line", call.line},
+                              {"norms", normsJson(call.outputs)}};
   if (!side.analysis || call.position < 0) return json;
   const auto op = side.analysis->joint.ops[static_cast<std::size_t>(call.position)];
   json["id"] = op.index;
@@ -106,7 +115,8 @@ nlohmann::ordered_json callJson(const Side& side, std::optional<std::size_t> ind
   return json;
 }
 
-nlohmann::ordered_json toJson(const Side& a, const Side& b, const NumbersArguments& arguments, const NumberComparison& comparison) {
+nlohmann::ordered_json toJson(const Side& a, const Side& b, const NumbersArguments& arguments,
+                              const NumberComparison& comparison) {
   nlohmann::ordered_json json{{"a", a.run.path},
                               {"b", b.run.path},
                               {"tolerance", arguments.tolerance},
@@ -129,8 +139,9 @@ nlohmann::ordered_json toJson(const Side& a, const Side& b, const NumbersArgumen
     if (first.input) json["first_difference"]["input"] = *first.input;
   }
   for (const auto& row : comparison.rows)
-    json["rows"].push_back(
-        {{"a", callJson(a, row.a)}, {"b", callJson(b, row.b)}, {"difference", row.compared ? number(row.difference) : nlohmann::ordered_json(nullptr)}});
+    json["rows"].push_back({{"a", callJson(a, row.a)},
+                            {"b", callJson(b, row.b)},
+                            {"difference", row.compared ? number(row.difference) : nlohmann::ordered_json(nullptr)}});
   return json;
 }
 
@@ -140,8 +151,8 @@ void print(const Side& a, const Side& b, const NumbersArguments& arguments, cons
   fmt::print("   {:>10}  {:>24}  {:>24}  op\n", "relative", "a", "b");
   for (std::size_t i = begin; i < std::min(comparison.rows.size(), begin + arguments.rows); ++i)
     fmt::print("{}", rowText(a, b, comparison.rows[i], comparison.first && i == first ? "=>" : ""));
-  fmt::print("{} calls compared, largest relative difference {:.3g}; {} call(s) only in a, {} only in b\n", comparison.compared, comparison.largest,
-             comparison.onlyInA, comparison.onlyInB);
+  fmt::print("{} calls compared, largest relative difference {:.3g}; {} call(s) only in a, {} only in b\n",
+             comparison.compared, comparison.largest, comparison.onlyInA, comparison.onlyInB);
   if (comparison.first) printDifference(a, b, comparison);
 }
 
@@ -159,12 +170,13 @@ std::string numbersIn(const std::string& folder) {
   return recorded.numbers;
 }
 
-/// A captured step stands for its numbers: alone they are compared with its own model, else with another recording, step or model. Beside a
-/// recording it stands for its model.
+/// A captured step stands for its numbers: alone they are compared with its own model, else with another recording,
+/// step or model. Beside a recording it stands for its model.
 NumbersArguments meant(NumbersArguments arguments) {
   if (arguments.b.empty()) {
     requireFile(arguments.a);
-    if (!isStep(arguments.a)) throw Error(ErrorCode::badUse, "say what to compare it with: another recording or a model", arguments.a);
+    if (!isStep(arguments.a))
+      throw Error(ErrorCode::badUse, "say what to compare it with: another recording or a model", arguments.a);
     arguments.b = arguments.a;
     arguments.a = numbersIn(arguments.a);
   } else if (isStep(arguments.a) && !isRecording(arguments.b)) {
@@ -179,10 +191,14 @@ int run(const NumbersArguments& given, const Progress& progress) {
   const auto a = openSide(arguments.a, arguments.input, progress);
   const auto b = openSide(arguments.b, arguments.input, progress);
   if (a.run.hashes != b.run.hashes)
-    throw Error(ErrorCode::badUse, "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
-                a.run.hashes ? arguments.a : arguments.b);
+    throw Error(
+        ErrorCode::badUse,
+        "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
+        a.run.hashes ? arguments.a : arguments.b);
   const auto comparison = compareNumbers(a.run, b.run, arguments.tolerance);
-  if (comparison.compared == 0) throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared", arguments.b);
+  if (comparison.compared == 0)
+    throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared",
+                arguments.b);
   if (arguments.format == "json") fmt::print("{}\n", dumpJson(toJson(a, b, arguments, comparison), 1));
   else print(a, b, arguments, comparison);
   return comparison.first ? checkFailed : allWell;
@@ -190,16 +206,26 @@ int run(const NumbersArguments& given, const Progress& progress) {
 
 Run setup(Parser parser) {
   auto arguments = std::make_shared<NumbersArguments>();
-  parser.add("a", arguments->a, "a recording of PyTorch's DebugMode (save_logs), a model, which is run, or a captured step's folder with both").required();
-  parser.add("b", arguments->b, "another recording, step or model; without it the numbers of a captured step are compared with its own model");
-  parser.add("--tolerance", arguments->tolerance, "relative difference at which two norms differ").zeroOrMore().showDefault();
+  parser
+      .add("a", arguments->a,
+           "a recording of PyTorch's DebugMode (save_logs), a model, which is run, or a captured step's folder with "
+           "both")
+      .required();
+  parser.add(
+      "b", arguments->b,
+      "another recording, step or model; without it the numbers of a captured step are compared with its own model");
+  parser.add("--tolerance", arguments->tolerance, "relative difference at which two norms differ")
+      .zeroOrMore()
+      .showDefault();
   parser.add("--rows", arguments->rows, "rows of the table around the first difference").showDefault();
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("numbers", "lay the numbers that a run recorded over a model or another recording, and find the first that differs", setup);
+const Registration registration(
+    "numbers", "lay the numbers that a run recorded over a model or another recording, and find the first that differs",
+    setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -31,10 +31,12 @@
 namespace retrograd::cli {
 
 void addPartition(Parser parser, std::optional<PartitionOptions>& partition) {
-  static const std::map<std::string, PartitionOptions::Kind> kinds{{"default", PartitionOptions::defaultKind}, {"min-cut", PartitionOptions::minCut}};
+  static const std::map<std::string, PartitionOptions::Kind> kinds{{"default", PartitionOptions::defaultKind},
+                                                                   {"min-cut", PartitionOptions::minCut}};
   const auto asked = [&partition]() -> PartitionOptions& { return partition ? *partition : partition.emplace(); };
   parser
-      .add("--partition", "what to save for the backward: what the formulas ask for (default), or the fewest bytes (min-cut)",
+      .add("--partition",
+           "what to save for the backward: what the formulas ask for (default), or the fewest bytes (min-cut)",
            [asked](const std::string& kind) { asked().kind = kinds.at(kind); })
       .oneOf({"default", "min-cut"});
   parser.addSize("--budget", "how much may be saved for the backward, such as 100K; recomputes as little as possible",
@@ -47,7 +49,8 @@ void addPartition(Parser parser, std::optional<PartitionOptions>& partition) {
 
 void addLibraries(Parser parser, std::shared_ptr<const RuleRegistry>& rules) {
   parser
-      .add("--library", "shared library with ops and gradient rules of your own (see docs/extending.md); its code runs; repeatable",
+      .add("--library",
+           "shared library with ops and gradient rules of your own (see docs/extending.md); its code runs; repeatable",
            [&rules](const std::vector<std::string>& paths) {
              if (!program()) return;
              auto registry = std::make_shared<RuleRegistry>();
@@ -58,7 +61,8 @@ void addLibraries(Parser parser, std::shared_ptr<const RuleRegistry>& rules) {
 }
 
 void addOrder(Parser parser, std::optional<int>& order, TraceKind& again) {
-  parser.add("--order", order, "2: gradients of gradients, from the joint trace differentiated again; 3 and 4 likewise").range(1, 4);
+  parser.add("--order", order, "2: gradients of gradients, from the joint trace differentiated again; 3 and 4 likewise")
+      .range(1, 4);
   parser
       .add("--again", "what --order differentiates again: joint (default) or backward",
            [&again](const std::string& kind) { again = kind == "joint" ? TraceKind::joint : TraceKind::backward; })
@@ -137,46 +141,60 @@ void addShapes(Parser parser, std::map<std::string, InputShape>& shapes, std::ma
 Device parseDevice(const std::string& text) {
   const auto named = withIndex(deviceFromString(text));
   const bool known = named.type == Device::Type::cpu || named.type == Device::Type::cuda;
-  if (!known || (toString(named) != text && text != "cuda")) refuseValue(text, "is not a device; write cpu, cuda or cuda:1");
+  if (!known || (toString(named) != text && text != "cuda"))
+    refuseValue(text, "is not a device; write cpu, cuda or cuda:1");
   return named;
 }
 
 void addDevice(Parser parser, std::optional<Device>& device, const std::string& name, const std::string& help) {
   parser.add(name,
-             help.empty()
-                 ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, running does; not yet run on a GPU (docs/limits.md)"
-                 : help,
+             help.empty() ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, "
+                            "running does; not yet run on a GPU (docs/limits.md)"
+                          : help,
              [&device](const std::string& text) { device = parseDevice(text); });
 }
 
 void addOpeningMemory(Parser parser) {
   parser.addSize("--opening-memory",
-                 "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, and the file's size)",
+                 "how much opening may allocate where it runs ops, such as 20G (default: a quarter of the free memory, "
+                 "and the file's size)",
                  [](std::int64_t bytes) { setOpeningMemory(bytes); });
 }
 
 void addFill(Parser parser, std::string& path) {
-  parser.add("--fill", path, "safetensors file with results of opaque ops, by the name of the value: ops that are unknown here and never run");
+  parser.add(
+      "--fill", path,
+      "safetensors file with results of opaque ops, by the name of the value: ops that are unknown here and never run");
 }
 
 TensorMap readFill(const std::string& path) { return path.empty() ? TensorMap() : readSafetensors(path).tensors; }
 
 void addGivenData(Parser parser, GivenData& data, bool batch) {
-  const auto weights =
-      parser.add("--weights", data.weights,
-                 "weights of a training job instead of the model's: .safetensors, an index of shards, a state dict of torch.save, or the folder of a "
-                 "distributed checkpoint");
-  parser.add("--weights-under", data.under, "the dictionary of the checkpoint that holds them (default: the one that fits best)").needs(weights);
-  parser.flag("--partial-weights", data.partial, "go on with what fits where weights or batch lack something, hold more, or have other shapes");
+  const auto weights = parser.add("--weights", data.weights,
+                                  "weights of a training job instead of the model's: .safetensors, an index of shards, "
+                                  "a state dict of torch.save, or the folder of a "
+                                  "distributed checkpoint");
+  parser
+      .add("--weights-under", data.under,
+           "the dictionary of the checkpoint that holds them (default: the one that fits best)")
+      .needs(weights);
+  parser.flag("--partial-weights", data.partial,
+              "go on with what fits where weights or batch lack something, hold more, or have other shapes");
   parser.add("--compile", data.compile,
-             "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (`retrograd graphs` lists them); default: the first");
+             "of a job's log: which compile, such as 0/0 or 0/0_1 for an attempt (`retrograd graphs` lists them); "
+             "default: the first");
   parser.add("--rank", data.rank, "of logs of several ranks: which one");
-  if (batch) parser.add("--batch", data.batch, "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
+  if (batch)
+    parser.add(
+        "--batch", data.batch,
+        "the inputs by name: .safetensors, or a dictionary, list or tuple of torch.save; a missing input is an error");
 }
 
 void addRunningMemory(Parser parser) {
-  parser.addSize("--running-memory", "what a run may take, such as 20G; one that is predicted to take more is refused (default: the free memory)",
-                 [](std::int64_t bytes) { setRunningMemory(bytes); });
+  parser.addSize(
+      "--running-memory",
+      "what a run may take, such as 20G; one that is predicted to take more is refused (default: the free memory)",
+      [](std::int64_t bytes) { setRunningMemory(bytes); });
 }
 
 void InputOptions::addTo(Parser parser, bool batch) {
@@ -190,13 +208,18 @@ void InputOptions::addTo(Parser parser, bool batch) {
   addLibraries(parser, rules);
   addShapes(parser, shapes, values);
   parser.add("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
-  parser.add("--grad-inputs", gradInputs, "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
+  parser
+      .add("--grad-inputs", gradInputs,
+           "user inputs to differentiate, comma separated; \"none\" for none (default: all floating and complex)")
       .commaSeparated();
   parser.add("--seed", seed, "seed of inputs and cotangents that are drawn, and of random ops (default 0)").seed();
-  parser.add("--threads", threads, "the most threads an op takes; small ops take one (default, and 0: all cores)").zeroOrMore();
+  parser.add("--threads", threads, "the most threads an op takes; small ops take one (default, and 0: all cores)")
+      .zeroOrMore();
 }
 
-DerivationRequest InputOptions::forReading() const { return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
+DerivationRequest InputOptions::forReading() const {
+  return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs)));
+}
 
 DerivationRequest InputOptions::forReading(const Reference& given) const {
   DerivationRequest options;
@@ -208,7 +231,9 @@ DerivationRequest InputOptions::forReading(const Reference& given) const {
   return options;
 }
 
-DerivationRequest InputOptions::forFile(const ModelFile& file) const { return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs))); }
+DerivationRequest InputOptions::forFile(const ModelFile& file) const {
+  return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs)));
+}
 
 DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
   auto request = requestFor(given, file);
@@ -251,7 +276,8 @@ std::string fileMeant(const std::filesystem::path& path) {
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   std::vector<std::string> names;
   constexpr std::size_t most = 5000;
-  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end && names.size() < most; entry.increment(ignored)) {
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; entry != end && names.size() < most;
+       entry.increment(ignored)) {
     if (ignored) break;
     names.push_back(entry->path().filename().string());
   }
@@ -262,12 +288,15 @@ std::string fileMeant(const std::filesystem::path& path) {
 
 void requireFile(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
-  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) && !jobs::isJobLog(path))
-    throw Error(
-        ErrorCode::badUse,
-        "is a folder, not a file, and holds no job's log, repro script or captured step; a folder of models is for `retrograd check --suite`" + jobsBelow(path),
-        path);
+  if (!std::filesystem::exists(path, ignored))
+    throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
+  if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) &&
+      !jobs::isJobLog(path))
+    throw Error(ErrorCode::badUse,
+                "is a folder, not a file, and holds no job's log, repro script or captured step; a folder of models is "
+                "for `retrograd check --suite`" +
+                    jobsBelow(path),
+                path);
 }
 
 std::optional<FolderChoice> graphToOpen(const std::string& path) {
@@ -303,13 +332,17 @@ bool reportProblems(const std::vector<Problem>& problems) {
   clearProgress();
   for (const auto& p : problems) {
     if (terminal().quiet && p.severity != Problem::Severity::error) continue;
-    fmt::print(stderr, "{}: {}{}{}\n", styled(stderr, styles[static_cast<std::size_t>(p.severity)], severities[static_cast<std::size_t>(p.severity)]), p.place,
-               p.place.empty() ? "" : ": ", p.message);
+    fmt::print(
+        stderr, "{}: {}{}{}\n",
+        styled(stderr, styles[static_cast<std::size_t>(p.severity)], severities[static_cast<std::size_t>(p.severity)]),
+        p.place, p.place.empty() ? "" : ": ", p.message);
     isError |= p.severity == Problem::Severity::error;
   }
   return isError;
 }
 
-void addFormat(Parser parser, std::string& format) { parser.add("--format", format, "text or json").oneOf({"text", "json"}).showDefault(); }
+void addFormat(Parser parser, std::string& format) {
+  parser.add("--format", format, "text or json").oneOf({"text", "json"}).showDefault();
+}
 
 }  // namespace retrograd::cli

@@ -27,19 +27,22 @@ void addLibraries(Parser parser, std::shared_ptr<const RuleRegistry>& rules);
 /// "--order N", "--again joint|backward": gradients of gradients.
 void addOrder(Parser parser, std::optional<int>& order, TraceKind& again);
 
-/// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that are no tensors.
+/// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that
+/// are no tensors.
 void addShapes(Parser parser, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
 
 /// cpu, cuda (the first one) or cuda:N. Refuses anything else (refuseValue).
 Device parseDevice(const std::string& text);
 
 /// "--device cpu|cuda|cuda:N", or an option of that kind by another name: where parameters and inputs are.
-void addDevice(Parser parser, std::optional<Device>& device, const std::string& name = "--device", const std::string& help = {});
+void addDevice(Parser parser, std::optional<Device>& device, const std::string& name = "--device",
+               const std::string& help = {});
 
 /// "--fill FILE": results of opaque ops. readFill() throws Error(badInput) for an unreadable file.
 void addFill(Parser parser, std::string& path);
 TensorMap readFill(const std::string& path);
-/// "--weights PATH", "--weights-under KEY", "--batch PATH", "--partial-weights": what a training job saved, in place of what the model's file holds.
+/// "--weights PATH", "--weights-under KEY", "--batch PATH", "--partial-weights": what a training job saved, in place of
+/// what the model's file holds.
 void addGivenData(Parser parser, GivenData& data, bool batch = true);
 
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
@@ -62,7 +65,8 @@ struct InputOptions {
   void addTo(Parser parser, bool batch = true);
   /// Whether anything is asked for that a session file may hold otherwise.
   bool given() const {
-    return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition || order || device || !data.empty();
+    return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition ||
+           order || device || !data.empty();
   }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   DerivationRequest forReading() const;
@@ -81,9 +85,9 @@ void requireToRun(const std::optional<Device>& device);
 /// Throws Error(badUse) where there is no such file.
 void requireFile(const std::string& path);
 
-/// Opens the file named on the command line: a model is read and derived, a session file opens as it was saved or, where options are
-/// given, is derived again with these, which a note says. Throws Error(badUse) where there is no such file, else as readModelFile,
-/// loadSession and analyse.
+/// Opens the file named on the command line: a model is read and derived, a session file opens as it was saved or,
+/// where options are given, is derived again with these, which a note says. Throws Error(badUse) where there is no such
+/// file, else as readModelFile, loadSession and analyse.
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress);
 
 /// Writes notes and problems to standard error; true where one is an error.

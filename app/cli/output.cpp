@@ -36,7 +36,8 @@ bool isSameFile(const std::string& a, const std::string& b) {
 void requirePlace(const std::string& path) {
   auto folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(ErrorCode::io, std::string("cannot write: ") + std::strerror(errno), path);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Error(ErrorCode::io, std::string("cannot write: ") + std::strerror(errno), path);
 }
 
 void requireOther(Parser parser, Option output, bool ownSession) {
@@ -48,7 +49,10 @@ void requireOther(Parser parser, Option output, bool ownSession) {
       const bool isOutput = outputs().contains(option);  // two that are not there yet have the same name only
       for (const auto& other : option.values())
         if ((isSameFile(path, other) || (isOutput && path == other)) && !(ownSession && isSessionFile(other)))
-          throw Error(ErrorCode::badUse, std::string(isOutput ? "would be written twice" : "is both read and written") + ": name another file to write", path);
+          throw Error(ErrorCode::badUse,
+                      std::string(isOutput ? "would be written twice" : "is both read and written") +
+                          ": name another file to write",
+                      path);
     }
   }
 }
@@ -61,11 +65,14 @@ Option addOutput(Parser parser, const std::string& names, std::string& path, con
   return option;
 }
 
-void addOldOutput(Parser parser, const std::string& names, std::string& path) { addOutput(parser, names, path, "", /*ownSession=*/true).hidden(); }
+void addOldOutput(Parser parser, const std::string& names, std::string& path) {
+  addOutput(parser, names, path, "", /*ownSession=*/true).hidden();
+}
 
 void requireOtherFiles(Parser parser) {
   for (const auto option : parser.options())
-    if (const auto output = outputs().find(option); output != outputs().end()) requireOther(parser, option, output->second);
+    if (const auto output = outputs().find(option); output != outputs().end())
+      requireOther(parser, option, output->second);
   if (const auto chosen = parser.chosen()) requireOtherFiles(*chosen);
 }
 
@@ -77,7 +84,8 @@ void writeText(const std::string& path, std::string_view text) {
 
 void prepareStandardStreams() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free one; using it fails
+    if (::fcntl(fd, F_GETFD) < 0)
+      ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the lowest free one; using it fails
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
 }
@@ -89,7 +97,8 @@ void flushOutput() {
   const bool failed = std::fflush(stdout) != 0;
   if (!failed && !std::ferror(stdout)) return;
   int why = failed ? errno : 0;
-  if (!why && ::write(STDOUT_FILENO, "\n", 1) < 0) why = errno;  // an earlier write failed, whose reason is lost: another one tells
+  if (!why && ::write(STDOUT_FILENO, "\n", 1) < 0)
+    why = errno;  // an earlier write failed, whose reason is lost: another one tells
   const auto reason = why ? std::string(": ") + std::strerror(why) : std::string();
   std::clearerr(stdout);
   throw Error(ErrorCode::io, "cannot be written" + reason, "standard output");

@@ -24,21 +24,27 @@ Option Option::excludes(Option other) const { return Option(option_->excludes(ot
 Option Option::excludes(const std::string& name) const { return Option(option_->excludes(name)); }
 Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
 
-Option Option::oneOf(const std::vector<std::string>& values) const { return Option(option_->check(CLI::IsMember(values))); }
+Option Option::oneOf(const std::vector<std::string>& values) const {
+  return Option(option_->check(CLI::IsMember(values)));
+}
 Option Option::range(int least, int most) const { return Option(option_->check(CLI::Range(least, most))); }
 Option Option::range(double least, double most) const { return Option(option_->check(CLI::Range(least, most))); }
 
 Option Option::aboveZero() const {
-  return Option(option_->check(numberThat<double>([](double x) { return x > 0; }, "POSITIVE", "expected a number above 0")));
+  return Option(
+      option_->check(numberThat<double>([](double x) { return x > 0; }, "POSITIVE", "expected a number above 0")));
 }
 
 Option Option::zeroOrMore() const {
-  return Option(option_->check(numberThat<double>([](double x) { return x >= 0; }, "NONNEGATIVE", "expected 0 or a number above it")));
+  return Option(option_->check(
+      numberThat<double>([](double x) { return x >= 0; }, "NONNEGATIVE", "expected 0 or a number above it")));
 }
 
 Option Option::seed() const {
   const auto check = [](const std::string& text) {
-    return numberIn<std::uint64_t>(text) ? std::string() : "'" + text + "' is not a seed; expected a whole number from 0 to 18446744073709551615";
+    return numberIn<std::uint64_t>(text)
+               ? std::string()
+               : "'" + text + "' is not a seed; expected a whole number from 0 to 18446744073709551615";
   };
   return Option(option_->check(CLI::Validator(check, "")));
 }
@@ -56,14 +62,24 @@ Option Option::hidden() const { return group(""); }
 bool Option::given() const { return option_->count() > 0; }
 const std::vector<std::string>& Option::values() const { return option_->results(); }
 
-Option Parser::add(const std::string& names, std::string& value, const std::string& help) const { return Option(app_->add_option(names, value, help)); }
-Option Parser::add(const std::string& names, int& value, const std::string& help) const { return Option(app_->add_option(names, value, help)); }
-Option Parser::add(const std::string& names, std::size_t& value, const std::string& help) const { return Option(app_->add_option(names, value, help)); }
-Option Parser::add(const std::string& names, double& value, const std::string& help) const { return Option(app_->add_option(names, value, help)); }
+Option Parser::add(const std::string& names, std::string& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
+Option Parser::add(const std::string& names, int& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
+Option Parser::add(const std::string& names, std::size_t& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
+Option Parser::add(const std::string& names, double& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
 Option Parser::add(const std::string& names, std::optional<std::string>& value, const std::string& help) const {
   return Option(app_->add_option(names, value, help));
 }
-Option Parser::add(const std::string& names, std::optional<int>& value, const std::string& help) const { return Option(app_->add_option(names, value, help)); }
+Option Parser::add(const std::string& names, std::optional<int>& value, const std::string& help) const {
+  return Option(app_->add_option(names, value, help));
+}
 Option Parser::add(const std::string& names, std::optional<std::int64_t>& value, const std::string& help) const {
   return Option(app_->add_option(names, value, help));
 }
@@ -76,19 +92,23 @@ Option Parser::add(const std::string& names, std::optional<double>& value, const
 Option Parser::add(const std::string& names, std::vector<std::string>& values, const std::string& help) const {
   return Option(app_->add_option(names, values, help));
 }
-Option Parser::add(const std::string& names, std::optional<std::vector<std::string>>& values, const std::string& help) const {
+Option Parser::add(const std::string& names, std::optional<std::vector<std::string>>& values,
+                   const std::string& help) const {
   return Option(app_->add_option(names, values, help));
 }
 
-Option Parser::add(const std::string& names, const std::string& help, const std::function<void(const std::string&)>& read) const {
+Option Parser::add(const std::string& names, const std::string& help,
+                   const std::function<void(const std::string&)>& read) const {
   return Option(app_->add_option_function<std::string>(names, read, help));
 }
 
-Option Parser::add(const std::string& names, const std::string& help, const std::function<void(const std::vector<std::string>&)>& read) const {
+Option Parser::add(const std::string& names, const std::string& help,
+                   const std::function<void(const std::vector<std::string>&)>& read) const {
   return Option(app_->add_option_function<std::vector<std::string>>(names, read, help));
 }
 
-Option Parser::addSize(const std::string& names, const std::string& help, std::function<void(std::int64_t)> read) const {
+Option Parser::addSize(const std::string& names, const std::string& help,
+                       std::function<void(std::int64_t)> read) const {
   const auto readText = [names, read = std::move(read)](const std::string& text) {
     const auto bytes = byteSizeIn(text);
     if (!bytes) refuseValue(names, "'" + text + "' is not a size; expected " + byteSizeForms);
@@ -97,7 +117,9 @@ Option Parser::addSize(const std::string& names, const std::string& help, std::f
   return add(names, help, readText).typeName("SIZE");
 }
 
-Option Parser::flag(const std::string& names, bool& value, const std::string& help) const { return Option(app_->add_flag(names, value, help)); }
+Option Parser::flag(const std::string& names, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(names, value, help));
+}
 Option Parser::flag(const std::string& names, const std::string& help, std::function<void()> read) const {
   return Option(app_->add_flag_callback(names, std::move(read), help));
 }

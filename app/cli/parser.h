@@ -1,5 +1,6 @@
 #pragma once
-// The command line parser as subcommands see it. It is CLI11, whose templates cost seconds in each unit that sees them, so few units include it.
+// The command line parser as subcommands see it. It is CLI11, whose templates cost seconds in each unit that sees them,
+// so few units include it.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,15 +15,16 @@ class Option;
 
 namespace retrograd::cli {
 
-/// A handle to an option or positional argument of a Parser, which owns it. Methods that change it return the same handle, so that calls can be chained;
-/// constness is that of the handle.
+/// A handle to an option or positional argument of a Parser, which owns it. Methods that change it return the same
+/// handle, so that calls can be chained; constness is that of the handle.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   /// A command line without it is refused.
   Option required() const;
-  /// It and `other` cannot be given together. By name: that of an option of the same parser, which must have been added before.
+  /// It and `other` cannot be given together. By name: that of an option of the same parser, which must have been added
+  /// before.
   Option excludes(Option other) const;
   Option excludes(const std::string& name) const;
   /// It is refused unless `other` is given too.
@@ -66,10 +68,12 @@ class Option {
   CLI::Option* option_;
 };
 
-/// A handle to the parser of a subcommand, or of the program itself. Copies refer to the same parser, which outlives every subcommand that runs.
+/// A handle to the parser of a subcommand, or of the program itself. Copies refer to the same parser, which outlives
+/// every subcommand that runs.
 ///
-/// Names are "-o,--output" for an option and "file" for a positional argument. A variable must live until the command line is parsed; it keeps its value where
-/// the command line does not have the option. Text that is no value of the variable's type is refused with a message.
+/// Names are "-o,--output" for an option and "file" for a positional argument. A variable must live until the command
+/// line is parsed; it keeps its value where the command line does not have the option. Text that is no value of the
+/// variable's type is refused with a message.
 class Parser {
  public:
   explicit Parser(CLI::App& app) : app_(&app) {}
@@ -84,10 +88,14 @@ class Parser {
   Option add(const std::string& names, std::optional<std::uint64_t>& value, const std::string& help = {}) const;
   Option add(const std::string& names, std::optional<double>& value, const std::string& help = {}) const;
   Option add(const std::string& names, std::vector<std::string>& values, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<std::vector<std::string>>& values, const std::string& help = {}) const;
-  /// Calls `read` with the value, or with all values of a list, while the command line is parsed. It may throw Error, or refuse a value (refuseValue).
-  Option add(const std::string& names, const std::string& help, const std::function<void(const std::string&)>& read) const;
-  Option add(const std::string& names, const std::string& help, const std::function<void(const std::vector<std::string>&)>& read) const;
+  Option add(const std::string& names, std::optional<std::vector<std::string>>& values,
+             const std::string& help = {}) const;
+  /// Calls `read` with the value, or with all values of a list, while the command line is parsed. It may throw Error,
+  /// or refuse a value (refuseValue).
+  Option add(const std::string& names, const std::string& help,
+             const std::function<void(const std::string&)>& read) const;
+  Option add(const std::string& names, const std::string& help,
+             const std::function<void(const std::vector<std::string>&)>& read) const;
   /// A size in bytes such as 100K or 2 GiB (core/base/byte_size.h).
   Option addSize(const std::string& names, const std::string& help, std::function<void(std::int64_t)> read) const;
 
@@ -124,7 +132,8 @@ class Parser {
   CLI::App* app_;
 };
 
-/// Ends parsing with a message that names the value, or the option, and says why it is refused: "SUBCOMMAND: VALUE: WHY".
+/// Ends parsing with a message that names the value, or the option, and says why it is refused: "SUBCOMMAND: VALUE:
+/// WHY".
 [[noreturn]] void refuseValue(const std::string& value, const std::string& why);
 
 }  // namespace retrograd::cli

@@ -5,7 +5,8 @@
 
 namespace retrograd::cli {
 
-/// A file-scope PipelineRegistration adds a subcommand of `retrograd pipeline`, as Registration adds one of the program.
+/// A file-scope PipelineRegistration adds a subcommand of `retrograd pipeline`, as Registration adds one of the
+/// program.
 struct PipelineRegistration {
   PipelineRegistration(std::string name, std::string description, Setup setup);
 };

@@ -33,7 +33,8 @@ void addNamed(Parser parser, const std::string& option, Map& map, Parse parse, c
            [&map, parse](const std::vector<std::string>& all) {
              for (const auto& text : all) {
                const auto equals = text.find('=');
-               map.insert_or_assign(text.substr(0, equals), parse(equals == std::string::npos ? "" : text.substr(equals + 1), text));
+               map.insert_or_assign(text.substr(0, equals),
+                                    parse(equals == std::string::npos ? "" : text.substr(equals + 1), text));
              }
            })
       .repeatable();
@@ -42,13 +43,18 @@ void addNamed(Parser parser, const std::string& option, Map& map, Parse parse, c
 }  // namespace
 
 void BatchOptions::addTo(Parser parser) {
-  const auto batch = parser.add("--batch", file, "safetensors file with a batch of inputs (in.NAME or NAME) and of cotangents (cot.N): cut into microbatches");
+  const auto batch = parser.add(
+      "--batch", file,
+      "safetensors file with a batch of inputs (in.NAME or NAME) and of cotangents (cot.N): cut into microbatches");
   batch.excludes("--inputs").excludes("--shape");
   addNamed(parser, "--batch-dim", dims, parseBatchDim,
-           "NAME=DIM: the dimension along which an input of the batch is cut (default 0); NAME=replicate: every microbatch gets all of it; repeatable");
+           "NAME=DIM: the dimension along which an input of the batch is cut (default 0); NAME=replicate: every "
+           "microbatch gets all of it; repeatable");
   addNamed(parser, "--merge", merges, parseMerge,
-           "N=DIM|sum|mean|same: how output N of the microbatches becomes the batch's (default: put together along 0, losses as a list); repeatable");
-  parser.flag("--scale-gradients", scaleGradients, "divide gradients by the number of microbatches, as a loss that is a mean over the batch asks for");
+           "N=DIM|sum|mean|same: how output N of the microbatches becomes the batch's (default: put together along 0, "
+           "losses as a list); repeatable");
+  parser.flag("--scale-gradients", scaleGradients,
+              "divide gradients by the number of microbatches, as a loss that is a mean over the batch asks for");
 }
 
 Reference OpenBatch::with(const TensorMap& inputs, const TensorMap& cotangents) const {
@@ -68,8 +74,10 @@ OpenBatch openBatch(const BatchOptions& options, std::int64_t microbatches) {
     batch.inputs = std::move(cut.microbatches);
     batch.cotangents = cutCotangents(batch.whole.cotangents, batch.inputs.size(), options.merges);
     if (!cut.fewerBecause.empty())
-      batch.note = fmt::format("the batch makes {} microbatch{}, not {}: {} (--batch-dim {}=replicate gives all of it to each)", batch.inputs.size(),
-                               batch.inputs.size() == 1 ? "" : "es", microbatches, cut.fewerBecause, cut.fewerBecause.substr(0, cut.fewerBecause.find(' ')));
+      batch.note =
+          fmt::format("the batch makes {} microbatch{}, not {}: {} (--batch-dim {}=replicate gives all of it to each)",
+                      batch.inputs.size(), batch.inputs.size() == 1 ? "" : "es", microbatches, cut.fewerBecause,
+                      cut.fewerBecause.substr(0, cut.fewerBecause.find(' ')));
   } catch (const Error& error) {
     throw error.at(options.file);
   }

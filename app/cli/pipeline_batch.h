@@ -20,7 +20,8 @@ struct BatchOptions {
   bool given() const { return !file.empty(); }
 };
 
-/// A batch read and cut: inputs and cotangents by microbatch. What the file has one number or one tensor of goes to all.
+/// A batch read and cut: inputs and cotangents by microbatch. What the file has one number or one tensor of goes to
+/// all.
 struct OpenBatch {
   Reference whole;
   std::vector<TensorMap> inputs, cotangents;
@@ -30,7 +31,8 @@ struct OpenBatch {
   Reference with(const TensorMap& inputs, const TensorMap& cotangents) const;
 };
 
-/// Reads and cuts the file of the options. Throws Error(badUse) as cutBatch() and cutCotangents(), Error(badInput) for a file that is no safetensors file.
+/// Reads and cuts the file of the options. Throws Error(badUse) as cutBatch() and cutCotangents(), Error(badInput) for
+/// a file that is no safetensors file.
 OpenBatch openBatch(const BatchOptions& options, std::int64_t microbatches);
 
 }  // namespace retrograd::cli

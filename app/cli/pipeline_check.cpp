@@ -33,7 +33,8 @@ CheckReport checkCase(const CutRequest& request, const SuiteCase& one) {
 int checkAll(const PipelineChecks& checks, const Progress& progress) {
   auto options = checks.run;
   options.check = [&](const SuiteCase& one) { return checkCase(checks.request, one); };
-  return checks.conclude(checkSuite(checks.cases(), options, [&](const CheckReport& report) { checks.print(report); }, progress));
+  return checks.conclude(
+      checkSuite(checks.cases(), options, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
 int checkEach(const PipelineChecks& checks, const Progress& progress) {
@@ -43,7 +44,8 @@ int checkEach(const PipelineChecks& checks, const Progress& progress) {
   for (const auto& name : checks.files) {
     const auto file = inputFile(name);
     if (checks.everyCut) {
-      auto cuts = checkEveryCut(file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress);
+      auto cuts = checkEveryCut(
+          file, checks.request, checks.check, [&](const CheckReport& report) { checks.print(report); }, progress);
       reports.insert(reports.end(), std::make_move_iterator(cuts.begin()), std::make_move_iterator(cuts.end()));
     } else {
       reports.push_back(checkPipeline(file, checks.request, checks.check, progress));
@@ -57,7 +59,9 @@ Run setup(Parser parser) {
   auto checks = std::make_shared<PipelineChecks>();
   checks->addTo(parser, "safetensors file with in.* and cot.*: what is run");
   addCuts(parser, checks->request);
-  parser.flag("--every-cut", checks->everyCut, "cut in two before each op in turn; a cut that is refused counts as skipped")
+  parser
+      .flag("--every-cut", checks->everyCut,
+            "cut in two before each op in turn; a cut that is refused counts as skipped")
       .excludes("--at")
       .excludes("--stages")
       .excludes("--suite");
@@ -67,7 +71,9 @@ Run setup(Parser parser) {
   };
 }
 
-const PipelineRegistration registration("check", "compare a model's stages, run in sequence, with the model in one piece", setup);
+const PipelineRegistration registration("check",
+                                        "compare a model's stages, run in sequence, with the model in one piece",
+                                        setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -6,7 +6,8 @@
 
 namespace retrograd::cli {
 
-/// "--at", "--stages", "--balance", "--transmit", "--loss": where a model is cut; shared by the subcommands of `pipeline`.
+/// "--at", "--stages", "--balance", "--transmit", "--loss": where a model is cut; shared by the subcommands of
+/// `pipeline`.
 void addCuts(Parser parser, CutRequest& request);
 
 /// The options of a subcommand that cuts a file and runs its stages.

@@ -30,12 +30,15 @@ int run(const LaunchArguments& arguments, const Progress& progress) {
 Run setup(Parser parser) {
   auto arguments = std::make_shared<LaunchArguments>();
   parser.add("--ranks", arguments->ranks, "processes to run on this machine").required().range(1, 1024);
-  parser.add("--grace", arguments->grace, "seconds for the others to end by themselves, when one has failed").range(0.0, 3600.0).showDefault();
+  parser.add("--grace", arguments->grace, "seconds for the others to end by themselves, when one has failed")
+      .range(0.0, 3600.0)
+      .showDefault();
   parser.add("command", arguments->command, "behind --: the subcommand and its options, for each rank").required();
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const PipelineRegistration registration("launch", "run a subcommand once for each rank on this machine, as torchrun does", setup);
+const PipelineRegistration registration("launch",
+                                        "run a subcommand once for each rank on this machine, as torchrun does", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

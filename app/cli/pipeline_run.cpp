@@ -42,7 +42,9 @@ struct Step {
   Schedule schedule;
 
   const Pipeline& pipeline() const { return *microbatches.front().pipeline; }
-  double scale(const BatchOptions& options) const { return options.scaleGradients ? 1.0 / static_cast<double>(microbatches.size()) : 1.0; }
+  double scale(const BatchOptions& options) const {
+    return options.scaleGradients ? 1.0 / static_cast<double>(microbatches.size()) : 1.0;
+  }
 };
 
 /// A CSV file says how many microbatches it has.
@@ -52,25 +54,35 @@ std::optional<Schedule> scheduleFile(const RunArguments& arguments) {
 }
 
 /// The schedule over the ranks that there are, for the stages that there are and what crosses between them.
-Schedule scheduleFor(const RunArguments& arguments, std::optional<Schedule> given, const Step& step, std::int32_t ranks) {
+Schedule scheduleFor(const RunArguments& arguments, std::optional<Schedule> given, const Step& step,
+                     std::int32_t ranks) {
   const auto stages = static_cast<std::int32_t>(step.pipeline().stages.size());
   const auto microbatches = static_cast<std::int32_t>(step.microbatches.size());
   if (!given && stages % ranks != 0)
-    throw Error(ErrorCode::badUse, fmt::format("{} stages cannot be shared evenly by {} ranks; cut it with --stages", stages, ranks), arguments.cut.file);
-  auto schedule = given ? *given : makeSchedule(*findScheduleKind(arguments.schedule), ranks, microbatches, stages / ranks);
+    throw Error(ErrorCode::badUse,
+                fmt::format("{} stages cannot be shared evenly by {} ranks; cut it with --stages", stages, ranks),
+                arguments.cut.file);
+  auto schedule =
+      given ? *given : makeSchedule(*findScheduleKind(arguments.schedule), ranks, microbatches, stages / ranks);
   if (schedule.stages != stages)
-    throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
-  if (schedule.microbatches != microbatches)
-    throw Error(ErrorCode::badUse, fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches),
+    throw Error(ErrorCode::badUse,
+                fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages),
                 arguments.schedule);
+  if (schedule.microbatches != microbatches)
+    throw Error(
+        ErrorCode::badUse,
+        fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches),
+        arguments.schedule);
   schedule.edges = stageEdges(*step.pipeline().whole, step.pipeline().split);
   return lowerSchedule(schedule);
 }
 
 /// Cuts as rank 0 does: loads that each rank measured for itself would be cut in different places.
-CutModel openTogether(const RunArguments& arguments, const Reference& given, Transport& transport, const Progress& progress) {
+CutModel openTogether(const RunArguments& arguments, const Reference& given, Transport& transport,
+                      const Progress& progress) {
   auto options = arguments.cut;
-  if (transport.rank() > 0 && options.request.stages > 1 && options.request.balance == Balance::time) options.request.balance = Balance::estimate;
+  if (transport.rank() > 0 && options.request.stages > 1 && options.request.balance == Balance::time)
+    options.request.balance = Balance::estimate;
   auto cut = options.open(true, given, progress);
   cut.cuts = fromFirstRank(transport, cut.cuts);
   cut.split = splitPipeline(*cut.model.document, cut.model.computation, cut.cuts, options.request.options);
@@ -95,16 +107,19 @@ Step prepare(const RunArguments& arguments, Transport& transport, const Progress
     } catch (const Error& error) {
       throw error.at(fmt::format("microbatch 0 of {}", step.batch->inputs.size()));
     }
-    step.microbatches =
-        deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs, step.batch->cotangents, requestForBatch(arguments, *step.batch), progress);
+    step.microbatches = deriveMicrobatches(step.cut, arguments.cut.request.loss, step.batch->inputs,
+                                           step.batch->cotangents, requestForBatch(arguments, *step.batch), progress);
   } else {
     const auto& inputs = arguments.cut.input.inputs;
     step.cut = openTogether(arguments, inputs.empty() ? Reference() : readReference(inputs), transport, progress);
-    step.microbatches =
-        rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(step.cut.model, step.cut.whole, step.cut.split, progress)), microbatches);
+    step.microbatches = rotatedMicrobatches(
+        std::make_shared<const Pipeline>(derivePipeline(step.cut.model, step.cut.whole, step.cut.split, progress)),
+        microbatches);
   }
   if (const auto& why = step.pipeline().whole->dataDependent; !why.empty())
-    throw Error(ErrorCode::badUse, "its traces hold for one set of inputs only, so microbatches cannot differ: " + why.front(), arguments.cut.file);
+    throw Error(ErrorCode::badUse,
+                "its traces hold for one set of inputs only, so microbatches cannot differ: " + why.front(),
+                arguments.cut.file);
   step.schedule = scheduleFor(arguments, std::move(given), step, transport.size());
   return step;
 }
@@ -116,11 +131,12 @@ std::set<std::int32_t> stagesOf(const Schedule& schedule, std::int32_t rank) {
   return stages;
 }
 
-RankVerdict check(const RunArguments& arguments, const Step& step, const RankResults& results, const Progress& progress) {
+RankVerdict check(const RunArguments& arguments, const Step& step, const RankResults& results,
+                  const Progress& progress) {
   WholeBatch whole;
   if (step.batch)
-    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale, requestForBatch(arguments, *step.batch),
-                        progress);
+    whole = deriveBatch(step.cut, step.microbatches, step.batch->whole.inputs, arguments.batch.merges, results.scale,
+                        requestForBatch(arguments, *step.batch), progress);
   return checkRank(results, step.microbatches, whole, arguments.batch.merges, progress);
 }
 
@@ -129,7 +145,8 @@ void save(const RunArguments& arguments, int rank, const RankResults& results, s
   auto tensors = mergedOutputs(results, arguments.batch.merges);
   for (const auto& [name, tensor] : results.gradients) tensors.emplace("grad." + name, tensor);
   for (const auto& [name, tensor] : results.buffers) tensors.emplace("mut." + name, tensor);
-  saveReference(tensors, seed, (std::filesystem::path(arguments.save) / fmt::format("rank_{}.safetensors", rank)).string());
+  saveReference(tensors, seed,
+                (std::filesystem::path(arguments.save) / fmt::format("rank_{}.safetensors", rank)).string());
 }
 
 /// Losses and other outputs of one element, by microbatch.
@@ -137,7 +154,8 @@ std::map<std::string, std::vector<double>> numbersOf(const RankResults& results)
   std::map<std::string, std::vector<double>> numbers;
   for (const auto& [output, parts] : results.outputs)
     for (const auto& [m, tensor] : parts)
-      if (tensor.meta.sizes.empty() && isFloating(tensor.meta.dtype)) numbers[output].push_back(asDoubles(tensor).front());
+      if (tensor.meta.sizes.empty() && isFloating(tensor.meta.dtype))
+        numbers[output].push_back(asDoubles(tensor).front());
   return numbers;
 }
 
@@ -159,45 +177,55 @@ bool usesGpu(const Pipeline& pipeline) {
 }
 
 /// The link between the ranks' devices, where there shall be one and can be one.
-std::unique_ptr<DeviceLink> linkFor(const RunArguments& arguments, const Step& step, const std::optional<Device>& device, Transport& transport) {
+std::unique_ptr<DeviceLink> linkFor(const RunArguments& arguments, const Step& step,
+                                    const std::optional<Device>& device, Transport& transport) {
   const bool isAutomatic = arguments.transfers == "auto";
-  if (arguments.transfers == "host" || (isAutomatic && (transport.size() == 1 || !usesGpu(step.pipeline())))) return nullptr;
+  if (arguments.transfers == "host" || (isAutomatic && (transport.size() == 1 || !usesGpu(step.pipeline()))))
+    return nullptr;
   auto [link, refusal] = transport.linkDevices(device, rankPairs(step.schedule));
-  if (!refusal.empty() && !isAutomatic) throw Error(ErrorCode::badUse, "tensors cannot go directly: " + refusal, "--transfers");
-  if (!refusal.empty() && transport.rank() == 0) fmt::print(stderr, "note: tensors go through the memory of the host: {}\n", refusal);
+  if (!refusal.empty() && !isAutomatic)
+    throw Error(ErrorCode::badUse, "tensors cannot go directly: " + refusal, "--transfers");
+  if (!refusal.empty() && transport.rank() == 0)
+    fmt::print(stderr, "note: tensors go through the memory of the host: {}\n", refusal);
   return std::move(link);
 }
 
-void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions, const RankResults& results,
-            const std::optional<RankVerdict>& verdict, const std::string& carrier) {
+void report(const RunArguments& arguments, int rank, const std::vector<ExecutedAction>& actions,
+            const RankResults& results, const std::optional<RankVerdict>& verdict, const std::string& carrier) {
   const double seconds = actions.empty() ? 0 : actions.back().end;
   const auto numbers = numbersOf(results);
   if (arguments.format == "json") {
     nlohmann::ordered_json json{{"rank", rank},       {"actions", nlohmann::ordered_json::array()},
                                 {"seconds", seconds}, {"gradients", results.gradients.size()},
                                 {"outputs", numbers}, {"transfers", carrier}};
-    for (const auto& one : actions) json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});
+    for (const auto& one : actions)
+      json["actions"].push_back({{"action", text(one.action)}, {"start", one.start}, {"end", one.end}});
     if (verdict)
-      json["check"] = {{"pass", verdict->good()},         {"with", verdict->with},   {"compared", verdict->compared}, {"error", verdict->error},
-                       {"tolerance", verdict->tolerance}, {"worst", verdict->worst}, {"failure", verdict->failure}};
+      json["check"] = {{"pass", verdict->good()},    {"with", verdict->with},           {"compared", verdict->compared},
+                       {"error", verdict->error},    {"tolerance", verdict->tolerance}, {"worst", verdict->worst},
+                       {"failure", verdict->failure}};
     std::puts(dumpJson(json).c_str());
     return;
   }
-  fmt::print("{} actions in {:.1f} ms, gradients of {} parameters", actions.size(), seconds * 1e3, results.gradients.size());
+  fmt::print("{} actions in {:.1f} ms, gradients of {} parameters", actions.size(), seconds * 1e3,
+             results.gradients.size());
   if (carrier != "host") fmt::print(", tensors over {}", carrier);
   for (const auto& [output, values] : numbers) fmt::print(", output {} is {:.6g}", output, fmt::join(values, " "));
   if (verdict && verdict->good())
-    fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with, verdict->error, verdict->tolerance);
+    fmt::print("; {} compared with {}: equal to {:.1e} (tolerance {:.1e})", verdict->compared, verdict->with,
+               verdict->error, verdict->tolerance);
   fmt::print("\n");
   if (verdict && !verdict->good())
-    fmt::print(
-        stderr, "error: rank {}: compared with {}: {}\n", rank, verdict->with,
-        verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst, verdict->error, verdict->tolerance) : verdict->failure);
+    fmt::print(stderr, "error: rank {}: compared with {}: {}\n", rank, verdict->with,
+               verdict->failure.empty() ? fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict->worst,
+                                                      verdict->error, verdict->tolerance)
+                                        : verdict->failure);
 }
 
 int runOn(const RunArguments& arguments, Transport& transport, const Progress& progress) {
   const auto step = prepare(arguments, transport, progress);
-  if (step.batch && !step.batch->note.empty() && transport.rank() == 0) fmt::print(stderr, "note: {}\n", step.batch->note);
+  if (step.batch && !step.batch->note.empty() && transport.rank() == 0)
+    fmt::print(stderr, "note: {}\n", step.batch->note);
   const auto own = stagesOf(step.schedule, transport.rank());
   for (auto s : own)
     if (const auto device = step.pipeline().split.stages[static_cast<std::size_t>(s)].device) requireDevice(*device);
@@ -207,8 +235,8 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
   const auto actions = runRank(step.schedule, transport, stages, progress, link.get());
   sumOverRanks(transport, stages.parameterGradients(), gradientsToSum(step.pipeline()), link.get());
   for (auto& [name, tensor] : stages.parameterGradients()) tensor = hostTensor(tensor);
-  RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(), stages.buffers(),
-                      gradientsOfStages(step.pipeline(), own)};
+  RankResults results{std::move(stages.parameterGradients()), step.scale(arguments.batch), stages.outputs(),
+                      stages.buffers(), gradientsOfStages(step.pipeline(), own)};
   if (results.scale != 1)
     for (auto& [name, tensor] : results.gradients) tensor = scaledTensor(tensor, results.scale);
   std::optional<RankVerdict> verdict;
@@ -238,25 +266,33 @@ Run setup(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
   arguments->cut.addTo(parser);
   parser.add("--schedule", arguments->schedule, "its name (see pipeline schedule) or a CSV file").showDefault();
-  parser.add("--microbatches", arguments->microbatches, "microbatches of a step; without --batch each has the shapes that the file was exported with")
+  parser
+      .add("--microbatches", arguments->microbatches,
+           "microbatches of a step; without --batch each has the shapes that the file was exported with")
       .aboveZero()
       .showDefault();
   arguments->batch.addTo(parser);
   parser.flag("--check", arguments->check, "compare gradients and outputs with those of the model in one piece");
-  parser.add("-o,--output", arguments->save, "folder for rank_N.safetensors: the gradients of a rank, its merged outputs and the buffers that it wrote");
+  parser.add(
+      "-o,--output", arguments->save,
+      "folder for rank_N.safetensors: the gradients of a rank, its merged outputs and the buffers that it wrote");
   parser.add("--save", arguments->save).hidden();
   parser
       .add("--transfers", arguments->transfers,
-           "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its memory), or auto (direct where possible)")
+           "how tensors go from rank to rank: direct (NCCL between GPUs; not yet run on one), host (through its "
+           "memory), or auto (direct where possible)")
       .oneOf({"auto", "direct", "host"})
       .showDefault();
   addFormat(parser, arguments->format);
   const auto device = parser.option("--device");
-  return [arguments, device](const Progress& progress) { return run(*arguments, device.given() && device.values().back() == "cuda", progress); };
+  return [arguments, device](const Progress& progress) {
+    return run(*arguments, device.given() && device.values().back() == "cuda", progress);
+  };
 }
 
-const PipelineRegistration registration("run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch",
-                                        setup);
+const PipelineRegistration registration(
+    "run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch",
+    setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -49,7 +49,8 @@ std::int32_t ranksFor(const ScheduleKind& kind, const ScheduleArguments& argumen
   if (ranks * std::max(each, 1) != stages)
     throw Error(ErrorCode::badUse,
                 fmt::format("{} over {} has {} stages, the model is cut into {}: cut it with --stages {}", kind.name,
-                            ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks * std::max(each, 1), stages, ranks * std::max(each, 1)),
+                            ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks * std::max(each, 1), stages,
+                            ranks * std::max(each, 1)),
                 arguments.model.file);
   return ranks;
 }
@@ -59,13 +60,16 @@ Schedule openFor(const ScheduleArguments& arguments, const Pipeline& pipeline) {
   const auto stages = static_cast<std::int32_t>(pipeline.stages.size());
   Schedule schedule;
   if (const auto* kind = findScheduleKind(arguments.schedule)) {
-    if (!arguments.microbatches) throw Error(ErrorCode::badUse, "--microbatches says how large the schedule is", arguments.schedule);
+    if (!arguments.microbatches)
+      throw Error(ErrorCode::badUse, "--microbatches says how large the schedule is", arguments.schedule);
     const auto ranks = ranksFor(*kind, arguments, stages);
     schedule = makeSchedule(*kind, ranks, arguments.microbatches, stages / ranks);
   } else {
     schedule = readScheduleFile(arguments.schedule);
     if (schedule.stages != stages)
-      throw Error(ErrorCode::badUse, fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages), arguments.schedule);
+      throw Error(ErrorCode::badUse,
+                  fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages),
+                  arguments.schedule);
   }
   schedule.edges = stageEdges(*pipeline.whole, pipeline.split);
   return schedule;
@@ -79,10 +83,12 @@ Schedule open(const ScheduleArguments& arguments) {
   }
   if (!std::filesystem::is_regular_file(arguments.schedule))
     throw Error(ErrorCode::badUse,
-                fmt::format("neither a schedule nor a CSV file{}; schedules are {}", didYouMean(arguments.schedule, known()), fmt::join(known(), ", ")),
+                fmt::format("neither a schedule nor a CSV file{}; schedules are {}",
+                            didYouMean(arguments.schedule, known()), fmt::join(known(), ", ")),
                 arguments.schedule);
   if (arguments.ranks || arguments.microbatches || arguments.stagesPerRank)
-    throw Error(ErrorCode::badUse, "a file says itself how many ranks, stages and microbatches it has", arguments.schedule);
+    throw Error(ErrorCode::badUse, "a file says itself how many ranks, stages and microbatches it has",
+                arguments.schedule);
   return readScheduleFile(arguments.schedule);
 }
 
@@ -105,11 +111,13 @@ struct DerivedModel {
 
 DerivedModel derive(const ScheduleArguments& arguments, const Progress& progress) {
   if (arguments.measure) requireToRun(arguments.model.input.device);
-  if (arguments.link > 0 && !arguments.measure) throw Error(ErrorCode::badUse, "--link needs times in seconds: add --measure", arguments.model.file);
+  if (arguments.link > 0 && !arguments.measure)
+    throw Error(ErrorCode::badUse, "--link needs times in seconds: add --measure", arguments.model.file);
   auto cut = arguments.model.open(true, progress);
   for (const auto& note : cut.notes) fmt::print(stderr, "note: {}\n", note);
   auto traffic = stageTraffic(*cut.whole, cut.model, cut.split);
-  return {derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress), std::move(traffic)};
+  return {derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress),
+          std::move(traffic)};
 }
 
 ScheduleCosts costsOf(const ScheduleArguments& arguments, const DerivedModel& model, const Progress& progress) {
@@ -124,13 +132,15 @@ bool reportIfInvalid(const Schedule& schedule) {
   const auto check = checkSchedule(schedule);
   constexpr std::size_t most = 20;
   for (std::size_t i = 0; i < std::min(check.problems.size(), most); ++i)
-    fmt::print(stderr, "error: {}{}{}: {}\n", schedule.name, check.problems[i].place.empty() ? "" : ", ", check.problems[i].place, check.problems[i].message);
+    fmt::print(stderr, "error: {}{}{}: {}\n", schedule.name, check.problems[i].place.empty() ? "" : ", ",
+               check.problems[i].place, check.problems[i].message);
   if (check.problems.size() > most) fmt::print(stderr, "... and {} more\n", check.problems.size() - most);
   return !check.ok();
 }
 
 std::string render(const ScheduleArguments& arguments, const Schedule& schedule, const ScheduleCosts& costs) {
-  if (arguments.format == "csv") return arguments.spaced ? writeSpacedScheduleCsv(schedule) : writeScheduleCsv(schedule);
+  if (arguments.format == "csv")
+    return arguments.spaced ? writeSpacedScheduleCsv(schedule) : writeScheduleCsv(schedule);
   const auto run = simulate(schedule, costs);
   if (arguments.format == "json") return dumpJson(scheduleJson(schedule, run, costs), 1) + "\n";
   if (arguments.format == "svg") return scheduleSvg(schedule, run, costs);
@@ -140,7 +150,8 @@ std::string render(const ScheduleArguments& arguments, const Schedule& schedule,
 int run(const ScheduleArguments& arguments, const Progress& progress) {
   std::optional<DerivedModel> model;
   if (!arguments.model.file.empty()) model = derive(arguments, progress);
-  else if (arguments.measure) throw Error(ErrorCode::badUse, "--measure measures a model: name it by --model", arguments.schedule);
+  else if (arguments.measure)
+    throw Error(ErrorCode::badUse, "--measure measures a model: name it by --model", arguments.schedule);
   auto schedule = model ? openFor(arguments, model->pipeline) : open(arguments);
   if (reportIfInvalid(schedule)) return checkFailed;
   if (arguments.merge) schedule = mergeBackward(std::move(schedule));
@@ -154,24 +165,37 @@ int run(const ScheduleArguments& arguments, const Progress& progress) {
 Run setup(Parser parser) {
   auto arguments = std::make_shared<ScheduleArguments>();
   parser
-      .add("schedule", arguments->schedule, "its name (" + fmt::format("{}", fmt::join(known(), ", ")) + ") or a CSV file in PyTorch's form, which is checked")
+      .add("schedule", arguments->schedule,
+           "its name (" + fmt::format("{}", fmt::join(known(), ", ")) +
+               ") or a CSV file in PyTorch's form, which is checked")
       .required();
   parser.add("--ranks", arguments->ranks, "ranks that share the stages").aboveZero();
   parser.add("--microbatches", arguments->microbatches, "microbatches of a batch").aboveZero();
-  parser.add("--stages-per-rank", arguments->stagesPerRank, "stages of each rank (default: the schedule's own number, or 2)").aboveZero();
-  const auto costs = parser.add("--costs", arguments->costs, "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
-  const auto model = parser.add("--model", arguments->model.file, "a model: times and activation bytes are those of its stages; cut as in pipeline split");
+  parser
+      .add("--stages-per-rank", arguments->stagesPerRank,
+           "stages of each rank (default: the schedule's own number, or 2)")
+      .aboveZero();
+  const auto costs =
+      parser.add("--costs", arguments->costs,
+                 "JSON file with times and activation bytes of the stages (default: F = I = W = 1, B = 2)");
+  const auto model =
+      parser.add("--model", arguments->model.file,
+                 "a model: times and activation bytes are those of its stages; cut as in pipeline split");
   model.excludes(costs);
-  parser.flag("--measure", arguments->measure, "with --model: measure the stages by running them (default: estimate from the ops alone)");
+  parser.flag("--measure", arguments->measure,
+              "with --model: measure the stages by running them (default: estimate from the ops alone)");
   const auto before = parser.options().size();
-  parser.add("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)").aboveZero();
+  parser.add("--link", arguments->link, "GB a second between ranks, for what crosses (default: it is there at once)")
+      .aboveZero();
   arguments->model.addOptionsTo(parser);
   const auto options = parser.options();
   for (auto i = before; i < options.size(); ++i) options[i].needs(model);
   parser.flag("--merge", arguments->merge, "an I that its W follows at once becomes a B");
   parser.flag("--lower", arguments->lower, "with the sends and receives that the schedule implies");
   parser.flag("--spaced", arguments->spaced, "CSV with an empty cell for each unit of time that a rank waits");
-  parser.add("--format", arguments->format, "text, json, csv or svg").oneOf({"text", "json", "csv", "svg"}).showDefault();
+  parser.add("--format", arguments->format, "text, json, csv or svg")
+      .oneOf({"text", "json", "csv", "svg"})
+      .showDefault();
   addOutput(parser, "-o,--output", arguments->output, "file to write (default, or -: standard output)");
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }

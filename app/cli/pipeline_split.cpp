@@ -18,7 +18,9 @@ struct SplitArguments {
   std::string format = "text", out;
 };
 
-std::string countOf(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string countOf(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 void print(const CutModel& cut) {
   const auto& document = *cut.model.document;
@@ -27,22 +29,27 @@ void print(const CutModel& cut) {
     std::int64_t bytes = 0;
     for (const auto& parameter : parameters) bytes += parameter.bytes;
     const auto& stage = cut.split.stages[s];
-    fmt::print("stage {}: {}, {} ({} bytes)", s, countOf(stage.ops.size(), "op"), countOf(parameters.size(), "parameter"), bytes);
-    if (!stage.ops.empty()) fmt::print(", from #{} {}", stage.ops.front().index, document.text(document.boundSymbol(stage.ops.front()).name));
+    fmt::print("stage {}: {}, {} ({} bytes)", s, countOf(stage.ops.size(), "op"),
+               countOf(parameters.size(), "parameter"), bytes);
+    if (!stage.ops.empty())
+      fmt::print(", from #{} {}", stage.ops.front().index, document.text(document.boundSymbol(stage.ops.front()).name));
     if (stage.device) fmt::print(", on {}", toString(*stage.device));
     fmt::print("\n");
     for (const auto& edge : cut.split.edges)
       if (edge.destination == static_cast<int>(s)) {
         const auto described = describeEdge(cut.model, edge);
-        fmt::print("  gets {} {}[{}], {} bytes, {}\n", described.name, described.dtype, fmt::join(described.shape, ", "), described.bytes,
+        fmt::print("  gets {} {}[{}], {} bytes, {}\n", described.name, described.dtype,
+                   fmt::join(described.shape, ", "), described.bytes,
                    edge.source < 0 ? std::string("an input of the model") : fmt::format("from stage {}", edge.source));
       }
   }
   for (const auto& shared : cut.split.shared) {
     std::vector<std::string> users;
     for (const auto& [stage, name] : shared.nameIn) users.push_back(fmt::format("stage {} as {}", stage, name));
-    fmt::print("{} ({} bytes) is used in {}; {}\n", fmt::join(shared.names, " = "), shared.bytes, fmt::join(users, ", "),
-               shared.use == MultiUse::transmit ? "the first sends it" : "each has a copy: sum their gradients before the optimizer's step");
+    fmt::print("{} ({} bytes) is used in {}; {}\n", fmt::join(shared.names, " = "), shared.bytes,
+               fmt::join(users, ", "),
+               shared.use == MultiUse::transmit ? "the first sends it"
+                                                : "each has a copy: sum their gradients before the optimizer's step");
   }
   for (const auto& note : cut.notes) fmt::print("# {}\n", note);
 }
@@ -52,7 +59,8 @@ int run(const SplitArguments& arguments, const Progress& progress) {
   if (arguments.format == "json") std::puts(dumpJson(pipelineJson(cut.model, cut.split, cut.notes)).c_str());
   else print(cut);
   const bool failed = reportProblems(cut.model.problems);
-  if (!arguments.out.empty()) writeStages(std::move(cut.model), std::move(cut.whole), cut.split, cut.notes, arguments.out, progress);
+  if (!arguments.out.empty())
+    writeStages(std::move(cut.model), std::move(cut.whole), cut.split, cut.notes, arguments.out, progress);
   return failed ? badInputOrUse : allWell;
 }
 
@@ -60,7 +68,8 @@ Run setup(Parser parser) {
   auto arguments = std::make_shared<SplitArguments>();
   arguments->cut.addTo(parser);
   addFormat(parser, arguments->format);
-  parser.add("-o,--output", arguments->out, "folder for the stages, each a session file with its weights, and pipeline.json");
+  parser.add("-o,--output", arguments->out,
+             "folder for the stages, each a session file with its weights, and pipeline.json");
   parser.add("--out", arguments->out).hidden();
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }

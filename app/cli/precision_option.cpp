@@ -10,9 +10,10 @@ namespace retrograd::cli {
 void addPrecisionB(Parser parser, std::optional<DType>& precision) {
   std::vector<std::string> names;
   for (auto dtype : precisions()) names.emplace_back(torchName(dtype));
-  const auto option =
-      parser.add("--dtype-b", "precision of the second side: its floating parameters, buffers, inputs and dtype literals (default: as in the first)",
-                 [&precision](const std::string& name) { precision = dtypeFromTorchName(name); });
+  const auto option = parser.add("--dtype-b",
+                                 "precision of the second side: its floating parameters, buffers, inputs and dtype "
+                                 "literals (default: as in the first)",
+                                 [&precision](const std::string& name) { precision = dtypeFromTorchName(name); });
   option.oneOf(names);
   parser.flag("--double", {}, [&precision] { precision = DType::f64; }).excludes(option).hidden();
 }

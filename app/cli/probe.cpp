@@ -14,7 +14,8 @@ Run setup(Parser parser) {
   return [file](const Progress&) { return runProbe(*file); };
 }
 
-const Registration registration("probe-torchscript", "compile and check the code of a TorchScript file, running nothing of it", setup);
+const Registration registration("probe-torchscript",
+                                "compile and check the code of a TorchScript file, running nothing of it", setup);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -31,7 +31,8 @@ std::string commonPrefix(const std::vector<std::string>& words) {
   if (words.empty()) return {};
   auto prefix = words.front();
   for (const auto& word : words)
-    prefix.resize(static_cast<std::size_t>(std::mismatch(prefix.begin(), prefix.end(), word.begin(), word.end()).first - prefix.begin()));
+    prefix.resize(static_cast<std::size_t>(std::mismatch(prefix.begin(), prefix.end(), word.begin(), word.end()).first -
+                                           prefix.begin()));
   return prefix;
 }
 
@@ -95,7 +96,8 @@ struct Prompt::Impl {
     el_set(editor, EL_HIST, ::history, history);
     el_set(editor, EL_ADDFN, "retrograd-complete", "complete the word, or explain the command", &complete);
     el_set(editor, EL_ADDFN, "retrograd-drop", "drop the line", &drop);
-    el_set(editor, EL_SETTY, "-d", "-isig", nullptr);  // Ctrl+C is a key while a line is edited, and a signal while a command runs
+    el_set(editor, EL_SETTY, "-d", "-isig",
+           nullptr);  // Ctrl+C is a key while a line is edited, and a signal while a command runs
     el_set(editor, EL_BIND, "^I", "retrograd-complete", nullptr);
     el_set(editor, EL_BIND, "^C", "retrograd-drop", nullptr);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
@@ -127,7 +129,8 @@ struct Prompt::Impl {
 
   static unsigned char drop(EditLine* editor, int) {
     const auto* line = el_line(editor);
-    const auto rest = static_cast<int>(line->lastchar - line->cursor), all = static_cast<int>(line->lastchar - line->buffer);
+    const auto rest = static_cast<int>(line->lastchar - line->cursor),
+               all = static_cast<int>(line->lastchar - line->buffer);
     el_cursor(editor, rest);
     el_deletestr(editor, all);
     std::fputs("^C\n", stdout);

@@ -12,11 +12,13 @@ namespace retrograd::cli {
 struct PromptWords {
   std::vector<std::string> commands;                                   ///< for the first word
   std::function<std::vector<std::string>(const std::string&)> others;  ///< for the words after the command of this name
-  std::function<std::string(const std::string&)> help;                 ///< of a command; shown by Tab where nothing can be completed. Empty: none
+  std::function<std::string(const std::string&)>
+      help;  ///< of a command; shown by Tab where nothing can be completed. Empty: none
 };
 
-/// Reads commands from a terminal, with editing, history and completion (libedit). The history is kept in $XDG_STATE_HOME/retrograd/history; one that cannot be
-/// read or written is no error. Built without libedit, it reads plain lines.
+/// Reads commands from a terminal, with editing, history and completion (libedit). The history is kept in
+/// $XDG_STATE_HOME/retrograd/history; one that cannot be read or written is no error. Built without libedit, it reads
+/// plain lines.
 class Prompt {
  public:
   explicit Prompt(PromptWords words);
@@ -34,7 +36,8 @@ class Prompt {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The wish to stop the command that runs at the prompt. While one lives, Ctrl+C stops that command and not the program. One at a time.
+/// The wish to stop the command that runs at the prompt. While one lives, Ctrl+C stops that command and not the
+/// program. One at a time.
 class CommandStop {
  public:
   CommandStop();

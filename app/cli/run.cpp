@@ -28,8 +28,8 @@ struct RunArguments {
   InputOptions input;
 };
 
-/// Position after the op that `text` names: its id (#12), the name of one of its outputs, or the first op of that name. An id of the computation means the last
-/// forward op derived from it.
+/// Position after the op that `text` names: its id (#12), the name of one of its outputs, or the first op of that name.
+/// An id of the computation means the last forward op derived from it.
 std::size_t positionAfter(const Session& session, const std::string& text) {
   const auto& document = *session.analysis().document;
   const auto id = text.starts_with('#') ? opNumber(text) : numberIn<std::int32_t>(text);
@@ -45,7 +45,10 @@ std::size_t positionAfter(const Session& session, const std::string& text) {
   }
   if (byOrigin) return *byOrigin;
   if (!byOp)
-    throw Error(ErrorCode::badUse, "no op of forward or backward has this id, output or name" + didYouMean(text, valueNames(session.analysis())), text);
+    throw Error(
+        ErrorCode::badUse,
+        "no op of forward or backward has this id, output or name" + didYouMean(text, valueNames(session.analysis())),
+        text);
   return *byOp;
 }
 
@@ -56,9 +59,11 @@ std::string whyNotRun(const Analysis& analysis, BoundSymbolId op) {
   const auto outputs = analysis.document->outputs(op);
   const auto isGiven = [&](ValueId output) { return left->filled.contains(output); };
   if (isOpaque(*analysis.document, op))
-    return std::any_of(outputs.begin(), outputs.end(), isGiven) ? "  # not run: its result was given" : "  # not run: opaque";
+    return std::any_of(outputs.begin(), outputs.end(), isGiven) ? "  # not run: its result was given"
+                                                                : "  # not run: opaque";
   for (const auto output : outputs)
-    if (const auto reason = left->reason(output)) return fmt::format("  # not run: depends on {}", analysis.document->opName(reason));
+    if (const auto reason = left->reason(output))
+      return fmt::format("  # not run: depends on {}", analysis.document->opName(reason));
   return "  # not run";
 }
 
@@ -71,11 +76,12 @@ void printTable(const Session& session) {
     const auto& m = measures[p];
     const auto op = session.opAt(p);
     if (p == session.forwardSize()) fmt::print("------  backward\n");
-    fmt::print("{:>6}  {:>10.3f}  {:>12}  {:>12}  {:>7}  {}\n", p + 1, m.seconds * 1e3, m.outputBytes, m.liveBytes, fmt::format("#{}", op.index),
-               printCall(document, op) + whyNotRun(session.analysis(), op));
+    fmt::print("{:>6}  {:>10.3f}  {:>12}  {:>12}  {:>7}  {}\n", p + 1, m.seconds * 1e3, m.outputBytes, m.liveBytes,
+               fmt::format("#{}", op.index), printCall(document, op) + whyNotRun(session.analysis(), op));
     (p < session.forwardSize() ? forward : backward) += m.seconds;
   }
-  fmt::print("forward {:.3f} ms, backward {:.3f} ms, peak {} bytes\n", forward * 1e3, backward * 1e3, session.peakBytes());
+  fmt::print("forward {:.3f} ms, backward {:.3f} ms, peak {} bytes\n", forward * 1e3, backward * 1e3,
+             session.peakBytes());
 }
 
 /// Of a run on a GPU: what LibTorch's allocator gave out and held after the op of the greatest use.
@@ -83,7 +89,8 @@ void printAllocator(const Session& session) {
   OpMeasure most;
   for (std::size_t p = 0; p < session.position(); ++p)
     if (session.measures()[p].allocated > most.allocated) most = session.measures()[p];
-  if (most.allocated > 0) fmt::print("allocator at its fullest: {} bytes given out, {} bytes held\n", most.allocated, most.reserved);
+  if (most.allocated > 0)
+    fmt::print("allocator at its fullest: {} bytes given out, {} bytes held\n", most.allocated, most.reserved);
 }
 
 nlohmann::ordered_json reportOf(const RunArguments& arguments, const Session& session) {
@@ -119,7 +126,8 @@ int run(const RunArguments& arguments, const Progress& progress) {
   options.threads = arguments.input.threads;
   options.synchronous = arguments.synchronous;
   Session session(analysis, options);
-  const auto reason = session.runTo(arguments.until.empty() ? session.size() : positionAfter(session, arguments.until), progress);
+  const auto reason =
+      session.runTo(arguments.until.empty() ? session.size() : positionAfter(session, arguments.until), progress);
   if (reason == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
   clearProgress();
   if (arguments.format == "json") {
@@ -135,11 +143,14 @@ int run(const RunArguments& arguments, const Progress& progress) {
 Run setup(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
-  addOutput(parser, "-o,--output", arguments->save,
-            "write inputs, cotangents, outputs, gradients and written buffers to this safetensors file, as a reference");
+  addOutput(
+      parser, "-o,--output", arguments->save,
+      "write inputs, cotangents, outputs, gradients and written buffers to this safetensors file, as a reference");
   addOldOutput(parser, "--save", arguments->save);
-  parser.add("--until", arguments->until, "stop after this op: its id (#12), the name of an output, or the name of an op");
-  parser.flag("--synchronous", arguments->synchronous, "on a GPU: wait for each op, so that an error names the op that caused it");
+  parser.add("--until", arguments->until,
+             "stop after this op: its id (#12), the name of an output, or the name of an op");
+  parser.flag("--synchronous", arguments->synchronous,
+              "on a GPU: wait for each op, so that an error names the op that caused it");
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };

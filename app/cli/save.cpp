@@ -26,7 +26,8 @@ struct SaveArguments {
 std::string placeFor(const SaveArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
   fs::path model = arguments.file;
-  if (!fs::is_directory(model)) return isSessionFile(arguments.file) ? arguments.file : model.replace_extension(".retrograd").string();
+  if (!fs::is_directory(model))
+    return isSessionFile(arguments.file) ? arguments.file : model.replace_extension(".retrograd").string();
   // "run.1/" is saved as "run.1.retrograd": a folder's name has no extension.
   model = model.lexically_normal();
   if (!model.has_filename()) model = model.parent_path();
@@ -51,8 +52,9 @@ void print(const Analysis& analysis, const SaveArguments& arguments, const std::
     fmt::print("{}\n", dumpJson(json, 1));
     return;
   }
-  fmt::print("{}: {} bytes, computation {} ops, forward {}, backward {}; {}\n", out, size, ops(analysis.computation().trace), ops(analysis.forward),
-             ops(analysis.backward), embedsWeights(analysis, arguments.save) ? "weights inside" : "weights in " + analysis.file.path);
+  fmt::print("{}: {} bytes, computation {} ops, forward {}, backward {}; {}\n", out, size,
+             ops(analysis.computation().trace), ops(analysis.forward), ops(analysis.backward),
+             embedsWeights(analysis, arguments.save) ? "weights inside" : "weights in " + analysis.file.path);
 }
 
 /// What the session takes along for the window: the notes as they are now, beside the model or the session.
@@ -80,7 +82,8 @@ int save(const SaveArguments& arguments, const Progress& progress) {
 Run setup(Parser parser) {
   auto arguments = std::make_shared<SaveArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
-  addOutput(parser, "-o,--output", arguments->out, "the session file to write (default: the model's name with .retrograd; for a session, the session itself)",
+  addOutput(parser, "-o,--output", arguments->out,
+            "the session file to write (default: the model's name with .retrograd; for a session, the session itself)",
             /*ownSession=*/true);
   addOldOutput(parser, "--out", arguments->out);
   parser.flag("--embed", arguments->save.embed, "store the weights too, so that the model file is not needed again");

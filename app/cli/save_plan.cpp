@@ -23,7 +23,8 @@ jobs::GraphChoice firstWithBackward(const jobs::JobLog& log, std::optional<std::
     if (rank && process.rank != rank) continue;
     for (const auto& compile : process.compiles)
       for (auto attempt = compile.attempts.rbegin(); attempt != compile.attempts.rend(); ++attempt)
-        if (attempt->find(GraphKind::forward) != nullptr && attempt->find(GraphKind::backward) != nullptr) return {&process, &compile, &*attempt};
+        if (attempt->find(GraphKind::forward) != nullptr && attempt->find(GraphKind::backward) != nullptr)
+          return {&process, &compile, &*attempt};
   }
   return jobs::chooseCompile(log, {}, rank);
 }
@@ -44,7 +45,8 @@ class TextTable {
       last = heading;
       std::string text;
       for (std::size_t i = 0; i < cells.size(); ++i)
-        text += isRight(i) ? fmt::format("  {:>{}}", cells[i], widths_[i]) : fmt::format("  {:<{}}", cells[i], widths_[i]);
+        text +=
+            isRight(i) ? fmt::format("  {:>{}}", cells[i], widths_[i]) : fmt::format("  {:<{}}", cells[i], widths_[i]);
       text.erase(text.find_last_not_of(' ') + 1);
       fmt::print("{}\n", text);
     }
@@ -67,9 +69,11 @@ void printTable(const SavePlan& plan, const PlanTable& table, bool withFate, Wan
     const auto& value = table.values[row.values.front()];
     if (!wanted(value)) continue;
     hasLayers |= !row.layers.empty();
-    TextTable::Cells cells{nameText(plan, value), typeText(value), value.bytes ? std::to_string(*value.bytes) : "?", opText(value), value.policy};
+    TextTable::Cells cells{nameText(plan, value), typeText(value), value.bytes ? std::to_string(*value.bytes) : "?",
+                           opText(value), value.policy};
     if (withFate) cells.emplace_back(name(value.fate));
-    cells.push_back((value.line > 0 ? fmt::format("{}:{}", value.file, value.line) : "") + (value.viewOf.empty() ? "" : "  view of " + value.viewOf));
+    cells.push_back((value.line > 0 ? fmt::format("{}:{}", value.file, value.line) : "") +
+                    (value.viewOf.empty() ? "" : "  view of " + value.viewOf));
     text.add(row.layers.empty() && !hasLayers ? "" : headingText(plan, row.layers), std::move(cells));
   }
   text.print();
@@ -80,19 +84,24 @@ std::string totalText(const PlanTotal& total) {
                      total.unknown == 0 ? "" : fmt::format(", and {} of unknown size", total.unknown));
 }
 
-/// Retrograd's own split of the job's model, from the fewest bytes that can be saved to those that its formulas ask for.
-std::vector<BudgetFigures> figuresAt(const SavePlanOptions& options, const jobs::GraphChoice& choice, const std::string& path, const Progress& progress) {
+/// Retrograd's own split of the job's model, from the fewest bytes that can be saved to those that its formulas ask
+/// for.
+std::vector<BudgetFigures> figuresAt(const SavePlanOptions& options, const jobs::GraphChoice& choice,
+                                     const std::string& path, const Progress& progress) {
   if (options.budgets == 0) return {};
   InputOptions opening;
   opening.data.compile = fmt::format("{}_{}", nameOf(*choice.compile), choice.attempt->number);
   opening.data.rank = choice.process->rank;
   const auto analysis = open(path, opening, progress);
-  return figuresAtBudgets(options.budgets, [&](const PartitionOptions& partition) { return whatIf(*analysis, partition, {}, progress).after; });
+  return figuresAtBudgets(options.budgets, [&](const PartitionOptions& partition) {
+    return whatIf(*analysis, partition, {}, progress).after;
+  });
 }
 
 void printBudgets(const std::vector<BudgetFigures>& budgets) {
   if (budgets.empty()) return;
-  fmt::print("\nRetrograd's own split at several budgets\n{:>14} {:>14} {:>14} {:>16}\n", "budget", "saved bytes", "peak bytes", "recomputed ops");
+  fmt::print("\nRetrograd's own split at several budgets\n{:>14} {:>14} {:>14} {:>16}\n", "budget", "saved bytes",
+             "peak bytes", "recomputed ops");
   for (const auto& [budget, figures] : budgets)
     fmt::print("{:>14} {:>14} {:>14} {:>16}\n", budget, figures.savedBytes, figures.peakBytes, figures.recomputedOps);
 }
@@ -106,7 +115,8 @@ void printLayers(const SavePlan& plan) {
   }
 }
 
-void printText(const SavePlan& plan, const jobs::GraphChoice& choice, const std::vector<BudgetFigures>& budgets, bool withNodes) {
+void printText(const SavePlan& plan, const jobs::GraphChoice& choice, const std::vector<BudgetFigures>& budgets,
+               bool withNodes) {
   const auto rank = choice.process->rank ? fmt::format("  rank {}", *choice.process->rank) : std::string();
   fmt::print("compile {}  attempt {}{}\n", nameOf(*choice.compile), choice.attempt->number, rank);
   printLayers(plan);
@@ -121,7 +131,8 @@ void printText(const SavePlan& plan, const jobs::GraphChoice& choice, const std:
   fmt::print("inputs     {}\n", totalText(plan.inputs));
   fmt::print("\n{:<20} {:>8} {:>12} {:>12}\n", "policy", "saved", "recomputed", "not needed");
   for (const auto& count : plan.policies)
-    fmt::print("{:<20} {:>8} {:>12} {:>12}\n", count.policy.empty() ? "none" : count.policy, count.saved, count.recomputed, count.unused);
+    fmt::print("{:<20} {:>8} {:>12} {:>12}\n", count.policy.empty() ? "none" : count.policy, count.saved,
+               count.recomputed, count.unused);
   printBudgets(budgets);
   const auto notes = notesOf(plan), findings = findingsOf(plan);
   if (!notes.empty() || !findings.empty()) fmt::print("\n");
@@ -132,9 +143,11 @@ void printText(const SavePlan& plan, const jobs::GraphChoice& choice, const std:
 Json orNull(const std::optional<std::int64_t>& number) { return number ? Json(*number) : Json(); }
 
 Json jsonOf(const PlanValue& value) {
-  Json json{{"name", value.name},     {"dtype", value.dtype},     {"sizes", value.sizes},   {"bytes", orNull(value.bytes)}, {"op", value.op},
-            {"policy", value.policy}, {"fate", name(value.fate)}, {"input", value.isInput}, {"viewOf", value.viewOf},       {"program", value.program},
-            {"file", value.file},     {"line", value.line},       {"code", value.code}};
+  Json json{
+      {"name", value.name},     {"dtype", value.dtype},     {"sizes", value.sizes},     {"bytes", orNull(value.bytes)},
+      {"op", value.op},         {"policy", value.policy},   {"fate", name(value.fate)}, {"input", value.isInput},
+      {"viewOf", value.viewOf}, {"program", value.program}, {"file", value.file},       {"line", value.line},
+      {"code", value.code}};
   json["layer"] = value.layer ? Json(*value.layer) : Json();
   return json;
 }
@@ -146,7 +159,9 @@ Json jsonOf(const PlanTable& table) {
   return json;
 }
 
-Json jsonOf(const PlanTotal& total) { return {{"values", total.values}, {"bytes", total.bytes}, {"unknown", total.unknown}}; }
+Json jsonOf(const PlanTotal& total) {
+  return {{"values", total.values}, {"bytes", total.bytes}, {"unknown", total.unknown}};
+}
 
 Json jsonOf(const PlanTreatment& treatment) {
   return {{"layers", treatment.layers},
@@ -183,11 +198,15 @@ Json jsonOf(const SavePlan& plan, const jobs::GraphChoice& choice, const std::st
             {"notes", notesOf(plan)},
             {"findings", findingsOf(plan)}};
   for (const auto& layer : plan.layers)
-    json["layers"].push_back(
-        {{"group", layer.group}, {"number", layer.number}, {"ops", layer.ops}, {"savedBytes", layer.savedBytes}, {"module", layer.module}});
+    json["layers"].push_back({{"group", layer.group},
+                              {"number", layer.number},
+                              {"ops", layer.ops},
+                              {"savedBytes", layer.savedBytes},
+                              {"module", layer.module}});
   if (withNodes) json["computed"] = jsonOf(plan.computed);
   for (const auto& count : plan.policies)
-    json["policies"].push_back({{"policy", count.policy}, {"saved", count.saved}, {"recomputed", count.recomputed}, {"unused", count.unused}});
+    json["policies"].push_back(
+        {{"policy", count.policy}, {"saved", count.saved}, {"recomputed", count.recomputed}, {"unused", count.unused}});
   for (const auto& difference : plan.differences)
     json["differences"].push_back({{"odd", jsonOf(difference.odd)},
                                    {"others", jsonOf(difference.others)},
@@ -203,7 +222,8 @@ Json jsonOf(const SavePlan& plan, const jobs::GraphChoice& choice, const std::st
 }  // namespace
 
 void printSavePlan(const jobs::JobLog& log, const SavePlanOptions& options, const Progress& progress) {
-  const auto choice = options.compile.empty() ? firstWithBackward(log, options.rank) : jobs::chooseCompile(log, options.compile, options.rank);
+  const auto choice = options.compile.empty() ? firstWithBackward(log, options.rank)
+                                              : jobs::chooseCompile(log, options.compile, options.rank);
   const auto plan = savePlanOf(readUnpairedGraphs(log, *choice.attempt));
   const auto budgets = figuresAt(options, choice, log.path, progress);
   if (options.format != "json") {
@@ -212,7 +232,10 @@ void printSavePlan(const jobs::JobLog& log, const SavePlanOptions& options, cons
   }
   auto json = jsonOf(plan, choice, log.path, options.withNodes);
   for (const auto& [budget, figures] : budgets)
-    json["budgets"].push_back({{"budget", budget}, {"saved", figures.savedBytes}, {"peak", figures.peakBytes}, {"recomputedOps", figures.recomputedOps}});
+    json["budgets"].push_back({{"budget", budget},
+                               {"saved", figures.savedBytes},
+                               {"peak", figures.peakBytes},
+                               {"recomputedOps", figures.recomputedOps}});
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 

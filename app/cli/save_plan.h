@@ -15,8 +15,8 @@ struct SavePlanOptions {
   int budgets = 0;         ///< at how many budgets Retrograd splits the job's model itself
 };
 
-/// Prints what the forward of a compile saves for its backward. Throws Error(badUse) where there is no such compile, Error(badInput) where it lacks a
-/// graph, and as open() where budgets are asked for.
+/// Prints what the forward of a compile saves for its backward. Throws Error(badUse) where there is no such compile,
+/// Error(badInput) where it lacks a graph, and as open() where budgets are asked for.
 void printSavePlan(const jobs::JobLog& log, const SavePlanOptions& options, const Progress& progress);
 
 }  // namespace retrograd::cli

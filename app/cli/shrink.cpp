@@ -67,10 +67,12 @@ std::string quoted(const std::string& path) {
   return text + "'";
 }
 
-/// Runs the command with each candidate's script. The fault shows where it ends as it does for the whole graph, which must not be 0.
+/// Runs the command with each candidate's script. The fault shows where it ends as it does for the whole graph, which
+/// must not be 0.
 class CommandTest {
  public:
-  CommandTest(std::string command, double limit, Progress progress) : command_(std::move(command)), limit_(limit), progress_(std::move(progress)) {}
+  CommandTest(std::string command, double limit, Progress progress)
+      : command_(std::move(command)), limit_(limit), progress_(std::move(progress)) {}
 
   bool operator()(const std::shared_ptr<const Analysis>& candidate) {
     const auto script = (folder_.path / "candidate.py").string();
@@ -97,11 +99,16 @@ class CommandTest {
 
 FaultTest faultTest(const ShrinkArguments& arguments, const Progress& progress) {
   const int chosen = arguments.nan + arguments.inDouble + !arguments.reference.empty() + !arguments.command.empty();
-  if (chosen != 1) throw Error(ErrorCode::badUse, "say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND", "shrink");
+  if (chosen != 1)
+    throw Error(ErrorCode::badUse, "say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND",
+                "shrink");
   if (arguments.nan) return holdsNaN();
   if (arguments.inDouble) return differsFromDouble(arguments.tolerance);
-  if (!arguments.reference.empty()) return differsFrom(readSafetensors(arguments.reference).tensors, arguments.tolerance);
-  return [test = std::make_shared<CommandTest>(arguments.command, arguments.timeout, progress)](const auto& candidate) { return (*test)(candidate); };
+  if (!arguments.reference.empty())
+    return differsFrom(readSafetensors(arguments.reference).tensors, arguments.tolerance);
+  return [test = std::make_shared<CommandTest>(arguments.command, arguments.timeout, progress)](const auto& candidate) {
+    return (*test)(candidate);
+  };
 }
 
 std::string sourceOf(const Document& document, BoundSymbolId op) {
@@ -115,7 +122,8 @@ int run(const ShrinkArguments& arguments, const Progress& progress) {
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (reportProblems(analysis->problems)) return badInputOrUse;
   const auto shrunk = shrink(*analysis, test, arguments.tests, progress);
-  const auto out = arguments.out.empty() ? fs::path(arguments.file).replace_extension().string() + "-shrunk" : arguments.out;
+  const auto out =
+      arguments.out.empty() ? fs::path(arguments.file).replace_extension().string() + "-shrunk" : arguments.out;
   writeScript(*shrunk.candidate, out + ".py", progress);
   SaveSessionOptions save;
   save.embed = true;
@@ -132,11 +140,13 @@ int run(const ShrinkArguments& arguments, const Progress& progress) {
                                 {"session", out + ".retrograd"},
                                 {"model", nullptr}};
     if (refusal.empty()) json["model"] = out + ".pt2";
-    for (const auto op : shrunk.ops) json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
+    for (const auto op : shrunk.ops)
+      json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
     fmt::print("{}\n", dumpJson(json, 1));
     return allWell;
   }
-  fmt::print("{} of {} ops show the fault ({} ranges tried):\n", shrunk.ops.size(), analysis->computation().trace.ops.size(), shrunk.tests);
+  fmt::print("{} of {} ops show the fault ({} ranges tried):\n", shrunk.ops.size(),
+             analysis->computation().trace.ops.size(), shrunk.tests);
   for (const auto op : shrunk.ops) fmt::print("  #{} {}  {}\n", op.index, document.opName(op), sourceOf(document, op));
   fmt::print("{}: runs them in PyTorch\n{}: opens them here, as they ran\n", out + ".py", out + ".retrograd");
   if (refusal.empty()) fmt::print("{}: for torch.export.load\n", out + ".pt2");
@@ -148,21 +158,29 @@ Run setup(Parser parser) {
   parser.add("file", arguments->file, "a model, a repro script or its folder").required();
   parser.flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
   parser.flag("--double", arguments->inDouble, "the fault is a difference to the same in double precision");
-  parser.add("--reference", arguments->reference, "the fault is a difference to values of this safetensors file, by the names of the graph's values");
+  parser.add("--reference", arguments->reference,
+             "the fault is a difference to values of this safetensors file, by the names of the graph's values");
   parser.add("--command", arguments->command,
-             "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), and has to end "
+             "the fault is that this command fails: it gets a PyTorch script of the ops instead of {} (or at its end), "
+             "and has to end "
              "as it does for the whole graph");
-  parser.add("--tolerance", arguments->tolerance, "relative difference at which values differ").zeroOrMore().showDefault();
+  parser.add("--tolerance", arguments->tolerance, "relative difference at which values differ")
+      .zeroOrMore()
+      .showDefault();
   parser.add("--timeout", arguments->timeout, "seconds the command may take").aboveZero().showDefault();
   parser.add("--tests", arguments->tests, "ranges to try at most").aboveZero().showDefault();
-  parser.add("-o,--output", arguments->out, "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
+  parser.add(
+      "-o,--output", arguments->out,
+      "beginning of the names to write: OUT.py, OUT.pt2 and OUT.retrograd (default: the file's name with -shrunk)");
   parser.add("--out", arguments->out).hidden();
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return run(*arguments, progress); };
 }
 
-const Registration registration("shrink", "find the smallest range of ops that still shows a fault, and write it as a script", setup);
+const Registration registration("shrink",
+                                "find the smallest range of ops that still shows a fault, and write it as a script",
+                                setup);
 
 }  // namespace
 }  // namespace retrograd::cli

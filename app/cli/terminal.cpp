@@ -25,10 +25,13 @@ Terminal& state() {
 Option addWhen(Parser parser, const std::string& name, Terminal::When& when, const std::string& help) {
   static const std::map<std::string, Terminal::When> names{
       {"auto", Terminal::When::automatic}, {"always", Terminal::When::always}, {"never", Terminal::When::never}};
-  return parser.add(name, help, [&when](const std::string& text) { when = names.at(text); }).oneOf({"auto", "always", "never"});
+  return parser.add(name, help, [&when](const std::string& text) { when = names.at(text); })
+      .oneOf({"auto", "always", "never"});
 }
 
-bool applies(Terminal::When when, std::FILE* stream) { return when == Terminal::When::always || (when == Terminal::When::automatic && isatty(fileno(stream))); }
+bool applies(Terminal::When when, std::FILE* stream) {
+  return when == Terminal::When::always || (when == Terminal::When::automatic && isatty(fileno(stream)));
+}
 
 bool isColored(std::FILE* stream) {
   const auto* plain = std::getenv("NO_COLOR");
@@ -36,10 +39,12 @@ bool isColored(std::FILE* stream) {
   return applies(state().color, stream);
 }
 
-/// The bar. Reports come from the working thread, drawing is done by a thread of its own, so that a stage that says nothing for long still shows its time.
+/// The bar. Reports come from the working thread, drawing is done by a thread of its own, so that a stage that says
+/// nothing for long still shows its time.
 class Bar {
  public:
-  Bar(bool isDrawn, bool isVerbose) : isDrawn_(isDrawn), isVerbose_(isVerbose), begin_(Clock::now()), stageBegin_(begin_) {
+  Bar(bool isDrawn, bool isVerbose)
+      : isDrawn_(isDrawn), isVerbose_(isVerbose), begin_(Clock::now()), stageBegin_(begin_) {
     if (isDrawn_) drawer_ = std::thread([this] { draw(); });
   }
   ~Bar() {
@@ -75,7 +80,9 @@ class Bar {
  private:
   static constexpr std::chrono::milliseconds first{1000}, each{100};
 
-  static double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+  static double secondsSince(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
 
   void tellStage() {
     if (stage_.empty()) return;
@@ -91,12 +98,14 @@ class Bar {
 
   void draw() {
     std::unique_lock lock(mutex_);
-    for (auto next = begin_ + first; !wake_.wait_until(lock, next, [this] { return isOver_; }); next = Clock::now() + each) {
+    for (auto next = begin_ + first; !wake_.wait_until(lock, next, [this] { return isOver_; });
+         next = Clock::now() + each) {
       constexpr int cells = 24;
       const int filled = std::clamp(static_cast<int>(fraction_ * cells), 0, cells);
-      const auto bar = std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(cells - filled), '.');
-      const auto line =
-          fmt::format("\r[{}] {:>3.0f} %  {:.0f} s  {}\033[K", bar, std::clamp(fraction_, 0.0, 1.0) * 100, secondsSince(begin_), stage_.substr(0, 40));
+      const auto bar = std::string(static_cast<std::size_t>(filled), '#') +
+                       std::string(static_cast<std::size_t>(cells - filled), '.');
+      const auto line = fmt::format("\r[{}] {:>3.0f} %  {:.0f} s  {}\033[K", bar, std::clamp(fraction_, 0.0, 1.0) * 100,
+                                    secondsSince(begin_), stage_.substr(0, 40));
       std::fputs(line.c_str(), stderr);
       std::fflush(stderr);
       isShown_ = true;
@@ -125,10 +134,16 @@ const Terminal& terminal() { return state(); }
 
 void addTerminal(Parser parser) {
   constexpr const char* group = "Output";
-  const auto quiet = parser.flag("-q,--quiet", state().quiet, "print errors and what was asked for, no notes, warnings or progress").group(group);
-  parser.flag("-v,--verbose", state().verbose, "print each stage of the work with its time").group(group).excludes(quiet);
+  const auto quiet =
+      parser.flag("-q,--quiet", state().quiet, "print errors and what was asked for, no notes, warnings or progress")
+          .group(group);
+  parser.flag("-v,--verbose", state().verbose, "print each stage of the work with its time")
+      .group(group)
+      .excludes(quiet);
   addWhen(parser, "--color", state().color, "color the output: auto (on a terminal), always or never").group(group);
-  addWhen(parser, "--progress", state().progress, "show a bar for what takes over a second: auto (on a terminal), always or never").group(group);
+  addWhen(parser, "--progress", state().progress,
+          "show a bar for what takes over a second: auto (on a terminal), always or never")
+      .group(group);
 }
 
 std::string styled(std::FILE* stream, Style style, std::string_view text) {

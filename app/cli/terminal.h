@@ -23,10 +23,12 @@ const Terminal& terminal();
 void addTerminal(Parser parser);
 
 enum class Style { good, bad, warning, added, removed, strong };
-/// The text in colour where `stream` is a terminal, or as --color says. NO_COLOR in the environment switches colour off, as no-color.org has it.
+/// The text in colour where `stream` is a terminal, or as --color says. NO_COLOR in the environment switches colour
+/// off, as no-color.org has it.
 std::string styled(std::FILE* stream, Style style, std::string_view text);
 
-/// Shows how far the work is while it lives: after one second, on standard error, a bar that is rewritten in place; with --verbose a line for each stage.
+/// Shows how far the work is while it lives: after one second, on standard error, a bar that is rewritten in place;
+/// with --verbose a line for each stage.
 class ProgressDisplay {
  public:
   ProgressDisplay();

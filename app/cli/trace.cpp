@@ -37,15 +37,18 @@ std::vector<std::string> notes(const Analysis& analysis) {
 }
 
 /// The same traces with the ops that pass, to be read and not to be run.
-std::vector<Trace> filtered(const Analysis& analysis, const std::vector<const Trace*>& traces, const std::string& text) {
+std::vector<Trace> filtered(const Analysis& analysis, const std::vector<const Trace*>& traces,
+                            const std::string& text) {
   const auto filter = Filter::parse(text);
   FilterRun run(*analysis.document, filter, analysis.derived() ? &analysis.backward : nullptr);
   std::vector<Trace> parts;
   for (const auto* trace : traces) {
     parts.push_back(*trace);
     parts.back().ops = run.select(*trace);
-    const auto border = trace->ops.begin() + static_cast<std::ptrdiff_t>(std::min(trace->forwardCount, trace->ops.size()));
-    parts.back().forwardCount = static_cast<std::size_t>(std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
+    const auto border =
+        trace->ops.begin() + static_cast<std::ptrdiff_t>(std::min(trace->forwardCount, trace->ops.size()));
+    parts.back().forwardCount = static_cast<std::size_t>(
+        std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
   }
   return parts;
 }
@@ -57,13 +60,18 @@ void print(const Analysis& analysis, const TraceOptions& options) {
   if (!options.filter.empty()) {
     parts = filtered(analysis, traces, options.filter);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      told.push_back(fmt::format("{}: {} of {} ops pass the filter", name(parts[i].kind), parts[i].ops.size(), traces[i]->ops.size()));
+      told.push_back(fmt::format("{}: {} of {} ops pass the filter", name(parts[i].kind), parts[i].ops.size(),
+                                 traces[i]->ops.size()));
       traces[i] = &parts[i];
     }
   }
   if (options.format == "json") {
-    TraceDocumentInfo info{
-        options.file, analysis.file.torchVersion, &analysis.computation(), analysis.derived() ? &analysis.forward : nullptr, analysis.problems, told};
+    TraceDocumentInfo info{options.file,
+                           analysis.file.torchVersion,
+                           &analysis.computation(),
+                           analysis.derived() ? &analysis.forward : nullptr,
+                           analysis.problems,
+                           told};
     std::puts(dumpJson(traceDocument(*analysis.document, traces, info)).c_str());
     return;
   }
@@ -85,10 +93,14 @@ void print(const Analysis& analysis, const TraceOptions& options) {
 int run(const TraceOptions& options, const Progress& progress) {
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   if (jobs::isJobLog(options.file)) {
-    if (!options.filter.empty()) throw Error(ErrorCode::badUse, "--filter is for models, not for the graphs of a log of torch.compile", options.file);
-    return traceLog(options.file, options.input.data.compile, options.input.data.rank, options.show, options.plain, options.format, progress);
+    if (!options.filter.empty())
+      throw Error(ErrorCode::badUse, "--filter is for models, not for the graphs of a log of torch.compile",
+                  options.file);
+    return traceLog(options.file, options.input.data.compile, options.input.data.rank, options.show, options.plain,
+                    options.format, progress);
   }
-  if (options.filter.empty() && traceDerivedText(options.file, options.show, options.plain, options.format, progress)) return allWell;
+  if (options.filter.empty() && traceDerivedText(options.file, options.show, options.plain, options.format, progress))
+    return allWell;
   const auto analysis = open(options.file, options.input, progress);
   print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;
@@ -97,14 +109,16 @@ int run(const TraceOptions& options, const Progress& progress) {
 
 Run setup(Parser parser) {
   auto options = std::make_shared<TraceOptions>();
-  parser.add("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log").required();
+  parser.add("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")
+      .required();
   parser.add("--show", options->show, "computation, joint, forward, backward or all")
       .oneOf({"computation", "joint", "forward", "backward", "all"})
       .showDefault();
   addFormat(parser, options->format);
   parser.flag("--plain", options->plain, "text without source lines and del");
   parser.flag("--numbers", options->numbers, "text with the id of each op, such as #12, first in its comment");
-  parser.add("--filter", options->filter, "print only the ops that pass a filter, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
+  parser.add("--filter", options->filter,
+             "print only the ops that pass a filter, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
   options->input.addTo(parser);
   return [options](const Progress& progress) { return run(*options, progress); };
 }

@@ -39,12 +39,17 @@ fx::Graph readRecord(const jobs::JobLog& log, const jobs::GraphRecord& record) {
 std::string whyMissing(const jobs::GraphChoice& choice, const std::string& show) {
   const auto compile = nameOf(*choice.compile);
   if (show != "computation" && choice.attempt->find(jobs::GraphKind::inference))
-    return fmt::format("this compile has no backward in the log: {} was compiled for inference, without gradients; --show computation prints its graph",
+    return fmt::format(
+        "this compile has no backward in the log: {} was compiled for inference, without gradients; --show computation "
+        "prints its graph",
+        compile);
+  if (show == "computation")
+    return fmt::format("compile {} has no inference graph in the log; choose joint, forward or backward with --show",
                        compile);
-  if (show == "computation") return fmt::format("compile {} has no inference graph in the log; choose joint, forward or backward with --show", compile);
   const bool isAlone = choice.attempt->graphs.size() == 1 && choice.attempt->find(jobs::GraphKind::dynamo);
-  return fmt::format("compile {} has no {} graph in the log{}", compile, show,
-                     isAlone ? ", only Dynamo's: its backend made none, the compile failed, or its result came from a cache" : "");
+  return fmt::format(
+      "compile {} has no {} graph in the log{}", compile, show,
+      isAlone ? ", only Dynamo's: its backend made none, the compile failed, or its result came from a cache" : "");
 }
 
 /// The traces that were read, the computation first.
@@ -61,19 +66,22 @@ std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* b
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       if (graph.outputs[i].descriptor.kind() == "SavedForBackwardsAOTOutput") return i;
     }
-    const bool isDescribed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [](const auto& output) { return !output.descriptor.text.empty(); });
+    const bool isDescribed = std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                                         [](const auto& output) { return !output.descriptor.text.empty(); });
     if (isDescribed || backward == nullptr) return graph.outputs.size();
     std::size_t tangents = 0;
     for (const auto& input : backward->inputs) tangents += input.name.starts_with("tangents_");
     return graph.outputs.size() - std::min(graph.outputs.size(), backward->inputs.size() - tangents);
   }
   std::size_t primals = 0;
-  for (const auto& input : graph.inputs) primals += !input.name.starts_with("tangents_") && input.descriptor.kind() != "TangentAOTInput";
+  for (const auto& input : graph.inputs)
+    primals += !input.name.starts_with("tangents_") && input.descriptor.kind() != "TangentAOTInput";
   return graph.outputs.size() - std::min(graph.outputs.size(), primals);
 }
 
 /// A graph that was read, with how its links were found.
-TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown, std::vector<std::string>& notes, const Progress& progress) {
+TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown,
+                    std::vector<std::string>& notes, const Progress& progress) {
   const auto& record = *attempt.find(shown.graph);
   const auto graph = readRecord(log, record);
   const auto* forwardRecord = attempt.find(jobs::GraphKind::forward);
@@ -89,7 +97,8 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
     const auto forward = readRecord(log, *forwardRecord);
     options.origins = jobs::linksByLine(forward, forward.nodes.size(), graph);
   }
-  if (!options.origins.empty()) notes.push_back("links from backward to forward are by line of Python: the text has no better ones");
+  if (!options.origins.empty())
+    notes.push_back("links from backward to forward are by line of Python: the text has no better ones");
   std::optional<fx::Graph> backward;
   if (shown.kind == TraceKind::forward && backwardRecord != nullptr) backward = readRecord(log, *backwardRecord);
   options.results = resultsOf(graph, shown.kind, backward ? &*backward : nullptr);
@@ -97,18 +106,22 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
   notes.insert(notes.end(), listing.notes.begin(), listing.notes.end());
   if (!options.sizes.empty()) {
     std::string sizes;
-    for (const auto& [name, value] : options.sizes) sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, value);
+    for (const auto& [name, value] : options.sizes)
+      sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, value);
     notes.push_back("sizes are those of the job: " + sizes);
   }
-  return readTextTraces(listing.text, jobs::placeOf(log, record.payload) + " as a listing", lookupSymbol, TextParts::all, progress);
+  return readTextTraces(listing.text, jobs::placeOf(log, record.payload) + " as a listing", lookupSymbol,
+                        TextParts::all, progress);
 }
 
 /// Prints traces of a text, as they are or as JSON.
-void printTraces(const TextTraces& traces, const std::vector<const Trace*>& list, const std::string& path, const std::string& torchVersion,
-                 const std::vector<std::string>& notes, bool plain, const std::string& format) {
+void printTraces(const TextTraces& traces, const std::vector<const Trace*>& list, const std::string& path,
+                 const std::string& torchVersion, const std::vector<std::string>& notes, bool plain,
+                 const std::string& format) {
   if (format == "json") {
     const Computation none;
-    TraceDocumentInfo info{path, torchVersion, traces.computation ? &*traces.computation : &none, nullptr, traces.problems, notes};
+    TraceDocumentInfo info{path,    torchVersion,    traces.computation ? &*traces.computation : &none,
+                           nullptr, traces.problems, notes};
     std::puts(dumpJson(traceDocument(*traces.document, list, info)).c_str());
     return;
   }
@@ -121,12 +134,14 @@ void printTraces(const TextTraces& traces, const std::vector<const Trace*>& list
 
 }  // namespace
 
-bool traceDerivedText(const std::string& path, const std::string& show, bool plain, const std::string& format, const Progress& progress) {
+bool traceDerivedText(const std::string& path, const std::string& show, bool plain, const std::string& format,
+                      const Progress& progress) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   const auto bytes = mapFile(path);
   const auto text = bytes.text();
-  if (!looksLikeTraces(bytes) || text.starts_with("def computation(") || text.find("\ndef computation(") != text.npos) return false;
+  if (!looksLikeTraces(bytes) || text.starts_with("def computation(") || text.find("\ndef computation(") != text.npos)
+    return false;
   const auto traces = readTextTraces(text, path, lookupSymbol, TextParts::all, progress);
   auto list = listOf(traces);
   std::erase_if(list, [&](const Trace* trace) { return show != "all" && show != name(trace->kind); });
@@ -136,8 +151,8 @@ bool traceDerivedText(const std::string& path, const std::string& show, bool pla
   return true;
 }
 
-int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank, const std::string& show, bool plain,
-             const std::string& format, const Progress& progress) {
+int traceLog(const std::string& path, const std::string& compile, std::optional<std::int64_t> rank,
+             const std::string& show, bool plain, const std::string& format, const Progress& progress) {
   const auto log = jobs::openJobLog(path, progress);
   const auto choice = jobs::chooseCompile(log, compile, rank);
   bool any = false;

@@ -8,7 +8,9 @@
 #include "app/cli/version.h"
 
 namespace retrograd::cli {
-std::string versionText() { return fmt::format("retrograd {} (LibTorch {})", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION); }
+std::string versionText() {
+  return fmt::format("retrograd {} (LibTorch {})", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
+}
 
 namespace {
 
@@ -16,7 +18,8 @@ Run setup(Parser parser) {
   auto format = std::make_shared<std::string>("text");
   addFormat(parser, *format);
   return [format](const Progress&) {
-    if (*format == "json") fmt::print("{{\"retrograd\": \"{}\", \"libtorch\": \"{}\"}}\n", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
+    if (*format == "json")
+      fmt::print("{{\"retrograd\": \"{}\", \"libtorch\": \"{}\"}}\n", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
     else fmt::print("{}\n", versionText());
     return allWell;
   };

@@ -1,5 +1,6 @@
-// retrograd-layout: the process in which Graphviz lives. It has no threads, cannot be interrupted and aborts on some graphs, so it is kept apart: one
-// request at a time over stdin and stdout, killed to cancel. docs/graph.md describes the lines.
+// retrograd-layout: the process in which Graphviz lives. It has no threads, cannot be interrupted and aborts on some
+// graphs, so it is kept apart: one request at a time over stdin and stdout, killed to cancel. docs/graph.md describes
+// the lines.
 #include <graphviz/gvc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,22 +40,24 @@ struct Request {
   bool reduced = false;  // less effort: for graphs of more than a few hundred nodes
 };
 
-/// "layout N M full" or "... reduced", N lines "n WIDTH HEIGHT" in points, M lines "e FROM TO", "end". False at the end of the input; a bad line ends the
-/// process.
+/// "layout N M full" or "... reduced", N lines "n WIDTH HEIGHT" in points, M lines "e FROM TO", "end". False at the end
+/// of the input; a bad line ends the process.
 bool read(Request& request) {
   std::string line, word;
   if (!std::getline(std::cin, line)) return false;
   std::string effort;
   int nodes = -1, edges = -1;
-  if (std::istringstream head(line);
-      !(head >> word >> nodes >> edges >> effort) || word != "layout" || nodes < 0 || nodes > mostNodes || edges < 0 || edges > mostEdges)
+  if (std::istringstream head(line); !(head >> word >> nodes >> edges >> effort) || word != "layout" || nodes < 0 ||
+                                     nodes > mostNodes || edges < 0 || edges > mostEdges)
     return false;
   if (effort != "full" && effort != "reduced") return false;
   request.reduced = effort == "reduced";
   for (int i = 0; i < nodes; ++i) {
     Request::Node node{};
     if (!std::getline(std::cin, line)) return false;
-    if (std::istringstream in(line); !(in >> word >> node.width >> node.height) || word != "n" || !(node.width > 0) || !(node.height > 0)) return false;
+    if (std::istringstream in(line);
+        !(in >> word >> node.width >> node.height) || word != "n" || !(node.width > 0) || !(node.height > 0))
+      return false;
     node.width /= 72;
     node.height /= 72;
     request.nodes.push_back(node);
@@ -73,8 +76,8 @@ void set(void* object, const char* name, const std::string& value) {
   agsafeset(object, const_cast<char*>(name), const_cast<char*>(value.c_str()), const_cast<char*>(""));
 }
 
-/// Ranks and order from dot, its first two phases. Coordinates and lines are the program's own: dot takes many times longer for them than for all else
-/// where edges are long, and ortho and curved lines do not always come back.
+/// Ranks and order from dot, its first two phases. Coordinates and lines are the program's own: dot takes many times
+/// longer for them than for all else where edges are long, and ortho and curved lines do not always come back.
 void layout(GVC_t* context, const Request& request) {
   auto* graph = agopen(const_cast<char*>("g"), Agdirected, nullptr);
   set(graph, "phase", "2");
@@ -94,7 +97,8 @@ void layout(GVC_t* context, const Request& request) {
   }
   std::vector<Agedge_t*> edges;
   for (const auto& edge : request.edges)
-    edges.push_back(agedge(graph, nodes[static_cast<std::size_t>(edge.from)], nodes[static_cast<std::size_t>(edge.to)], nullptr, 1));
+    edges.push_back(agedge(graph, nodes[static_cast<std::size_t>(edge.from)], nodes[static_cast<std::size_t>(edge.to)],
+                           nullptr, 1));
   if (gvLayout(context, graph, "dot") != 0) {
     std::cout << "error dot failed\n" << std::flush;
   } else {
@@ -104,7 +108,8 @@ void layout(GVC_t* context, const Request& request) {
     for (auto* edge : edges) {
       // The nodes that dot puts in an edge's way are still there, as no splines were drawn.
       out << 'e';
-      for (auto* part = ED_to_virt(edge); part && ND_node_type(aghead(part)) == passage; part = ND_out(aghead(part)).list[0]) {
+      for (auto* part = ED_to_virt(edge); part && ND_node_type(aghead(part)) == passage;
+           part = ND_out(aghead(part)).list[0]) {
         out << ' ' << ND_order(aghead(part));
         if (ND_out(aghead(part)).size == 0) break;
       }

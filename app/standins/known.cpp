@@ -1,4 +1,5 @@
-// Those functions of the stand-ins that give back more than an error code. Without these, a caller would read what nobody wrote.
+// Those functions of the stand-ins that give back more than an error code. Without these, a caller would read what
+// nobody wrote.
 namespace {
 
 constexpr int ok = 0, noDevice = 100;

@@ -19,7 +19,8 @@ char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + '
 /// The power of 1024 that a unit stands for: 2 for "M", "MB" and "MiB".
 std::optional<int> powerOf(std::string_view unit) {
   int power = 0;
-  if (const auto at = unit.empty() ? std::string_view::npos : std::string_view("KMGT").find(upper(unit.front())); at != std::string_view::npos) {
+  if (const auto at = unit.empty() ? std::string_view::npos : std::string_view("KMGT").find(upper(unit.front()));
+      at != std::string_view::npos) {
     power = static_cast<int>(at) + 1;
     unit.remove_prefix(1);
     if (unit.size() == 2 && upper(unit.front()) == 'I') unit.remove_prefix(1);
@@ -38,7 +39,8 @@ std::optional<std::int64_t> byteSizeIn(std::string_view text) {
   if (!power) return std::nullopt;
   std::int64_t whole = 0;
   const char *const begin = &digits.front(), *const end = begin + digits.size();
-  if (const auto read = std::from_chars(begin, end, whole); read.ec == std::errc() && read.ptr == end)  // not by way of a double, which has 53 bits
+  if (const auto read = std::from_chars(begin, end, whole);
+      read.ec == std::errc() && read.ptr == end)  // not by way of a double, which has 53 bits
     return whole <= (mostBytes >> (10 * *power)) ? std::optional(whole << (10 * *power)) : std::nullopt;
   double real = 0;
   const auto read = std::from_chars(begin, end, real);

@@ -5,8 +5,9 @@
 
 namespace retrograd {
 
-/// A number of bytes as people write it: "4096", "100K", "1.5M", "2 GiB", "64 kB". K, M, G and T are powers of 1024 with or without "iB" or "B", in either
-/// case. nullopt for anything else, a negative number, and more than 2^62 bytes. A fraction of a byte is dropped.
+/// A number of bytes as people write it: "4096", "100K", "1.5M", "2 GiB", "64 kB". K, M, G and T are powers of 1024
+/// with or without "iB" or "B", in either case. nullopt for anything else, a negative number, and more than 2^62 bytes.
+/// A fraction of a byte is dropped.
 std::optional<std::int64_t> byteSizeIn(std::string_view text);
 
 /// What to write, for the message where byteSizeIn() gives nothing.

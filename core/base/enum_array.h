@@ -4,8 +4,8 @@
 
 namespace retrograd {
 
-/// One entry for each enumerator of an enum that counts from 0: names, signs, sums by lane. Only the enum indexes it. Written as an array
-/// is: `EnumArray<Lane, int, 2> counts{};`
+/// One entry for each enumerator of an enum that counts from 0: names, signs, sums by lane. Only the enum indexes it.
+/// Written as an array is: `EnumArray<Lane, int, 2> counts{};`
 template <class Enum, class T, std::size_t Size>
 struct EnumArray {
   T entries[Size];

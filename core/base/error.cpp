@@ -19,17 +19,26 @@ std::string_view name(ErrorCode code) {
   return "unknown";
 }
 
-static std::string sentence(const std::string& place, const std::string& message) { return place.empty() ? message : place + ": " + message; }
+static std::string sentence(const std::string& place, const std::string& message) {
+  return place.empty() ? message : place + ": " + message;
+}
 
 Error::Error(ErrorCode code, std::string message, std::string place)
-    : std::runtime_error(sentence(place, message)), code_(code), message_(std::move(message)), place_(std::move(place)) {}
+    : std::runtime_error(sentence(place, message)),
+      code_(code),
+      message_(std::move(message)),
+      place_(std::move(place)) {}
 
-Error Error::at(std::string_view outer) const { return {code_, message_, place_.empty() ? std::string(outer) : std::string(outer) + ": " + place_}; }
+Error Error::at(std::string_view outer) const {
+  return {code_, message_, place_.empty() ? std::string(outer) : std::string(outer) + ": " + place_};
+}
 
 std::string messageOf(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const OutOfMemory*>(&error)) return "not enough memory";
+  if (dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const OutOfMemory*>(&error))
+    return "not enough memory";
   std::string message = error.what();
-  if (const auto backtrace = message.find("\nException raised from"); backtrace != std::string::npos) message.resize(backtrace);
+  if (const auto backtrace = message.find("\nException raised from"); backtrace != std::string::npos)
+    message.resize(backtrace);
   return message;
 }
 

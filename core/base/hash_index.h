@@ -7,11 +7,13 @@
 
 namespace retrograd {
 
-/// Finds texts by their hashes: of a table of texts that lies elsewhere, the position of each, in eight bytes of one block of memory. A document of a
-/// million ops has millions of names, each of which is looked up several times.
+/// Finds texts by their hashes: of a table of texts that lies elsewhere, the position of each, in eight bytes of one
+/// block of memory. A document of a million ops has millions of names, each of which is looked up several times.
 class HashIndex {
  public:
-  static std::uint32_t hashOf(std::string_view text) { return static_cast<std::uint32_t>(std::hash<std::string_view>()(text)); }
+  static std::uint32_t hashOf(std::string_view text) {
+    return static_cast<std::uint32_t>(std::hash<std::string_view>()(text));
+  }
 
   /// The position of the text with this hash for which `isIt(position)` is true; -1: none.
   template <class IsIt>

@@ -35,9 +35,9 @@ class IdRange {
   std::size_t size_;
 };
 
-/// A table with one entry for each id of a kind: a vector that only ids of that kind index, so that an op's number never reads a value's
-/// entry. An id that is none or lies beyond the end is a mistake of the caller, which a build with assertions stops at; `contains` asks
-/// first.
+/// A table with one entry for each id of a kind: a vector that only ids of that kind index, so that an op's number
+/// never reads a value's entry. An id that is none or lies beyond the end is a mistake of the caller, which a build
+/// with assertions stops at; `contains` asks first.
 template <class IdType, class T>
 class IdVector {
  public:

@@ -7,14 +7,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first that is there of `beside`, relative to the program's folder, and `installed`, relative to the installation, in which programs lie in bin/ and
-/// lib/retrograd/.
+/// The first that is there of `beside`, relative to the program's folder, and `installed`, relative to the
+/// installation, in which programs lie in bin/ and lib/retrograd/.
 fs::path find(const fs::path& beside, const fs::path& installed) {
   std::error_code error;
   const auto program = fs::read_symlink("/proc/self/exe", error);
   if (error) return {};
   const auto folder = program.parent_path();
-  for (const auto& path : {folder / beside, folder.parent_path() / installed, folder.parent_path().parent_path() / installed})
+  for (const auto& path :
+       {folder / beside, folder.parent_path() / installed, folder.parent_path().parent_path() / installed})
     if (fs::exists(path, error)) return path;
   return {};
 }

@@ -3,9 +3,11 @@
 
 namespace retrograd {
 
-/// Where the files that come with the program lie, found from where the program itself lies, so that an installed tree can be moved:
+/// Where the files that come with the program lie, found from where the program itself lies, so that an installed tree
+/// can be moved:
 ///
-///     build tree: retrograd, NAME, share/NAME     installed: bin/retrograd, lib/retrograd/NAME (retrograd-program too), share/retrograd/NAME
+///     build tree: retrograd, NAME, share/NAME     installed: bin/retrograd, lib/retrograd/NAME (retrograd-program
+///     too), share/retrograd/NAME
 
 /// A program or library of ours ("retrograd-layout"); an empty path where it is not there. Throws nothing.
 std::filesystem::path privateFile(const char* name);

@@ -17,8 +17,8 @@ void MemoryAccount::charge(std::uint64_t bytes) {
   const auto before = used_.fetch_add(bytes);
   if (bytes <= limit_ && before <= limit_ - bytes) return;
   used_ -= bytes;
-  throw Error(ErrorCode::badInput,
-              "its content takes more than " + std::to_string(limit_ >> 20) + " MiB of memory when it is read, which is out of proportion to its size");
+  throw Error(ErrorCode::badInput, "its content takes more than " + std::to_string(limit_ >> 20) +
+                                       " MiB of memory when it is read, which is out of proportion to its size");
 }
 
 void chargeReading(std::uint64_t bytes) {

@@ -8,9 +8,10 @@
 
 namespace retrograd {
 
-/// What reading one file may take in memory, and takes now. A small file can describe something huge (a compressed record of zeros, a list of a million
-/// numbers of two characters each), so readers count what they lay out and give up where it is out of proportion: `fixed` bytes
-/// plus `perByte` for each byte of the file. Real models take a tenth of that. Mapped weights do not count.
+/// What reading one file may take in memory, and takes now. A small file can describe something huge (a compressed
+/// record of zeros, a list of a million numbers of two characters each), so readers count what they lay out and give up
+/// where it is out of proportion: `fixed` bytes plus `perByte` for each byte of the file. Real models take a tenth of
+/// that. Mapped weights do not count.
 class MemoryAccount {
  public:
   static constexpr std::uint64_t fixed = 256ULL << 20, perByte = 64;
@@ -34,7 +35,8 @@ class MemoryAccount {
 /// While it lives, this thread reads a file of so many bytes.
 class ReadingScope {
  public:
-  explicit ReadingScope(std::uint64_t fileBytes) : before_(std::exchange(MemoryAccount::slot(), std::make_shared<MemoryAccount>(fileBytes))) {}
+  explicit ReadingScope(std::uint64_t fileBytes)
+      : before_(std::exchange(MemoryAccount::slot(), std::make_shared<MemoryAccount>(fileBytes))) {}
   ~ReadingScope() { MemoryAccount::slot() = std::move(before_); }
   ReadingScope(const ReadingScope&) = delete;
   ReadingScope& operator=(const ReadingScope&) = delete;
@@ -43,7 +45,8 @@ class ReadingScope {
   std::shared_ptr<MemoryAccount> before_;
 };
 
-/// Memory that counts for the file that is read when it is made, as long as it is held. Outside of a ReadingScope it is plain memory.
+/// Memory that counts for the file that is read when it is made, as long as it is held. Outside of a ReadingScope it is
+/// plain memory.
 class CountedMemory final : public std::pmr::memory_resource {
  public:
   CountedMemory() : account_(MemoryAccount::current()) {}

@@ -12,7 +12,8 @@ namespace {
 std::set<std::string, std::less<>> withParents(const std::set<std::string, std::less<>>& paths) {
   std::set<std::string, std::less<>> all;
   for (const std::string_view path : paths) {
-    for (auto end = path.find('.'); end != std::string_view::npos; end = path.find('.', end + 1)) all.emplace(path.substr(0, end));
+    for (auto end = path.find('.'); end != std::string_view::npos; end = path.find('.', end + 1))
+      all.emplace(path.substr(0, end));
     if (!path.empty()) all.emplace(path);
   }
   return all;
@@ -23,7 +24,8 @@ std::vector<std::string> matching(std::string_view text, const std::set<std::str
   if (all.contains(text)) return {std::string(text)};
   const auto end = "." + std::string(text);
   std::vector<std::string> found;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found), [&](const std::string& path) { return path.ends_with(end); });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+               [&](const std::string& path) { return path.ends_with(end); });
   return found;
 }
 
@@ -33,19 +35,24 @@ bool isInModule(std::string_view path, std::string_view module) {
   return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
 }
 
-std::vector<std::string> modulesNamed(std::string_view text, const std::set<std::string, std::less<>>& paths) { return matching(text, withParents(paths)); }
+std::vector<std::string> modulesNamed(std::string_view text, const std::set<std::string, std::less<>>& paths) {
+  return matching(text, withParents(paths));
+}
 
 std::string moduleNamed(std::string_view text, const std::set<std::string, std::less<>>& paths) {
   const auto all = withParents(paths);
   const auto found = matching(text, all);
   if (found.size() == 1) return found.front();
   if (found.empty())
-    throw Error(ErrorCode::badUse, "the model has no module of this path" + didYouMean(text, {all.begin(), all.end()}), "module '" + std::string(text) + "'");
+    throw Error(ErrorCode::badUse, "the model has no module of this path" + didYouMean(text, {all.begin(), all.end()}),
+                "module '" + std::string(text) + "'");
   constexpr std::size_t most = 5;
   std::string list;
   for (std::size_t i = 0; i < std::min(found.size(), most); ++i) list += (i == 0 ? "" : ", ") + found[i];
-  throw Error(ErrorCode::badUse, "several modules end in this path: " + list + (found.size() > most ? ", ..." : "") + "; give the whole path",
-              "module '" + std::string(text) + "'");
+  throw Error(
+      ErrorCode::badUse,
+      "several modules end in this path: " + list + (found.size() > most ? ", ..." : "") + "; give the whole path",
+      "module '" + std::string(text) + "'");
 }
 
 }  // namespace retrograd

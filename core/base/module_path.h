@@ -9,11 +9,12 @@ namespace retrograd {
 /// Whether `path` is `module` or lies below it: "h.3.mlp" in "h.3", not in "h.31".
 bool isInModule(std::string_view path, std::string_view module);
 
-/// The modules that a person may mean by `text`: the one of this path, else every path that `text` ends, counted in whole components ("h.0" is
-/// "transformer.h.0"). `paths`: of the ops of a model. Empty where there is none.
+/// The modules that a person may mean by `text`: the one of this path, else every path that `text` ends, counted in
+/// whole components ("h.0" is "transformer.h.0"). `paths`: of the ops of a model. Empty where there is none.
 std::vector<std::string> modulesNamed(std::string_view text, const std::set<std::string, std::less<>>& paths);
 
-/// The one module that is meant. Throws Error(badUse) where there is none, with near names, or several, with their paths.
+/// The one module that is meant. Throws Error(badUse) where there is none, with near names, or several, with their
+/// paths.
 std::string moduleNamed(std::string_view text, const std::set<std::string, std::less<>>& paths);
 
 }  // namespace retrograd

@@ -17,7 +17,8 @@ std::size_t editDistance(std::string_view a, std::string_view b) {
     next[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
       next[j + 1] = std::min({row[j + 1] + 1, next[j] + 1, row[j] + (a[i] == b[j] ? 0 : 1)});
-      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
+      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j])
+        next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
     }
     before = std::exchange(row, next);
   }
@@ -49,7 +50,8 @@ std::vector<std::string> nearNames(std::string_view wanted, const std::vector<st
 std::string didYouMean(std::string_view wanted, const std::vector<std::string>& known) {
   const auto near = nearNames(wanted, known);
   std::string text;
-  for (std::size_t i = 0; i < near.size(); ++i) text += (i == 0 ? "; did you mean '" : i + 1 == near.size() ? "' or '" : "', '") + near[i];
+  for (std::size_t i = 0; i < near.size(); ++i)
+    text += (i == 0 ? "; did you mean '" : i + 1 == near.size() ? "' or '" : "', '") + near[i];
   return text.empty() ? text : text + "'?";
 }
 

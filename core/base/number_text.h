@@ -7,8 +7,8 @@
 
 namespace retrograd {
 
-/// The number that all of `text` is; nothing where it is none, has anything before or behind it, or lies outside of what Number holds.
-/// As std::from_chars, which knows no locale, no leading spaces and no plus sign.
+/// The number that all of `text` is; nothing where it is none, has anything before or behind it, or lies outside of
+/// what Number holds. As std::from_chars, which knows no locale, no leading spaces and no plus sign.
 template <class Number>
 std::optional<Number> numberIn(std::string_view text) {
   Number number{};

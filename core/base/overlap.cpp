@@ -69,7 +69,8 @@ bool overlap(const TensorMeta& a, const TensorMeta& b) {
   const auto [beginA, endA] = bytes(a);
   const auto [beginB, endB] = bytes(b);
   if (endA <= beginB || endB <= beginA) return false;
-  if (itemSize(a.dtype) != itemSize(b.dtype) || elementsOf(a) > countedElements || elementsOf(b) > countedElements) return true;
+  if (itemSize(a.dtype) != itemSize(b.dtype) || elementsOf(a) > countedElements || elementsOf(b) > countedElements)
+    return true;
   std::unordered_set<std::int64_t> places;
   forEachPlace(a, [&](std::int64_t place) { return places.insert(place), true; });
   return !forEachPlace(b, [&](std::int64_t place) { return !places.contains(place); });

@@ -38,7 +38,8 @@ class StringTable {
 
   std::size_t bytes() const {
     std::size_t total = 0;
-    for (const auto& s : strings_) total += sizeof(s) + s.capacity();  // NOLINT(bugprone-sizeof-container): the object and its memory
+    for (const auto& s : strings_)
+      total += sizeof(s) + s.capacity();  // NOLINT(bugprone-sizeof-container): the object and its memory
     return total;
   }
 

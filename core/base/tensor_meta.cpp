@@ -49,7 +49,9 @@ std::optional<DType> dtypeFromTorchName(std::string_view name) {
 }
 
 bool isComplex(DType d) { return d == DType::c32 || d == DType::c64 || d == DType::c128; }
-bool isFloating(DType d) { return d == DType::f16 || d == DType::f32 || d == DType::f64 || d == DType::bf16 || d >= DType::f8e4m3fn; }
+bool isFloating(DType d) {
+  return d == DType::f16 || d == DType::f32 || d == DType::f64 || d == DType::bf16 || d >= DType::f8e4m3fn;
+}
 
 std::string toString(Device device) {
   static constexpr EnumArray<Device::Type, const char*, 4> names{"cpu", "cuda", "meta", "other"};
@@ -62,7 +64,10 @@ Device deviceFromString(std::string_view text) {
   Device device;
   const auto colon = text.find(':');
   const auto type = text.substr(0, colon);
-  device.type = type == "cpu" ? Device::Type::cpu : type == "cuda" ? Device::Type::cuda : type == "meta" ? Device::Type::meta : Device::Type::other;
+  device.type = type == "cpu"    ? Device::Type::cpu
+                : type == "cuda" ? Device::Type::cuda
+                : type == "meta" ? Device::Type::meta
+                                 : Device::Type::other;
   if (colon != std::string_view::npos) {
     const auto index = numberIn<std::int8_t>(text.substr(colon + 1));
     if (!index || *index < 0) return {Device::Type::other, -1};

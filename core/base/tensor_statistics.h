@@ -9,10 +9,11 @@ struct TensorStatistics {
   std::int64_t elements = 0, nan = 0, inf = 0, zeros = 0, subnormal = 0;
   double min = 0, max = 0, mean = 0, standardDeviation = 0;  ///< over finite elements; 0 where there are none
   double norm = 0;                                           ///< 2-norm over finite elements
-  double norm1 = 0;                                          ///< sum of absolute values of finite elements; integers and booleans go through float32 first
+  double norm1 = 0;  ///< sum of absolute values of finite elements; integers and booleans go through float32 first
 };
 
-/// The 1-norm over all elements, as torch.utils._debug_mode records it: NaN where there is one, then infinite where there is one.
+/// The 1-norm over all elements, as torch.utils._debug_mode records it: NaN where there is one, then infinite where
+/// there is one.
 inline double norm1OfAll(const TensorStatistics& s) {
   if (s.nan > 0) return std::numeric_limits<double>::quiet_NaN();
   return s.inf > 0 ? std::numeric_limits<double>::infinity() : s.norm1;

@@ -9,7 +9,8 @@ constexpr std::size_t longestPattern = 1000, deepestNesting = 50;
 
 }  // namespace
 
-/// Builds the automaton from the end: each part is given the state that follows it and returns the state it begins with.
+/// Builds the automaton from the end: each part is given the state that follows it and returns the state it begins
+/// with.
 class PatternCompiler {
  public:
   using State = TextPattern::State;
@@ -32,7 +33,8 @@ class PatternCompiler {
       } else parts.push_back({one(c), false});
     }
     auto next = add({});
-    for (auto it = parts.rbegin(); it != parts.rend(); ++it) next = it->repeats ? star(it->set, next) : characters(it->set, next);
+    for (auto it = parts.rbegin(); it != parts.rend(); ++it)
+      next = it->repeats ? star(it->set, next) : characters(it->set, next);
     return finish(next, true);
   }
 
@@ -93,7 +95,8 @@ class PatternCompiler {
     return fork;
   }
   std::int32_t patch(const Fragment& fragment, std::int32_t target) {
-    for (const auto& [state, isOther] : fragment.ends) (isOther ? pattern_.states_[state].other : pattern_.states_[state].next) = target;
+    for (const auto& [state, isOther] : fragment.ends)
+      (isOther ? pattern_.states_[state].other : pattern_.states_[state].next) = target;
     return fragment.start;
   }
   Fragment single(std::int32_t state) { return {state, {{state, false}}}; }
@@ -235,7 +238,9 @@ class PatternCompiler {
   TextPattern pattern_;
 };
 
-std::optional<TextPattern> TextPattern::glob(std::string_view pattern, Problem& problem) { return PatternCompiler(pattern, problem).glob(); }
+std::optional<TextPattern> TextPattern::glob(std::string_view pattern, Problem& problem) {
+  return PatternCompiler(pattern, problem).glob();
+}
 
 std::optional<TextPattern> TextPattern::regularExpression(std::string_view pattern, Problem& problem) {
   return PatternCompiler(pattern, problem).regularExpression();
@@ -252,7 +257,8 @@ TextPattern TextPattern::containing(std::string_view text) {
 }
 
 /// Adds a state and all that can be reached from it without reading a character.
-void TextPattern::follow(std::vector<std::int32_t>& states, std::vector<char>& seen, std::int32_t first, bool isBegin, bool isEnd) const {
+void TextPattern::follow(std::vector<std::int32_t>& states, std::vector<char>& seen, std::int32_t first, bool isBegin,
+                         bool isEnd) const {
   std::vector<std::int32_t> open{first};
   while (!open.empty()) {
     const auto index = open.back();

@@ -8,8 +8,8 @@
 
 namespace retrograd {
 
-/// A pattern for names: a glob or a regular expression, run as an automaton in all states at once (Thompson 1968), so that matching takes
-/// time in proportion to text times pattern, whatever the pattern. Works on bytes.
+/// A pattern for names: a glob or a regular expression, run as an automaton in all states at once (Thompson 1968), so
+/// that matching takes time in proportion to text times pattern, whatever the pattern. Works on bytes.
 class TextPattern {
  public:
   /// What is wrong with a pattern, and where.
@@ -36,7 +36,8 @@ class TextPattern {
     std::int32_t next = -1, other = -1;  ///< fork: both; else `next`
     std::uint32_t set = 0;               ///< characters: into sets_
   };
-  void follow(std::vector<std::int32_t>& states, std::vector<char>& seen, std::int32_t state, bool isBegin, bool isEnd) const;
+  void follow(std::vector<std::int32_t>& states, std::vector<char>& seen, std::int32_t state, bool isBegin,
+              bool isEnd) const;
 
   std::vector<State> states_;
   std::vector<Characters> sets_;

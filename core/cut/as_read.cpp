@@ -35,7 +35,8 @@ void restoreStorages(const ModelFile& model) {
       if (!output || !document.isTensor(output)) continue;
       auto& value = document.value(output);
       if (const auto base = implied::base(document, op, i)) value.storage = document.value(base).storage;
-      else if (!value.storage || taken[value.storage]) value.storage = document.addStorage(document.meta(value.meta).storageBytes(), output);
+      else if (!value.storage || taken[value.storage])
+        value.storage = document.addStorage(document.meta(value.meta).storageBytes(), output);
       taken.resize(document.storageCount(), 0);
       take(output);
     }

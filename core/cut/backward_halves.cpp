@@ -10,7 +10,8 @@ namespace {
 /// Marks the ops of dI: those that lead to a gradient of an input, and those whose place in the order matters.
 class Marker {
  public:
-  Marker(const Document& document, const Trace& backward) : document_(document), backward_(backward), marks_(backward.ops.size(), 0) {}
+  Marker(const Document& document, const Trace& backward)
+      : document_(document), backward_(backward), marks_(backward.ops.size(), 0) {}
 
   std::vector<char> run(const std::vector<char>& isInput) {
     for (std::size_t i = 0; i < backward_.outputs.size(); ++i)
@@ -79,14 +80,16 @@ BackwardHalves splitBackward(const Document& document, const Trace& backward, co
   }
   first.inputs = backward.inputs;
   first.savedCount = backward.savedCount;
-  for (std::size_t i = 0; i < backward.outputs.size(); ++i) (isInput[i] ? first : second).outputs.push_back(backward.outputs[i]);
+  for (std::size_t i = 0; i < backward.outputs.size(); ++i)
+    (isInput[i] ? first : second).outputs.push_back(backward.outputs[i]);
   first.resultCount = first.outputs.size();
   second.resultCount = second.outputs.size();
   std::unordered_set<ValueId> given(backward.inputs.begin(), backward.inputs.end());
   const auto take = [&](ValueId value) {
     if (!value || madeSecond.contains(value) || !taken.insert(value).second) return;
     if (madeFirst.contains(value)) first.outputs.push_back(value);
-    if (madeFirst.contains(value) || given.contains(value)) second.inputs.push_back(value);  // else a literal of a formula
+    if (madeFirst.contains(value) || given.contains(value))
+      second.inputs.push_back(value);  // else a literal of a formula
   };
   for (auto op : second.ops)
     for (auto operand : document.operands(op)) take(operand);

@@ -70,9 +70,10 @@ double leastLimit(const std::vector<Block>& blocks, std::size_t stages) {
   return high;
 }
 
-/// The cuts that send fewest bytes when no stage costs more than `limit`: for each number of stages the least sum up to each block, over a
-/// window that slides.
-Cuts cheapestCuts(const std::vector<Block>& blocks, const std::vector<std::int64_t>& bytes, std::size_t stages, double limit) {
+/// The cuts that send fewest bytes when no stage costs more than `limit`: for each number of stages the least sum up to
+/// each block, over a window that slides.
+Cuts cheapestCuts(const std::vector<Block>& blocks, const std::vector<std::int64_t>& bytes, std::size_t stages,
+                  double limit) {
   constexpr double never = std::numeric_limits<double>::infinity();
   const std::size_t n = blocks.size();
   std::vector<double> before(n + 1, 0);
@@ -116,14 +117,17 @@ void forEachUse(const Document& document, const Computation& computation, Visit&
   }
 }
 
-std::vector<double> weightCosts(const Document& document, const Computation& computation, const std::function<double(const InputSpec&, ValueId)>& costOf) {
+std::vector<double> weightCosts(const Document& document, const Computation& computation,
+                                const std::function<double(const InputSpec&, ValueId)>& costOf) {
   std::unordered_map<ValueId, const InputSpec*> weights;
   for (const auto& input : computation.inputs)
-    if (input.value && (input.kind == InputKind::parameter || input.kind == InputKind::buffer)) weights.emplace(input.value, &input);
+    if (input.value && (input.kind == InputKind::parameter || input.kind == InputKind::buffer))
+      weights.emplace(input.value, &input);
   std::vector<double> cost(computation.trace.ops.size(), 0);
   std::unordered_set<StorageId> paid;
   forEachUse(document, computation, [&](std::size_t i, ValueId id, bool isOutput) {
-    if (const auto weight = weights.find(id); !isOutput && weight != weights.end() && paid.insert(document.value(id).storage).second)
+    if (const auto weight = weights.find(id);
+        !isOutput && weight != weights.end() && paid.insert(document.value(id).storage).second)
       cost[i] += costOf(*weight->second, id);
   });
   return cost;
@@ -182,14 +186,19 @@ std::vector<std::int64_t> bytesAcross(const Document& document, const Computatio
   return bytes;
 }
 
-Cuts balancedCuts(const Document& document, const Computation& computation, std::size_t stages, const std::vector<double>& cost) {
+Cuts balancedCuts(const Document& document, const Computation& computation, std::size_t stages,
+                  const std::vector<double>& cost) {
   if (stages < 2) return {};
   const auto blocks = blocksOf(document, computation, cost);
   if (blocks.size() < stages) {
     const auto& ops = computation.trace.ops;
-    const std::size_t count = std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return !isStageMarker(document, op); });
-    const char* why = count > blocks.size() ? ", because a cut may not part a write in place from what shares its memory" : "";
-    throw Error(ErrorCode::badUse, fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most{}", count, stages, blocks.size(), why),
+    const std::size_t count =
+        std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return !isStageMarker(document, op); });
+    const char* why =
+        count > blocks.size() ? ", because a cut may not part a write in place from what shares its memory" : "";
+    throw Error(ErrorCode::badUse,
+                fmt::format("the model has {} ops and cannot be cut into {} stages; {} is the most{}", count, stages,
+                            blocks.size(), why),
                 nameOf(UserChoice::stages));
   }
   return cheapestCuts(blocks, bytesAcross(document, computation), stages, slack * leastLimit(blocks, stages));
@@ -197,7 +206,8 @@ Cuts balancedCuts(const Document& document, const Computation& computation, std:
 
 std::vector<double> parameterCosts(const Document& document, const Computation& computation) {
   return weightCosts(document, computation, [&](const InputSpec& input, ValueId id) {
-    return input.kind == InputKind::parameter ? static_cast<double>(document.meta(document.value(id).meta).elements()) : 0.0;
+    return input.kind == InputKind::parameter ? static_cast<double>(document.meta(document.value(id).meta).elements())
+                                              : 0.0;
   });
 }
 
@@ -210,7 +220,8 @@ std::vector<double> byteCosts(const Document& document, const Computation& compu
     if (input.value && document.value(input.value).storage) seen.insert(document.value(input.value).storage);
   forEachUse(document, computation, [&](std::size_t i, ValueId id, bool isOutput) {
     const auto storage = document.value(id).storage;
-    if (isOutput && storage && seen.insert(storage).second) cost[i] += static_cast<double>(document.storage(storage).bytes);
+    if (isOutput && storage && seen.insert(storage).second)
+      cost[i] += static_cast<double>(document.storage(storage).bytes);
   });
   return cost;
 }

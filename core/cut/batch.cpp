@@ -17,14 +17,18 @@ std::string namesOf(const TensorMap& tensors) {
 }
 
 /// Position of the dimension that is cut; none where the tensor goes to every microbatch.
-std::optional<std::size_t> cutDim(const std::string& name, const TensorData& tensor, const std::map<std::string, BatchDim>& dims) {
+std::optional<std::size_t> cutDim(const std::string& name, const TensorData& tensor,
+                                  const std::map<std::string, BatchDim>& dims) {
   const auto rank = static_cast<std::int64_t>(tensor.meta.sizes.size());
   const auto asked = dims.find(name);
   if (asked == dims.end()) return rank == 0 ? std::nullopt : std::optional<std::size_t>(0);
   if (!asked->second) return std::nullopt;
   const auto dim = *asked->second < 0 ? *asked->second + rank : *asked->second;
   if (dim < 0 || dim >= rank)
-    throw Error(ErrorCode::badUse, fmt::format("it has no dimension {}, its shape is [{}]", *asked->second, fmt::join(tensor.meta.sizes, ", ")), name);
+    throw Error(
+        ErrorCode::badUse,
+        fmt::format("it has no dimension {}, its shape is [{}]", *asked->second, fmt::join(tensor.meta.sizes, ", ")),
+        name);
   return dim;
 }
 
@@ -41,7 +45,8 @@ TensorData partOf(const TensorData& tensor, std::size_t dim, std::int64_t i, std
 
 BatchCut cutBatch(const TensorMap& batch, std::int64_t microbatches, const std::map<std::string, BatchDim>& dims) {
   for (const auto& [name, dim] : dims)
-    if (!batch.contains(name)) throw Error(ErrorCode::badUse, fmt::format("the batch has no such tensor; it has {}", namesOf(batch)), name);
+    if (!batch.contains(name))
+      throw Error(ErrorCode::badUse, fmt::format("the batch has no such tensor; it has {}", namesOf(batch)), name);
   BatchCut cut;
   auto count = microbatches;
   std::map<std::string, std::size_t> cutAlong;
@@ -50,17 +55,22 @@ BatchCut cutBatch(const TensorMap& batch, std::int64_t microbatches, const std::
     if (!dim) continue;
     cutAlong[name] = *dim;
     const auto size = tensor.meta.sizes[*dim];
-    if (size == 0) throw Error(ErrorCode::badUse, fmt::format("it has nothing along dimension {} to make microbatches of", *dim), name);
+    if (size == 0)
+      throw Error(ErrorCode::badUse, fmt::format("it has nothing along dimension {} to make microbatches of", *dim),
+                  name);
     if (size >= count) continue;
     count = size;
     cut.fewerBecause = fmt::format("{} has {} along dimension {}", name, size, *dim);
   }
   if (cutAlong.empty())
-    throw Error(ErrorCode::badUse, fmt::format("none of the batch's tensors ({}) is cut: every microbatch would be the whole batch", namesOf(batch)));
+    throw Error(ErrorCode::badUse,
+                fmt::format("none of the batch's tensors ({}) is cut: every microbatch would be the whole batch",
+                            namesOf(batch)));
   cut.microbatches.resize(count);
   for (const auto& [name, tensor] : batch) {
     const auto dim = cutAlong.find(name);
-    for (std::int64_t i = 0; i < count; ++i) cut.microbatches[i].emplace(name, dim == cutAlong.end() ? tensor : partOf(tensor, dim->second, i, count));
+    for (std::int64_t i = 0; i < count; ++i)
+      cut.microbatches[i].emplace(name, dim == cutAlong.end() ? tensor : partOf(tensor, dim->second, i, count));
   }
   return cut;
 }

@@ -8,7 +8,8 @@
 
 namespace retrograd {
 
-/// What stages of equal load have equal: time as measured by a run, time as estimated from the traces alone, parameters, or bytes.
+/// What stages of equal load have equal: time as measured by a run, time as estimated from the traces alone,
+/// parameters, or bytes.
 enum class Balance : std::uint8_t { time, estimate, parameters, bytes };
 
 /// How a model is to be cut. Nothing asked for: at the file's markers.
@@ -26,10 +27,12 @@ struct CutRequest {
 /// Throws Error(badUse) for points and a policy together: known before a file is read.
 void requireOneWay(const CutRequest& request);
 
-/// The cuts of markers and points. Throws as requireOneWay, Error(badUse) for a policy on a file with markers, and as cuts.h says.
+/// The cuts of markers and points. Throws as requireOneWay, Error(badUse) for a policy on a file with markers, and as
+/// cuts.h says.
 Cuts pointCuts(const ModelFile& model, const CutRequest& request, const ModuleCalls& calls = {});
 
 /// What people should know of a cut: "it is one stage", stages left out, inputs and parameters that nobody uses.
-std::vector<std::string> cutNotes(const ModelFile& model, const CutRequest& request, const Cuts& cuts, const PipelineSplit& split);
+std::vector<std::string> cutNotes(const ModelFile& model, const CutRequest& request, const Cuts& cuts,
+                                  const PipelineSplit& split);
 
 }  // namespace retrograd

@@ -49,14 +49,17 @@ Point parsePoint(const std::string& text) {
   if (const auto colon = text.rfind(':'); colon != std::string::npos) {
     const auto side = text.substr(colon + 1);
     if (side != "before" && side != "after")
-      throw Error(ErrorCode::badUse, "Unknown split point type '" + side + "'; there are before and after", "cut at " + text);
+      throw Error(ErrorCode::badUse, "Unknown split point type '" + side + "'; there are before and after",
+                  "cut at " + text);
     point.isAfter = side == "after";
     point.target = text.substr(0, colon);
   }
   point.isOp = point.target.starts_with('#');
   if (point.isOp) point.target.erase(0, 1);
   if (point.target.empty())
-    throw Error(ErrorCode::badUse, "names neither a module nor an op; write MODULE or #OP, with :before or :after behind it", "cut at '" + text + "'");
+    throw Error(ErrorCode::badUse,
+                "names neither a module nor an op; write MODULE or #OP, with :before or :after behind it",
+                "cut at '" + text + "'");
   return point;
 }
 
@@ -66,7 +69,9 @@ class PointFinder {
   PointFinder(const Document& document, const Computation& computation, const ModuleCalls& calls)
       : document_(document), ops_(computation.trace.ops), calls_(calls) {}
 
-  void find(const Point& point, std::set<std::size_t>& cuts) const { point.isOp ? findOp(point, cuts) : findModule(point, cuts); }
+  void find(const Point& point, std::set<std::size_t>& cuts) const {
+    point.isOp ? findOp(point, cuts) : findModule(point, cuts);
+  }
 
  private:
   void findOp(const Point& point, std::set<std::size_t>& cuts) const {
@@ -74,7 +79,8 @@ class PointFinder {
     const auto isNamed = [&](BoundSymbolId op) {
       if (nameOf(document_, op) == point.target || (id && op.index == *id)) return true;
       const auto outputs = document_.outputs(op);
-      return std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && document_.displayName(id) == point.target; });
+      return std::any_of(outputs.begin(), outputs.end(),
+                         [&](ValueId id) { return id && document_.displayName(id) == point.target; });
     };
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       if (isNamed(ops_[i])) return void(cuts.insert(point.isAfter ? i + 1 : i));
@@ -82,7 +88,8 @@ class PointFinder {
         if (isNamed(inner)) throw regionError(point, ops_[i]);
       });
     }
-    throw Error(ErrorCode::badUse, "the computation has no op of this name, and none that makes a value of it", "cut at " + point.text);
+    throw Error(ErrorCode::badUse, "the computation has no op of this name, and none that makes a value of it",
+                "cut at " + point.text);
   }
 
   void findModule(const Point& point, std::set<std::size_t>& cuts) const {
@@ -102,7 +109,8 @@ class PointFinder {
     if (!any) throw notThere(point);
   }
 
-  /// Whether the op ran in the module. Of a region all of it has to, for regions stay whole. Markers and what runs nothing do not count.
+  /// Whether the op ran in the module. Of a region all of it has to, for regions stay whole. Markers and what runs
+  /// nothing do not count.
   bool belongs(const Point& point, BoundSymbolId op) const {
     if (isStageMarker(document_, op)) return false;
     if (isInModule(module(op), point.target)) return true;
@@ -136,7 +144,8 @@ class PointFinder {
     std::set<std::string, std::less<>> known;
     const auto add = [&](BoundSymbolId op) {
       const auto path = module(op);
-      for (auto end = path.find('.'); end != std::string_view::npos; end = path.find('.', end + 1)) known.emplace(path.substr(0, end));
+      for (auto end = path.find('.'); end != std::string_view::npos; end = path.find('.', end + 1))
+        known.emplace(path.substr(0, end));
       if (!path.empty()) known.emplace(path);
     };
     for (auto op : ops_) {
@@ -150,13 +159,18 @@ class PointFinder {
         break;
       }
     std::string text = "Specified target " + point.target + " referenced nonexistent module " + missing;
-    const auto parent = missing.rfind('.') == std::string::npos ? std::string() : missing.substr(0, missing.rfind('.') + 1);
+    const auto parent =
+        missing.rfind('.') == std::string::npos ? std::string() : missing.substr(0, missing.rfind('.') + 1);
     std::string names;
     std::size_t count = 0;
     for (const auto& path : known)
-      if (path.starts_with(parent) && path.find('.', parent.size()) == std::string::npos && ++count <= 8) names += (names.empty() ? "" : ", ") + path;
-    if (!names.empty()) text += "; there are " + names + (count > 8 ? ", ..." : "") + " (only modules that compute something can be cut at)";
-    return Error(ErrorCode::badUse, text + didYouMean(point.target, {known.begin(), known.end()}), "cut at " + point.text);
+      if (path.starts_with(parent) && path.find('.', parent.size()) == std::string::npos && ++count <= 8)
+        names += (names.empty() ? "" : ", ") + path;
+    if (!names.empty())
+      text +=
+          "; there are " + names + (count > 8 ? ", ..." : "") + " (only modules that compute something can be cut at)";
+    return Error(ErrorCode::badUse, text + didYouMean(point.target, {known.begin(), known.end()}),
+                 "cut at " + point.text);
   }
 
   const Document& document_;
@@ -166,7 +180,9 @@ class PointFinder {
 
 }  // namespace
 
-bool isStageMarker(const Document& document, BoundSymbolId op) { return document.symbol(document.boundSymbol(op).symbol).name == "pippy._pipe_split.default"; }
+bool isStageMarker(const Document& document, BoundSymbolId op) {
+  return document.symbol(document.boundSymbol(op).symbol).name == "pippy._pipe_split.default";
+}
 
 Cuts markedCuts(const Document& document, const Computation& computation) {
   Cuts cuts;
@@ -175,14 +191,17 @@ Cuts markedCuts(const Document& document, const Computation& computation) {
     if (isStageMarker(document, op)) cuts.push_back(i);
     forEachNested(document, op, [&](BoundSymbolId inner) {
       if (isStageMarker(document, inner))
-        throw Error(ErrorCode::badUse, "a stage marker (pippy._pipe_split) lies inside this region, which runs whole in one stage; move the marker out of it",
+        throw Error(ErrorCode::badUse,
+                    "a stage marker (pippy._pipe_split) lies inside this region, which runs whole in one stage; move "
+                    "the marker out of it",
                     nameOf(document, op) + " (" + document.opName(op) + ")");
     });
   }
   return cuts;
 }
 
-Cuts cutsAt(const Document& document, const Computation& computation, const std::vector<std::string>& points, const ModuleCalls& calls) {
+Cuts cutsAt(const Document& document, const Computation& computation, const std::vector<std::string>& points,
+            const ModuleCalls& calls) {
   std::set<std::size_t> cuts;
   const PointFinder finder(document, computation, calls);
   for (const auto& point : points) finder.find(parsePoint(point), cuts);
@@ -204,7 +223,8 @@ PointNames::PointNames(const Document& document, const Computation& computation)
   }
   for (std::size_t i = 0; i < ops.size(); ++i) {
     auto name = nameOf(document, ops[i]);
-    const bool isOwn = found.at(name) == i && name != document.opName(ops[i]) && name.find_first_of(":,") == std::string::npos;
+    const bool isOwn =
+        found.at(name) == i && name != document.opName(ops[i]) && name.find_first_of(":,") == std::string::npos;
     names_.push_back(isOwn ? std::move(name) : std::string());
   }
 }
@@ -212,8 +232,10 @@ PointNames::PointNames(const Document& document, const Computation& computation)
 std::string PointNames::at(std::size_t position) const {
   const auto nameAt = [&](std::size_t op) { return op < names_.size() ? names_[op] : std::string(); };
   if (const auto name = nameAt(position); !name.empty()) return std::string(1, '#').append(name);
-  if (const auto name = position > 0 ? nameAt(position - 1) : std::string(); !name.empty()) return std::string(1, '#').append(name).append(":after");
-  throw Error(ErrorCode::badUse, "the ops around this place have no names of their own, by which the cut could be asked for",
+  if (const auto name = position > 0 ? nameAt(position - 1) : std::string(); !name.empty())
+    return std::string(1, '#').append(name).append(":after");
+  throw Error(ErrorCode::badUse,
+              "the ops around this place have no names of their own, by which the cut could be asked for",
               "cut at op " + std::to_string(position));
 }
 

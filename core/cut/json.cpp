@@ -87,7 +87,8 @@ Json pipelineJson(const ModelFile& model, const PipelineSplit& split, const std:
   for (const auto& shared : split.shared) {
     Json stages = Json::object();
     for (const auto& [stage, name] : shared.nameIn) stages[std::to_string(stage)] = name;
-    json[shared.use == MultiUse::replicate ? "replicated" : "transmitted"].push_back({{"names", shared.names}, {"stages", stages}, {"bytes", shared.bytes}});
+    json[shared.use == MultiUse::replicate ? "replicated" : "transmitted"].push_back(
+        {{"names", shared.names}, {"stages", stages}, {"bytes", shared.bytes}});
   }
   json["notes"] = notes;
   return json;

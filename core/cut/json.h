@@ -26,6 +26,7 @@ std::vector<StageWeight> stageParameters(const ModelFile& model, const PipelineS
 std::vector<StageWeight> stageBuffers(const ModelFile& model, const PipelineSplit& split, std::size_t stage);
 
 /// The document of `retrograd pipeline split --format json` (docs/pipeline.md).
-nlohmann::ordered_json pipelineJson(const ModelFile& model, const PipelineSplit& split, const std::vector<std::string>& notes);
+nlohmann::ordered_json pipelineJson(const ModelFile& model, const PipelineSplit& split,
+                                    const std::vector<std::string>& notes);
 
 }  // namespace retrograd

@@ -94,9 +94,12 @@ class SpecParser {
 
   void number(LossSpec& spec) {
     const auto begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.' || text_[at_] == '-' || text_[at_] == '+')) ++at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.' ||
+                                  text_[at_] == '-' || text_[at_] == '+'))
+      ++at_;
     const auto word = text_.substr(begin, at_ - begin);
-    if (word.empty() || !(std::isdigit(static_cast<unsigned char>(word[0])) || word[0] == '-')) fail("True, False, or a tuple, list or dictionary of these");
+    if (word.empty() || !(std::isdigit(static_cast<unsigned char>(word[0])) || word[0] == '-'))
+      fail("True, False, or a tuple, list or dictionary of these");
     spec.kind = LossSpec::Kind::other;
     spec.pythonType = word.find_first_of(".eE") == std::string::npos ? "<class 'int'>" : "<class 'float'>";
   }
@@ -163,7 +166,8 @@ OutputTree treeOf(const Computation& computation) {
 /// Finds the first True, depth first in the specification's order.
 class LossFinder {
  public:
-  LossFinder(const Document& document, const Computation& computation) : document_(document), computation_(computation) {}
+  LossFinder(const Document& document, const Computation& computation)
+      : document_(document), computation_(computation) {}
 
   std::optional<std::size_t> find(const OutputTree& output, const LossSpec& spec) const {
     switch (spec.kind) {
@@ -195,7 +199,8 @@ class LossFinder {
 
  private:
   std::size_t dynamic(const OutputTree& output) const {
-    if (!output.leaf || !computation_.outputs[*output.leaf].value || !document_.isTensor(computation_.outputs[*output.leaf].value))
+    if (!output.leaf || !computation_.outputs[*output.leaf].value ||
+        !document_.isTensor(computation_.outputs[*output.leaf].value))
       throw refused("Loss spec must specify a dynamic value but got " + text(output));
     return *output.leaf;
   }
@@ -241,7 +246,8 @@ std::string LossSpec::text() const {
   if (kind == Kind::other) return pythonType;
   std::string inner;
   for (std::size_t i = 0; i < items.size(); ++i)
-    inner += (i == 0 ? "" : ", ") + (kind == Kind::dictionary ? "'" + keys[i] + "': " : std::string()) + items[i].text();
+    inner +=
+        (i == 0 ? "" : ", ") + (kind == Kind::dictionary ? "'" + keys[i] + "': " : std::string()) + items[i].text();
   if (kind == Kind::dictionary) return "{" + inner + "}";
   if (!isTuple) return "[" + inner + "]";
   return "(" + inner + (items.size() == 1 ? ",)" : ")");
@@ -294,7 +300,8 @@ void requireScalarLoss(const Document& document, const Computation& computation,
   const auto id = computation.outputs[output].value;
   const auto& meta = document.meta(document.value(id).meta);
   if (meta.elements() != 1 || !isDifferentiable(meta.dtype))
-    throw refused(fmt::format("grad can be implicitly created only for scalar outputs; {} is {}", document.displayName(id), typeComment(meta)));
+    throw refused(fmt::format("grad can be implicitly created only for scalar outputs; {} is {}",
+                              document.displayName(id), typeComment(meta)));
 }
 
 std::vector<LossChoice> lossChoices(const Document& document, const Computation& computation) {
@@ -304,7 +311,8 @@ std::vector<LossChoice> lossChoices(const Document& document, const Computation&
     LossChoice choice;
     choice.place = output.target.empty() ? std::to_string(choices.size()) : output.target;
     if (output.value) choice.value = document.displayName(output.value);
-    if (output.value && document.isTensor(output.value)) choice.type = typeComment(document.meta(document.value(output.value).meta));
+    if (output.value && document.isTensor(output.value))
+      choice.type = typeComment(document.meta(document.value(output.value).meta));
     try {
       requireScalarLoss(document, computation, lossOutput(document, computation, choice.place));
     } catch (const Error& error) {

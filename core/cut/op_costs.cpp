@@ -21,7 +21,8 @@ IdVector<BoundSymbolId, std::int32_t> originPositions(const Analysis& whole) {
   for (const auto* trace : {&whole.forward, &whole.backward})
     for (auto op : trace->ops) {
       auto from = document.boundSymbol(op).origin.op;
-      while (from && at(from) < 0 && document.boundSymbol(from).parent) from = document.boundSymbol(from).parent;  // out of a region
+      while (from && at(from) < 0 && document.boundSymbol(from).parent)
+        from = document.boundSymbol(from).parent;  // out of a region
       if (from) at(op) = at(from);
     }
   return positions;
@@ -35,7 +36,8 @@ std::vector<double> OpCosts::total() const {
   return sums;
 }
 
-OpCosts costsByOrigin(const Analysis& whole, const std::function<double(std::size_t position, BoundSymbolId op)>& costOf) {
+OpCosts costsByOrigin(const Analysis& whole,
+                      const std::function<double(std::size_t position, BoundSymbolId op)>& costOf) {
   OpCosts costs(whole.computation().trace.ops.size());
   const auto positions = originPositions(whole);
   std::size_t position = 0;
@@ -51,7 +53,8 @@ OpCosts costsByOrigin(const Analysis& whole, const std::function<double(std::siz
 }
 
 OpCosts estimatedCosts(const Analysis& whole) {
-  return costsByOrigin(whole, [&](std::size_t, BoundSymbolId op) { return static_cast<double>(opCost(*whole.document, op)); });
+  return costsByOrigin(whole,
+                       [&](std::size_t, BoundSymbolId op) { return static_cast<double>(opCost(*whole.document, op)); });
 }
 
 std::vector<double> balanceCosts(const ModelFile& model, const Analysis* whole, Balance balance) {

@@ -28,10 +28,14 @@ std::string nameOf(const Document& document, BoundSymbolId op) {
   return !outputs.empty() && outputs[0] ? document.displayName(outputs[0]) : std::string();
 }
 
-bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss || output.kind == OutputKind::gradient; }
+bool isUser(const OutputSpec& output) {
+  return output.kind == OutputKind::user || output.kind == OutputKind::loss || output.kind == OutputKind::gradient;
+}
 /// Name of a parameter as an op knows it: of a tied one that under the op's module, else the first.
 std::string nameUnder(std::string_view module, const InputSpec& input) {
-  const auto isUnder = [&](const std::string& name) { return !module.empty() && name.starts_with(module) && name.find('.', module.size()) == module.size(); };
+  const auto isUnder = [&](const std::string& name) {
+    return !module.empty() && name.starts_with(module) && name.find('.', module.size()) == module.size();
+  };
   for (const auto& alias : input.aliases)
     if (!isUnder(input.target) && isUnder(alias)) return alias;
   return input.target;
@@ -114,11 +118,12 @@ class Splitter {
       const auto& ops = stage(s).ops;
       const auto isNeeded = [&](BoundSymbolId op) {
         const auto outputs = document_.outputs(op);
-        return hasEffect(op, shared) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && needed.contains(id); });
+        return hasEffect(op, shared) ||
+               std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && needed.contains(id); });
       };
       if (stageCount() > 1 && std::none_of(ops.begin(), ops.end(), isNeeded)) {
-        split_.notes.push_back(fmt::format("{} op{} from {} on make no stage: nobody needs what they compute", ops.size(), ops.size() == 1 ? "" : "s",
-                                           nameOf(document_, ops.front())));
+        split_.notes.push_back(fmt::format("{} op{} from {} on make no stage: nobody needs what they compute",
+                                           ops.size(), ops.size() == 1 ? "" : "s", nameOf(document_, ops.front())));
         continue;
       }
       for (auto op : ops)
@@ -164,12 +169,16 @@ class Splitter {
       for (auto op : stage(s).ops)
         for (auto value : writtenOperands(document_, op))
           for (std::size_t i = 0; i < computation_.inputs.size(); ++i)
-            if (const auto input = computation_.trace.inputs[i]; input && storageOf(value) && storageOf(input) == storageOf(value)) own(i, s, op);
+            if (const auto input = computation_.trace.inputs[i];
+                input && storageOf(value) && storageOf(input) == storageOf(value))
+              own(i, s, op);
     for (const auto& output : computation_.outputs) {
-      if (isUser(output) || output.kind == OutputKind::token || !output.value || definedIn(output.value) == root) continue;
+      if (isUser(output) || output.kind == OutputKind::token || !output.value || definedIn(output.value) == root)
+        continue;
       for (std::size_t i = 0; i < computation_.inputs.size(); ++i)
-        if (const auto& input = computation_.inputs[i];
-            output.kind == OutputKind::inputMutation ? input.name == output.target : isState(input) && input.target == output.target)
+        if (const auto& input = computation_.inputs[i]; output.kind == OutputKind::inputMutation
+                                                            ? input.name == output.target
+                                                            : isState(input) && input.target == output.target)
           own(i, definedIn(output.value), document_.value(output.value).producer);
     }
   }
@@ -178,11 +187,13 @@ class Splitter {
     const auto [it, isNew] = split_.mutationOwner.try_emplace(input, s);
     if (!isNew && it->second != s)
       refuse(op, s,
-             fmt::format("it writes to {}, which stage {} writes to as well; only one stage can own it", describe(computation_.inputs[input]), it->second));
+             fmt::format("it writes to {}, which stage {} writes to as well; only one stage can own it",
+                         describe(computation_.inputs[input]), it->second));
   }
 
   static std::string describe(const InputSpec& input) {
-    static constexpr EnumArray<InputKind, const char*, 6> kinds{"input", "parameter", "buffer", "constant", "token", "object"};
+    static constexpr EnumArray<InputKind, const char*, 6> kinds{"input",    "parameter", "buffer",
+                                                                "constant", "token",     "object"};
     return fmt::format("{} {}", kinds[input.kind], input.target.empty() ? input.name : input.target);
   }
 
@@ -198,30 +209,33 @@ class Splitter {
       const auto& received = received_[{s, storage}];
       if (received.size() > 1)
         refuse(op, s,
-               fmt::format("it writes in place to memory that {} and {} share, which come from other stages as values of their own",
+               fmt::format("it writes in place to memory that {} and {} share, which come from other stages as values "
+                           "of their own",
                            document_.displayName(received[0]), document_.displayName(received[1])));
       if (!received.empty()) {
         const auto* input = inputSpec(received[0]);
         const bool external = document_.storage(storage).external;
         if (external && !input)
           refuse(op, s,
-                 fmt::format("it writes through {}, which stage {} makes, to an input or buffer of the model", document_.displayName(received[0]),
-                             definedIn(received[0])));
+                 fmt::format("it writes through {}, which stage {} makes, to an input or buffer of the model",
+                             document_.displayName(received[0]), definedIn(received[0])));
         if (!external && overlapsItself(document_.meta(document_.value(received[0]).meta)))
           refuse(op, s,
-                 fmt::format(
-                     "it writes in place to memory of {}, several elements of which share a place; it comes from another stage, and a copy has a place for "
-                     "each",
-                     document_.displayName(received[0])));
+                 fmt::format("it writes in place to memory of {}, several elements of which share a place; it comes "
+                             "from another stage, and a copy has a place for "
+                             "each",
+                             document_.displayName(received[0])));
         auto& cloned = stage(s).cloned;
-        if (!external && std::find(cloned.begin(), cloned.end(), received[0]) == cloned.end()) cloned.push_back(received[0]);
+        if (!external && std::find(cloned.begin(), cloned.end(), received[0]) == cloned.end())
+          cloned.push_back(received[0]);
       }
       lastWriter_[storage] = {s, op};
       if (changesGeometry(op, value)) reshapedIn_[{storage, document_.value(value).meta}] = s;
     }
   }
 
-  /// transpose_, unsqueeze_ and their kin: the tensor has other sizes or strides from now on, and the document knows it by those it had.
+  /// transpose_, unsqueeze_ and their kin: the tensor has other sizes or strides from now on, and the document knows it
+  /// by those it had.
   bool changesGeometry(BoundSymbolId op, ValueId written) const {
     if (isHigherOrder(op)) return bodiesChangeGeometry(op, document_.value(written).meta);
     const auto outputs = document_.outputs(op);
@@ -231,18 +245,22 @@ class Splitter {
     return before.sizes != after.sizes || before.strides != after.strides;
   }
 
-  bool isHigherOrder(BoundSymbolId op) const { return document_.symbol(document_.boundSymbol(op).symbol).isHigherOrder; }
+  bool isHigherOrder(BoundSymbolId op) const {
+    return document_.symbol(document_.boundSymbol(op).symbol).isHigherOrder;
+  }
 
-  /// Whether a body of the op may change a tensor that looks like this, for which one of its inputs may stand. Nothing is known of how values within a body
-  /// look.
+  /// Whether a body of the op may change a tensor that looks like this, for which one of its inputs may stand. Nothing
+  /// is known of how values within a body look.
   bool bodiesChangeGeometry(BoundSymbolId op, MetaId like) const {
     const auto& arguments = document_.pattern(document_.boundSymbol(op).pattern).arguments;
-    return std::any_of(arguments.begin(), arguments.end(), [&](const Argument& argument) { return bodyChangesGeometry(argument, like); });
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const Argument& argument) { return bodyChangesGeometry(argument, like); });
   }
 
   bool bodyChangesGeometry(const Argument& argument, MetaId like) const {
     if (argument.kind != Argument::Kind::subgraph)
-      return std::any_of(argument.items.begin(), argument.items.end(), [&](const Argument& item) { return bodyChangesGeometry(item, like); });
+      return std::any_of(argument.items.begin(), argument.items.end(),
+                         [&](const Argument& item) { return bodyChangesGeometry(item, like); });
     const auto& body = document_.subgraph(SubgraphId(argument.integer));
     return std::any_of(body.ops.begin(), body.ops.end(), [&](BoundSymbolId op) {
       if (isHigherOrder(op)) return bodiesChangeGeometry(op, like);
@@ -258,7 +276,9 @@ class Splitter {
   void use(ValueId value, int s, BoundSymbolId op) {
     const auto reshaped = reshapedIn_.find({storageOf(value), document_.value(value).meta});
     if (reshaped != reshapedIn_.end() && reshaped->second != s)
-      refuse(op, s, fmt::format("it reads {}, whose sizes or strides stage {} changes in place", document_.displayName(value), reshaped->second));
+      refuse(op, s,
+             fmt::format("it reads {}, whose sizes or strides stage {} changes in place", document_.displayName(value),
+                         reshaped->second));
     if (const auto* input = inputSpec(value)) return useInput(value, *input, s, op);
     const int from = definedIn(value);
     if (from == root || from == s) return;
@@ -270,7 +290,9 @@ class Splitter {
     const auto owner = split_.mutationOwner.find(index);
     const bool owned = owner != split_.mutationOwner.end();
     if (owned && isState(input) && s < owner->second)
-      refuse(op, s, fmt::format("it reads {}, which stage {} writes to: the next run would have to send the new content back", describe(input), owner->second));
+      refuse(op, s,
+             fmt::format("it reads {}, which stage {} writes to: the next run would have to send the new content back",
+                         describe(input), owner->second));
     if (owned && s > owner->second) {
       hold(index, owner->second);
       return receive(value, owner->second, s);
@@ -298,7 +320,8 @@ class Splitter {
   void hold(std::size_t input, int s) {
     auto& held = stage(s).held;
     if (computation_.inputs[input].kind == InputKind::user) return receive(computation_.trace.inputs[input], root, s);
-    if (const auto place = std::lower_bound(held.begin(), held.end(), input); place == held.end() || *place != input) held.insert(place, input);
+    if (const auto place = std::lower_bound(held.begin(), held.end(), input); place == held.end() || *place != input)
+      held.insert(place, input);
   }
 
   void receive(ValueId value, int source, int s) {
@@ -315,13 +338,16 @@ class Splitter {
     if (last == lastWriter_.end() || last->second.first <= from) return from;
     const auto [writer, write] = last->second;
     const auto has = received_.find({writer, storage});
-    const bool hasIt = has != received_.end() && std::find(has->second.begin(), has->second.end(), value) != has->second.end();
+    const bool hasIt =
+        has != received_.end() && std::find(has->second.begin(), has->second.end(), value) != has->second.end();
     if (hasIt) return writer == s ? from : writer;
     throw Error(ErrorCode::badUse,
-                fmt::format("it writes in place to memory of {}, which stage {} makes and {} reads afterwards; the write would not reach it. Move the cut so "
+                fmt::format("it writes in place to memory of {}, which stage {} makes and {} reads afterwards; the "
+                            "write would not reach it. Move the cut so "
                             "that they fall into one stage",
                             document_.displayName(value), from,
-                            s == root ? std::string("the model's caller") : fmt::format("#{} in stage {}", nameOf(document_, op), s)),
+                            s == root ? std::string("the model's caller")
+                                      : fmt::format("#{} in stage {}", nameOf(document_, op), s)),
                 fmt::format("#{} ({}) in stage {}", nameOf(document_, write), document_.opName(write), writer));
   }
 
@@ -365,7 +391,8 @@ class Splitter {
 
   std::size_t outputOf(int s, ValueId value) {
     auto& outputs = stage(s).outputs;
-    const auto it = std::find_if(outputs.begin(), outputs.end(), [&](const StageOutput& o) { return o.value == value; });
+    const auto it =
+        std::find_if(outputs.begin(), outputs.end(), [&](const StageOutput& o) { return o.value == value; });
     const std::size_t position = it - outputs.begin();
     if (it == outputs.end()) outputs.push_back({value, {}, {}});
     return position;
@@ -386,7 +413,8 @@ class Splitter {
       shared.bytes = document_.meta(document_.value(input.value).meta).bytes();
       addName(shared.names, input.target);
       for (const auto& other : computation_.inputs)
-        if (other.kind == InputKind::parameter && other.value && storageOf(other.value) == storage) addName(shared.names, other.target);
+        if (other.kind == InputKind::parameter && other.value && storageOf(other.value) == storage)
+          addName(shared.names, other.target);
       for (const auto& alias : input.aliases) addName(shared.names, alias);
       if (const auto users = users_.find(storage); users != users_.end())
         for (const auto& [s, index] : users->second) shared.nameIn[s] = namesIn[s].at(index);
@@ -410,7 +438,8 @@ class Splitter {
   IdVector<ValueId, int> definedIn_;
   std::map<std::pair<int, StorageId>, std::vector<ValueId>> received_;
   std::unordered_map<StorageId, std::pair<int, BoundSymbolId>> lastWriter_;
-  /// By the memory of a tensor and what it looked like before: a tensor has several names, of which each op in place adds one.
+  /// By the memory of a tensor and what it looked like before: a tensor has several names, of which each op in place
+  /// adds one.
   std::map<std::pair<StorageId, MetaId>, int> reshapedIn_;
   std::unordered_map<StorageId, std::pair<int, ValueId>> firstUse_;  // of parameters
   std::map<std::pair<int, ValueId>, ValueId> sentAs_;                // transmitted under another of its names
@@ -421,20 +450,23 @@ class Splitter {
 void placeStages(PipelineSplit& split, const std::vector<Device>& devices) {
   if (devices.empty()) return;
   if (devices.size() > 1 && devices.size() != split.stages.size())
-    throw Error(ErrorCode::badUse, fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(), split.stages.size(),
-                                               split.stages.size() == 1 ? "" : "s"));
+    throw Error(ErrorCode::badUse,
+                fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(),
+                            split.stages.size(), split.stages.size() == 1 ? "" : "s"));
   for (std::size_t s = 0; s < split.stages.size(); ++s) split.stages[s].device = devices[devices.size() == 1 ? 0 : s];
 }
 
 }  // namespace
 
-PipelineSplit splitPipeline(const Document& document, const Computation& computation, const Cuts& cuts, const PipelineOptions& options) {
+PipelineSplit splitPipeline(const Document& document, const Computation& computation, const Cuts& cuts,
+                            const PipelineOptions& options) {
   auto split = Splitter(document, computation, options).run(cuts);
   placeStages(split, options.devices);
   return split;
 }
 
-std::map<std::size_t, std::string> parameterNames(const Document& document, const Computation& computation, const PipelineStage& stage) {
+std::map<std::size_t, std::string> parameterNames(const Document& document, const Computation& computation,
+                                                  const PipelineStage& stage) {
   std::map<std::size_t, std::string> names;
   std::unordered_set<std::string> taken;
   std::unordered_map<ValueId, std::size_t> unseen;

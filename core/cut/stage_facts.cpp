@@ -44,8 +44,8 @@ void addWeights(StageFacts& facts, const ModelFile& model, const PipelineStage& 
   }
 }
 
-/// By value: whether it leads, over values that require a gradient, to an output at which the gradient begins. What is written in place counts as
-/// leading there.
+/// By value: whether it leads, over values that require a gradient, to an output at which the gradient begins. What is
+/// written in place counts as leading there.
 IdVector<ValueId, char> leadingToGradient(const Analysis& whole) {
   const auto& document = *whole.document;
   const auto& computation = whole.computation();
@@ -55,7 +55,8 @@ IdVector<ValueId, char> leadingToGradient(const Analysis& whole) {
   };
   for (std::size_t i = 0; i < computation.outputs.size(); ++i) {
     const auto kind = computation.outputs[i].kind;
-    if ((kind == OutputKind::user || kind == OutputKind::loss) && whole.request.cotangents.contains(userOutputPosition(computation, i)))
+    if ((kind == OutputKind::user || kind == OutputKind::loss) &&
+        whole.request.cotangents.contains(userOutputPosition(computation, i)))
       mark(computation.outputs[i].value);
   }
   const auto& ops = computation.trace.ops;
@@ -82,7 +83,8 @@ std::vector<int> stageOfOps(const Computation& computation, const PipelineSplit&
   return stages;
 }
 
-std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model, const PipelineSplit& split, const OpCosts& costs) {
+std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model, const PipelineSplit& split,
+                                   const OpCosts& costs) {
   const auto& document = *model.document;
   const auto& ops = model.computation.trace.ops;
   std::vector<StageFacts> all(split.stages.size());
@@ -140,7 +142,8 @@ std::vector<char> gradientEdges(const Analysis& whole, const PipelineSplit& spli
   const auto leads = whole.request.cotangents.empty() ? IdVector<ValueId, char>() : leadingToGradient(whole);
   std::vector<char> returned;
   for (const auto& edge : split.edges)
-    returned.push_back(edge.source >= 0 && document.isTensor(edge.value) && document.value(edge.value).requiresGrad && (leads.empty() || leads[edge.value]));
+    returned.push_back(edge.source >= 0 && document.isTensor(edge.value) && document.value(edge.value).requiresGrad &&
+                       (leads.empty() || leads[edge.value]));
   return returned;
 }
 
@@ -152,7 +155,8 @@ std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& m
     if (edge.source < 0) continue;
     auto& traffic = all[{edge.source, edge.destination}];
     const auto bytes = describeEdge(model, edge).bytes;
-    traffic = {edge.source, edge.destination, traffic.valueBytes + bytes, traffic.gradientBytes + (returned[i] ? bytes : 0)};
+    traffic = {edge.source, edge.destination, traffic.valueBytes + bytes,
+               traffic.gradientBytes + (returned[i] ? bytes : 0)};
   }
   std::vector<StageTraffic> list;
   for (const auto& [stages, traffic] : all) list.push_back(traffic);
@@ -162,7 +166,8 @@ std::vector<StageTraffic> stageTraffic(const Analysis& whole, const ModelFile& m
 std::vector<EdgeCost> transferTimes(const std::vector<StageTraffic>& traffic, double link) {
   const auto time = [link](std::int64_t bytes) { return static_cast<double>(bytes) / (link * 1e6); };
   std::vector<EdgeCost> edges;
-  for (const auto& [source, destination, values, gradients] : traffic) edges.push_back({{source, destination}, time(values), time(gradients)});
+  for (const auto& [source, destination, values, gradients] : traffic)
+    edges.push_back({{source, destination}, time(values), time(gradients)});
   return edges;
 }
 

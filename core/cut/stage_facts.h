@@ -19,14 +19,16 @@ struct StageFacts {
 };
 
 /// By stage of the split; ids of `whole`, as those of asRead(whole) are. `costs` may be empty.
-std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model, const PipelineSplit& split, const OpCosts& costs);
+std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model, const PipelineSplit& split,
+                                   const OpCosts& costs);
 
-/// By edge of the split: whether a gradient goes the way back. None goes for what requires none, and none for what leads to no output at which the
-/// gradient begins; where `whole` has no cotangents, as it was not derived, the latter is not known.
+/// By edge of the split: whether a gradient goes the way back. None goes for what requires none, and none for what
+/// leads to no output at which the gradient begins; where `whole` has no cotangents, as it was not derived, the latter
+/// is not known.
 std::vector<char> gradientEdges(const Analysis& whole, const PipelineSplit& split);
 
-/// What crosses the border between two neighbouring stages for one microbatch, values on their way to a later stage included. Inputs of the model come
-/// from outside and cross none.
+/// What crosses the border between two neighbouring stages for one microbatch, values on their way to a later stage
+/// included. Inputs of the model come from outside and cross none.
 struct StageBorder {
   std::size_t values = 0, gradients = 0;
   std::int64_t valueBytes = 0, gradientBytes = 0;  ///< forwards and backwards
@@ -48,7 +50,8 @@ std::vector<EdgeCost> transferTimes(const std::vector<StageTraffic>& traffic, do
 /// Whether a run of the model draws random numbers.
 bool drawsAnything(const Analysis& whole);
 
-/// The stages between which something goes, each pair once: values, and of a model that draws the generator from each stage to the next.
+/// The stages between which something goes, each pair once: values, and of a model that draws the generator from each
+/// stage to the next.
 std::vector<StageEdge> stageEdges(const Analysis& whole, const PipelineSplit& split);
 
 /// The stage of each top-level op of the computation, by its position; -1 for markers and what is in no stage.

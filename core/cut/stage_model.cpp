@@ -17,7 +17,8 @@ std::vector<std::size_t> fromInnermost(const TensorMeta& meta) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < meta.sizes.size(); ++i)
     if (meta.sizes[i] != 1) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return meta.strides[a] < meta.strides[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return meta.strides[a] < meta.strides[b]; });
   return order;
 }
 
@@ -71,8 +72,8 @@ class Extraction {
     return values_[id] = made;
   }
 
-  /// Works on a copy of a received value from here on, which lies as that did and is lazily conjugated and negated as that was: what a view, a reshape or a
-  /// resolve_conj in this stage shares depends on it.
+  /// Works on a copy of a received value from here on, which lies as that did and is lazily conjugated and negated as
+  /// that was: what a view, a reshape or a resolve_conj in this stage shares depends on it.
   std::vector<BoundSymbolId> copy(ValueId id, const SymbolLookup& lookup) {
     const auto received = values_.at(id);
     auto value = to_.value(received);
@@ -86,7 +87,8 @@ class Extraction {
       return output;
     };
     const auto emitInNewMemory = [&](const char* op, std::vector<Argument> arguments, ValueId operand) {
-      value.storage = to_.addStorage(to_.meta(value.meta).storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())));
+      value.storage =
+          to_.addStorage(to_.meta(value.meta).storageBytes(), ValueId(static_cast<std::int64_t>(to_.valueCount())));
       return emit(op, std::move(arguments), {operand});
     };
     const std::vector<Argument> first{Argument::ofOperand(0)};
@@ -96,8 +98,10 @@ class Extraction {
     if (lazily.conjugate) content = emitInNewMemory("aten.conj_physical.default", first, content);
     if (lazily.negative) content = emitInNewMemory("aten.neg.default", first, content);
     if (meta.layout == Layout::strided && !isDense(meta)) {  // clone() closes the gaps
-      const auto room = emitInNewMemory("aten.new_empty_strided.default",
-                                        {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)}, received);
+      const auto room = emitInNewMemory(
+          "aten.new_empty_strided.default",
+          {Argument::ofOperand(0), listOf(meta.sizes, meta.symbols), listOf(meta.strides, meta.strideSymbols)},
+          received);
       value.version = 1;
       content = emit("aten.copy_.default", {Argument::ofOperand(0), Argument::ofOperand(1)}, {room, content});
     } else if (content == received) {
@@ -152,10 +156,13 @@ class Extraction {
 
  private:
   /// An op that the model has not, with one output of this description.
-  std::pair<BoundSymbolId, ValueId> addCall(const SymbolLookup& lookup, const char* name, std::vector<Argument> arguments, const std::vector<ValueId>& operands,
+  std::pair<BoundSymbolId, ValueId> addCall(const SymbolLookup& lookup, const char* name,
+                                            std::vector<Argument> arguments, const std::vector<ValueId>& operands,
                                             const Value& output) {
     const auto symbol = lookup(name);
-    if (!symbol) throw Error(ErrorCode::unknownOp, "is needed to copy what a stage receives and writes to, and is not known", name);
+    if (!symbol)
+      throw Error(ErrorCode::unknownOp, "is needed to copy what a stage receives and writes to, and is not known",
+                  name);
     const auto made = to_.addValue(output);
     note(made, {});
     CallPattern pattern;
@@ -190,7 +197,8 @@ class Extraction {
     return add(id, value);
   }
 
-  /// The memory of the operand that the output shares it with in the whole model: two received values no longer share theirs.
+  /// The memory of the operand that the output shares it with in the whole model: two received values no longer share
+  /// theirs.
   StorageId outputStorage(ValueId output, BoundSymbolId op) {
     const auto storage = from_.value(output).storage;
     for (auto operand : from_.operands(op))
@@ -201,7 +209,8 @@ class Extraction {
   StorageId storageFor(StorageId storage, bool external) {
     if (!storage) return {};
     const auto [it, isNew] = storages_.try_emplace(storage);
-    if (isNew) it->second = to_.addStorage(from_.storage(storage).bytes, {}, external && from_.storage(storage).external);
+    if (isNew)
+      it->second = to_.addStorage(from_.storage(storage).bytes, {}, external && from_.storage(storage).external);
     return it->second;
   }
 
@@ -270,7 +279,11 @@ class StageBuilder {
     trace.kind = TraceKind::computation;
     trace.name = "computation";
     trace.history = model_.computation.trace.history;
-    trace.history.push_back({"Pipeline split", {{"stage", std::to_string(index_)}, {"stages", std::to_string(split_.stages.size())}}, "computation", 0, {}});
+    trace.history.push_back({"Pipeline split",
+                             {{"stage", std::to_string(index_)}, {"stages", std::to_string(split_.stages.size())}},
+                             "computation",
+                             0,
+                             {}});
     for (auto input : stage_.held) addHeld(input, extraction);
     for (const auto& input : stage_.inputs) addReceived(input, extraction);
     checkStrides();
@@ -283,7 +296,8 @@ class StageBuilder {
         if (output.destinations.empty()) spec = model_.computation.outputs[result];
       addOutput(spec, extraction.value(output.value));
     }
-    for (auto mutation : stage_.mutations) addOutput(model_.computation.outputs[mutation], extraction.value(model_.computation.outputs[mutation].value));
+    for (auto mutation : stage_.mutations)
+      addOutput(model_.computation.outputs[mutation], extraction.value(model_.computation.outputs[mutation].value));
     trace.resultCount = trace.outputs.size();
     return std::move(stageModel_);
   }
@@ -308,19 +322,24 @@ class StageBuilder {
   }
 
   void addReceived(const StageInput& input, Extraction& extraction) {
-    const auto known = std::find(model_.computation.trace.inputs.begin(), model_.computation.trace.inputs.end(), input.value);
+    const auto known =
+        std::find(model_.computation.trace.inputs.begin(), model_.computation.trace.inputs.end(), input.value);
     auto& file = stageModel_.file;
     const auto& document = *model_.document;
     InputSpec spec;
     if (known != model_.computation.trace.inputs.end() && input.source < 0) {
       spec = model_.computation.inputs[known - model_.computation.trace.inputs.begin()];
-      if (const auto sample = model_.sampleInputs.find(spec.name); sample != model_.sampleInputs.end()) file.sampleInputs.insert(*sample);
-      if (const auto number = model_.sampleNumbers.find(spec.name); number != model_.sampleNumbers.end()) file.sampleNumbers.insert(*number);
-      if (const auto source = model_.inputSource.find(spec.name); source != model_.inputSource.end()) file.inputSource.insert(*source);
+      if (const auto sample = model_.sampleInputs.find(spec.name); sample != model_.sampleInputs.end())
+        file.sampleInputs.insert(*sample);
+      if (const auto number = model_.sampleNumbers.find(spec.name); number != model_.sampleNumbers.end())
+        file.sampleNumbers.insert(*number);
+      if (const auto source = model_.inputSource.find(spec.name); source != model_.inputSource.end())
+        file.inputSource.insert(*source);
       return addInput(extraction.hold(input.value), std::move(spec));
     }
     spec.name = document.displayName(input.value);
-    spec.requiresGrad = document.isTensor(input.value) && isDifferentiable(document.meta(document.value(input.value).meta).dtype);
+    spec.requiresGrad =
+        document.isTensor(input.value) && isDifferentiable(document.meta(document.value(input.value).meta).dtype);
     if (file.traced) file.inputSource[spec.name] = fmt::format("sent by stage {}", input.source);
     addInput(extraction.receive(input.value), std::move(spec));
   }
@@ -332,13 +351,19 @@ class StageBuilder {
       if (!document.symbol(document.boundSymbol(op).symbol).name.starts_with("aten.as_strided")) continue;
       const auto base = document.operands(op)[0];
       for (const auto& input : stage_.inputs) {
-        if (input.source < 0 || document.value(input.value).storage != document.value(base).storage || !document.isTensor(input.value)) continue;
+        if (input.source < 0 || document.value(input.value).storage != document.value(base).storage ||
+            !document.isTensor(input.value))
+          continue;
         const auto& meta = document.meta(document.value(input.value).meta);
-        if (sentMeta(meta) == meta && isDense(meta) && document.storage(document.value(input.value).storage).bytes <= meta.storageBytes()) continue;
+        if (sentMeta(meta) == meta && isDense(meta) &&
+            document.storage(document.value(input.value).storage).bytes <= meta.storageBytes())
+          continue;
         throw Error(ErrorCode::badUse,
-                    fmt::format("it reads memory around {}, of which stage {} sends only the elements; move the cut so that both fall into one stage",
+                    fmt::format("it reads memory around {}, of which stage {} sends only the elements; move the cut so "
+                                "that both fall into one stage",
                                 document.displayName(input.value), input.source),
-                    fmt::format("#{} ({}) in stage {}", document.text(document.boundSymbol(op).name), document.opName(op), index_));
+                    fmt::format("#{} ({}) in stage {}", document.text(document.boundSymbol(op).name),
+                                document.opName(op), index_));
       }
     }
   }
@@ -376,9 +401,12 @@ TensorMeta sentMeta(const TensorMeta& meta) {
   return sent;
 }
 
-StageModel stageModel(const ModelFile& model, const PipelineSplit& split, std::size_t index, const SymbolLookup& lookup) {
+StageModel stageModel(const ModelFile& model, const PipelineSplit& split, std::size_t index,
+                      const SymbolLookup& lookup) {
   if (index >= split.stages.size())
-    throw Error(ErrorCode::badUse, fmt::format("Invalid stage index {}! There are {} stages, counted from 0", index, split.stages.size()), model.path);
+    throw Error(ErrorCode::badUse,
+                fmt::format("Invalid stage index {}! There are {} stages, counted from 0", index, split.stages.size()),
+                model.path);
   return StageBuilder(model, split, index, lookup).build();
 }
 

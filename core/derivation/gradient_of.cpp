@@ -11,7 +11,9 @@ namespace {
 BoundSymbolId lastAddition(const Analysis& analysis, ValueId value) {
   const auto& ops = analysis.joint.ops;
   for (auto i = ops.size(); i-- > analysis.joint.forwardCount;)
-    if (const auto& origin = analysis.document->boundSymbol(ops[i]).origin; origin.role == Role::accumulation && origin.value == value) return ops[i];
+    if (const auto& origin = analysis.document->boundSymbol(ops[i]).origin;
+        origin.role == Role::accumulation && origin.value == value)
+      return ops[i];
   return {};
 }
 
@@ -38,10 +40,11 @@ ValueId gradientOfInput(const Analysis& analysis, ValueId value) {
 bool isThere(const Analysis& analysis, ValueId value) {
   const auto& joint = analysis.joint;
   if (std::find(joint.inputs.begin(), joint.inputs.end(), value) != joint.inputs.end()) return true;
-  return std::any_of(joint.ops.begin() + static_cast<std::ptrdiff_t>(joint.forwardCount), joint.ops.end(), [&](BoundSymbolId op) {
-    const auto outputs = analysis.document->outputs(op);
-    return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
-  });
+  return std::any_of(joint.ops.begin() + static_cast<std::ptrdiff_t>(joint.forwardCount), joint.ops.end(),
+                     [&](BoundSymbolId op) {
+                       const auto outputs = analysis.document->outputs(op);
+                       return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+                     });
 }
 
 /// Where a session file of earlier days does not tell: what the backward op that leads to it makes.
@@ -49,7 +52,8 @@ ValueId lastMadeFor(const Analysis& analysis, ValueId value) {
   const auto& document = *analysis.document;
   ValueId found;
   for (auto op : analysis.joint.ops)
-    if (const auto& origin = document.boundSymbol(op).origin; origin.role == Role::gradient && origin.value == value && !document.outputs(op).empty())
+    if (const auto& origin = document.boundSymbol(op).origin;
+        origin.role == Role::gradient && origin.value == value && !document.outputs(op).empty())
       found = document.outputs(op)[0];
   return found;
 }
@@ -74,7 +78,8 @@ IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
   const auto& document = *analysis.document;
   const auto& joint = analysis.joint;
   IdVector<ValueId, ValueId> gradients(document.valueCount());
-  IdVector<ValueId, std::uint8_t> isMade(document.valueCount());  // passes after the transform leave out what nobody needs
+  IdVector<ValueId, std::uint8_t> isMade(
+      document.valueCount());  // passes after the transform leave out what nobody needs
   for (auto input : joint.inputs)
     if (input) isMade[input] = true;
   for (std::size_t i = 0; i < joint.ops.size(); ++i) {
@@ -82,7 +87,8 @@ IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
     const auto& origin = document.boundSymbol(joint.ops[i]).origin;
     for (auto output : outputs)
       if (output && i >= joint.forwardCount) isMade[output] = true;
-    if (analysis.gradients.empty() && origin.role == Role::gradient && origin.value && !outputs.empty()) gradients[origin.value] = outputs[0];
+    if (analysis.gradients.empty() && origin.role == Role::gradient && origin.value && !outputs.empty())
+      gradients[origin.value] = outputs[0];
   }
   for (const auto& [value, gradient] : analysis.gradients)
     if (gradient && isMade[gradient]) gradients[value] = gradient;
@@ -94,10 +100,12 @@ IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
     const auto& input = computation.inputs[i];
     const auto own = gradientAt(analysis, i);
     if (own) gradients[input.value] = own;
-    else if (const auto first = tied.find(input.storageKey); first != tied.end() && !input.storageKey.empty()) gradients[input.value] = first->second;
+    else if (const auto first = tied.find(input.storageKey); first != tied.end() && !input.storageKey.empty())
+      gradients[input.value] = first->second;
   }
   for (auto i = joint.forwardCount; i < joint.ops.size(); ++i)
-    if (const auto& origin = document.boundSymbol(joint.ops[i]).origin; origin.role == Role::accumulation && origin.value)
+    if (const auto& origin = document.boundSymbol(joint.ops[i]).origin;
+        origin.role == Role::accumulation && origin.value)
       gradients[origin.value] = document.outputs(joint.ops[i])[0];  // the last addition completes the sum
   return gradients;
 }

@@ -16,13 +16,16 @@ std::vector<BoundSymbolId> operationsNamed(const Analysis& analysis, const std::
   return found;
 }
 
-/// Ops with the origin that share role, operand and output, in order; those without a computation op are sought in the joint.
+/// Ops with the origin that share role, operand and output, in order; those without a computation op are sought in the
+/// joint.
 std::vector<BoundSymbolId> candidates(const Analysis& analysis, BoundSymbolId operation, const OpKey& key) {
   const auto& document = *analysis.document;
   std::vector<BoundSymbolId> found;
   const auto consider = [&](BoundSymbolId op) {
     const auto& origin = document.boundSymbol(op).origin;
-    if (origin.op == operation && origin.role == key.role && origin.operand == key.operand && origin.output == key.output) found.push_back(op);
+    if (origin.op == operation && origin.role == key.role && origin.operand == key.operand &&
+        origin.output == key.output)
+      found.push_back(op);
   };
   if (operation) {
     for (auto op : analysis.links.derived(operation)) consider(op);

@@ -5,8 +5,8 @@
 
 namespace retrograd {
 
-/// Ops that a well-known Python package registers, written in C++ with what they compute and their gradients. Files may name them, as they may
-/// LibTorch's own; the package itself is never loaded.
+/// Ops that a well-known Python package registers, written in C++ with what they compute and their gradients. Files may
+/// name them, as they may LibTorch's own; the package itself is never loaded.
 struct OpPack {
   std::string name;                   ///< "transformers", also the ops' namespace
   std::string written;                ///< what it was written after: "transformers 5.23"

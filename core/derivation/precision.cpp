@@ -13,8 +13,15 @@ constexpr std::array known{DType::f64, DType::f32, DType::bf16, DType::f16};
 
 bool isKnown(DType dtype) { return std::find(known.begin(), known.end(), dtype) != known.end(); }
 
-DType complexOf(DType precision) { return precision == DType::f64 ? DType::c128 : precision == DType::f16 ? DType::c32 : DType::c64; }
-DType partOf(DType dtype) { return dtype == DType::c128 ? DType::f64 : dtype == DType::c64 ? DType::f32 : dtype == DType::c32 ? DType::f16 : dtype; }
+DType complexOf(DType precision) {
+  return precision == DType::f64 ? DType::c128 : precision == DType::f16 ? DType::c32 : DType::c64;
+}
+DType partOf(DType dtype) {
+  return dtype == DType::c128  ? DType::f64
+         : dtype == DType::c64 ? DType::f32
+         : dtype == DType::c32 ? DType::f16
+                               : dtype;
+}
 
 double largestOf(DType precision) {
   switch (precision) {
@@ -43,7 +50,8 @@ class CallCast {
       const auto dtype = castDType(static_cast<DType>(argument.integer), from_, to_);
       changed = static_cast<std::int64_t>(dtype) != argument.integer;
       if (changed) argument = Argument::ofDType(dtype);
-    } else if (argument.kind == Argument::Kind::real && std::abs(argument.real) == largestOf(from_) && largestOf(to_) < largestOf(from_)) {
+    } else if (argument.kind == Argument::Kind::real && std::abs(argument.real) == largestOf(from_) &&
+               largestOf(to_) < largestOf(from_)) {
       argument = Argument::ofReal(std::copysign(largestOf(to_), argument.real));
       changed = true;
     }
@@ -60,7 +68,8 @@ class CallCast {
     const auto& entries = document_.symbol(document_.boundSymbol(op).symbol).arguments;
     const auto readsTensor = [](const SchemaEntry& entry) { return entry.type.starts_with("Tensor"); };
     if (wanted == made || std::any_of(entries.begin(), entries.end(), readsTensor)) return false;
-    const auto dtype = std::find_if(entries.begin(), entries.end(), [](const SchemaEntry& entry) { return entry.type == "ScalarType?"; });
+    const auto dtype = std::find_if(entries.begin(), entries.end(),
+                                    [](const SchemaEntry& entry) { return entry.type == "ScalarType?"; });
     if (dtype == entries.end()) return false;
     const std::size_t at = dtype - entries.begin();
     while (pattern.arguments.size() <= at) pattern.arguments.push_back(Argument::ofMissing());
@@ -82,9 +91,11 @@ std::optional<DType> mostOf(const ModelFile& file, Counts&& counts) {
   for (const auto& input : file.computation.inputs) {
     if (!input.value || !document.isTensor(input.value) || !counts(input.kind)) continue;
     const auto& meta = document.meta(document.value(input.value).meta);
-    if (const auto part = partOf(meta.dtype); isKnown(part)) elements[part] += std::max<std::int64_t>(meta.elements(), 1);
+    if (const auto part = partOf(meta.dtype); isKnown(part))
+      elements[part] += std::max<std::int64_t>(meta.elements(), 1);
   }
-  const auto most = std::max_element(elements.begin(), elements.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == elements.end() ? std::nullopt : std::optional(most->first);
 }
 
@@ -93,11 +104,15 @@ std::optional<DType> mostOf(const ModelFile& file, Counts&& counts) {
 std::span<const DType> precisions() { return known; }
 
 DType ownPrecision(const ModelFile& file) {
-  if (const auto own = mostOf(file, [](InputKind kind) { return kind == InputKind::parameter || kind == InputKind::buffer; })) return *own;
+  if (const auto own =
+          mostOf(file, [](InputKind kind) { return kind == InputKind::parameter || kind == InputKind::buffer; }))
+    return *own;
   return mostOf(file, [](InputKind kind) { return kind == InputKind::user; }).value_or(DType::f32);
 }
 
-DType castDType(DType dtype, DType from, DType to) { return dtype == from ? to : dtype == complexOf(from) && isComplex(dtype) ? complexOf(to) : dtype; }
+DType castDType(DType dtype, DType from, DType to) {
+  return dtype == from ? to : dtype == complexOf(from) && isComplex(dtype) ? complexOf(to) : dtype;
+}
 
 void castDocument(Document& document, DType from, DType to) {
   if (from == to) return;
@@ -121,6 +136,8 @@ void castDocument(Document& document, DType from, DType to) {
   }
 }
 
-double usualTolerance(std::optional<DType> precision) { return precision == DType::bf16 ? 5e-2 : precision == DType::f16 ? 1e-2 : 1e-4; }
+double usualTolerance(std::optional<DType> precision) {
+  return precision == DType::bf16 ? 5e-2 : precision == DType::f16 ? 1e-2 : 1e-4;
+}
 
 }  // namespace retrograd

@@ -13,16 +13,21 @@ std::set<ValueId> writtenSilently(const Analysis& analysis) {
   const auto& document = *analysis.document;
   for (auto op : analysis.forward.ops)
     for (auto id : writtenOperands(document, op))
-      if (const auto storage = document.value(id).storage; storage && document.storage(storage).external) written.insert(id);
+      if (const auto storage = document.value(id).storage; storage && document.storage(storage).external)
+        written.insert(id);
   return written;
 }
 
 }  // namespace
 
-std::string resultKey(const InputSpec& input, const std::string& prefix) { return input.kind == InputKind::user ? "in." + input.name : prefix + input.target; }
+std::string resultKey(const InputSpec& input, const std::string& prefix) {
+  return input.kind == InputKind::user ? "in." + input.name : prefix + input.target;
+}
 
 std::string userOutputPosition(const Computation& computation, std::size_t i) {
-  const auto user = [&](std::size_t k) { return computation.outputs[k].kind == OutputKind::user || computation.outputs[k].kind == OutputKind::loss; };
+  const auto user = [&](std::size_t k) {
+    return computation.outputs[k].kind == OutputKind::user || computation.outputs[k].kind == OutputKind::loss;
+  };
   if (!user(i)) return {};
   std::size_t position = 0;
   for (std::size_t k = 0; k < i; ++k) position += user(k);

@@ -13,14 +13,18 @@ constexpr std::int64_t smallest = 2;  // 0 and 1 are sizes of their own kind to 
 }  // namespace
 
 SizePoints::SizePoints(const ModelFile& file)
-    : symbols_(file.document->sizeSymbols()), conditions_(sizeConditions(file)), hints_(file.document->sizeHints()), seen_{hints_} {
+    : symbols_(file.document->sizeSymbols()),
+      conditions_(sizeConditions(file)),
+      hints_(file.document->sizeHints()),
+      seen_{hints_} {
   const auto& document = *file.document;
   for (auto& branch : branchConditions(document)) conditions_.push_back(std::move(branch.condition));
   const auto add = [&](std::string_view text) {
     auto expression = SizeExpression::parse(text);
     if (text.empty() || !expression) return;
     for (const auto& name : expression->symbols())
-      if (hints_.contains(name) && std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
+      if (hints_.contains(name) && std::find(names_.begin(), names_.end(), name) == names_.end())
+        names_.push_back(name);
     inputSizes_.push_back(*std::move(expression));
   };
   for (const auto& input : file.computation.inputs) {
@@ -43,7 +47,8 @@ std::int64_t SizePoints::draw(const SizeSymbol& symbol, std::int64_t window) {
   if (multiples_) return hint * static_cast<std::int64_t>(2 + bits % 15);
   const auto least = std::max(symbol.least, std::min(smallest, symbol.greatest.value_or(smallest)));
   const auto greatest = std::min(symbol.greatest.value_or(hint + window), std::max(hint, least) + window);
-  return greatest <= least ? least : least + static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(greatest - least + 1));
+  return greatest <= least ? least
+                           : least + static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(greatest - least + 1));
 }
 
 bool SizePoints::isNew(const SizeBindings& point, bool strictly) const {
@@ -66,7 +71,8 @@ bool SizePoints::isAllowed(const SizeBindings& point) const {
   }
   const auto isSize = [&](const SizeExpression& size) { return size.evaluate(point).value_or(0) >= 1; };
   const auto holds = [&](const SizeCondition& condition) { return condition.holds.evaluate(point).value_or(0) != 0; };
-  return std::all_of(inputSizes_.begin(), inputSizes_.end(), isSize) && std::all_of(conditions_.begin(), conditions_.end(), holds);
+  return std::all_of(inputSizes_.begin(), inputSizes_.end(), isSize) &&
+         std::all_of(conditions_.begin(), conditions_.end(), holds);
 }
 
 std::optional<SizeBindings> SizePoints::next() {
@@ -74,7 +80,8 @@ std::optional<SizeBindings> SizePoints::next() {
     SizeBindings point = hints_;
     const std::int64_t window = 16 << (i * 6 / tries);  // near the hints first: ops without a shape rule run for real
     for (const auto& symbol : symbols_)
-      if (std::find(names_.begin(), names_.end(), symbol.name) != names_.end()) point[symbol.name] = draw(symbol, window);
+      if (std::find(names_.begin(), names_.end(), symbol.name) != names_.end())
+        point[symbol.name] = draw(symbol, window);
     if (!isNew(point, i < strictTries) || !isAllowed(point)) continue;
     seen_.push_back(point);
     return point;

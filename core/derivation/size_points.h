@@ -7,9 +7,9 @@
 
 namespace retrograd {
 
-/// Other sizes that a model could be run with, taking the same branches: values of its size symbols within their ranges and
-/// conditions, near the hints, no symbol with the same value twice and no two symbols alike where the ranges leave room. The same
-/// ones each time.
+/// Other sizes that a model could be run with, taking the same branches: values of its size symbols within their ranges
+/// and conditions, near the hints, no symbol with the same value twice and no two symbols alike where the ranges leave
+/// room. The same ones each time.
 class SizePoints {
  public:
   explicit SizePoints(const ModelFile& file);

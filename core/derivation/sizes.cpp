@@ -19,7 +19,10 @@ struct Place {
   SizeExpression expression;
 
   std::string what() const { return dimension < 0 ? "the number" : fmt::format("dimension {}", dimension); }
-  std::string inInput() const { return dimension < 0 ? fmt::format("the number {}", input) : fmt::format("dimension {} of input {}", dimension, input); }
+  std::string inInput() const {
+    return dimension < 0 ? fmt::format("the number {}", input)
+                         : fmt::format("dimension {} of input {}", dimension, input);
+  }
 };
 
 std::vector<Place> placesOf(const ModelFile& file) {
@@ -53,12 +56,14 @@ std::optional<std::int64_t> givenAt(const GivenSizes& given, const Place& place)
 }
 
 std::string rangeText(const SizeSymbol& symbol) {
-  return symbol.greatest ? fmt::format("in [{}, {}]", symbol.least, *symbol.greatest) : fmt::format("at least {}", symbol.least);
+  return symbol.greatest ? fmt::format("in [{}, {}]", symbol.least, *symbol.greatest)
+                         : fmt::format("at least {}", symbol.least);
 }
 
 class SizeBinder {
  public:
-  SizeBinder(const ModelFile& file, const GivenSizes& given) : document_(*file.document), places_(placesOf(file)), given_(given) {}
+  SizeBinder(const ModelFile& file, const GivenSizes& given)
+      : document_(*file.document), places_(placesOf(file)), given_(given) {}
 
   SizeBindings run(const std::vector<SizeCondition>& conditions) {
     while (bindOne()) {
@@ -70,7 +75,9 @@ class SizeBinder {
   }
 
  private:
-  [[noreturn]] static void refuse(const Place& place, std::string message) { throw Error(ErrorCode::badUse, std::move(message), "input " + place.input); }
+  [[noreturn]] static void refuse(const Place& place, std::string message) {
+    throw Error(ErrorCode::badUse, std::move(message), "input " + place.input);
+  }
 
   const SizeSymbol* find(std::string_view name) const {
     const auto& symbols = document_.sizeSymbols();
@@ -83,15 +90,20 @@ class SizeBinder {
     for (const auto& place : places_) {
       const auto size = givenAt(given_, place);
       const auto& names = place.expression.symbols();
-      if (!size || std::count_if(names.begin(), names.end(), [&](const auto& n) { return !sizes_.contains(n); }) != 1) continue;
+      if (!size || std::count_if(names.begin(), names.end(), [&](const auto& n) { return !sizes_.contains(n); }) != 1)
+        continue;
       const auto name = *std::find_if(names.begin(), names.end(), [&](const auto& n) { return !sizes_.contains(n); });
       const auto* symbol = find(name);
       if (!symbol) continue;
       const auto value = solve(place, *symbol, *size);
-      if (!value) refuse(place, fmt::format("{} is {}, which no {} gives as {} ({} is {})", place.what(), *size, name, place.text, name, rangeText(*symbol)));
+      if (!value)
+        refuse(place, fmt::format("{} is {}, which no {} gives as {} ({} is {})", place.what(), *size, name, place.text,
+                                  name, rangeText(*symbol)));
       if (*value < symbol->least || (symbol->greatest && *value > *symbol->greatest))
         refuse(place, fmt::format("{} is {}, but its symbol {} is {}{}", place.what(), *size, name, rangeText(*symbol),
-                                  place.text == name ? "" : fmt::format(" ({} = {} asks for {} = {})", place.text, *size, name, *value)));
+                                  place.text == name
+                                      ? ""
+                                      : fmt::format(" ({} = {} asks for {} = {})", place.text, *size, name, *value)));
       sizes_.emplace(name, *value);
       boundBy_.emplace(name, &place);
       return true;
@@ -99,7 +111,8 @@ class SizeBinder {
     return false;
   }
 
-  /// The hint where it gives the size: a division that rounds has several solutions, and a pipeline's stage is sent what the whole model's sizes give.
+  /// The hint where it gives the size: a division that rounds has several solutions, and a pipeline's stage is sent
+  /// what the whole model's sizes give.
   std::optional<std::int64_t> solve(const Place& place, const SizeSymbol& symbol, std::int64_t size) const {
     auto sizes = sizes_;
     sizes[symbol.name] = symbol.hint;
@@ -129,7 +142,8 @@ class SizeBinder {
       used.emplace(name, sizes_.find(name)->second);
       if (const auto it = boundBy_.find(name); it != boundBy_.end()) by = it->second;
     }
-    const auto message = fmt::format("the graph was exported for sizes with {}, which does not hold for {}", condition.text, sizesText(used));
+    const auto message = fmt::format("the graph was exported for sizes with {}, which does not hold for {}",
+                                     condition.text, sizesText(used));
     if (by) refuse(*by, fmt::format("{} is {}: {}", by->what(), givenAt(given_, *by).value_or(0), message));
     throw Error(ErrorCode::badUse, message);
   }
@@ -141,7 +155,8 @@ class SizeBinder {
   std::map<std::string, const Place*, std::less<>> boundBy_;
 };
 
-/// Python's way of naming sizes in a guard, L['x'].size()[0] or L['n'], replaced by the expressions the inputs have for them.
+/// Python's way of naming sizes in a guard, L['x'].size()[0] or L['n'], replaced by the expressions the inputs have for
+/// them.
 class GuardText {
  public:
   explicit GuardText(const ModelFile& file) : file_(file) {}
@@ -183,7 +198,8 @@ class GuardText {
       if (quoted && !take(text, "]")) return std::nullopt;
     }
     const auto& inputs = file_.computation.inputs;
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; });
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; });
     if (input == inputs.end() || !input->value) return std::nullopt;
     const auto& document = *file_.document;
     if (!document.isTensor(input->value)) {
@@ -210,7 +226,8 @@ class GuardText {
 };
 
 /// Numbers at which a symbol-bearing list is for these sizes.
-void evaluate(const std::vector<std::string>& expressions, const SizeBindings& sizes, std::vector<std::int64_t>& numbers) {
+void evaluate(const std::vector<std::string>& expressions, const SizeBindings& sizes,
+              std::vector<std::int64_t>& numbers) {
   for (std::size_t i = 0; i < expressions.size() && i < numbers.size(); ++i) {
     if (expressions[i].empty()) continue;
     if (const auto number = evaluateSize(expressions[i], sizes); number && *number >= 0) numbers[i] = *number;
@@ -256,20 +273,24 @@ std::vector<SizeBranch> branchConditions(const Document& document) {
   return branches;
 }
 
-SizeBindings bindSizes(const ModelFile& file, const GivenSizes& given) { return SizeBinder(file, given).run(sizeConditions(file)); }
+SizeBindings bindSizes(const ModelFile& file, const GivenSizes& given) {
+  return SizeBinder(file, given).run(sizeConditions(file));
+}
 
 TensorMeta metaAt(const TensorMeta& meta, const SizeBindings& sizes) {
   TensorMeta result = meta;
   evaluate(meta.symbols, sizes, result.sizes);
   evaluate(meta.strideSymbols, sizes, result.strides);
   // A printed trace has no expressions of strides; what lies contiguously does so at all sizes.
-  if (meta.strideSymbols.empty() && meta.strides == contiguousStrides(meta.sizes)) result.strides = contiguousStrides(result.sizes);
+  if (meta.strideSymbols.empty() && meta.strides == contiguousStrides(meta.sizes))
+    result.strides = contiguousStrides(result.sizes);
   if (const auto offset = evaluateSize(meta.offsetSymbol, sizes); offset && *offset >= 0) result.offset = *offset;
   checkExtent(result);
   return result;
 }
 
-TensorMeta inputMetaAt(const TensorMeta& declared, const TensorMeta& now, const SizeBindings& hints, const SizeBindings& sizes) {
+TensorMeta inputMetaAt(const TensorMeta& declared, const TensorMeta& now, const SizeBindings& hints,
+                       const SizeBindings& sizes) {
   auto meta = metaAt(declared, sizes);
   const auto before = metaAt(declared, hints);
   if (now.strides == before.strides && now.offset == before.offset) return meta;
@@ -329,7 +350,8 @@ void setSizes(Document& document, const SizeBindings& sizes) {
     if (isNew) it->second = document.internMeta(metaAt(document.meta(before), sizes));
     auto& value = document.value(id);
     value.meta = it->second;
-    if (value.storage && document.storage(value.storage).first == id) document.storage(value.storage).bytes = document.meta(value.meta).storageBytes();
+    if (value.storage && document.storage(value.storage).first == id)
+      document.storage(value.storage).bytes = document.meta(value.meta).storageBytes();
   }
 }
 

@@ -16,8 +16,8 @@ struct InputShape {
   std::optional<DType> dtype;  ///< absent: the file's, else float32
 };
 
-/// What a program that comes without inputs is run on. By the flat name of the input: "x"; "xs.0" in a list or tuple; "batch.ids" in a
-/// dict or named tuple.
+/// What a program that comes without inputs is run on. By the flat name of the input: "x"; "xs.0" in a list or tuple;
+/// "batch.ids" in a dict or named tuple.
 struct TraceInputs {
   TensorMap tensors;                         ///< as given; names of no input are ignored
   std::map<std::string, Argument> numbers;   ///< inputs that are numbers, truths or texts

@@ -1,5 +1,6 @@
-// Times and memory of a run in the Trace Event Format, as chrome://tracing and Perfetto read it: a slice an op, forward and backward on
-// tracks of their own, live bytes by use as a counter, an arrow from each forward op to the backward ops that come from it.
+// Times and memory of a run in the Trace Event Format, as chrome://tracing and Perfetto read it: a slice an op, forward
+// and backward on tracks of their own, live bytes by use as a counter, an arrow from each forward op to the backward
+// ops that come from it.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -35,8 +36,8 @@ class EventWriter {
   }
 
   void write() {
-    sink_.write("{\"displayTimeUnit\": \"ms\", \"otherData\": " + dumpJson(Json{{"file", analysis_.file.path}, {"program", "retrograd"}}) +
-                ", \"traceEvents\": [\n");
+    sink_.write("{\"displayTimeUnit\": \"ms\", \"otherData\": " +
+                dumpJson(Json{{"file", analysis_.file.path}, {"program", "retrograd"}}) + ", \"traceEvents\": [\n");
     metadata("process_name", forwardTrack, "name", analysis_.file.path);
     metadata("thread_name", forwardTrack, "name", "forward");
     metadata("thread_name", backwardTrack, "name", "backward");
@@ -64,10 +65,13 @@ class EventWriter {
     event({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", track}, {"args", {{key, value}}}});
   }
 
-  int track(std::size_t position) const { return position < analysis_.joint.forwardCount ? forwardTrack : backwardTrack; }
+  int track(std::size_t position) const {
+    return position < analysis_.joint.forwardCount ? forwardTrack : backwardTrack;
+  }
 
   void slice(BoundSymbolId op, std::size_t position) {
-    Json arguments{{"id", op.index}, {"call", printCall(document_, op)}, {"module", facts_.module(op)}, {"role", facts_.role(op)}};
+    Json arguments{
+        {"id", op.index}, {"call", printCall(document_, op)}, {"module", facts_.module(op)}, {"role", facts_.role(op)}};
     Json types = Json::array();
     for (auto output : document_.outputs(op)) types.push_back(shortType(document_, output));
     arguments["outputs"] = std::move(types);
@@ -88,7 +92,8 @@ class EventWriter {
   void counter(std::size_t position) {
     if (position >= timeline_.liveBytes.size()) return;
     Json bytes = Json::object();
-    for (std::size_t use = 0; use < memoryUseCount; ++use) bytes[std::string(name(static_cast<MemoryUse>(use)))] = timeline_.liveBytes[position][use];
+    for (std::size_t use = 0; use < memoryUseCount; ++use)
+      bytes[std::string(name(static_cast<MemoryUse>(use)))] = timeline_.liveBytes[position][use];
     event({{"ph", "C"}, {"name", "live bytes"}, {"pid", process}, {"ts", ends_[position]}, {"args", std::move(bytes)}});
   }
 
@@ -115,7 +120,9 @@ class EventWriter {
   bool isFirst_ = true;
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) { EventWriter(request, sink, progress).write(); }
+void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+  EventWriter(request, sink, progress).write();
+}
 
 const ExportRegistration registration({.name = "chrome",
                                        .description = "times and memory of a run, for Perfetto and chrome://tracing",

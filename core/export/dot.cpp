@@ -1,5 +1,5 @@
-// A graph for Graphviz: modules as clusters, forward and backward in colours, dashed edges from forward ops to backward ops that come
-// from them.
+// A graph for Graphviz: modules as clusters, forward and backward in colours, dashed edges from forward ops to backward
+// ops that come from them.
 #include <fmt/format.h>
 
 #include <set>
@@ -36,7 +36,11 @@ std::string label(const std::vector<std::string>& lines) {
 class DotWriter {
  public:
   DotWriter(const ExportRequest& request, ExportSink& sink, const Progress& progress)
-      : request_(request), document_(*request.analysis.document), facts_(request.analysis), sink_(sink), progress_(progress) {}
+      : request_(request),
+        document_(*request.analysis.document),
+        facts_(request.analysis),
+        sink_(sink),
+        progress_(progress) {}
 
   void write() {
     sink_.write(
@@ -56,7 +60,8 @@ class DotWriter {
   }
 
  private:
-  /// A module is one cluster, wherever its ops stand: Graphviz draws a cluster around nodes, not around a part of the listing.
+  /// A module is one cluster, wherever its ops stand: Graphviz draws a cluster around nodes, not around a part of the
+  /// listing.
   struct Module {
     std::vector<std::string_view> names;
     std::unordered_map<std::string_view, std::size_t> children;
@@ -88,7 +93,8 @@ class DotWriter {
     for (auto op : tree[at].ops) node(op, indent);
     for (std::size_t i = 0; i < tree[at].order.size(); ++i) {
       const auto child = tree[at].order[i];
-      sink_.write(fmt::format("{}subgraph cluster_{} {{\n{}  label={}; color=gray60; fontsize=10;\n", indent, child, indent, dotText(tree[at].names[i])));
+      sink_.write(fmt::format("{}subgraph cluster_{} {{\n{}  label={}; color=gray60; fontsize=10;\n", indent, child,
+                              indent, dotText(tree[at].names[i])));
       cluster(tree, child, depth + 1);
       sink_.write(indent + "}\n");
     }
@@ -101,7 +107,8 @@ class DotWriter {
       if (output) lines.push_back(document_.displayName(output) + ": " + shortType(document_, output));
     const bool isSaved = facts_.savesOutput(op);
     if (isSaved) lines.emplace_back("saved");
-    sink_.write(fmt::format("{}op{} [label={}, fillcolor=\"{}\"{}];\n", indent, op.index, label(lines), colour(op), isSaved ? ", penwidth=2" : ""));
+    sink_.write(fmt::format("{}op{} [label={}, fillcolor=\"{}\"{}];\n", indent, op.index, label(lines), colour(op),
+                            isSaved ? ", penwidth=2" : ""));
   }
 
   const char* colour(BoundSymbolId op) const {
@@ -129,10 +136,12 @@ class DotWriter {
     std::set<ValueId> drawn;
     for (auto operand : document_.operands(op)) {
       const auto from = operand ? source_.find(operand) : source_.end();
-      if (from != source_.end() && drawn.insert(operand).second) sink_.write(fmt::format("  {} -> op{};\n", from->second, op.index));
+      if (from != source_.end() && drawn.insert(operand).second)
+        sink_.write(fmt::format("  {} -> op{};\n", from->second, op.index));
     }
     if (const auto forward = facts_.forwardOf(op); forward && shown_.contains(forward))
-      sink_.write(fmt::format("  op{} -> op{} [style=dashed, color=\"#b05030\", constraint=false, arrowhead=open];\n", forward.index, op.index));
+      sink_.write(fmt::format("  op{} -> op{} [style=dashed, color=\"#b05030\", constraint=false, arrowhead=open];\n",
+                              forward.index, op.index));
   }
 
   void outputs() {
@@ -143,8 +152,9 @@ class DotWriter {
         const auto from = output ? source_.find(output) : source_.end();
         const bool isSaved = trace->kind == TraceKind::forward && i >= trace->resultCount;
         if (from == source_.end() || isSaved || !drawn.insert(output).second) continue;
-        sink_.write(fmt::format("  result{} [shape=ellipse, style=filled, fillcolor=\"#d9ead3\", label={}];\n  {} -> result{};\n", output.index,
-                                label({document_.displayName(output)}), from->second, output.index));
+        sink_.write(fmt::format(
+            "  result{} [shape=ellipse, style=filled, fillcolor=\"#d9ead3\", label={}];\n  {} -> result{};\n",
+            output.index, label({document_.displayName(output)}), from->second, output.index));
       }
   }
 
@@ -159,15 +169,18 @@ class DotWriter {
   std::unordered_map<ValueId, std::string> source_;
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) { DotWriter(request, sink, progress).write(); }
+void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+  DotWriter(request, sink, progress).write();
+}
 
-const ExportRegistration registration({.name = "dot",
-                                       .description = "a graph for Graphviz, modules as clusters, forward and backward in colours",
-                                       .suffix = ".dot",
-                                       .traces = {TraceKind::joint},
-                                       .run = ExportFormat::Run::none,
-                                       .writesBeside = false,
-                                       .write = write});
+const ExportRegistration registration(
+    {.name = "dot",
+     .description = "a graph for Graphviz, modules as clusters, forward and backward in colours",
+     .suffix = ".dot",
+     .traces = {TraceKind::joint},
+     .run = ExportFormat::Run::none,
+     .writesBeside = false,
+     .write = write});
 
 }  // namespace
 }  // namespace retrograd

@@ -15,12 +15,16 @@ template <DrawingFormat format>
 void draw(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   if (!renderer())
     throw Error(ErrorCode::badUse,
-                "pictures of the graph need the program built with its window (Qt); this one has none. --format dot writes the graph for Graphviz", "export");
-  if (request.traces.size() != 1) throw Error(ErrorCode::badUse, "a picture shows one trace; name one with --show", "export");
+                "pictures of the graph need the program built with its window (Qt); this one has none. --format dot "
+                "writes the graph for Graphviz",
+                "export");
+  if (request.traces.size() != 1)
+    throw Error(ErrorCode::badUse, "a picture shows one trace; name one with --show", "export");
   renderer()(request, format, sink, progress);
 }
 
-ExportFormat drawing(const char* name, const char* description, void (*write)(const ExportRequest&, ExportSink&, const Progress&)) {
+ExportFormat drawing(const char* name, const char* description,
+                     void (*write)(const ExportRequest&, ExportSink&, const Progress&)) {
   return {.name = name,
           .description = description,
           .suffix = std::string(".") + name,

@@ -20,11 +20,13 @@ struct GraphDrawing {
   double scale = 1;               ///< pixels of a PNG for each of the canvas
 };
 
-/// Draws request.traces, which is one trace, as request.drawing says. Throws Error(badUse) for a module that is not there and for a graph that
-/// is too large for the format, Error(cancelled).
-using GraphRenderer = void (*)(const ExportRequest& request, DrawingFormat format, ExportSink& sink, const Progress& progress);
+/// Draws request.traces, which is one trace, as request.drawing says. Throws Error(badUse) for a module that is not
+/// there and for a graph that is too large for the format, Error(cancelled).
+using GraphRenderer = void (*)(const ExportRequest& request, DrawingFormat format, ExportSink& sink,
+                               const Progress& progress);
 
-/// Core has the formats and no painter: the window's part of a program brings one. Without it the formats are refused with a reason.
+/// Core has the formats and no painter: the window's part of a program brings one. Without it the formats are refused
+/// with a reason.
 void setGraphRenderer(GraphRenderer renderer);
 
 }  // namespace retrograd

@@ -1,4 +1,5 @@
-// The graph as one page to be explored without Retrograd: groups fold, text is found, backward ops lead to their origins.
+// The graph as one page to be explored without Retrograd: groups fold, text is found, backward ops lead to their
+// origins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,14 +53,16 @@ class GraphData {
         tree_(layout::buildTree(document_, *request.traces.front(), &request.analysis.computation(), progress)) {}
 
   void write(const std::string& title) {
-    sink_.write(fmt::format("const graph = {{title: {}, trace: {}, ladder: {},\n", scriptText(title), scriptText(name(tree_.kind())), tree_.ladder()));
+    sink_.write(fmt::format("const graph = {{title: {}, trace: {}, ladder: {},\n", scriptText(title),
+                            scriptText(name(tree_.kind())), tree_.ladder()));
     // Kind, parent, lane, ops of the forward, ops of the backward, title.
     list("nodes", tree_.size(), [&](std::int32_t i) {
       const auto& node = tree_.node(i);
-      return fmt::format("[{},{},{},{},{},{}]", static_cast<int>(node.kind), node.parent, static_cast<int>(node.lane), node.ops[Lane::forward],
-                         node.ops[Lane::backward], scriptText(title_(i)));
+      return fmt::format("[{},{},{},{},{},{}]", static_cast<int>(node.kind), node.parent, static_cast<int>(node.lane),
+                         node.ops[Lane::forward], node.ops[Lane::backward], scriptText(title_(i)));
     });
-    // Node, id, call, shape, role, module, node of the origin or -1, place in the source; the last three by number of their text.
+    // Node, id, call, shape, role, module, node of the origin or -1, place in the source; the last three by number of
+    // their text.
     std::vector<std::int32_t> ops;
     for (std::int32_t i = 0; i < tree_.size(); ++i)
       if (tree_.node(i).kind == TreeNode::Kind::op) ops.push_back(i);
@@ -67,9 +70,11 @@ class GraphData {
     const auto& edges = tree_.edges();
     list("edges", static_cast<std::int32_t>(edges.size()), [&](std::int32_t i) {
       const auto& edge = edges[i];
-      return fmt::format("[{},{},{},{}]", edge.from, edge.to, static_cast<int>(edge.kind), scriptText(document_.displayName(edge.value)));
+      return fmt::format("[{},{},{},{}]", edge.from, edge.to, static_cast<int>(edge.kind),
+                         scriptText(document_.displayName(edge.value)));
     });
-    list("texts", static_cast<std::int32_t>(texts_.all().size()), [&](std::int32_t i) { return scriptText(texts_.all()[i]); });
+    list("texts", static_cast<std::int32_t>(texts_.all().size()),
+         [&](std::int32_t i) { return scriptText(texts_.all()[i]); });
     sink_.write("};\n");
   }
 
@@ -88,7 +93,9 @@ class GraphData {
   std::string title_(std::int32_t i) const {
     const auto& node = tree_.node(i);
     if (node.kind == TreeNode::Kind::root) return "model";
-    return layout::boxText(tree_, i, node.ops[Lane::forward] > 0 || node.lane == Lane::forward ? Lane::forward : Lane::backward).title;
+    return layout::boxText(tree_, i,
+                           node.ops[Lane::forward] > 0 || node.lane == Lane::forward ? Lane::forward : Lane::backward)
+        .title;
   }
 
   std::string op(std::int32_t node) {
@@ -98,8 +105,9 @@ class GraphData {
     for (auto output : document_.outputs(op))
       if (output) shape += (shape.empty() ? "" : "  ") + shortType(document_, output);
     const auto origin = facts_.forwardOf(op);
-    return fmt::format("[{},{},{},{},{},{},{},{}]", node, op.index, scriptText(printCall(document_, op)), scriptText(shape), texts_.number(facts_.role(op)),
-                       texts_.number(facts_.module(op)), origin ? tree_.nodeOf(origin) : -1, texts_.number(source(bound)));
+    return fmt::format("[{},{},{},{},{},{},{},{}]", node, op.index, scriptText(printCall(document_, op)),
+                       scriptText(shape), texts_.number(facts_.role(op)), texts_.number(facts_.module(op)),
+                       origin ? tree_.nodeOf(origin) : -1, texts_.number(source(bound)));
   }
 
   std::string source(const BoundSymbol& bound) const {
@@ -118,7 +126,8 @@ class GraphData {
 };
 
 void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
-  if (request.traces.size() != 1) throw Error(ErrorCode::badUse, "the page shows one trace; name it with --show", "explore");
+  if (request.traces.size() != 1)
+    throw Error(ErrorCode::badUse, "the page shows one trace; name it with --show", "explore");
   const auto file = std::string_view(request.analysis.file.path);
   const auto title = std::string(file.substr(file.rfind('/') + 1));
   sink.write(exploreHead());
@@ -128,13 +137,14 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   sink.write(exploreScript());
 }
 
-const ExportRegistration registration({.name = "explore",
-                                       .description = "the graph as one page to explore in a browser: folds, search, jump to the origin",
-                                       .suffix = "",
-                                       .traces = {TraceKind::joint},
-                                       .run = ExportFormat::Run::none,
-                                       .writesBeside = false,
-                                       .write = write});
+const ExportRegistration registration(
+    {.name = "explore",
+     .description = "the graph as one page to explore in a browser: folds, search, jump to the origin",
+     .suffix = "",
+     .traces = {TraceKind::joint},
+     .run = ExportFormat::Run::none,
+     .writesBeside = false,
+     .write = write});
 
 }  // namespace
 }  // namespace retrograd

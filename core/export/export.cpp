@@ -71,7 +71,9 @@ std::vector<const Trace*> tracesOf(const Analysis& analysis, const std::vector<T
     add(TraceKind::backward, analysis.backward);
   }
   if (found.empty())
-    throw Error(ErrorCode::badUse, "nothing was derived from the computation (see its problems); --show computation exports it", analysis.file.path);
+    throw Error(ErrorCode::badUse,
+                "nothing was derived from the computation (see its problems); --show computation exports it",
+                analysis.file.path);
   return found;
 }
 
@@ -79,7 +81,8 @@ void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest&
   if (format.run == ExportFormat::Run::needed && request.measures.empty())
     throw Error(ErrorCode::badUse, "the format shows a run, and none was made", format.name);
   if (format.writesBeside && request.path.empty())
-    throw Error(ErrorCode::badUse, "the format writes a second file next to the first and needs a file name (-o FILE)", format.name);
+    throw Error(ErrorCode::badUse, "the format writes a second file next to the first and needs a file name (-o FILE)",
+                format.name);
   format.write(request, sink, progress);
 }
 

@@ -55,16 +55,18 @@ struct ExportRegistration {
   explicit ExportRegistration(ExportFormat format);
 };
 
-/// The traces of these kinds that the analysis has, in the order computation, joint, forward, backward. Throws Error(badUse) where it has
-/// none of them, because nothing could be derived.
+/// The traces of these kinds that the analysis has, in the order computation, joint, forward, backward. Throws
+/// Error(badUse) where it has none of them, because nothing could be derived.
 std::vector<const Trace*> tracesOf(const Analysis& analysis, const std::vector<TraceKind>& kinds);
 
-/// Writes `request.path` whole or not at all. Throws Error(io) naming the file and the reason, a full disk for one, Error(badUse) where the
-/// format lacks what it needs (a run, a file name), Error(cancelled).
+/// Writes `request.path` whole or not at all. Throws Error(io) naming the file and the reason, a full disk for one,
+/// Error(badUse) where the format lacks what it needs (a run, a file name), Error(cancelled).
 void exportFile(const ExportFormat& format, const ExportRequest& request, const Progress& progress = {});
-/// Calls `write` with a sink for this file, which appears whole or not at all. Throws Error(io), and what `write` throws.
+/// Calls `write` with a sink for this file, which appears whole or not at all. Throws Error(io), and what `write`
+/// throws.
 void writeWhole(const std::string& path, const std::function<void(ExportSink&)>& write);
 /// The same as exportFile() to a stream.
-void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request, const Progress& progress = {});
+void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request,
+              const Progress& progress = {});
 
 }  // namespace retrograd

@@ -1,4 +1,5 @@
-// One self-contained HTML page: each value and op is an anchor, a backward op links to its forward op and back, modules fold.
+// One self-contained HTML page: each value and op is an anchor, a backward op links to its forward op and back, modules
+// fold.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +42,8 @@ class Places {
  private:
   void mark(IdVector<BoundSymbolId, bool>& ops, BoundSymbolId op) {
     ops[op] = true;
-    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments) markBodies(ops, argument);
+    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments)
+      markBodies(ops, argument);
   }
   void markBodies(IdVector<BoundSymbolId, bool>& ops, const Argument& argument) {
     if (argument.kind == Argument::Kind::subgraph)
@@ -52,10 +54,12 @@ class Places {
   EnumArray<TraceKind, IdVector<BoundSymbolId, bool>, 4> shown_;
 };
 
-/// Values are links to where they are made; what is made is an anchor, unless it was made before (an operand returned as it is).
+/// Values are links to where they are made; what is made is an anchor, unless it was made before (an operand returned
+/// as it is).
 class HtmlCall final : public CallText {
  public:
-  HtmlCall(const Document& document, TraceKind kind) : CallText(document), section_(retrograd::name(kind)), made_(document.valueCount()) {}
+  HtmlCall(const Document& document, TraceKind kind)
+      : CallText(document), section_(retrograd::name(kind)), made_(document.valueCount()) {}
 
   /// An anchor for what flows in.
   std::string define(ValueId id) {
@@ -90,7 +94,8 @@ class HtmlCall final : public CallText {
 
  private:
   std::string anchor(ValueId id) const {
-    return fmt::format("<span class=\"made\" id=\"{}-value{}\" title=\"{}\">{}</span>", section_, id.index, type(id), htmlText(document().displayName(id)));
+    return fmt::format("<span class=\"made\" id=\"{}-value{}\" title=\"{}\">{}</span>", section_, id.index, type(id),
+                       htmlText(document().displayName(id)));
   }
   std::string type(ValueId id) const { return htmlText(shortType(document(), id)); }
 
@@ -102,12 +107,20 @@ class HtmlCall final : public CallText {
 /// One trace as a section.
 class SectionWriter {
  public:
-  SectionWriter(const ExportRequest& request, const OpFacts& facts, const Places& places, const Trace& trace, ExportSink& sink, const Progress& progress)
-      : document_(*request.analysis.document), facts_(facts), places_(places), trace_(trace), sink_(sink), progress_(progress), call_(document_, trace.kind) {}
+  SectionWriter(const ExportRequest& request, const OpFacts& facts, const Places& places, const Trace& trace,
+                ExportSink& sink, const Progress& progress)
+      : document_(*request.analysis.document),
+        facts_(facts),
+        places_(places),
+        trace_(trace),
+        sink_(sink),
+        progress_(progress),
+        call_(document_, trace.kind) {}
 
   void write() {
     const auto kind = name(trace_.kind);
-    sink_.write(fmt::format("<section id=\"{}\">\n<h2>{} <span class=\"notes\">{} ops</span></h2>\n", kind, kind, trace_.ops.size()));
+    sink_.write(fmt::format("<section id=\"{}\">\n<h2>{} <span class=\"notes\">{} ops</span></h2>\n", kind, kind,
+                            trace_.ops.size()));
     sink_.write("<details open><summary>inputs</summary>\n");
     for (std::size_t i = 0; i < trace_.inputs.size(); ++i) input(i);
     sink_.write("</details>\n");
@@ -120,8 +133,8 @@ class SectionWriter {
 
   void enter(std::string_view part, std::size_t, std::size_t first, std::size_t last) {
     border(first);
-    sink_.write(
-        fmt::format("<details open><summary>{} <span class=\"notes\">{} op{}</span></summary>\n", htmlText(part), last - first, last - first == 1 ? "" : "s"));
+    sink_.write(fmt::format("<details open><summary>{} <span class=\"notes\">{} op{}</span></summary>\n",
+                            htmlText(part), last - first, last - first == 1 ? "" : "s"));
   }
   void leave() { sink_.write("</details>\n"); }
   void op(std::size_t i) {
@@ -142,25 +155,32 @@ class SectionWriter {
     if (!id) return;
     const bool isSaved = trace_.kind == TraceKind::backward && i < trace_.savedCount;
     const auto& value = document_.value(id);
-    sink_.write(fmt::format("<div class=\"value\">{}: <span class=\"type\">{}</span> <span class=\"notes\">{}</span>", call_.define(id),
-                            htmlText(shortType(document_, id)), name(value.kind)));
+    sink_.write(fmt::format("<div class=\"value\">{}: <span class=\"type\">{}</span> <span class=\"notes\">{}</span>",
+                            call_.define(id), htmlText(shortType(document_, id)), name(value.kind)));
     if (isSaved) {
       sink_.write(" <span class=\"saved\">saved</span>");
-      if (const auto link = value.producer ? places_.link(value.producer, TraceKind::forward) : std::string(); !link.empty())
-        sink_.write(fmt::format(" <span class=\"origin\">made by <a href=\"{}\">{}</a></span>", link, htmlText(opName(value.producer))));
+      if (const auto link = value.producer ? places_.link(value.producer, TraceKind::forward) : std::string();
+          !link.empty())
+        sink_.write(fmt::format(" <span class=\"origin\">made by <a href=\"{}\">{}</a></span>", link,
+                                htmlText(opName(value.producer))));
     }
     sink_.write("</div>\n");
   }
 
-  std::string opName(BoundSymbolId op) const { return OpFacts::shortName(document_.symbol(document_.boundSymbol(op).symbol).name); }
+  std::string opName(BoundSymbolId op) const {
+    return OpFacts::shortName(document_.symbol(document_.boundSymbol(op).symbol).name);
+  }
 
   void writeOp(BoundSymbolId op) {
     progress_.check();
     for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments) bodies(argument);
     call_.begin(op);
     const auto* frame = frameOf(op);
-    const auto title = frame ? fmt::format(" title=\"{}\"", htmlText(fmt::format("{}:{}: {}", frame->file, frame->line, frame->code))) : std::string();
-    std::string line = fmt::format("<div class=\"op\" id=\"{}-op{}\"{}>{}", name(trace_.kind), op.index, title, call_.call(op));
+    const auto title =
+        frame ? fmt::format(" title=\"{}\"", htmlText(fmt::format("{}:{}: {}", frame->file, frame->line, frame->code)))
+              : std::string();
+    std::string line =
+        fmt::format("<div class=\"op\" id=\"{}-op{}\"{}>{}", name(trace_.kind), op.index, title, call_.call(op));
     call_.end();
     std::string types;
     for (auto output : document_.outputs(op))
@@ -182,8 +202,8 @@ class SectionWriter {
     std::int64_t bytes = 0;
     std::set<StorageId> counted;
     for (auto output : document_.outputs(op))
-      if (trace_.kind != TraceKind::backward && facts_.isSaved(output) && counted.insert(document_.value(output).storage).second &&
-          document_.value(output).storage)
+      if (trace_.kind != TraceKind::backward && facts_.isSaved(output) &&
+          counted.insert(document_.value(output).storage).second && document_.value(output).storage)
         bytes += document_.storage(document_.value(output).storage).bytes;
     if (!counted.empty()) line += fmt::format(" <span class=\"saved\">saved {}</span>", bytesText(bytes));
     if (bound.recomputed) line += " <span class=\"again\">recomputed</span>";
@@ -192,7 +212,8 @@ class SectionWriter {
 
   void origin(std::string& line, BoundSymbolId op) const {
     const auto& from = document_.boundSymbol(op).origin;
-    if (from.role != Role::none) line += fmt::format(" <span class=\"role {}\">{}</span>", name(from.role), name(from.role));
+    if (from.role != Role::none)
+      line += fmt::format(" <span class=\"role {}\">{}</span>", name(from.role), name(from.role));
     if ((from.role == Role::gradient || from.role == Role::accumulation) && from.value)
       line += " <span class=\"origin\">of " + call_.link(from.value) + "</span>";
     if (auto terms = document_.terms(from); !terms.empty()) {
@@ -211,17 +232,20 @@ class SectionWriter {
   }
 
   /// Links to ops that the page shows; a computation op is named only where its section is there.
-  void addLinks(std::string& line, const char* what, const std::vector<BoundSymbolId>& ops, std::optional<TraceKind> only = {}) const {
+  void addLinks(std::string& line, const char* what, const std::vector<BoundSymbolId>& ops,
+                std::optional<TraceKind> only = {}) const {
     constexpr std::size_t most = 24;  // a loop's op may have thousands
     std::string links;
     std::size_t count = 0;
     for (auto op : ops) {
-      const auto link = only && !places_.shows(*only, op) ? std::string() : places_.link(op, only.value_or(trace_.kind));
+      const auto link =
+          only && !places_.shows(*only, op) ? std::string() : places_.link(op, only.value_or(trace_.kind));
       if (link.empty() || ++count > most) continue;
       ValueId output;
       for (auto candidate : document_.outputs(op))
         if (candidate && !output) output = candidate;
-      links += fmt::format(" <a href=\"{}\" title=\"{}\">{}</a>", link, htmlText(opName(op)), htmlText(output ? document_.displayName(output) : opName(op)));
+      links += fmt::format(" <a href=\"{}\" title=\"{}\">{}</a>", link, htmlText(opName(op)),
+                           htmlText(output ? document_.displayName(output) : opName(op)));
     }
     if (count > most) links += fmt::format(" and {} more", count - most);
     if (!links.empty()) line += fmt::format(" <span class=\"origin\">{}:{}</span>", what, links);
@@ -233,10 +257,12 @@ class SectionWriter {
       sink_.write(fmt::format("<details open class=\"body\"><summary>{}</summary>\n", htmlText(body.name)));
       for (auto id : body.inputs)
         if (id)
-          sink_.write(fmt::format("<div class=\"value\">{}: <span class=\"type\">{}</span></div>\n", call_.define(id), htmlText(shortType(document_, id))));
+          sink_.write(fmt::format("<div class=\"value\">{}: <span class=\"type\">{}</span></div>\n", call_.define(id),
+                                  htmlText(shortType(document_, id))));
       for (auto op : body.ops) writeOp(op);
       std::string outputs;
-      for (const auto& output : body.outputs) outputs += (outputs.empty() ? "" : ", ") + call_.argument(output, body.outputValues);
+      for (const auto& output : body.outputs)
+        outputs += (outputs.empty() ? "" : ", ") + call_.argument(output, body.outputValues);
       sink_.write(fmt::format("<div class=\"value\">return {}</div>\n</details>\n", outputs));
     }
     for (const auto& item : argument.items) bodies(item);
@@ -249,7 +275,9 @@ class SectionWriter {
       if (!text.empty()) sink_.write(fmt::format("<div class=\"value\">{} {}</div>\n", what, text));
     };
     const std::span<const ValueId> all = trace_.outputs;
-    const auto first = trace_.kind == TraceKind::forward || trace_.kind == TraceKind::joint ? std::min(trace_.resultCount, all.size()) : all.size();
+    const auto first = trace_.kind == TraceKind::forward || trace_.kind == TraceKind::joint
+                           ? std::min(trace_.resultCount, all.size())
+                           : all.size();
     list(all.first(first), trace_.kind == TraceKind::backward ? "gradients" : "returns");
     list(all.subspan(first), trace_.kind == TraceKind::forward ? "saved for the backward" : "gradients");
   }
@@ -272,9 +300,11 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   for (const auto* trace : request.traces) sink.write(fmt::format("<a href=\"#{0}\">{0}</a>", name(trace->kind)));
   sink.write("</nav>\n");
   for (const auto& line : analysis.inputSource) sink.write("<div class=\"notes\">" + htmlText(line) + "</div>\n");
-  for (const auto& reason : analysis.dataDependent) sink.write("<div class=\"notes\">the traces hold for these inputs only: " + htmlText(reason) + "</div>\n");
+  for (const auto& reason : analysis.dataDependent)
+    sink.write("<div class=\"notes\">the traces hold for these inputs only: " + htmlText(reason) + "</div>\n");
   for (const auto& problem : analysis.problems)
-    sink.write(fmt::format("<div class=\"notes\">{}{}{}</div>\n", htmlText(problem.place), problem.place.empty() ? "" : ": ", htmlText(problem.message)));
+    sink.write(fmt::format("<div class=\"notes\">{}{}{}</div>\n", htmlText(problem.place),
+                           problem.place.empty() ? "" : ": ", htmlText(problem.message)));
   const OpFacts facts(analysis);
   const Places places(request);
   for (const auto* trace : request.traces) SectionWriter(request, facts, places, *trace, sink, progress).write();
@@ -284,7 +314,8 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
 const ExportRegistration registration({.name = "html",
                                        .description = "one page with links between backward and forward, modules fold",
                                        .suffix = ".html",
-                                       .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward},
+                                       .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward,
+                                                  TraceKind::backward},
                                        .run = ExportFormat::Run::none,
                                        .writesBeside = false,
                                        .write = write});

@@ -5,14 +5,17 @@
 
 namespace retrograd {
 
-/// Walks a list of ops in order and tells where modules begin and end, as brackets: a module's ops that do not stand together come
-/// in several brackets. `modules`: path by op. `visitor` has enter(name, path, first, last), op(i) and leave().
+/// Walks a list of ops in order and tells where modules begin and end, as brackets: a module's ops that do not stand
+/// together come in several brackets. `modules`: path by op. `visitor` has enter(name, path, first, last), op(i) and
+/// leave().
 template <class Visitor>
 void forEachInModules(const std::vector<std::vector<std::string_view>>& modules, Visitor& visitor) {
   struct Walk {
     const std::vector<std::vector<std::string_view>>& modules;
     Visitor& visitor;
-    bool within(std::size_t i, std::size_t depth, std::string_view part) const { return modules[i].size() > depth && modules[i][depth] == part; }
+    bool within(std::size_t i, std::size_t depth, std::string_view part) const {
+      return modules[i].size() > depth && modules[i][depth] == part;
+    }
     void run(std::size_t first, std::size_t last, std::size_t depth) {
       for (auto i = first; i < last;) {
         if (modules[i].size() <= depth) {

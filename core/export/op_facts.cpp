@@ -15,7 +15,8 @@ OpFacts::OpFacts(const Analysis& analysis) : analysis_(analysis), document_(*ana
   for (auto value : std::span(analysis.backward.inputs).first(analysis.backward.savedCount))
     if (value) saved_[value] = true;
   positions_.assign(document_.boundSymbolCount(), -1);
-  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) positions_[analysis.joint.ops[i]] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i)
+    positions_[analysis.joint.ops[i]] = static_cast<std::int32_t>(i);
 }
 
 std::string_view OpFacts::module(BoundSymbolId op) const {

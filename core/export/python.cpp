@@ -1,4 +1,5 @@
-// A script for PyTorch that runs the traces and gives the same numbers; weights and inputs lie in a safetensors file beside it.
+// A script for PyTorch that runs the traces and gives the same numbers; weights and inputs lie in a safetensors file
+// beside it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +23,8 @@
 namespace retrograd {
 namespace {
 
-/// Numbers run, their expressions are read; arguments that an op writes in place are copied where they are not the trace's own.
+/// Numbers run, their expressions are read; arguments that an op writes in place are copied where they are not the
+/// trace's own.
 class ScriptCall final : public CallText {
  public:
   using CallText::CallText;
@@ -31,7 +33,8 @@ class ScriptCall final : public CallText {
   /// A body returns a tuple, also of one.
   std::string targets(BoundSymbolId op) const override {
     const auto text = CallText::targets(op);
-    const bool isTuple = document().symbol(document().boundSymbol(op).symbol).isHigherOrder && document().outputs(op).size() == 1;
+    const bool isTuple =
+        document().symbol(document().boundSymbol(op).symbol).isHigherOrder && document().outputs(op).size() == 1;
     return isTuple ? "(" + text + ",)" : text;
   }
 
@@ -51,16 +54,24 @@ class ScriptCall final : public CallText {
 /// One trace as a function.
 class FunctionWriter {
  public:
-  FunctionWriter(const Analysis& analysis, const Trace& trace, const std::string& helpers, ExportSink& sink, const Progress& progress)
-      : document_(*analysis.document), trace_(trace), helpers_(helpers), sink_(sink), progress_(progress), call_(document_) {
+  FunctionWriter(const Analysis& analysis, const Trace& trace, const std::string& helpers, ExportSink& sink,
+                 const Progress& progress)
+      : document_(*analysis.document),
+        trace_(trace),
+        helpers_(helpers),
+        sink_(sink),
+        progress_(progress),
+        call_(document_) {
     for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i)
-      if (const auto original = document_.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays) replayed_.insert(original);
+      if (const auto original = document_.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays)
+        replayed_.insert(original);
     if (trace.kind != TraceKind::computation)
       for (const auto& [key, value] : mutatedValues(analysis)) mutated_.emplace(value, key);
   }
 
   void write() {
-    // What runs in the forward runs with grad mode on, as it did when the file was made: some kernels ask. No tensor requires grad.
+    // What runs in the forward runs with grad mode on, as it did when the file was made: some kernels ask. No tensor
+    // requires grad.
     isOn_ = defaultOn_ = trace_.kind != TraceKind::backward;
     if (!defaultOn_) line(0, "@torch.no_grad()");
     line(0, fmt::format("def {}({}):", name(trace_.kind), parameters(trace_.inputs)));
@@ -77,11 +88,14 @@ class FunctionWriter {
   }
 
  private:
-  void line(std::size_t depth, std::string_view content) { sink_.write(fmt::format("{:{}}{}\n", "", 4 * depth, content)); }
+  void line(std::size_t depth, std::string_view content) {
+    sink_.write(fmt::format("{:{}}{}\n", "", 4 * depth, content));
+  }
 
   std::string parameters(const std::vector<ValueId>& values) const {
     std::string text;
-    for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + (values[i] ? document_.displayName(values[i]) : fmt::format("_{}", i));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      text += (i ? ", " : "") + (values[i] ? document_.displayName(values[i]) : fmt::format("_{}", i));
     return text;
   }
 
@@ -115,8 +129,8 @@ class FunctionWriter {
       if (silent_.contains(operand)) keepMutated(operand, depth);
   }
 
-  /// What the op writes in place and the trace has not made is copied: for this call alone where the op returns what it wrote, else from
-  /// here on.
+  /// What the op writes in place and the trace has not made is copied: for this call alone where the op returns what it
+  /// wrote, else from here on.
   void copies(BoundSymbolId op, std::size_t depth) {
     call_.copied.clear();
     silent_.clear();
@@ -142,7 +156,8 @@ class FunctionWriter {
   void keepMutated(ValueId value, std::size_t depth) {
     const auto [first, last] = mutated_.equal_range(value);
     for (auto it = first; value && it != last; ++it)
-      line(depth, fmt::format("{}.mutated[{}] = {}", helpers_, pythonString("mut." + it->second), document_.displayName(value)));
+      line(depth, fmt::format("{}.mutated[{}] = {}", helpers_, pythonString("mut." + it->second),
+                              document_.displayName(value)));
   }
 
   void bodies(const Argument& argument, std::size_t depth) {
@@ -165,7 +180,8 @@ class FunctionWriter {
 
   std::string tuple(std::span<const ValueId> values) const {
     std::string text;
-    for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + (values[i] ? document_.displayName(values[i]) : "None");
+    for (std::size_t i = 0; i < values.size(); ++i)
+      text += (i ? ", " : "") + (values[i] ? document_.displayName(values[i]) : "None");
     return "(" + text + (values.size() == 1 ? ",)" : ")");
   }
 
@@ -192,9 +208,14 @@ class FunctionWriter {
 class ScriptWriter {
  public:
   ScriptWriter(const ExportRequest& request, ExportSink& sink, const Progress& progress)
-      : request_(request), analysis_(request.analysis), document_(*analysis_.document), sink_(sink), progress_(progress) {
+      : request_(request),
+        analysis_(request.analysis),
+        document_(*analysis_.document),
+        sink_(sink),
+        progress_(progress) {
     for (std::size_t i = 0; i < document_.valueCount(); ++i)
-      if (const auto name = document_.displayName(ValueId(static_cast<std::int64_t>(i))); name.starts_with(helpers_)) helpers_ = name + "_";
+      if (const auto name = document_.displayName(ValueId(static_cast<std::int64_t>(i))); name.starts_with(helpers_))
+        helpers_ = name + "_";
     for (const auto* trace : request.traces) kinds_.insert(trace->kind);
     // The backward runs on what the forward saves.
     if (kinds_.contains(TraceKind::backward)) kinds_.insert(TraceKind::forward);
@@ -209,11 +230,15 @@ class ScriptWriter {
 
     docstring(beside.filename().string());
     sink_.write(pythonRuntime());
-    sink_.write(fmt::format("SEED = {}\n{} = types.SimpleNamespace(keep=keep, replay=replay, mutated=mutated)\n", analysis_.request.seed, helpers_));
-    sink_.write(fmt::format("tensors = load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {}))\n", pythonString(beside.filename().string())));
-    for (const auto& [id, expression] : constants_) sink_.write(fmt::format("{} = {}  # a literal of a formula\n", document_.displayName(id), expression));
+    sink_.write(fmt::format("SEED = {}\n{} = types.SimpleNamespace(keep=keep, replay=replay, mutated=mutated)\n",
+                            analysis_.request.seed, helpers_));
+    sink_.write(fmt::format("tensors = load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {}))\n",
+                            pythonString(beside.filename().string())));
+    for (const auto& [id, expression] : constants_)
+      sink_.write(fmt::format("{} = {}  # a literal of a formula\n", document_.displayName(id), expression));
     sink_.write("\n\n");
-    for (const auto* trace : {&analysis_.computation().trace, &analysis_.joint, &analysis_.forward, &analysis_.backward})
+    for (const auto* trace :
+         {&analysis_.computation().trace, &analysis_.joint, &analysis_.forward, &analysis_.backward})
       if (kinds_.contains(trace->kind)) FunctionWriter(analysis_, *trace, helpers_, sink_, progress_).write();
     run();
     sink_.write(pythonMain());
@@ -227,11 +252,13 @@ class ScriptWriter {
       return oneLine(text);
     };
     sink_.write(
-        fmt::format("#!/usr/bin/env python3\n\"\"\"Traces of {}, written by Retrograd.\n\nRuns them with PyTorch and prints the results. Weights and inputs "
+        fmt::format("#!/usr/bin/env python3\n\"\"\"Traces of {}, written by Retrograd.\n\nRuns them with PyTorch and "
+                    "prints the results. Weights and inputs "
                     "lie in {}.\n",
                     safe(analysis_.file.path), safe(beside)));
     for (const auto& note : analysis_.inputSource) sink_.write(safe(note) + "\n");
-    for (const auto& reason : analysis_.dataDependent) sink_.write("The traces hold for these inputs only: " + safe(reason) + "\n");
+    for (const auto& reason : analysis_.dataDependent)
+      sink_.write("The traces hold for these inputs only: " + safe(reason) + "\n");
     sink_.write("\"\"\"\n");
   }
 
@@ -239,10 +266,13 @@ class ScriptWriter {
   std::string placed(ValueId id, const std::string& name, const TensorData& data) {
     const auto expression = tensors_.add(name, data);
     const auto device = document_.isTensor(id) ? document_.meta(document_.value(id).meta).device : Device();
-    return device.type == Device::Type::cpu ? expression : fmt::format("{}.to({})", expression, pythonString(toString(device)));
+    return device.type == Device::Type::cpu ? expression
+                                            : fmt::format("{}.to({})", expression, pythonString(toString(device)));
   }
 
-  void addConstant(ValueId id, const TensorData& data) { constants_.emplace_back(id, placed(id, fmt::format("constant.{}", id.index), data)); }
+  void addConstant(ValueId id, const TensorData& data) {
+    constants_.emplace_back(id, placed(id, fmt::format("constant.{}", id.index), data));
+  }
 
   /// A pair: name, tensor. Weights have no name among the results.
   void addInput(std::size_t i) {
@@ -252,7 +282,8 @@ class ScriptWriter {
     };
     const bool isUser = spec.kind == InputKind::user;
     const auto id = analysis_.computation().trace.inputs[i];
-    if (const auto* data = inputData(analysis_, i); data && id) return add(isUser ? "in." + spec.name : "", placed(id, resultKey(spec, ""), *data));
+    if (const auto* data = inputData(analysis_, i); data && id)
+      return add(isUser ? "in." + spec.name : "", placed(id, resultKey(spec, ""), *data));
     if (!isUser && spec.kind != InputKind::token && spec.kind != InputKind::object)
       throw Error(ErrorCode::badInput, "the file holds no data for '" + spec.target + "'", analysis_.file.path);
     const auto number = analysis_.request.numbers.find(spec.name);
@@ -268,7 +299,9 @@ class ScriptWriter {
       const auto data = analysis_.request.cotangents.find(position);
       const auto id = analysis_.joint.inputs[before + i];
       const bool isThere = id && data != analysis_.request.cotangents.end();
-      cotangents_.push_back(isThere ? fmt::format("(\"cot.{}\", {})", position, placed(id, "cot." + position, data->second)) : "(\"\", None)");
+      cotangents_.push_back(isThere
+                                ? fmt::format("(\"cot.{}\", {})", position, placed(id, "cot." + position, data->second))
+                                : "(\"\", None)");
     }
   }
 
@@ -281,8 +314,10 @@ class ScriptWriter {
   /// The traces on the file's tensors. Results have the names of a reference file (docs/export.md).
   void run() {
     std::vector<std::string> outputs, gradients;
-    for (std::size_t i = 0; i < analysis_.computation().outputs.size(); ++i) outputs.push_back(pythonString(resultName(i)));
-    for (const auto& input : analysis_.computation().inputs) gradients.push_back(pythonString("grad." + resultKey(input, "p.")));
+    for (std::size_t i = 0; i < analysis_.computation().outputs.size(); ++i)
+      outputs.push_back(pythonString(resultName(i)));
+    for (const auto& input : analysis_.computation().inputs)
+      gradients.push_back(pythonString("grad." + resultKey(input, "p.")));
     sink_.write("def run():\n    \"\"\"What the traces are given and what comes of it, by name.\"\"\"\n");
     list("inputs", inputs_);
     list("outputs", outputs);
@@ -293,13 +328,17 @@ class ScriptWriter {
     sink_.write("    results = {}\n    mutated.clear()\n");
     const std::string seed = "    torch.manual_seed(SEED)\n";
     if (kinds_.contains(TraceKind::computation))
-      sink_.write(seed + "    results |= named(outputs, computation(*(value.clone() if torch.is_tensor(value) else value for value in values(inputs))))\n");
+      sink_.write(seed +
+                  "    results |= named(outputs, computation(*(value.clone() if torch.is_tensor(value) else value for "
+                  "value in values(inputs))))\n");
     if (kinds_.contains(TraceKind::joint))
       sink_.write(seed +
                   "    made, derivatives = joint(*values(inputs), *values(cotangents))\n"
                   "    results |= named(outputs, made) | named(gradients, derivatives)\n");
-    if (kinds_.contains(TraceKind::forward)) sink_.write(seed + "    made, saved = forward(*values(inputs))\n    results |= named(outputs, made)\n");
-    if (kinds_.contains(TraceKind::backward)) sink_.write(fmt::format("    results |= named(gradients, backward(*saved{}))\n", backwardCotangents()));
+    if (kinds_.contains(TraceKind::forward))
+      sink_.write(seed + "    made, saved = forward(*values(inputs))\n    results |= named(outputs, made)\n");
+    if (kinds_.contains(TraceKind::backward))
+      sink_.write(fmt::format("    results |= named(gradients, backward(*saved{}))\n", backwardCotangents()));
     sink_.write(fmt::format("    given = dict(inputs{})\n", hasBackward() ? " + cotangents" : ""));
     sink_.write("    return named(given.keys(), given.values()), results | mutated\n");
   }
@@ -311,7 +350,9 @@ class ScriptWriter {
     const auto position = userOutputPosition(analysis_.computation(), i);
     if (!position.empty()) return "out." + position;
     const auto& output = analysis_.computation().outputs[i];
-    return output.kind == OutputKind::bufferMutation ? "mut.b." + output.target : output.kind == OutputKind::inputMutation ? "mut.in." + output.target : "";
+    return output.kind == OutputKind::bufferMutation  ? "mut.b." + output.target
+           : output.kind == OutputKind::inputMutation ? "mut.in." + output.target
+                                                      : "";
   }
 
   std::string backwardCotangents() const {
@@ -338,15 +379,18 @@ class ScriptWriter {
   std::vector<std::string> inputs_, cotangents_;  ///< pairs of name and tensor, as Python
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) { ScriptWriter(request, sink, progress).write(); }
+void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+  ScriptWriter(request, sink, progress).write();
+}
 
-const ExportRegistration registration({.name = "python",
-                                       .description = "a script that runs the traces with PyTorch, and a safetensors file next to it",
-                                       .suffix = ".py",
-                                       .traces = {TraceKind::forward, TraceKind::backward},
-                                       .run = ExportFormat::Run::none,
-                                       .writesBeside = true,
-                                       .write = write});
+const ExportRegistration registration(
+    {.name = "python",
+     .description = "a script that runs the traces with PyTorch, and a safetensors file next to it",
+     .suffix = ".py",
+     .traces = {TraceKind::forward, TraceKind::backward},
+     .run = ExportFormat::Run::none,
+     .writesBeside = true,
+     .write = write});
 
 }  // namespace
 }  // namespace retrograd

@@ -11,7 +11,9 @@
 namespace retrograd {
 namespace {
 
-std::string tuple(const std::vector<std::int64_t>& numbers) { return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : ""); }
+std::string tuple(const std::vector<std::int64_t>& numbers) {
+  return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");
+}
 
 }  // namespace
 
@@ -35,15 +37,19 @@ std::string ScriptTensors::storage(const std::string& name, const TensorData& te
 std::string ScriptTensors::add(std::string name, const TensorData& tensor) {
   const auto& meta = tensor.meta;
   while (tensors_.contains(name)) name += '_';
-  if (meta.elements() == 0) return fmt::format("torch.empty_strided({}, {}, dtype=torch.{})", tuple(meta.sizes), tuple(meta.strides), torchName(meta.dtype));
-  const bool isWhole = meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes) && std::cmp_equal(meta.bytes(), tensor.bytes);
+  if (meta.elements() == 0)
+    return fmt::format("torch.empty_strided({}, {}, dtype=torch.{})", tuple(meta.sizes), tuple(meta.strides),
+                       torchName(meta.dtype));
+  const bool isWhole =
+      meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes) && std::cmp_equal(meta.bytes(), tensor.bytes);
   if (isWhole && !safetensorsName(meta.dtype).empty() && !storages_.contains({tensor.data, meta.dtype})) {
     tensors_.emplace(name, tensor);
     auto expression = fmt::format("tensors[{}]", pythonString(name));
     storages_.emplace(std::pair{tensor.data, meta.dtype}, expression + ".view(-1)");
     return expression;
   }
-  return fmt::format("strided({}, {}, {}, {})", storage(name, tensor), tuple(meta.sizes), tuple(meta.strides), meta.offset);
+  return fmt::format("strided({}, {}, {}, {})", storage(name, tensor), tuple(meta.sizes), tuple(meta.strides),
+                     meta.offset);
 }
 
 }  // namespace retrograd

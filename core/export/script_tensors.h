@@ -6,8 +6,8 @@
 
 namespace retrograd {
 
-/// The tensors of an exported script: what goes into its safetensors file, and the Python expression that gives each back as it was, with
-/// dtype, strides and the memory that it shares with others (tied weights).
+/// The tensors of an exported script: what goes into its safetensors file, and the Python expression that gives each
+/// back as it was, with dtype, strides and the memory that it shares with others (tied weights).
 class ScriptTensors {
  public:
   /// Returns the expression. Where another tensor has this name, it goes under a longer one.

@@ -15,14 +15,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, 17> columns{"trace", "number", "id",        "op",          "module", "outputs",    "dtypes",       "shapes",    "bytes",
-                                              "role",  "origin", "origin_id", "gradient_of", "saved",  "recomputed", "milliseconds", "live_bytes"};
+constexpr std::array<const char*, 17> columns{
+    "trace", "number", "id",        "op",          "module", "outputs",    "dtypes",       "shapes",    "bytes",
+    "role",  "origin", "origin_id", "gradient_of", "saved",  "recomputed", "milliseconds", "live_bytes"};
 
 /// Rows of all traces shown, an op a row; ops of bodies stand after the op that has them.
 class Table {
  public:
   Table(const ExportRequest& request, const Progress& progress)
-      : request_(request), analysis_(request.analysis), document_(*analysis_.document), facts_(analysis_), progress_(progress) {
+      : request_(request),
+        analysis_(request.analysis),
+        document_(*analysis_.document),
+        facts_(analysis_),
+        progress_(progress) {
     if (analysis_.derived()) timeline_ = memoryTimeline(analysis_);
   }
 
@@ -39,7 +44,8 @@ class Table {
   void rows(const Trace& trace, BoundSymbolId op, std::size_t& number, Write&& write) {
     progress_.check();
     write(row(trace, op, number++));
-    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments) bodies(trace, argument, number, write);
+    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments)
+      bodies(trace, argument, number, write);
   }
 
   template <class Write>
@@ -70,7 +76,8 @@ class Table {
     json["role"] = facts_.role(op);
     json["origin"] = origin.op ? Json(document_.symbol(document_.boundSymbol(origin.op).symbol).name) : Json();
     json["origin_id"] = origin.op ? Json(origin.op.index) : Json();
-    json["gradient_of"] = origin.role == Role::gradient && origin.value ? Json(document_.displayName(origin.value)) : Json();
+    json["gradient_of"] =
+        origin.role == Role::gradient && origin.value ? Json(document_.displayName(origin.value)) : Json();
     json["saved"] = facts_.savesOutput(op);
     json["recomputed"] = bound.recomputed;
     const auto position = facts_.position(op);
@@ -113,7 +120,8 @@ void writeCsv(const ExportRequest& request, ExportSink& sink, const Progress& pr
   sink.write(fmt::format("{}\r\n", fmt::join(columns, ",")));
   Table(request, progress).forEachRow([&](const Json& row) {
     std::string line;
-    for (const auto* column : columns) line += fmt::format("{}{}", line.empty() ? "" : ",", field(cell(row.at(column))));
+    for (const auto* column : columns)
+      line += fmt::format("{}{}", line.empty() ? "" : ",", field(cell(row.at(column))));
     sink.write(line + "\r\n");
   });
 }
@@ -129,13 +137,14 @@ void writeJson(const ExportRequest& request, ExportSink& sink, const Progress& p
   sink.write("\n]}\n");
 }
 
-const ExportRegistration csv({.name = "csv",
-                              .description = "ops as a table: module, dtype, shape, bytes, role, origin, time, live bytes",
-                              .suffix = ".csv",
-                              .traces = {TraceKind::joint},
-                              .run = ExportFormat::Run::wanted,
-                              .writesBeside = false,
-                              .write = writeCsv});
+const ExportRegistration csv(
+    {.name = "csv",
+     .description = "ops as a table: module, dtype, shape, bytes, role, origin, time, live bytes",
+     .suffix = ".csv",
+     .traces = {TraceKind::joint},
+     .run = ExportFormat::Run::wanted,
+     .writesBeside = false,
+     .write = writeCsv});
 const ExportRegistration json({.name = "json",
                                .description = "the same as JSON (docs/ops.schema.json)",
                                .suffix = ".json",

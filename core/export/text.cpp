@@ -9,7 +9,8 @@ namespace {
 void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   const auto& analysis = request.analysis;
   for (const auto& line : analysis.inputSource) sink.write("# " + oneLine(line) + "\n");
-  for (const auto& reason : analysis.dataDependent) sink.write("# the traces hold for these inputs only: " + oneLine(reason) + "\n");
+  for (const auto& reason : analysis.dataDependent)
+    sink.write("# the traces hold for these inputs only: " + oneLine(reason) + "\n");
   PrintOptions options;
   options.computation = &analysis.computation();
   options.numbers = &analysis.request.numbers;
@@ -23,7 +24,8 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
 const ExportRegistration registration({.name = "text",
                                        .description = "printed traces, which read back in",
                                        .suffix = ".txt",
-                                       .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward},
+                                       .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward,
+                                                  TraceKind::backward},
                                        .run = ExportFormat::Run::none,
                                        .writesBeside = false,
                                        .write = write});

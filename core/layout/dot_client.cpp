@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t longestAnswer = 64u << 20;
 constexpr int pollMilliseconds = 20;  // how long a wish to stop waits at most
 
-/// The request with edges that keep the ports' rows to themselves: nothing else begins as high as the top port or ends as low as the bottom one.
+/// The request with edges that keep the ports' rows to themselves: nothing else begins as high as the top port or ends
+/// as low as the bottom one.
 std::string requestOf(const LayerGraph& graph) {
   std::vector<bool> entered(graph.nodes, false), left(graph.nodes, false);
   for (const auto& edge : graph.edges) entered[edge.to] = left[edge.from] = true;
@@ -29,8 +30,10 @@ std::string requestOf(const LayerGraph& graph) {
     if (graph.topPort && !entered[i]) edges += fmt::format("e 0 {}\n", i), ++count;
     if (graph.bottomPort && !left[i]) edges += fmt::format("e {} {}\n", i, last), ++count;
   }
-  auto text = fmt::format("layout {} {} {}\n", graph.nodes, count, dotEffort(graph.nodes) == DotEffort::full ? "full" : "reduced");
-  for (std::int32_t i = 0; i < graph.nodes; ++i) text += fmt::format("n {:.1f} {:.1f}\n", graph.width[i], std::max(8.f, graph.height[i]));
+  auto text = fmt::format("layout {} {} {}\n", graph.nodes, count,
+                          dotEffort(graph.nodes) == DotEffort::full ? "full" : "reduced");
+  for (std::int32_t i = 0; i < graph.nodes; ++i)
+    text += fmt::format("n {:.1f} {:.1f}\n", graph.width[i], std::max(8.f, graph.height[i]));
   return text + edges + "end\n";
 }
 
@@ -39,7 +42,9 @@ std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& a
   std::istringstream in(answer);
   std::string word, line;
   std::int64_t nodes = 0, edges = 0;
-  if (!(in >> word >> nodes >> edges) || word != "ok" || nodes != graph.nodes || edges < static_cast<std::int64_t>(graph.edges.size())) return {};
+  if (!(in >> word >> nodes >> edges) || word != "ok" || nodes != graph.nodes ||
+      edges < static_cast<std::int64_t>(graph.edges.size()))
+    return {};
   std::vector<std::int32_t> rows(graph.nodes);
   std::vector<float> x(graph.nodes);
   for (std::int32_t i = 0; i < graph.nodes; ++i)
@@ -73,7 +78,8 @@ bool DotClient::start() {
   if (helper_) return true;
   if (program_.empty()) return false;
   ChildOptions options;
-  options.streams = ChildOptions::Streams::socket;  // at whose end it ends by itself; the thread that starts it may end earlier
+  options.streams =
+      ChildOptions::Streams::socket;  // at whose end it ends by itself; the thread that starts it may end earlier
   try {
     helper_ = std::make_unique<Child>(std::vector<std::string>{program_}, options);
   } catch (const Error&) {
@@ -87,7 +93,8 @@ bool DotClient::wait(short what, const Progress& progress) {
     progress.check();
     const auto left = deadline_ - std::chrono::steady_clock::now();
     if (left.count() < 0) return false;
-    if (!told_.empty()) progress.at(told_, 1 - std::chrono::duration<double>(left) / std::chrono::duration<double>(limit_));
+    if (!told_.empty())
+      progress.at(told_, 1 - std::chrono::duration<double>(left) / std::chrono::duration<double>(limit_));
     pollfd entry{helper_->output(), what, 0};
     const int ready = poll(&entry, 1, pollMilliseconds);
     if (ready > 0) return true;

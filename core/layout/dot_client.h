@@ -9,7 +9,8 @@
 
 namespace retrograd::layout {
 
-/// What dot is asked for, by the number of nodes in one graph: its time grows faster than the square of them (docs/graph.md has the figures).
+/// What dot is asked for, by the number of nodes in one graph: its time grows faster than the square of them
+/// (docs/graph.md has the figures).
 enum class DotEffort : std::uint8_t {
   full,     ///< to 300: all that it does by itself, some ten milliseconds
   reduced,  ///< to 1,000: fewer rounds, tenths of a second
@@ -21,14 +22,15 @@ DotEffort dotEffort(std::int32_t nodes);
 /// `retrograd-layout` beside the running program; empty where it is not there.
 std::string layoutHelper();
 
-/// Rows and order by Graphviz's dot, in a process of its own that is started when first needed, asked one graph at a time and killed to cancel.
-/// Not for several threads at once.
+/// Rows and order by Graphviz's dot, in a process of its own that is started when first needed, asked one graph at a
+/// time and killed to cancel. Not for several threads at once.
 class DotClient {
  public:
   explicit DotClient(std::string program = layoutHelper()) : program_(std::move(program)) {}
 
-  /// Nothing where there is no helper, dotEffort() is none, the helper fails or takes longer than the limit. While a `watched` graph is laid out, `progress`
-  /// is told "dot: 1,500 boxes" and the share of the limit that is over. Throws Error(cancelled), after the helper has been killed.
+  /// Nothing where there is no helper, dotEffort() is none, the helper fails or takes longer than the limit. While a
+  /// `watched` graph is laid out, `progress` is told "dot: 1,500 boxes" and the share of the limit that is over. Throws
+  /// Error(cancelled), after the helper has been killed.
   std::optional<Layering> operator()(const LayerGraph& graph, const Progress& progress = {});
 
   void setLimit(std::chrono::milliseconds limit) { limit_ = limit; }

@@ -40,7 +40,8 @@ std::vector<std::string> partsOf(std::string_view path) {
 
 class TreeBuilder {
  public:
-  TreeBuilder(const Document& document, const Trace& trace, const Progress& progress) : document_(document), progress_(progress) {
+  TreeBuilder(const Document& document, const Trace& trace, const Progress& progress)
+      : document_(document), progress_(progress) {
     tree_.document_ = &document;
     tree_.kind_ = trace.kind;
     rungs_ = rungsOf(document, trace);
@@ -115,7 +116,8 @@ class TreeBuilder {
     draft.end = order_.size();
   }
 
-  /// What two equal layers have in common: ops, shapes, inner names, and where each operand comes from as seen from within.
+  /// What two equal layers have in common: ops, shapes, inner names, and where each operand comes from as seen from
+  /// within.
   std::uint64_t likeness(const Draft& draft) const {
     std::uint64_t hash = draft.end - draft.begin;
     for (auto i = draft.begin; i < draft.end; ++i) {
@@ -132,7 +134,8 @@ class TreeBuilder {
                          : flows ? ~0ull
                                  : ~1ull - static_cast<std::uint64_t>(value.kind));
       }
-      for (auto output : document_.outputs(op)) hash = mix(hash, output ? static_cast<std::uint64_t>(document_.value(output).meta.index) : 1);
+      for (auto output : document_.outputs(op))
+        hash = mix(hash, output ? static_cast<std::uint64_t>(document_.value(output).meta.index) : 1);
     }
     return names(draft, hash);
   }
@@ -163,8 +166,9 @@ class TreeBuilder {
       auto next = i + 1;
       if (all[i].kind == TreeNode::Kind::module) {
         const auto like = likeness(all[i]);
-        while (next < all.size() && all[next].kind == TreeNode::Kind::module && all[next].end - all[next].begin == all[i].end - all[i].begin &&
-               feeds(all[next - 1], all[next]) && likeness(all[next]) == like)
+        while (next < all.size() && all[next].kind == TreeNode::Kind::module &&
+               all[next].end - all[next].begin == all[i].end - all[i].begin && feeds(all[next - 1], all[next]) &&
+               likeness(all[next]) == like)
           ++next;
       }
       if (next - i < shortestRun) {
@@ -189,7 +193,8 @@ class TreeBuilder {
     draft.children = std::move(folded);
   }
 
-  /// A module that holds a single thing is that thing: "h" with nothing but a run is the run, a module of one op the op.
+  /// A module that holds a single thing is that thing: "h" with nothing but a run is the run, a module of one op the
+  /// op.
   void simplify(Draft& draft) {
     for (auto& child : draft.children) simplify(child);
     if (draft.children.size() != 1) return;
@@ -220,7 +225,8 @@ class TreeBuilder {
       node(index).op = rung.operation;
       for (auto lane : bothLanes)
         for (auto op : rung.ops[lane]) {
-          const auto leaf = add(TreeNode::Kind::op, index, children++, static_cast<std::uint8_t>(depth + 1), draft.module);
+          const auto leaf =
+              add(TreeNode::Kind::op, index, children++, static_cast<std::uint8_t>(depth + 1), draft.module);
           node(leaf).lane = static_cast<Lane>(lane);
           node(leaf).op = op;
           node(leaf).ops[lane] = 1;
@@ -241,7 +247,8 @@ class TreeBuilder {
     return index;
   }
 
-  std::int32_t add(TreeNode::Kind kind, std::int32_t parent, std::int32_t ordinal, std::uint8_t depth, StringId module) {
+  std::int32_t add(TreeNode::Kind kind, std::int32_t parent, std::int32_t ordinal, std::uint8_t depth,
+                   StringId module) {
     TreeNode made;
     made.kind = kind;
     made.parent = parent;
@@ -282,18 +289,22 @@ std::string_view GraphTree::valueName(ValueId value) const {
 }
 
 std::size_t GraphTree::bytes() const {
-  return nodes_.capacity() * sizeof(TreeNode) + (nodeOf_.capacity() + makers_.capacity()) * sizeof(std::int32_t) + flows_.capacity() * sizeof(Flow) +
-         saved_.capacity() * sizeof(SavedFlow) + edges_.capacity() * sizeof(OpEdge) + incoming_.capacity() * sizeof(std::int32_t) +
-         (flowBegin_.capacity() + savedBegin_.capacity() + edgeBegin_.capacity() + incomingBegin_.capacity()) * sizeof(std::uint32_t) +
+  return nodes_.capacity() * sizeof(TreeNode) + (nodeOf_.capacity() + makers_.capacity()) * sizeof(std::int32_t) +
+         flows_.capacity() * sizeof(Flow) + saved_.capacity() * sizeof(SavedFlow) + edges_.capacity() * sizeof(OpEdge) +
+         incoming_.capacity() * sizeof(std::int32_t) +
+         (flowBegin_.capacity() + savedBegin_.capacity() + edgeBegin_.capacity() + incomingBegin_.capacity()) *
+             sizeof(std::uint32_t) +
          labels_.capacity() * sizeof(std::string) + results_.capacity() / 8;
 }
 
 std::string_view name(EdgeKind kind) {
-  constexpr EnumArray<EdgeKind, std::string_view, edgeKindCount> names{"data", "saved", "gradient", "accumulation", "origin"};
+  constexpr EnumArray<EdgeKind, std::string_view, edgeKindCount> names{"data", "saved", "gradient", "accumulation",
+                                                                       "origin"};
   return names[kind];
 }
 
-GraphTree buildTree(const Document& document, const Trace& trace, const Computation* computation, const Progress& progress) {
+GraphTree buildTree(const Document& document, const Trace& trace, const Computation* computation,
+                    const Progress& progress) {
   auto tree = TreeBuilder(document, trace, progress).run(trace, computation);
   liftEdges(tree, progress);
   measureBoxes(tree);

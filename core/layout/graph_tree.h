@@ -41,14 +41,16 @@ struct TreeNode {
 inline constexpr std::int32_t topPort = -1;
 inline constexpr std::int32_t bottomPort = 0x7fffffff;
 
-/// What flows between two children of a group (by ordinal), or a child and the outside, merged. `from` stands before `to` in the forward.
-/// Counts are of distinct values: of the forward downwards, of gradients upwards, sums among them, and of gradients that go downwards.
+/// What flows between two children of a group (by ordinal), or a child and the outside, merged. `from` stands before
+/// `to` in the forward. Counts are of distinct values: of the forward downwards, of gradients upwards, sums among them,
+/// and of gradients that go downwards.
 struct Flow {
   std::int32_t from = 0, to = 0;
   std::uint32_t data = 0, gradient = 0, accumulation = 0, downward = 0;
 };
 
-/// Values that a forward op below `from` keeps for a backward op below `to`; between children, or within an operation of which `from` and `to` are ops.
+/// Values that a forward op below `from` keeps for a backward op below `to`; between children, or within an operation
+/// of which `from` and `to` are ops.
 struct SavedFlow {
   std::int32_t from = 0, to = 0;
   std::uint32_t count = 0;
@@ -84,10 +86,13 @@ class GraphTree {
   std::string_view label(std::int32_t i) const;
   /// The tree node of an op of the trace; -1 where it is not in it.
   std::int32_t nodeOf(BoundSymbolId op) const;
-  /// The node of the op that makes a value in this trace; -1 where none does. (Value::producer may be the op of another trace.)
+  /// The node of the op that makes a value in this trace; -1 where none does. (Value::producer may be the op of another
+  /// trace.)
   std::int32_t makerOf(ValueId value) const { return value ? makers_[value] : -1; }
   /// The operation that an op's node belongs to.
-  std::int32_t operationOf(std::int32_t node) const { return this->node(node).kind == TreeNode::Kind::op ? this->node(node).parent : node; }
+  std::int32_t operationOf(std::int32_t node) const {
+    return this->node(node).kind == TreeNode::Kind::op ? this->node(node).parent : node;
+  }
   /// Whether `inner` is `outer` or below it.
   bool within(std::int32_t inner, std::int32_t outer) const { return inner >= outer && inner < node(outer).end; }
 
@@ -132,8 +137,9 @@ class GraphTree {
   IdVector<ValueId, bool> results_;
 };
 
-/// Builds the tree of a trace; the document must outlive it. `computation` names parameters and inputs, where given. Linear in ops, edges and depth.
-/// Throws Error(cancelled).
-GraphTree buildTree(const Document& document, const Trace& trace, const Computation* computation = nullptr, const Progress& progress = {});
+/// Builds the tree of a trace; the document must outlive it. `computation` names parameters and inputs, where given.
+/// Linear in ops, edges and depth. Throws Error(cancelled).
+GraphTree buildTree(const Document& document, const Trace& trace, const Computation* computation = nullptr,
+                    const Progress& progress = {});
 
 }  // namespace retrograd::layout

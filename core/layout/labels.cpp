@@ -67,7 +67,9 @@ std::vector<Badge> badgesOf(const GraphTree& tree, BoundSymbolId op) {
     const bool gradient = origin.role == Role::gradient || origin.role == Role::accumulation;
     if (gradient) {
       auto of = origin.value ? lastPart(tree.valueName(origin.value)) : std::string();
-      badges.push_back({Badge::Kind::gradient, shorten(of.empty() ? document.displayName(output) : std::move(of), box::mostBadgeText), output});
+      badges.push_back({Badge::Kind::gradient,
+                        shorten(of.empty() ? document.displayName(output) : std::move(of), box::mostBadgeText),
+                        output});
     } else if (origin.role != Role::recompute && tree.kind() != TraceKind::forward) {
       badges.push_back({Badge::Kind::output, shorten(document.displayName(output), box::mostBadgeText), output});
     }
@@ -95,7 +97,8 @@ std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) 
 std::string briefTitle(const GraphTree& tree, std::int32_t node, Lane lane) {
   std::string names(tree.label(node));
   std::erase(names, ' ');
-  return fmt::format("{}{} \xc3\x97{}", lane == Lane::backward ? "\xe2\x88\x87" : "", names, tree.node(node).childCount);
+  return fmt::format("{}{} \xc3\x97{}", lane == Lane::backward ? "\xe2\x88\x87" : "", names,
+                     tree.node(node).childCount);
 }
 
 }  // namespace
@@ -133,7 +136,8 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
     if (lane == Lane::backward) text.title.insert(0, "\xe2\x88\x87 ");
     text.detail = opCount(ops);
   }
-  if (n.kind == TreeNode::Kind::operation && !tree.label(node).empty()) text.title = std::string(tree.label(node)) + " \xc2\xb7 " + text.title;
+  if (n.kind == TreeNode::Kind::operation && !tree.label(node).empty())
+    text.title = std::string(tree.label(node)) + " \xc2\xb7 " + text.title;
   text.brief = n.kind == TreeNode::Kind::run ? briefTitle(tree, node, lane) : text.title;
   return text;
 }

@@ -35,7 +35,8 @@ inline constexpr float titleChar = 7.3f, detailChar = 6.1f;
 inline constexpr float titleHeight = 17, detailHeight = 14, badgeHeight = 16;
 inline constexpr float padX = 10, padY = 6, chevron = 16;
 inline constexpr std::size_t mostBadges = 3, mostBadgeText = 14;
-inline constexpr float step = 12, least = 84, most = 420;  ///< widths are multiples of a step, so that like boxes are equal
+inline constexpr float step = 12, least = 84,
+                       most = 420;  ///< widths are multiples of a step, so that like boxes are equal
 }  // namespace box
 
 }  // namespace retrograd::layout

@@ -86,7 +86,8 @@ std::vector<std::int32_t> positionsOf(const Layering& layering) {
   return position;
 }
 
-/// Crossings between two neighbouring rows: inversions, counted with a binary indexed tree (Barth, Juenger and Mutzel 2002).
+/// Crossings between two neighbouring rows: inversions, counted with a binary indexed tree (Barth, Juenger and Mutzel
+/// 2002).
 std::int64_t crossingsBelow(const Layering& layering, std::size_t row, const std::vector<std::int32_t>& position) {
   if (row + 1 >= layering.rows.size()) return 0;
   const auto width = layering.rows[row + 1].size();
@@ -138,7 +139,8 @@ void sortRow(Layering& layering, std::size_t r, bool byAbove, std::vector<std::i
 }
 
 /// Crossings between the edges of two slots when `left` stands left of `right`.
-std::int64_t pairCrossings(const std::vector<std::int32_t>& left, const std::vector<std::int32_t>& right, const std::vector<std::int32_t>& position) {
+std::int64_t pairCrossings(const std::vector<std::int32_t>& left, const std::vector<std::int32_t>& right,
+                           const std::vector<std::int32_t>& position) {
   std::int64_t count = 0;
   for (auto a : left)
     for (auto b : right) count += position[a] > position[b];
@@ -150,8 +152,10 @@ bool exchangeNeighbours(Layering& layering, std::vector<std::int32_t>& position)
   for (auto& row : layering.rows)
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
       const std::size_t a = row[i], b = row[i + 1];
-      const auto now = pairCrossings(layering.above[a], layering.above[b], position) + pairCrossings(layering.below[a], layering.below[b], position);
-      const auto then = pairCrossings(layering.above[b], layering.above[a], position) + pairCrossings(layering.below[b], layering.below[a], position);
+      const auto now = pairCrossings(layering.above[a], layering.above[b], position) +
+                       pairCrossings(layering.below[a], layering.below[b], position);
+      const auto then = pairCrossings(layering.above[b], layering.above[a], position) +
+                        pairCrossings(layering.below[b], layering.below[a], position);
       if (then >= now) continue;
       std::swap(row[i], row[i + 1]);
       std::swap(position[a], position[b]);
@@ -168,7 +172,8 @@ void orderRows(Layering& layering, const Progress& progress) {
   for (int round = 0; round < rounds && fewest > 0; ++round) {
     progress.check();
     const bool down = round % 2 == 0;
-    for (std::size_t k = 1; k < layering.rows.size(); ++k) sortRow(layering, down ? k : layering.rows.size() - 1 - k, down, position);
+    for (std::size_t k = 1; k < layering.rows.size(); ++k)
+      sortRow(layering, down ? k : layering.rows.size() - 1 - k, down, position);
     if (layering.slots() <= exchangeSlots)
       for (int i = 0; i < 6 && exchangeNeighbours(layering, position); ++i) progress.check();
     const auto crossings = allCrossings(layering, position);
@@ -206,7 +211,8 @@ Layering layer(const LayerGraph& graph, const Progress& progress) {
   return layering;
 }
 
-Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x, const std::vector<std::vector<float>>& passages) {
+Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x,
+                      const std::vector<std::vector<float>>& passages) {
   auto layering = withPassages(graph, std::move(rows));
   std::vector<float> place(x);
   place.resize(layering.slots());
@@ -219,7 +225,8 @@ Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, c
     }
   }
   fillRows(layering);
-  for (auto& row : layering.rows) std::stable_sort(row.begin(), row.end(), [&](auto a, auto b) { return place[a] < place[b]; });
+  for (auto& row : layering.rows)
+    std::stable_sort(row.begin(), row.end(), [&](auto a, auto b) { return place[a] < place[b]; });
   return layering;
 }
 

@@ -19,8 +19,8 @@ struct LayerGraph {
   std::vector<Edge> edges;
 };
 
-/// Rows of a layered drawing, and the order within each. An edge over several rows passes a slot in each of those between.
-/// Slots [0, nodes) are the nodes; those from there on are passages.
+/// Rows of a layered drawing, and the order within each. An edge over several rows passes a slot in each of those
+/// between. Slots [0, nodes) are the nodes; those from there on are passages.
 struct Layering {
   std::int32_t nodes = 0;
   std::vector<std::int32_t> row;                        ///< by slot
@@ -31,7 +31,9 @@ struct Layering {
 
   std::int32_t slots() const { return static_cast<std::int32_t>(row.size()); }
   bool isPassage(std::int32_t slot) const { return slot >= nodes; }
-  std::span<const std::int32_t> path(std::size_t edge) const { return {chain.data() + chainBegin[edge], chainBegin[edge + 1] - chainBegin[edge]}; }
+  std::span<const std::int32_t> path(std::size_t edge) const {
+    return {chain.data() + chainBegin[edge], chainBegin[edge + 1] - chainBegin[edge]};
+  }
 };
 
 /// What a reader has to follow: crossings of edges, and rows that edges span beyond one.
@@ -48,15 +50,19 @@ struct LayerQuality {
 };
 LayerQuality quality(const Layering& layering);
 
-/// Rows by longest path, what feeds only later rows pulled down to these; order by barycentre sweeps and, in small graphs, exchanges of neighbours
-/// (Sugiyama, Tagawa and Toda 1981). For any size: 100,000 nodes take tens of milliseconds. Throws Error(cancelled).
+/// Rows by longest path, what feeds only later rows pulled down to these; order by barycentre sweeps and, in small
+/// graphs, exchanges of neighbours (Sugiyama, Tagawa and Toda 1981). For any size: 100,000 nodes take tens of
+/// milliseconds. Throws Error(cancelled).
 Layering layer(const LayerGraph& graph, const Progress& progress = {});
 
-/// Rows are given, by node, and so are places within them: of nodes, and of each edge's passages from above to below. As read from dot.
-Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x, const std::vector<std::vector<float>>& passages);
+/// Rows are given, by node, and so are places within them: of nodes, and of each edge's passages from above to below.
+/// As read from dot.
+Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, const std::vector<float>& x,
+                      const std::vector<std::vector<float>>& passages);
 
-/// Middles of all slots from left to right, by Brandes and Koepf's four alignments ("Fast and Simple Horizontal Coordinate Assignment", 2001): long edges
-/// run straight. `width` is by slot; what stands side by side keeps `gap`, passages a third of it.
+/// Middles of all slots from left to right, by Brandes and Koepf's four alignments ("Fast and Simple Horizontal
+/// Coordinate Assignment", 2001): long edges run straight. `width` is by slot; what stands side by side keeps `gap`,
+/// passages a third of it.
 std::vector<float> placeSlots(const Layering& layering, const std::vector<float>& width, float gap);
 
 }  // namespace retrograd::layout

@@ -13,7 +13,8 @@ namespace {
 
 double lengthOf(std::span<const Point> path) {
   double length = 0;
-  for (std::size_t i = 1; i < path.size(); ++i) length += std::hypot(path[i].x - path[i - 1].x, path[i].y - path[i - 1].y);
+  for (std::size_t i = 1; i < path.size(); ++i)
+    length += std::hypot(path[i].x - path[i - 1].x, path[i].y - path[i - 1].y);
   return length;
 }
 
@@ -21,7 +22,8 @@ double lengthOf(std::span<const Point> path) {
 std::int64_t crossingsAcross(const Scene& scene) {
   std::vector<std::pair<float, float>> lines;
   for (auto i : scene.crossEdges)
-    if (const auto& edge = scene.edges[i]; edge.kind == EdgeKind::saved) lines.emplace_back(scene.path(edge).front().y, scene.path(edge).back().y);
+    if (const auto& edge = scene.edges[i]; edge.kind == EdgeKind::saved)
+      lines.emplace_back(scene.path(edge).front().y, scene.path(edge).back().y);
   std::sort(lines.begin(), lines.end());
   // Inversions of the ends, while these are sorted into place.
   std::int64_t crossings = 0;
@@ -35,11 +37,14 @@ std::int64_t crossingsAcross(const Scene& scene) {
   return crossings;
 }
 
-double secondsSince(std::chrono::steady_clock::time_point begin) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+double secondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 }  // namespace
 
-LayoutReport reportLayout(const Document& document, const Trace& trace, const Computation* computation, bool allOpen, const Progress& progress) {
+LayoutReport reportLayout(const Document& document, const Trace& trace, const Computation* computation, bool allOpen,
+                          const Progress& progress) {
   LayoutReport report;
   auto begin = std::chrono::steady_clock::now();
   auto tree = std::make_shared<const GraphTree>(buildTree(document, trace, computation, progress));

@@ -26,8 +26,9 @@ void sortByGroup(std::vector<Lifted>& lifted, std::int32_t groups) {
   auto at = begin;
   for (const auto& l : lifted) sorted[at[l.group]++] = l;
   for (std::size_t g = 0; g + 1 < begin.size(); ++g)
-    std::sort(sorted.begin() + begin[g], sorted.begin() + begin[g + 1],
-              [](const Lifted& a, const Lifted& b) { return std::tie(a.from, a.to, a.part, a.value) < std::tie(b.from, b.to, b.part, b.value); });
+    std::sort(sorted.begin() + begin[g], sorted.begin() + begin[g + 1], [](const Lifted& a, const Lifted& b) {
+      return std::tie(a.from, a.to, a.part, a.value) < std::tie(b.from, b.to, b.part, b.value);
+    });
   lifted = std::move(sorted);
 }
 
@@ -66,7 +67,9 @@ class Lifter {
   std::vector<Lifted> take() { return std::move(lifted_); }
 
  private:
-  void add(std::int32_t group, std::int32_t from, std::int32_t to, ValueId value, Part part) { lifted_.push_back({group, from, to, value.index, part}); }
+  void add(std::int32_t group, std::int32_t from, std::int32_t to, ValueId value, Part part) {
+    lifted_.push_back({group, from, to, value.index, part});
+  }
 
   const GraphTree& tree_;
   std::vector<Lifted> lifted_;
@@ -91,7 +94,8 @@ void closeOffsets(std::vector<std::uint32_t>& begin) {
 /// liftEdges() in its three steps, over the tree's own tables.
 class EdgeLifting {
  public:
-  EdgeLifting(GraphTree& tree, const Progress& progress) : tree_(tree), document_(*tree.document_), progress_(progress), lifter_(tree) {}
+  EdgeLifting(GraphTree& tree, const Progress& progress)
+      : tree_(tree), document_(*tree.document_), progress_(progress), lifter_(tree) {}
 
   /// An edge for each value that one op makes and another reads, once for each pair.
   void findEdges() {
@@ -111,7 +115,8 @@ class EdgeLifting {
   /// The same edges by their makers and by their readers.
   void indexEdges() {
     const std::size_t size = tree_.size();
-    std::stable_sort(tree_.edges_.begin(), tree_.edges_.end(), [](const OpEdge& a, const OpEdge& b) { return a.from < b.from; });
+    std::stable_sort(tree_.edges_.begin(), tree_.edges_.end(),
+                     [](const OpEdge& a, const OpEdge& b) { return a.from < b.from; });
     tree_.edgeBegin_.assign(size + 1, 0);
     tree_.incomingBegin_.assign(size + 1, 0);
     for (const auto& edge : tree_.edges_) {
@@ -124,7 +129,8 @@ class EdgeLifting {
     }
     tree_.incoming_.resize(tree_.edges_.size());
     auto at = tree_.incomingBegin_;
-    for (std::size_t i = 0; i < tree_.edges_.size(); ++i) tree_.incoming_[at[tree_.edges_[i].to]++] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < tree_.edges_.size(); ++i)
+      tree_.incoming_[at[tree_.edges_[i].to]++] = static_cast<std::int32_t>(i);
   }
 
   /// What was lifted to a group becomes one flow between each two of its places, and one of saved values.
@@ -134,7 +140,9 @@ class EdgeLifting {
     progress_.check();
     tree_.flowBegin_.assign(tree_.size() + 1, 0);
     tree_.savedBegin_.assign(tree_.size() + 1, 0);
-    const auto together = [](const Lifted& a, const Lifted& b) { return a.group == b.group && a.from == b.from && a.to == b.to; };
+    const auto together = [](const Lifted& a, const Lifted& b) {
+      return a.group == b.group && a.from == b.from && a.to == b.to;
+    };
     for (std::size_t begin = 0, end = 0; begin < lifted.size(); begin = end) {
       while (end < lifted.size() && together(lifted[begin], lifted[end])) ++end;
       merge({lifted.begin() + static_cast<std::ptrdiff_t>(begin), lifted.begin() + static_cast<std::ptrdiff_t>(end)});
@@ -158,10 +166,14 @@ class EdgeLifting {
       lifter_.flow(from, to, value, Part::data);
       return EdgeKind::data;
     }
-    const auto kind = document_.boundSymbol(reader.op).origin.role == Role::accumulation ? EdgeKind::accumulation : EdgeKind::gradient;
+    const auto kind = document_.boundSymbol(reader.op).origin.role == Role::accumulation ? EdgeKind::accumulation
+                                                                                         : EdgeKind::gradient;
     const bool sameRung = maker.parent == reader.parent;
     const bool up = !tree_.ladder() || sameRung || from > to;
-    lifter_.flow(from, to, value, !up ? Part::downward : kind == EdgeKind::accumulation ? Part::accumulation : Part::gradient);
+    lifter_.flow(from, to, value,
+                 !up                              ? Part::downward
+                 : kind == EdgeKind::accumulation ? Part::accumulation
+                                                  : Part::gradient);
     return kind;
   }
 
@@ -169,7 +181,8 @@ class EdgeLifting {
   void countSaved(std::int32_t maker, ValueId value) {
     const auto storage = document_.value(value).storage;
     if (!storage || document_.storage(storage).external || !storages_.insert(storage.index).second) return;
-    for (auto node = maker; node >= 0; node = tree_.node(node).parent) tree_.nodes_[node].savedBytes += document_.storage(storage).bytes;
+    for (auto node = maker; node >= 0; node = tree_.node(node).parent)
+      tree_.nodes_[node].savedBytes += document_.storage(storage).bytes;
   }
 
   void merge(std::span<const Lifted> lifted) {

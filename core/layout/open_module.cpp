@@ -5,7 +5,9 @@
 namespace retrograd::layout {
 namespace {
 
-bool isIn(std::string_view path, std::string_view module) { return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.'); }
+bool isIn(std::string_view path, std::string_view module) {
+  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
+}
 
 }  // namespace
 
@@ -18,7 +20,8 @@ bool openModule(const GraphTree& tree, Folds& open, std::string_view path) {
       whole[at] = false;  // its operation tells
       continue;
     }
-    if (node.kind == TreeNode::Kind::op || node.kind == TreeNode::Kind::operation) whole[at] = isIn(tree.document().text(node.module), path);
+    if (node.kind == TreeNode::Kind::op || node.kind == TreeNode::Kind::operation)
+      whole[at] = isIn(tree.document().text(node.module), path);
     if (!whole[at]) whole[above] = false;
   }
   bool any = false;

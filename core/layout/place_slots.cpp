@@ -12,7 +12,8 @@ namespace {
 using Slots = std::vector<std::int32_t>;
 
 std::uint64_t pairOf(std::int32_t a, std::int32_t b) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(std::min(a, b))) << 32) | static_cast<std::uint32_t>(std::max(a, b));
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(std::min(a, b))) << 32) |
+         static_cast<std::uint32_t>(std::max(a, b));
 }
 
 /// Edges that cross a passage of a long edge: they give way, so that long edges stay straight.
@@ -43,8 +44,15 @@ std::unordered_set<std::uint64_t> conflicts(const Layering& layering, const Slot
 /// One of the four: rows from above or from below, slots from the left or from the right.
 class Alignment {
  public:
-  Alignment(const Layering& layering, const std::vector<float>& width, float gap, const std::unordered_set<std::uint64_t>& conflicts, bool up, bool left)
-      : layering_(layering), width_(width), gap_(gap), conflicts_(conflicts), near_(up ? layering.above : layering.below), rows_(layering.rows), left_(left) {
+  Alignment(const Layering& layering, const std::vector<float>& width, float gap,
+            const std::unordered_set<std::uint64_t>& conflicts, bool up, bool left)
+      : layering_(layering),
+        width_(width),
+        gap_(gap),
+        conflicts_(conflicts),
+        near_(up ? layering.above : layering.below),
+        rows_(layering.rows),
+        left_(left) {
     if (!up) std::reverse(rows_.begin(), rows_.end());
     if (!left)
       for (auto& row : rows_) std::reverse(row.begin(), row.end());
@@ -160,7 +168,8 @@ std::vector<float> placeSlots(const Layering& layering, const std::vector<float>
     if (extents[k].width() < extents[narrowest].width()) narrowest = k;
   }
   std::array<float, 4> shift{};
-  for (std::size_t k = 0; k < all.size(); ++k) shift[k] = k % 2 == 0 ? extents[narrowest].low - extents[k].low : extents[narrowest].high - extents[k].high;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    shift[k] = k % 2 == 0 ? extents[narrowest].low - extents[k].low : extents[narrowest].high - extents[k].high;
   std::vector<float> x(n);
   for (std::size_t i = 0; i < n; ++i) {
     std::array<float, 4> candidates{};

@@ -55,7 +55,8 @@ class Tracer {
     const auto from = end(a, edge.from, Lane::forward), to = end(b, edge.to, Lane::backward);
     const auto edgeAt = [&](std::int32_t i) -> const SceneEdge& { return scene_.edges[i]; };
     const auto& cross = scene_.crossEdges;
-    auto it = std::lower_bound(cross.begin(), cross.end(), from, [&](std::int32_t i, std::int32_t wanted) { return edgeAt(i).from < wanted; });
+    auto it = std::lower_bound(cross.begin(), cross.end(), from,
+                               [&](std::int32_t i, std::int32_t wanted) { return edgeAt(i).from < wanted; });
     for (; it != cross.end() && edgeAt(*it).from == from; ++it)
       if (edgeAt(*it).kind == EdgeKind::saved && edgeAt(*it).to == to) reach_.edges.push_back(*it);
   }

@@ -3,7 +3,8 @@
 
 namespace retrograd::layout {
 
-/// What is tied to a box: the lines that its values run along to and from it, through the frames they cross, and the boxes at their ends.
+/// What is tied to a box: the lines that its values run along to and from it, through the frames they cross, and the
+/// boxes at their ends.
 struct Reach {
   std::vector<std::int32_t> edges;  ///< of the scene, ascending
   std::vector<std::int32_t> boxes;  ///< closed ones, ascending; the box itself is not among them

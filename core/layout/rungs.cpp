@@ -28,7 +28,8 @@ class RungBuilder {
   RungBuilder(const Document& document, const Trace& trace) : document_(document), trace_(trace) {}
 
   std::vector<Rung> run() {
-    const auto border = trace_.kind == TraceKind::joint ? std::min(trace_.forwardCount, trace_.ops.size()) : trace_.ops.size();
+    const auto border =
+        trace_.kind == TraceKind::joint ? std::min(trace_.forwardCount, trace_.ops.size()) : trace_.ops.size();
     for (std::size_t i = 0; i < border; ++i) addForward(trace_.ops[i]);
     rungOf_.assign(document_.valueCount(), -1);
     dealBackward(border);
@@ -52,7 +53,11 @@ class RungBuilder {
     auto module = document_.boundSymbol(op).module;
     if (!module && operation) module = document_.boundSymbol(operation).module;
     if (operation) byOperation_[operation].push_back(rungs_.size());
-    rungs_.push_back({operation ? operation : trace_.kind == TraceKind::computation ? op : BoundSymbolId(), module, {}});
+    rungs_.push_back({operation                               ? operation
+                      : trace_.kind == TraceKind::computation ? op
+                                                              : BoundSymbolId(),
+                      module,
+                      {}});
     after_.push_back(static_cast<std::int32_t>(rungs_.size()) - 1);
   }
 
@@ -76,7 +81,8 @@ class RungBuilder {
     }
     std::vector<BoundSymbolId> waiting;  // come from no op, and what they read does not either
     for (const auto& stretch : stretches) {
-      auto rung = stretch.operation ? rungFor(stretch.operation, seen[stretch.operation]++, count[stretch.operation]) : -1;
+      auto rung =
+          stretch.operation ? rungFor(stretch.operation, seen[stretch.operation]++, count[stretch.operation]) : -1;
       for (auto i = stretch.begin; i < stretch.end; ++i) {
         const auto op = trace_.ops[i];
         const auto place = rung >= 0 ? rung : rungOfLastOperand(op);
@@ -106,14 +112,16 @@ class RungBuilder {
     return -1;
   }
 
-  /// The rung of the `stretch`-th of `count` stretches that come from an operation: the backward goes through a loop's iterations in reverse.
+  /// The rung of the `stretch`-th of `count` stretches that come from an operation: the backward goes through a loop's
+  /// iterations in reverse.
   std::int32_t rungFor(BoundSymbolId operation, std::size_t stretch, std::size_t count) {
     auto& instances = byOperation_[operation];
     if (instances.empty()) {
       // Nothing of its forward is left: its place is where it stood in the computation.
       std::int32_t before = -1;
       for (std::size_t i = 0; i < rungs_.size(); ++i)
-        if (rungs_[i].operation < operation && !rungs_[i].ops[Lane::forward].empty()) before = static_cast<std::int32_t>(i);
+        if (rungs_[i].operation < operation && !rungs_[i].ops[Lane::forward].empty())
+          before = static_cast<std::int32_t>(i);
       instances.push_back(rungs_.size());
       rungs_.push_back({operation, document_.boundSymbol(operation).module, {}});
       after_.push_back(before);

@@ -17,8 +17,8 @@ using LaneArray = EnumArray<Lane, T, laneCount>;
 
 /// A row of the ladder: an instance of a computation op with all that it became, forward and backward.
 ///
-/// That a backward op stands in the row of its origin is so by construction: it is put into the rung of its origin here, and
-/// nothing afterwards takes a rung apart.
+/// That a backward op stands in the row of its origin is so by construction: it is put into the rung of its origin
+/// here, and nothing afterwards takes a rung apart.
 struct Rung {
   BoundSymbolId operation;                    ///< computation op; none for ops that come from none
   StringId module;                            ///< path
@@ -27,12 +27,14 @@ struct Rung {
 
 /// The rungs of a trace in order of the forward. A trace other than the joint has one lane, the first.
 ///
-/// A backward op without an origin op (the sum of a parameter's gradients) stands with what it sums last. An op that a loop runs
-/// several times has a rung for each iteration; the backward ops of the iterations are dealt out to them from the last to the first.
+/// A backward op without an origin op (the sum of a parameter's gradients) stands with what it sums last. An op that a
+/// loop runs several times has a rung for each iteration; the backward ops of the iterations are dealt out to them from
+/// the last to the first.
 std::vector<Rung> rungsOf(const Document& document, const Trace& trace);
 
 /// Values that the trace's ops and the bodies of its higher-order ops make: whose producer is one of them.
-/// The computation lists top-level ops only; `visit` is called for these and for the ops of their bodies, bodies after their op.
+/// The computation lists top-level ops only; `visit` is called for these and for the ops of their bodies, bodies after
+/// their op.
 template <class Visit>
 void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
   const auto look = [&](const auto& self, const Argument& argument) -> void {

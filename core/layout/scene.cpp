@@ -9,7 +9,8 @@ constexpr float laneGap = 120;  ///< between the lanes: the room of saved edges 
 
 class SceneBuilder {
  public:
-  SceneBuilder(Shaper& shaper, const Folds& open, const Progress& progress) : tree_(*shaper.tree()), progress_(progress) {
+  SceneBuilder(Shaper& shaper, const Folds& open, const Progress& progress)
+      : tree_(*shaper.tree()), progress_(progress) {
     root_ = shaper.shape(0, open, progress);
     scene_.tree = shaper.tree();
     scene_.open = open;
@@ -20,7 +21,8 @@ class SceneBuilder {
   Scene run() {
     inside(0, *root_, {0, 0});
     savedEdges(0);
-    std::sort(scene_.crossEdges.begin(), scene_.crossEdges.end(), [&](auto a, auto b) { return scene_.edges[a].from < scene_.edges[b].from; });
+    std::sort(scene_.crossEdges.begin(), scene_.crossEdges.end(),
+              [&](auto a, auto b) { return scene_.edges[a].from < scene_.edges[b].from; });
     bounds();
     return std::move(scene_);
   }
@@ -74,7 +76,8 @@ class SceneBuilder {
       const auto& flow = flows[route.flow];
       const auto from = flow.from == topPort ? -1 : childAt(group, flow.from);
       const auto to = flow.to == bottomPort ? -1 : childAt(group, flow.to);
-      const auto put = [&](Lane lane, EdgeKind kind, std::uint32_t count, bool upwards, std::int32_t source, std::int32_t target) {
+      const auto put = [&](Lane lane, EdgeKind kind, std::uint32_t count, bool upwards, std::int32_t source,
+                           std::int32_t target) {
         if (count == 0) return;
         SceneEdge edge;
         edge.kind = kind;
@@ -106,7 +109,8 @@ class SceneBuilder {
         put(Lane::forward, EdgeKind::accumulation, flow.accumulation, false, from, to);
         continue;
       }
-      // Within an operation a gradient goes from the earlier op to the later; between rungs from the later rung to the earlier.
+      // Within an operation a gradient goes from the earlier op to the later; between rungs from the later rung to the
+      // earlier.
       const bool inner = operation && from >= 0 && to >= 0;
       put(Lane::backward, EdgeKind::gradient, flow.gradient, !inner, from, to);
       put(Lane::backward, EdgeKind::accumulation, flow.accumulation, !inner, from, to);
@@ -116,7 +120,8 @@ class SceneBuilder {
   }
 
   /// Straight across, between the lanes: from the forward box to the backward box of those who keep and use.
-  void across(EdgeKind kind, std::int32_t from, std::int32_t to, std::int32_t group, std::int32_t flow, std::uint32_t count, std::int64_t bytes) {
+  void across(EdgeKind kind, std::int32_t from, std::int32_t to, std::int32_t group, std::int32_t flow,
+              std::uint32_t count, std::int64_t bytes) {
     if (from < 0 || to < 0) return;
     const auto& a = scene_.boxes[from];
     const auto& b = scene_.boxes[to];
@@ -153,8 +158,9 @@ class SceneBuilder {
     if (!tree_.ladder()) return;
     const auto flows = tree_.savedFlows(group);
     for (std::size_t i = 0; i < flows.size(); ++i)
-      across(EdgeKind::saved, boxOrOnly(childAt(group, flows[i].from), Lane::forward), boxOrOnly(childAt(group, flows[i].to), Lane::backward), group,
-             static_cast<std::int32_t>(i), flows[i].count, flows[i].bytes);
+      across(EdgeKind::saved, boxOrOnly(childAt(group, flows[i].from), Lane::forward),
+             boxOrOnly(childAt(group, flows[i].to), Lane::backward), group, static_cast<std::int32_t>(i),
+             flows[i].count, flows[i].bytes);
     for (auto child = group + 1; child < tree_.node(group).end; child = tree_.next(child)) {
       const auto forward = scene_.box(child, Lane::forward), backward = scene_.box(child, Lane::backward);
       const auto some = forward >= 0 ? forward : backward;
@@ -211,11 +217,13 @@ std::int32_t Scene::shownBox(std::int32_t node, Lane lane) const {
 }
 
 std::size_t Scene::bytes() const {
-  return boxes.capacity() * sizeof(SceneBox) + edges.capacity() * sizeof(SceneEdge) + points.capacity() * sizeof(Point) + boxOf.capacity() * sizeof(boxOf[0]) +
-         open.size() / 8;
+  return boxes.capacity() * sizeof(SceneBox) + edges.capacity() * sizeof(SceneEdge) +
+         points.capacity() * sizeof(Point) + boxOf.capacity() * sizeof(boxOf[0]) + open.size() / 8;
 }
 
-Scene makeScene(Shaper& shaper, const Folds& open, const Progress& progress) { return SceneBuilder(shaper, open, progress).run(); }
+Scene makeScene(Shaper& shaper, const Folds& open, const Progress& progress) {
+  return SceneBuilder(shaper, open, progress).run();
+}
 
 Folds openingFolds(const GraphTree& tree, std::int32_t most) {
   Folds open(tree.size(), false);

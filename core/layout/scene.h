@@ -31,10 +31,11 @@ struct Scene {
   std::vector<SceneEdge> edges;
   std::vector<Point> points;
   Rect bounds;
-  std::unordered_map<std::int32_t, std::pair<std::int32_t, std::int32_t>> flowEdges;  ///< by open group: its edges [first, second)
-  std::vector<std::int32_t> crossEdges;                                               ///< saved edges and origin links, by the box they begin at
-  float axis = 0;                                                                     ///< the backward lane mirrors the forward lane at this x
-  std::vector<LaneArray<std::int32_t>> boxOf;                                         ///< by tree node and lane; -1: not on the canvas
+  std::unordered_map<std::int32_t, std::pair<std::int32_t, std::int32_t>>
+      flowEdges;                               ///< by open group: its edges [first, second)
+  std::vector<std::int32_t> crossEdges;        ///< saved edges and origin links, by the box they begin at
+  float axis = 0;                              ///< the backward lane mirrors the forward lane at this x
+  std::vector<LaneArray<std::int32_t>> boxOf;  ///< by tree node and lane; -1: not on the canvas
 
   std::int32_t box(std::int32_t node, Lane lane) const { return node >= 0 ? boxOf[node][lane] : -1; }
   /// The box that shows the node: its own, or the closed one that it hides in; -1 where there is none in the lane.

@@ -97,13 +97,16 @@ std::uint64_t Shaper::key(std::int32_t group, const Folds& open) const {
   return hash;
 }
 
-std::uint64_t Shaper::layeringKey(std::int32_t group, Lane lane) const { return mix(tree_->node(group).structure, static_cast<std::uint64_t>(lane)); }
+std::uint64_t Shaper::layeringKey(std::int32_t group, Lane lane) const {
+  return mix(tree_->node(group).structure, static_cast<std::uint64_t>(lane));
+}
 
 std::shared_ptr<const Shape> Shaper::shape(std::int32_t group, const Folds& open, const Progress& progress) {
   progress.check();
   const auto wanted = key(group, open);
   if (const auto known = shapes_.find(wanted); known != shapes_.end()) return known->second;
-  auto made = tree_->node(group).kind == TreeNode::Kind::operation ? makeOperation(group, progress) : makeModule(group, open, progress);
+  auto made = tree_->node(group).kind == TreeNode::Kind::operation ? makeOperation(group, progress)
+                                                                   : makeModule(group, open, progress);
   shapes_[wanted] = made;
   return made;
 }
@@ -132,12 +135,14 @@ LayerQuality Shaper::quality(const Folds& open) const {
   return sum;
 }
 
-std::shared_ptr<const Layering> Shaper::layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress) {
+std::shared_ptr<const Layering> Shaper::layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph,
+                                                   const Progress& progress) {
   const auto wanted = layeringKey(group, lane);
   if (const auto known = layerings_.find(wanted); known != layerings_.end()) return known->second;
   // Groups are laid out from the inside out, so all before its end is done.
-  progress.at(fmt::format("{}, {} boxes", group == 0 ? "the whole graph" : boxText(*tree_, group, lane).title, graph.nodes),
-              static_cast<double>(tree_->node(group).end) / std::max(1, tree_->size()));
+  progress.at(
+      fmt::format("{}, {} boxes", group == 0 ? "the whole graph" : boxText(*tree_, group, lane).title, graph.nodes),
+      static_cast<double>(tree_->node(group).end) / std::max(1, tree_->size()));
   std::optional<Layering> made;
   if (maker_) made = maker_(graph, progress);
   if (!made) made = layer(graph, progress);
@@ -170,7 +175,8 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
     shape->children[node.ordinal] = inner;
   }
   for (const auto& flow : flows)
-    graph.edges.push_back({flow.from == topPort ? 0 : flow.from + first, flow.to == bottomPort ? graph.nodes - 1 : flow.to + first});
+    graph.edges.push_back(
+        {flow.from == topPort ? 0 : flow.from + first, flow.to == bottomPort ? graph.nodes - 1 : flow.to + first});
 
   const auto layering = layeringOf(group, Lane::forward, graph, progress);
   const auto laid = lay(*layering, width, height);
@@ -191,7 +197,8 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
   shape->topX.fill(graph.topPort ? laid.rects.front().centre().x + left : middle);
   shape->bottomX.fill(graph.bottomPort ? laid.rects.back().centre().x + left : middle);
   for (std::size_t e = 0; e < flows.size(); ++e) {
-    Shape::Route route{static_cast<std::int32_t>(e), Lane::forward, static_cast<std::uint32_t>(shape->points.size()), 0};
+    Shape::Route route{static_cast<std::int32_t>(e), Lane::forward, static_cast<std::uint32_t>(shape->points.size()),
+                       0};
     auto points = laid.routes[e];
     for (auto& p : points) {
       p.x += left;
@@ -203,7 +210,8 @@ std::shared_ptr<const Shape> Shaper::makeModule(std::int32_t group, const Folds&
     const auto enters = flows[e].to != bottomPort ? shape->children[flows[e].to] : nullptr;
     const auto leaves = flows[e].from != topPort ? shape->children[flows[e].from] : nullptr;
     if (leaves) points.front().x = shape->places[flows[e].from].x + leaves->bottomX[Lane::forward];
-    if (leaves && points.size() > 2 && points[1].x == laid.rects[flows[e].from + first].centre().x + left) points[1].x = points[0].x;
+    if (leaves && points.size() > 2 && points[1].x == laid.rects[flows[e].from + first].centre().x + left)
+      points[1].x = points[0].x;
     if (enters) points.back().x = shape->places[flows[e].to].x + enters->topX[Lane::forward];
     if (enters && points.size() > 2 && points[points.size() - 2].x == laid.rects[flows[e].to + first].centre().x + left)
       points[points.size() - 2].x = points.back().x;
@@ -255,7 +263,8 @@ Shaper::OperationSide Shaper::sideOf(std::int32_t group, Lane lane) const {
     const auto& flow = flows[e];
     const auto slot = [&](std::int32_t ordinal) { return ordinal - side.begin + side.first; };
     if (side.inside(flow.from) && side.inside(flow.to)) graph.edges.push_back({slot(flow.from), slot(flow.to)});
-    else if (const auto inner = slot(side.inside(flow.from) ? flow.from : flow.to); (side.inside(flow.from) ? flow.to : flow.from) == entry)
+    else if (const auto inner = slot(side.inside(flow.from) ? flow.from : flow.to);
+             (side.inside(flow.from) ? flow.to : flow.from) == entry)
       graph.edges.push_back({0, inner});
     else graph.edges.push_back({inner, graph.nodes - 1});
   }
@@ -263,7 +272,8 @@ Shaper::OperationSide Shaper::sideOf(std::int32_t group, Lane lane) const {
 }
 
 /// Puts a lane that was laid out into the shape, whose size is known by now, `content` high below `header`.
-void Shaper::place(const OperationSide& side, Lane lane, std::span<const Flow> flows, float header, float content, Shape& shape) {
+void Shaper::place(const OperationSide& side, Lane lane, std::span<const Flow> flows, float header, float content,
+                   Shape& shape) {
   const bool turned = lane == Lane::backward;
   const auto left = (shape.width - side.laid.width) / 2, top = header + (content - side.laid.height) / 2;
   const auto move = [&](Point p) { return Point{p.x + left, top + (turned ? side.laid.height - p.y : p.y)}; };
@@ -279,11 +289,13 @@ void Shaper::place(const OperationSide& side, Lane lane, std::span<const Flow> f
     const auto& flow = flows[side.flows[k]];
     auto points = side.laid.routes[k];
     for (auto& p : points) p = move(p);
-    // From where the flow begins to where it ends, as other routes go: what was turned over and touches a port runs the other way.
+    // From where the flow begins to where it ends, as other routes go: what was turned over and touches a port runs the
+    // other way.
     if (turned && (flow.from == topPort || flow.to == bottomPort)) std::reverse(points.begin(), points.end());
     if (flow.from == topPort) points.front().y = 0;
     if (flow.to == bottomPort) points.back().y = shape.height;
-    shape.routes.push_back({side.flows[k], lane, static_cast<std::uint32_t>(shape.points.size()), static_cast<std::uint32_t>(points.size())});
+    shape.routes.push_back({side.flows[k], lane, static_cast<std::uint32_t>(shape.points.size()),
+                            static_cast<std::uint32_t>(points.size())});
     shape.points.insert(shape.points.end(), points.begin(), points.end());
   }
 }
@@ -303,12 +315,16 @@ std::shared_ptr<const Shape> Shaper::makeOperation(std::int32_t group, const Pro
     shape->width = std::max(shape->width, side.laid.width);
     shape->height = std::max(shape->height, side.laid.height);
   }
-  const auto title = box::titleChar * static_cast<float>(boxText(tree, group, node.ops[Lane::backward] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
+  const auto title =
+      box::titleChar *
+      static_cast<float>(
+          boxText(tree, group, node.ops[Lane::backward] > 0 ? Lane::backward : Lane::forward).title.size() + 6);
   shape->width = std::max(shape->width, title) + 2 * frame::pad;
   const auto header = frame::header + frame::pad / 2;
   const auto content = shape->height;
   shape->height += header + frame::pad;
-  for (auto lane : {Lane::forward, Lane::backward}) place(sides[lane], lane, tree.flows(group), header, content, *shape);
+  for (auto lane : {Lane::forward, Lane::backward})
+    place(sides[lane], lane, tree.flows(group), header, content, *shape);
   return shape;
 }
 

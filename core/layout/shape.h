@@ -20,8 +20,8 @@ struct Rect {
   Point centre() const { return {x + width / 2, y + height / 2}; }
 };
 
-/// The inside of an open group, from its own top left corner, in the coordinates of the forward lane; the backward lane is its mirror image.
-/// Shared by all groups of equal structure that are open alike.
+/// The inside of an open group, from its own top left corner, in the coordinates of the forward lane; the backward lane
+/// is its mirror image. Shared by all groups of equal structure that are open alike.
 struct Shape {
   float width = 0, height = 0;
   std::vector<Rect> places;                            ///< by child: the room it has in both lanes
@@ -47,11 +47,12 @@ using Folds = std::vector<bool>;
 /// Another way to find rows and order, tried first; nothing where it does not want to.
 using LayerMaker = std::function<std::optional<Layering>(const LayerGraph&, const Progress&)>;
 
-/// Lays out open groups from the inside out. Rows and order depend on a group's structure alone and are found once for all equal groups;
-/// opening one moves its siblings and changes nothing else. Not for several threads at once.
+/// Lays out open groups from the inside out. Rows and order depend on a group's structure alone and are found once for
+/// all equal groups; opening one moves its siblings and changes nothing else. Not for several threads at once.
 class Shaper {
  public:
-  explicit Shaper(std::shared_ptr<const GraphTree> tree, LayerMaker maker = {}) : tree_(std::move(tree)), maker_(std::move(maker)) {}
+  explicit Shaper(std::shared_ptr<const GraphTree> tree, LayerMaker maker = {})
+      : tree_(std::move(tree)), maker_(std::move(maker)) {}
 
   const std::shared_ptr<const GraphTree>& tree() const { return tree_; }
   /// The shape of an open group. Throws Error(cancelled).
@@ -66,12 +67,14 @@ class Shaper {
  private:
   std::uint64_t key(std::int32_t group, const Folds& open) const;
   std::uint64_t layeringKey(std::int32_t group, Lane lane) const;
-  std::shared_ptr<const Layering> layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph, const Progress& progress);
+  std::shared_ptr<const Layering> layeringOf(std::int32_t group, Lane lane, const LayerGraph& graph,
+                                             const Progress& progress);
   std::shared_ptr<const Shape> makeModule(std::int32_t group, const Folds& open, const Progress& progress);
   std::shared_ptr<const Shape> makeOperation(std::int32_t group, const Progress& progress);
   struct OperationSide;
   OperationSide sideOf(std::int32_t group, Lane lane) const;
-  static void place(const OperationSide& side, Lane lane, std::span<const Flow> flows, float header, float content, Shape& shape);
+  static void place(const OperationSide& side, Lane lane, std::span<const Flow> flows, float header, float content,
+                    Shape& shape);
 
   std::shared_ptr<const GraphTree> tree_;
   LayerMaker maker_;

@@ -39,13 +39,16 @@ LineIndex::LineIndex(const Scene& scene) : scene_(scene) {
     for (auto i = range.first; i < range.second; ++i) {
       const auto& line = scene.edges[i];
       const auto& flow = flows[line.flow];
-      lines_.emplace(Key{group, flow.from, flow.to, static_cast<std::uint8_t>(line.lane), static_cast<std::uint8_t>(line.kind)}, i);
+      lines_.emplace(
+          Key{group, flow.from, flow.to, static_cast<std::uint8_t>(line.lane), static_cast<std::uint8_t>(line.kind)},
+          i);
     }
   }
   // Across the lanes: by the boxes at the ends.
   for (auto i : scene.crossEdges) {
     const auto& line = scene.edges[i];
-    if (line.kind == EdgeKind::saved) lines_.emplace(Key{-1, line.from, line.to, 0, static_cast<std::uint8_t>(EdgeKind::saved)}, i);
+    if (line.kind == EdgeKind::saved)
+      lines_.emplace(Key{-1, line.from, line.to, 0, static_cast<std::uint8_t>(EdgeKind::saved)}, i);
   }
 }
 
@@ -59,16 +62,19 @@ std::vector<std::int32_t> LineIndex::linesOf(const OpEdge& edge) const {
   while (tree.node(a).parent != tree.node(b).parent) {
     const auto depthA = tree.node(a).depth, depthB = tree.node(b).depth;
     if (depthA >= depthB) {
-      if (!saved && isOpen(tree.node(a).parent)) find({tree.node(a).parent, tree.node(a).ordinal, bottomPort, lane, kind}, found);
+      if (!saved && isOpen(tree.node(a).parent))
+        find({tree.node(a).parent, tree.node(a).ordinal, bottomPort, lane, kind}, found);
       a = tree.node(a).parent;
     }
     if (depthB >= depthA) {
-      if (!saved && isOpen(tree.node(b).parent)) find({tree.node(b).parent, topPort, tree.node(b).ordinal, lane, kind}, found);
+      if (!saved && isOpen(tree.node(b).parent))
+        find({tree.node(b).parent, topPort, tree.node(b).ordinal, lane, kind}, found);
       b = tree.node(b).parent;
     }
   }
   if (!saved) {
-    if (isOpen(tree.node(a).parent)) find({tree.node(a).parent, tree.node(a).ordinal, tree.node(b).ordinal, lane, kind}, found);
+    if (isOpen(tree.node(a).parent))
+      find({tree.node(a).parent, tree.node(a).ordinal, tree.node(b).ordinal, lane, kind}, found);
     return found;
   }
   // An open operation has no frame around a single op: then the line ends at the op.
@@ -89,7 +95,8 @@ std::vector<std::int64_t> LineIndex::bytes(const Progress& progress) const {
     if (!edge.value || !tree.document().isTensor(edge.value)) continue;
     const auto size = tree.document().meta(tree.document().value(edge.value).meta).bytes();
     for (auto i : linesOf(edge))
-      if (counted.insert(static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(edge.value.index)).second) bytes[i] += size;
+      if (counted.insert(static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(edge.value.index)).second)
+        bytes[i] += size;
   }
   return bytes;
 }
@@ -106,7 +113,8 @@ Reach waysBetween(const Scene& scene, const std::vector<std::int32_t>& from, con
   Reach reach;
   const LineIndex lines(scene);
   for (const auto& edge : tree.edges())
-    if (isOnWay(edge.from) && isOnWay(edge.to)) lines.forEachLine(edge, [&](std::int32_t i) { reach.edges.push_back(i); });
+    if (isOnWay(edge.from) && isOnWay(edge.to))
+      lines.forEachLine(edge, [&](std::int32_t i) { reach.edges.push_back(i); });
   for (std::int32_t op = 0; op < tree.size(); ++op)
     if (tree.node(op).kind == TreeNode::Kind::op && isOnWay(op))
       if (const auto box = scene.shownBox(op, tree.node(op).lane); box >= 0) reach.boxes.push_back(box);

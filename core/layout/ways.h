@@ -3,12 +3,13 @@
 
 namespace retrograd::layout {
 
-/// Leads from the values that ops make for one another to the lines that they run along, of which a scene has one for many. Holds for one scene. Made in time
-/// linear in its lines.
+/// Leads from the values that ops make for one another to the lines that they run along, of which a scene has one for
+/// many. Holds for one scene. Made in time linear in its lines.
 class LineIndex {
  public:
   explicit LineIndex(const Scene& scene);
-  /// Calls `line(i)` for each line of the scene that the value of this edge runs along; through closed groups none runs.
+  /// Calls `line(i)` for each line of the scene that the value of this edge runs along; through closed groups none
+  /// runs.
   template <class Line>
   void forEachLine(const OpEdge& edge, const Line& line) const;
   /// Bytes of the values that run along each line, each value once; 0 for origin links. Linear in the ops' edges.
@@ -23,7 +24,8 @@ class LineIndex {
   struct Hash {
     std::size_t operator()(const Key& key) const {
       auto mix = static_cast<std::size_t>(key.group);
-      for (auto part : {static_cast<std::size_t>(key.from), static_cast<std::size_t>(key.to), static_cast<std::size_t>(key.lane * 8 + key.kind)})
+      for (auto part : {static_cast<std::size_t>(key.from), static_cast<std::size_t>(key.to),
+                        static_cast<std::size_t>(key.lane * 8 + key.kind)})
         mix = mix * 0x9e3779b97f4a7c15ull + part + (mix >> 29);
       return mix;
     }
@@ -43,8 +45,8 @@ void LineIndex::forEachLine(const OpEdge& edge, const Line& line) const {
   for (auto i : linesOf(edge)) line(i);
 }
 
-/// All ways along values from these ops to those, tree nodes both: the lines, and the closed boxes on them, those at the ends among them. Empty where there is
-/// none. Linear in ops and edges.
+/// All ways along values from these ops to those, tree nodes both: the lines, and the closed boxes on them, those at
+/// the ends among them. Empty where there is none. Linear in ops and edges.
 Reach waysBetween(const Scene& scene, const std::vector<std::int32_t>& from, const std::vector<std::int32_t>& to);
 
 }  // namespace retrograd::layout

@@ -41,11 +41,13 @@ std::string userNotesFolder() {
   return home.empty() ? "" : home + "/.local/share/retrograd/notes";
 }
 
-NoteFile::NoteFile(std::string opened, std::string folderElsewhere) : opened_(std::move(opened)), beside_(notesPath(opened_)) {
+NoteFile::NoteFile(std::string opened, std::string folderElsewhere)
+    : opened_(std::move(opened)), beside_(notesPath(opened_)) {
   if (folderElsewhere.empty()) return;
   std::error_code ignored;
   const auto whole = fs::absolute(opened_, ignored).string();
-  elsewhere_ = fmt::format("{}/{}-{:016x}.notes.json", folderElsewhere, fs::path(opened_).filename().string(), hashOf(whole));
+  elsewhere_ =
+      fmt::format("{}/{}-{:016x}.notes.json", folderElsewhere, fs::path(opened_).filename().string(), hashOf(whole));
 }
 
 bool NoteFile::isElsewhere() const {
@@ -68,7 +70,8 @@ NoteFile::Kept NoteFile::change(const Analysis& analysis, const std::vector<Note
     kept.problem = error.what();
   }
   for (const auto& note : changes) kept.notes.set(note);
-  const bool hasOlder = !analysis.marks.empty() || (!analysis.file.path.empty() && notesPath(analysis.file.path) != beside_);
+  const bool hasOlder =
+      !analysis.marks.empty() || (!analysis.file.path.empty() && notesPath(analysis.file.path) != beside_);
   if (kept.problem.empty()) try {
       write(beside_, kept.notes, hasOlder);
       kept.path = beside_;

@@ -37,7 +37,8 @@ std::vector<Line> lines(const Analysis& analysis, const Notes& notes) {
   for (const auto& [op, i] : placed.ops) byOp[{op, {}}] = i;
   for (const auto& [value, i] : placed.values)
     if (const auto op = makerOf(analysis, value)) byOp[{op, value}] = i;
-  for (const auto& [place, i] : byOp) all.push_back({notes.all()[i], place.second ? BoundSymbolId() : place.first, place.second});
+  for (const auto& [place, i] : byOp)
+    all.push_back({notes.all()[i], place.second ? BoundSymbolId() : place.first, place.second});
   for (auto i : placed.lost) all.push_back({notes.all()[i], {}, {}});
   return all;
 }
@@ -52,8 +53,9 @@ std::string placeText(const Analysis& analysis, const Line& line) {
     return document.displayName(line.value) + type + (maker ? fmt::format(", made by #{}", maker.index) : ", an input");
   }
   if (!line.note.value) return "gone: " + keyText(line.note.op);
-  return "gone: " + (line.note.value->input.empty() ? fmt::format("output {} of {}", line.note.value->output, keyText(line.note.value->maker))
-                                                    : "input " + line.note.value->input);
+  return "gone: " + (line.note.value->input.empty()
+                         ? fmt::format("output {} of {}", line.note.value->output, keyText(line.note.value->maker))
+                         : "input " + line.note.value->input);
 }
 
 }  // namespace
@@ -79,8 +81,10 @@ NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
   }
   const auto value = findValue(analysis, words);
   if (!value)
-    throw Error(ErrorCode::badUse, fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)", words,
-                                               didYouMean(words, valueNames(analysis))));
+    throw Error(
+        ErrorCode::badUse,
+        fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)", words,
+                    didYouMean(words, valueNames(analysis))));
   return {makerOf(analysis, *value), *value};
 }
 
@@ -99,7 +103,8 @@ Note valueNoteAt(const Analysis& analysis, const Notes& notes, const NotePlace& 
   if (!value)
     for (auto output : analysis.document->outputs(place.op))
       if (!value) value = output;
-  if (!value) throw Error(ErrorCode::badUse, fmt::format("op #{} makes no value that could have a name", place.op.index));
+  if (!value)
+    throw Error(ErrorCode::badUse, fmt::format("op #{} makes no value that could have a name", place.op.index));
   Note note;
   note.value = keyOf(analysis, value);
   if (const auto* known = notes.at(*note.value)) return *known;
@@ -123,8 +128,10 @@ std::string describe(const Analysis& analysis, const Notes& notes) {
 nlohmann::ordered_json notesJson(const Analysis& analysis, const Notes& notes) {
   auto list = Json::array();
   for (const auto& line : lines(analysis, notes)) {
-    Json json{
-        {"place", placeText(analysis, line)}, {"op", line.op ? Json(line.op.index) : Json(nullptr)}, {"value", nullptr}, {"lost", !line.op && !line.value}};
+    Json json{{"place", placeText(analysis, line)},
+              {"op", line.op ? Json(line.op.index) : Json(nullptr)},
+              {"value", nullptr},
+              {"lost", !line.op && !line.value}};
     if (line.value) json["value"] = analysis.document->displayName(line.value);
     json["bookmark"] = line.note.bookmark;
     json["name"] = line.note.name;

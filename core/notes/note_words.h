@@ -14,12 +14,14 @@ struct NotePlace {
   BoundSymbolId op;
   ValueId value;  ///< that the words named, also where an op makes it
 };
-/// "#12" is an op, another word a value's name: the op that makes it is meant. Throws Error(badUse) where there is no such thing.
+/// "#12" is an op, another word a value's name: the op that makes it is meant. Throws Error(badUse) where there is no
+/// such thing.
 NotePlace parseNotePlace(const Analysis& analysis, const std::string& words);
 
 /// The notes of an op, of an input, or empty ones with its key: to be changed and set.
 Note noteAt(const Analysis& analysis, const Notes& notes, const NotePlace& place);
-/// The same of a value, for names: of the one that was named, or the first that the op makes. Throws Error(badUse) where it makes none.
+/// The same of a value, for names: of the one that was named, or the first that the op makes. Throws Error(badUse)
+/// where it makes none.
 Note valueNoteAt(const Analysis& analysis, const Notes& notes, const NotePlace& place);
 
 /// One paragraph a note, those whose place is gone at the end; empty without notes.

@@ -19,7 +19,8 @@ namespace retrograd {
 namespace {
 
 constexpr std::int64_t notesFormat = 1;
-constexpr std::array roles{Role::none, Role::forward, Role::gradient, Role::accumulation, Role::recompute, Role::zero, Role::cotangent};
+constexpr std::array roles{Role::none,      Role::forward, Role::gradient, Role::accumulation,
+                           Role::recompute, Role::zero,    Role::cotangent};
 
 bool sharesPlace(const Note& a, const Note& b) { return a.value == b.value && (a.value || a.op == b.op); }
 
@@ -38,7 +39,8 @@ int integer(const Json& json, std::string_view key, int otherwise) {
   const auto* member = json.find(key);
   if (!member) return otherwise;
   const auto number = member->integer();
-  if (number < -1 || number > std::numeric_limits<int>::max()) throw Error(ErrorCode::badInput, fmt::format("'{}' is out of range", key));
+  if (number < -1 || number > std::numeric_limits<int>::max())
+    throw Error(ErrorCode::badInput, fmt::format("'{}' is out of range", key));
   return static_cast<int>(number);
 }
 
@@ -118,8 +120,8 @@ PlacedNotes placeNotes(const Analysis& analysis, const Notes& notes) {
   PlacedNotes placed;
   std::size_t op = 0, value = 0;
   for (std::size_t i = 0; i < notes.all().size(); ++i) {
-    const bool isThere =
-        notes.all()[i].value ? placed.values.try_emplace(values[value], i).second && values[value] : placed.ops.try_emplace(ops[op], i).second && ops[op];
+    const bool isThere = notes.all()[i].value ? placed.values.try_emplace(values[value], i).second && values[value]
+                                              : placed.ops.try_emplace(ops[op], i).second && ops[op];
     ++(notes.all()[i].value ? value : op);
     if (!isThere) placed.lost.push_back(i);
   }
@@ -159,7 +161,8 @@ Notes parseNotes(std::string_view json, const std::string& place) {
   try {
     const JsonTree tree(json);
     if (const auto format = tree.root().at("format").integer(); format != notesFormat)
-      throw Error(ErrorCode::badInput, fmt::format("notes of format {}, this program reads format {}", format, notesFormat));
+      throw Error(ErrorCode::badInput,
+                  fmt::format("notes of format {}, this program reads format {}", format, notesFormat));
     Notes notes;
     for (const auto& item : tree.root().at("notes").items()) {
       constexpr std::size_t most = 10'000;
@@ -193,7 +196,8 @@ void writeNotes(const std::string& path, const Notes& notes) {
 void writeNotesFile(const std::string& path, const Notes& notes) { writeWholeFile(path, notesText(notes)); }
 
 Notes notesOf(const Analysis& analysis) {
-  if (const auto own = analysis.marks.find(notesMark); own != analysis.marks.end()) return parseNotes(own->second, analysis.sessionPath + ": notes");
+  if (const auto own = analysis.marks.find(notesMark); own != analysis.marks.end())
+    return parseNotes(own->second, analysis.sessionPath + ": notes");
   return analysis.file.path.empty() ? Notes() : readNotes(notesPath(analysis.file.path));
 }
 

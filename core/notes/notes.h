@@ -9,7 +9,8 @@
 
 namespace retrograd {
 
-/// What a person wrote at an op or a value: a bookmark, a comment, a name of one's own. Kept by key, so that it survives a new derivation.
+/// What a person wrote at an op or a value: a bookmark, a comment, a name of one's own. Kept by key, so that it
+/// survives a new derivation.
 struct Note {
   OpKey op;  ///< where it stands, unless `value` says
   std::optional<ValueKey> value;
@@ -50,7 +51,8 @@ std::string notesText(const Notes& notes);
 Notes parseNotes(std::string_view json, const std::string& place);
 
 inline constexpr const char* notesMark = "notes";
-/// The marks of a session file that is written now: those that the analysis brought along, with these notes in place of its own.
+/// The marks of a session file that is written now: those that the analysis brought along, with these notes in place of
+/// its own.
 std::map<std::string, std::string> marksWith(const Analysis& analysis, const Notes& notes);
 /// "model.pt2.notes.json"
 std::string notesPath(const std::string& modelPath);

@@ -24,7 +24,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int pollMilliseconds = 50;  // how long a wish to stop waits at most
 
-[[noreturn]] void fail(const char* what) { throw Error(ErrorCode::io, fmt::format("{}: {}", what, strerror(errno)), "child process"); }
+[[noreturn]] void fail(const char* what) {
+  throw Error(ErrorCode::io, fmt::format("{}: {}", what, strerror(errno)), "child process");
+}
 
 void limit(int resource, rlim_t value) {
   const rlimit both{value, value};
@@ -62,7 +64,9 @@ void settle(pid_t parent, const ChildOptions& options) {
   for (int i = 0; i < 3; ++i) moved[i] = fcntl(streams[i], F_DUPFD_CLOEXEC, 3);
   for (int i = 0; i < 3; ++i)
     if (moved[i] < 0 || dup2(moved[i], i) < 0) _exit(127);
-  syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);  // what others opened without closing it on exec, and what this process was started with
+  syscall(
+      SYS_close_range, 3u, ~0u,
+      CLOSE_RANGE_CLOEXEC);  // what others opened without closing it on exec, and what this process was started with
   execve(arguments[0], arguments, environment);
   const int why = errno;
   [[maybe_unused]] const auto ignored = write(complain, &why, sizeof why);
@@ -121,7 +125,8 @@ Child::Child(const std::vector<std::string>& command, const ChildOptions& option
     for (int i = 0; i < 3; ++i) {
       if (theirs[i] < 0) theirs[i] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
       if (theirs[i] < 0) fail("/dev/null");
-      if (std::find(handles.all.begin(), handles.all.end(), theirs[i]) == handles.all.end()) handles.all.push_back(theirs[i]);
+      if (std::find(handles.all.begin(), handles.all.end(), theirs[i]) == handles.all.end())
+        handles.all.push_back(theirs[i]);
     }
     if (pipe2(complaint, O_CLOEXEC) != 0) fail("pipe");
   } catch (...) {
@@ -137,7 +142,8 @@ Child::Child(const std::vector<std::string>& command, const ChildOptions& option
   const int why = errno;
   ::close(complaint[1]);
   int refused = 0;
-  const bool wasRefused = process_ > 0 && TEMP_FAILURE_RETRY(::read(complaint[0], &refused, sizeof refused)) == static_cast<ssize_t>(sizeof refused);
+  const bool wasRefused = process_ > 0 && TEMP_FAILURE_RETRY(::read(complaint[0], &refused, sizeof refused)) ==
+                                              static_cast<ssize_t>(sizeof refused);
   ::close(complaint[0]);
   if (process_ > 0 && !wasRefused) return;
   kill();

@@ -24,8 +24,8 @@ struct Ending {
   std::string text() const;
 };
 
-/// What a child gets. Nothing else of this process: all descriptors but its streams are closed in it, no signal is blocked or ignored, and it
-/// leaves no core file.
+/// What a child gets. Nothing else of this process: all descriptors but its streams are closed in it, no signal is
+/// blocked or ignored, and it leaves no core file.
 struct ChildOptions {
   enum class Streams : std::uint8_t {
     silent,  ///< all three are /dev/null
@@ -35,18 +35,20 @@ struct ChildOptions {
   Streams streams = Streams::silent;
   std::vector<std::string> environment;  ///< "NAME=value"; empty: that of this process
   bool ownGroup = false;                 ///< signals go to it and all processes that it starts
-  bool endsWithThread = false;           ///< killed when the thread that started it ends, so when this process is killed, too
-  std::uint64_t memory = 0;              ///< bytes of its own that it may allocate; 0: no limit
-  std::uint64_t cpuSeconds = 0;          ///< that it may compute; 0: no limit
+  bool endsWithThread = false;   ///< killed when the thread that started it ends, so when this process is killed, too
+  std::uint64_t memory = 0;      ///< bytes of its own that it may allocate; 0: no limit
+  std::uint64_t cpuSeconds = 0;  ///< that it may compute; 0: no limit
 };
 
-/// A child process. All that are started go through here. It is killed and waited for where nobody waited for its end; its descriptors on this side
-/// close by themselves in other children, so that no child keeps another's pipe open. Not for several threads at once.
+/// A child process. All that are started go through here. It is killed and waited for where nobody waited for its end;
+/// its descriptors on this side close by themselves in other children, so that no child keeps another's pipe open. Not
+/// for several threads at once.
 class Child {
  public:
   /// Starts a program: its path, then its arguments. Throws Error(io) naming it where it cannot be started.
   Child(const std::vector<std::string>& command, const ChildOptions& options);
-  /// Runs `body` in a copy of this process, with the descriptor to write to; its result is the exit code. Only while this process has one thread.
+  /// Runs `body` in a copy of this process, with the descriptor to write to; its result is the exit code. Only while
+  /// this process has one thread.
   Child(const std::function<int(int output)>& body, const ChildOptions& options);
   ~Child();
   Child(const Child&) = delete;
@@ -75,7 +77,8 @@ class Child {
   bool ownGroup_ = false;
 };
 
-/// Splits what a descriptor brings into lines, without their ends. A line that is longer than `longest` comes in pieces.
+/// Splits what a descriptor brings into lines, without their ends. A line that is longer than `longest` comes in
+/// pieces.
 class LineReader {
  public:
   LineReader(int handle, std::function<void(std::string_view)> onLine, std::size_t longest);

@@ -26,7 +26,9 @@ std::map<Origin, std::vector<std::size_t>> byOrigin(const Analysis& analysis) {
     if (origin.op) {
       const auto known = names.find(origin.op);
       // Ops in the body of a higher-order op, and ops without a place of their own, by symbol.
-      base = known != names.end() ? known->second : std::string(document.text(document.boundSymbol(origin.op).name)) + "?" + document.opName(origin.op);
+      base = known != names.end()
+                 ? known->second
+                 : std::string(document.text(document.boundSymbol(origin.op).name)) + "?" + document.opName(origin.op);
     }
     groups[{base, origin.role, origin.operand, origin.output}].push_back(i);
   }
@@ -61,14 +63,16 @@ class Pairing {
     if (kindOf(documentA, opA) != kindOf(documentB, opB)) return 0;
     const auto outputsA = documentA.outputs(opA), outputsB = documentB.outputs(opB);
     const auto sizes = [](const Document& document, ValueId value) {
-      return value && document.isTensor(value) ? document.meta(document.value(value).meta).sizes : std::vector<std::int64_t>();
+      return value && document.isTensor(value) ? document.meta(document.value(value).meta).sizes
+                                               : std::vector<std::int64_t>();
     };
     const bool same = std::equal(outputsA.begin(), outputsA.end(), outputsB.begin(), outputsB.end(),
                                  [&](ValueId x, ValueId y) { return sizes(documentA, x) == sizes(documentB, y); });
     return same ? 3 : 2;
   }
 
-  /// The common subsequence worth most. Groups that are too large for it, such as loops of thousands of iterations, go one by one.
+  /// The common subsequence worth most. Groups that are too large for it, such as loops of thousands of iterations, go
+  /// one by one.
   void pair(const std::vector<std::size_t>& mine, const std::vector<std::size_t>& theirs) {
     constexpr std::size_t most = 1 << 20;
     const auto n = mine.size(), m = theirs.size();

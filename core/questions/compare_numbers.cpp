@@ -14,12 +14,16 @@ std::string_view canonical(std::string_view op) {
 }
 
 bool sameTypes(const std::vector<RecordedTensor>& x, const std::vector<RecordedTensor>& y) {
-  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const RecordedTensor& a, const RecordedTensor& b) { return a.type == b.type; });
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const RecordedTensor& a, const RecordedTensor& b) { return a.type == b.type; });
 }
 
-bool alike(const RecordedCall& x, const RecordedCall& y) { return canonical(x.op) == canonical(y.op) && sameTypes(x.outputs, y.outputs); }
+bool alike(const RecordedCall& x, const RecordedCall& y) {
+  return canonical(x.op) == canonical(y.op) && sameTypes(x.outputs, y.outputs);
+}
 
-/// The call that made each tensor of a run, told by ids or, where there are none, by the norm: the last call before whose output has it.
+/// The call that made each tensor of a run, told by ids or, where there are none, by the norm: the last call before
+/// whose output has it.
 class Makers {
  public:
   explicit Makers(const RecordedRun& run) : run_(run) {}
@@ -27,9 +31,9 @@ class Makers {
   std::optional<std::size_t> of(const RecordedTensor& tensor, std::size_t before) const {
     for (std::size_t i = before; i-- > 0;)
       for (const auto& output : run_.calls[i].outputs) {
-        if (tensor.id >= 0
-                ? output.id == tensor.id
-                : output.hasNorm && tensor.hasNorm && relativeDifference(output.norm, tensor.norm) == 0 && elements(output.type) == elements(tensor.type))
+        if (tensor.id >= 0 ? output.id == tensor.id
+                           : output.hasNorm && tensor.hasNorm && relativeDifference(output.norm, tensor.norm) == 0 &&
+                                 elements(output.type) == elements(tensor.type))
           return i;
       }
     return std::nullopt;
@@ -104,11 +108,13 @@ double differenceOf(const std::vector<RecordedTensor>& x, const std::vector<Reco
 }
 
 bool isPaired(const std::vector<PairedCalls>& rows, std::optional<std::size_t> PairedCalls::* side, std::size_t call) {
-  return std::any_of(rows.begin(), rows.end(), [&](const PairedCalls& row) { return row.*side == call && row.a && row.b; });
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const PairedCalls& row) { return row.*side == call && row.a && row.b; });
 }
 
 /// The input that differs: by its norms, or because the other run made it with an op of its own.
-std::optional<std::size_t> differingInput(const RecordedRun& a, const RecordedRun& b, const std::vector<PairedCalls>& rows, const NumberDifference& difference,
+std::optional<std::size_t> differingInput(const RecordedRun& a, const RecordedRun& b,
+                                          const std::vector<PairedCalls>& rows, const NumberDifference& difference,
                                           double tolerance) {
   const auto &x = a.calls[difference.a].inputs, &y = b.calls[difference.b].inputs;
   const auto both = std::min(x.size(), y.size());
@@ -122,7 +128,8 @@ std::optional<std::size_t> differingInput(const RecordedRun& a, const RecordedRu
   return std::nullopt;
 }
 
-NumberDifference causeOf(const RecordedRun& a, const RecordedRun& b, const std::vector<PairedCalls>& rows, std::size_t row, double tolerance) {
+NumberDifference causeOf(const RecordedRun& a, const RecordedRun& b, const std::vector<PairedCalls>& rows,
+                         std::size_t row, double tolerance) {
   NumberDifference result;
   result.row = row;
   result.a = *rows[row].a;

@@ -7,7 +7,8 @@
 namespace retrograd {
 namespace {
 
-/// Ops that make no infinity of finite numbers, or none to speak of, by their names without namespace, overload and the underscore of a write. Views pass too.
+/// Ops that make no infinity of finite numbers, or none to speak of, by their names without namespace, overload and the
+/// underscore of a write. Views pass too.
 constexpr auto passing = std::to_array<std::string_view>({
     "_to_copy",
     "add",
@@ -82,7 +83,9 @@ bool isInfinite(const Argument& argument) {
   return argument.kind == Argument::Kind::list && std::any_of(argument.items.begin(), argument.items.end(), isInfinite);
 }
 
-bool bringsInfinities(ValueKind kind) { return kind == ValueKind::input || kind == ValueKind::buffer || kind == ValueKind::constant; }
+bool bringsInfinities(ValueKind kind) {
+  return kind == ValueKind::input || kind == ValueKind::buffer || kind == ValueKind::constant;
+}
 
 }  // namespace
 
@@ -107,9 +110,11 @@ IntendedInfinities::IntendedInfinities(const Analysis& analysis) {
     auto& pass = symbols[bound.symbol];
     if (pass == unknown) pass = passes(document.symbol(bound.symbol).name) ? yes : no;
     const auto operands = document.operands(op);
-    const bool holds = infinite == yes || ((pass == yes || bound.effects & effect::view) && std::any_of(operands.begin(), operands.end(), [&](ValueId v) {
-                                             return mayHold(v) && document.isTensor(v) && isFloating(document.meta(document.value(v).meta).dtype);
-                                           }));
+    const bool holds =
+        infinite == yes ||
+        ((pass == yes || bound.effects & effect::view) && std::any_of(operands.begin(), operands.end(), [&](ValueId v) {
+           return mayHold(v) && document.isTensor(v) && isFloating(document.meta(document.value(v).meta).dtype);
+         }));
     if (!holds) continue;
     for (auto output : document.outputs(op))
       if (output) values_[output] = Meant::yes;

@@ -4,12 +4,14 @@
 
 namespace retrograd {
 
-/// Infinities that a program means: -inf written as a literal, as attention masks have it, or brought along by an input or buffer, and what ops that only move,
-/// choose, add or compare pass on of it. Known from the trace alone, before anything ran. An infinity anywhere else, and every NaN, is a fault.
+/// Infinities that a program means: -inf written as a literal, as attention masks have it, or brought along by an input
+/// or buffer, and what ops that only move, choose, add or compare pass on of it. Known from the trace alone, before
+/// anything ran. An infinity anywhere else, and every NaN, is a fault.
 ///
-/// A parameter, a gradient or a cotangent is never meant to be infinite; an input or buffer is where it is a mask, so that none of its numbers is above 0. An
-/// op that computes (exp, a product of matrices) passes nothing on: what overflows there is a fault. The additions that put a mask on scores do, so that
-/// scores which overflow are found where they are made, not there.
+/// A parameter, a gradient or a cotangent is never meant to be infinite; an input or buffer is where it is a mask, so
+/// that none of its numbers is above 0. An op that computes (exp, a product of matrices) passes nothing on: what
+/// overflows there is a fault. The additions that put a mask on scores do, so that scores which overflow are found
+/// where they are made, not there.
 class IntendedInfinities {
  public:
   IntendedInfinities() = default;

@@ -11,7 +11,8 @@
 namespace retrograd {
 
 std::string_view name(MemoryUse use) {
-  static constexpr EnumArray<MemoryUse, std::string_view, memoryUseCount> names{"saved", "result", "gradient", "forward", "backward"};
+  static constexpr EnumArray<MemoryUse, std::string_view, memoryUseCount> names{"saved", "result", "gradient",
+                                                                                "forward", "backward"};
   return names[use];
 }
 
@@ -19,7 +20,8 @@ namespace {
 
 class Builder {
  public:
-  explicit Builder(const Analysis& analysis) : analysis_(analysis), document_(*analysis.document), uses_(document_, analysis.joint) {
+  explicit Builder(const Analysis& analysis)
+      : analysis_(analysis), document_(*analysis.document), uses_(document_, analysis.joint) {
     liveUses_.assign(document_.storageCount(), 0);
     lifeOf_.assign(document_.storageCount(), -1);
     known_.assign(document_.storageCount(), std::nullopt);
@@ -40,7 +42,8 @@ class Builder {
     for (auto& life : timeline_.lives)
       if (life.to == 0) life.to = ops.size();
     for (std::size_t i = 0; i < timeline_.liveBytes.size(); ++i)
-      if (const auto total = timeline_.total(i); total > timeline_.peakBytes) timeline_.peakBytes = total, timeline_.peakPosition = i;
+      if (const auto total = timeline_.total(i); total > timeline_.peakBytes)
+        timeline_.peakBytes = total, timeline_.peakPosition = i;
     addExternal();
     return std::move(timeline_);
   }
@@ -55,7 +58,8 @@ class Builder {
   void classify() {
     const auto mark = [&](std::span<const ValueId> values, MemoryUse use) {
       for (auto value : values)
-        if (auto* known = counts(value) ? &known_[document_.value(value).storage] : nullptr; known && !*known) *known = use;
+        if (auto* known = counts(value) ? &known_[document_.value(value).storage] : nullptr; known && !*known)
+          *known = use;
     };
     const auto& joint = analysis_.joint;
     mark(std::span(analysis_.backward.inputs).first(analysis_.backward.savedCount), MemoryUse::saved);
@@ -72,7 +76,9 @@ class Builder {
     life.value = value;
     life.bytes = document_.storage(storage).bytes;
     life.from = position;
-    life.use = known_[storage] ? *known_[storage] : position < analysis_.joint.forwardCount ? MemoryUse::forward : MemoryUse::backward;
+    life.use = known_[storage]                           ? *known_[storage]
+               : position < analysis_.joint.forwardCount ? MemoryUse::forward
+                                                         : MemoryUse::backward;
     live[static_cast<std::size_t>(life.use)] += life.bytes;
     lifeOf_[storage] = static_cast<std::int64_t>(timeline_.lives.size());
     timeline_.lives.push_back(life);
@@ -92,7 +98,8 @@ class Builder {
     for (auto id : analysis_.joint.inputs) {
       if (!id || !document_.value(id).storage || std::exchange(seen[document_.value(id).storage], 1)) continue;
       const auto& value = document_.value(id);
-      const bool isParameter = value.kind == ValueKind::parameter || value.kind == ValueKind::buffer || value.kind == ValueKind::constant;
+      const bool isParameter =
+          value.kind == ValueKind::parameter || value.kind == ValueKind::buffer || value.kind == ValueKind::constant;
       (isParameter ? timeline_.parameterBytes : timeline_.inputBytes) += document_.storage(value.storage).bytes;
     }
   }
@@ -117,12 +124,14 @@ std::int64_t MemoryTimeline::total(std::size_t position) const {
 
 MemoryTimeline memoryTimeline(const Analysis& analysis) { return Builder(analysis).run(); }
 
-std::vector<std::pair<std::string, std::int64_t>> bytesByModule(const Analysis& analysis, const MemoryTimeline& timeline, std::size_t position) {
+std::vector<std::pair<std::string, std::int64_t>> bytesByModule(const Analysis& analysis,
+                                                                const MemoryTimeline& timeline, std::size_t position) {
   std::map<std::string, std::int64_t> bytes;
   const auto& document = *analysis.document;
   for (const auto& life : timeline.lives)
     if (life.from <= position && position < life.to)
-      if (const auto op = analysis.joint.ops.at(life.from)) bytes[std::string(document.text(document.boundSymbol(op).module))] += life.bytes;
+      if (const auto op = analysis.joint.ops.at(life.from))
+        bytes[std::string(document.text(document.boundSymbol(op).module))] += life.bytes;
   std::vector<std::pair<std::string, std::int64_t>> sorted(bytes.begin(), bytes.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return sorted;

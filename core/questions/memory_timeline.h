@@ -29,21 +29,25 @@ struct StorageLife {
   std::size_t from = 0, to = 0;  ///< positions as in Session; live after the ops [from, to)
 };
 
-/// Live bytes over forward and backward as the traces have them, before anything runs: which storage lives from where to where.
-/// Parameters, buffers and inputs are there all the time and not counted; what kernels take for themselves while they run is not known.
+/// Live bytes over forward and backward as the traces have them, before anything runs: which storage lives from where
+/// to where. Parameters, buffers and inputs are there all the time and not counted; what kernels take for themselves
+/// while they run is not known.
 struct MemoryTimeline {
   std::vector<StorageLife> lives;                                   ///< in order of allocation
   std::vector<std::array<std::int64_t, memoryUseCount>> liveBytes;  ///< after the op at each position, by use
   std::int64_t peakBytes = 0;                                       ///< of the sums
   std::size_t peakPosition = 0;                                     ///< after which op
-  std::int64_t parameterBytes = 0, inputBytes = 0;                  ///< storages that are there all the time: parameters and buffers; inputs and cotangents
+  std::int64_t parameterBytes = 0,
+               inputBytes = 0;  ///< storages that are there all the time: parameters and buffers; inputs and cotangents
 
   std::int64_t total(std::size_t position) const;
 };
 
 MemoryTimeline memoryTimeline(const Analysis& analysis);
 
-/// Bytes of each module's storages at a position, largest first; a storage belongs to the module of the op that made it.
-std::vector<std::pair<std::string, std::int64_t>> bytesByModule(const Analysis& analysis, const MemoryTimeline& timeline, std::size_t position);
+/// Bytes of each module's storages at a position, largest first; a storage belongs to the module of the op that made
+/// it.
+std::vector<std::pair<std::string, std::int64_t>> bytesByModule(const Analysis& analysis,
+                                                                const MemoryTimeline& timeline, std::size_t position);
 
 }  // namespace retrograd

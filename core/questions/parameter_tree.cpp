@@ -18,7 +18,8 @@ struct Module {
 /// "0", or "0.weight" where the member of a list has one part.
 bool startsWithNumber(const std::string& label) {
   const auto end = std::min(label.find('.'), label.size());
-  return end > 0 && std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(end), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return end > 0 && std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(end),
+                                [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 void insert(Module& root, const std::string& path, std::size_t input) {
@@ -39,7 +40,8 @@ ParameterTree treeOf(const Module& module, const std::string& name, const std::s
   for (const auto& part : module.names) {
     auto made = treeOf(module.parts.at(part), part, path.empty() ? part : fmt::format("{}.{}", path, part));
     const auto& parts = made.parts;
-    const bool isList = !made.input && std::all_of(parts.begin(), parts.end(), [](const ParameterTree& p) { return startsWithNumber(p.label); });
+    const bool isList = !made.input && std::all_of(parts.begin(), parts.end(),
+                                                   [](const ParameterTree& p) { return startsWithNumber(p.label); });
     if (!isList) {
       tree.parts.push_back(std::move(made));
       continue;
@@ -59,13 +61,15 @@ ParameterTree treeOf(const Module& module, const std::string& name, const std::s
 }  // namespace
 
 bool ParameterTree::holdsMembers() const {
-  return std::any_of(parts.begin(), parts.end(), [](const ParameterTree& part) { return part.isMember || part.holdsMembers(); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const ParameterTree& part) { return part.isMember || part.holdsMembers(); });
 }
 
 ParameterTree parameterTree(const Computation& computation) {
   Module root;
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
-    if (const auto& input = computation.inputs[i]; input.kind == InputKind::parameter && input.value) insert(root, input.target, i);
+    if (const auto& input = computation.inputs[i]; input.kind == InputKind::parameter && input.value)
+      insert(root, input.target, i);
   auto tree = treeOf(root, {}, {});
   while (tree.parts.size() == 1 && !tree.parts.front().parts.empty()) {
     auto only = std::move(tree.parts.front());

@@ -15,8 +15,11 @@ class References {
   References(const Analysis& analysis, ValueId value) : document_(*analysis.document), value_(value) {
     look(analysis.computation().trace, analysis.computation().trace.ops.size());
     if (analysis.derived()) look(analysis.joint, analysis.joint.forwardCount);
-    std::erase_if(found_, [&](const ValueReference& r) { return r.kind == ValueReference::Kind::gradient && onTheWay_.contains(r.value); });
-    std::stable_sort(found_.begin(), found_.end(), [](const ValueReference& a, const ValueReference& b) { return a.kind < b.kind; });
+    std::erase_if(found_, [&](const ValueReference& r) {
+      return r.kind == ValueReference::Kind::gradient && onTheWay_.contains(r.value);
+    });
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const ValueReference& a, const ValueReference& b) { return a.kind < b.kind; });
   }
 
   std::vector<ValueReference> take() { return std::move(found_); }
@@ -38,7 +41,8 @@ class References {
       if (!output) continue;
       if (output == value_) {
         add(ValueReference::Kind::producer, trace, op);
-        if (leadsToGradient) add(ValueReference::Kind::gradientOf, trace, document_.value(origin.value).producer).value = origin.value;
+        if (leadsToGradient)
+          add(ValueReference::Kind::gradientOf, trace, document_.value(origin.value).producer).value = origin.value;
       } else if (leadsToGradient && origin.value == value_ && isGradient(output)) {
         add(ValueReference::Kind::gradient, trace, op).value = output;
       }
@@ -59,7 +63,10 @@ class References {
       if (operands[k] != value_) continue;
       const auto producer = document_.value(value_).producer;
       const bool made = producer && !isForward(document_.boundSymbol(producer).origin.role);
-      auto& use = add(inForward ? ValueReference::Kind::user : made ? ValueReference::Kind::backwardUser : ValueReference::Kind::savedFor, trace, op);
+      auto& use = add(inForward ? ValueReference::Kind::user
+                      : made    ? ValueReference::Kind::backwardUser
+                                : ValueReference::Kind::savedFor,
+                      trace, op);
       use.operand = k;
       use.argument = argumentName(document_, op, k);
     }
@@ -83,8 +90,8 @@ class References {
 }  // namespace
 
 std::string_view name(ValueReference::Kind kind) {
-  static constexpr EnumArray<ValueReference::Kind, std::string_view, 7> names{"made by",      "read by",     "saved for", "backward, read by",
-                                                                              "its gradient", "gradient of", "result"};
+  static constexpr EnumArray<ValueReference::Kind, std::string_view, 7> names{
+      "made by", "read by", "saved for", "backward, read by", "its gradient", "gradient of", "result"};
   return names[kind];
 }
 

@@ -28,8 +28,8 @@ struct ValueReference {
 };
 std::string_view name(ValueReference::Kind);
 
-/// Cross references of a value, in the order of Kind and within it of the trace. O(ops). A value that is written in place has new
-/// content under a new id: uses after the write are those of the new one.
+/// Cross references of a value, in the order of Kind and within it of the trace. O(ops). A value that is written in
+/// place has new content under a new id: uses after the write are those of the new one.
 std::vector<ValueReference> referencesOf(const Analysis& analysis, ValueId value);
 
 /// The schema's name of the argument that holds this operand; empty where the op has no schema.

@@ -7,7 +7,8 @@
 
 namespace retrograd {
 
-/// Statistics of a value when it was made. `recorded` is false for what the run did not reach, numbers and undefined tensors.
+/// Statistics of a value when it was made. `recorded` is false for what the run did not reach, numbers and undefined
+/// tensors.
 struct ValueRecord {
   bool recorded = false;
   TensorStatistics statistics;

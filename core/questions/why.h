@@ -74,7 +74,8 @@ WhyNoGradient whyNoGradient(const Analysis& analysis, ValueId value);
 /// "sum (aten.sum.default) ran without grad mode"; for people.
 std::string describe(const Document& document, const GradientStop& stop);
 
-/// The value of this display name: of an input (or its parameter's qualified name), or of an op. nullopt where there is none.
+/// The value of this display name: of an input (or its parameter's qualified name), or of an op. nullopt where there is
+/// none.
 std::optional<ValueId> findValue(const Analysis& analysis, const std::string& name);
 /// All names that findValue() knows, to suggest one.
 std::vector<std::string> valueNames(const Analysis& analysis);

@@ -10,7 +10,8 @@ namespace retrograd {
 
 std::string_view name(GradientStop::Kind kind) {
   static constexpr EnumArray<GradientStop::Kind, std::string_view, 8> names{
-      "not requested", "not differentiable", "unused", "no_grad region", "detached", "integer op", "output without cotangent", "no derivative"};
+      "not requested", "not differentiable",       "unused",       "no_grad region", "detached",
+      "integer op",    "output without cotangent", "no derivative"};
   return names[kind];
 }
 
@@ -19,7 +20,8 @@ namespace {
 /// Follows the value through the computation, breadth first, so that shorter ways come first.
 class GradientQuestion {
  public:
-  GradientQuestion(const Analysis& analysis, ValueId value) : analysis_(analysis), document_(*analysis.document), computation_(analysis.computation()) {
+  GradientQuestion(const Analysis& analysis, ValueId value)
+      : analysis_(analysis), document_(*analysis.document), computation_(analysis.computation()) {
     answer_.value = value;
     for (auto op : computation_.trace.ops)
       for (auto operand : document_.operands(op))
@@ -59,7 +61,8 @@ class GradientQuestion {
   bool stopsAtItself() {
     const auto& value = document_.value(answer_.value);
     const auto* spec = input(answer_.value);
-    if (value.meta && !differentiable(answer_.value)) return stop(Kind::notDifferentiable, {}, {answer_.value, {}}), true;
+    if (value.meta && !differentiable(answer_.value))
+      return stop(Kind::notDifferentiable, {}, {answer_.value, {}}), true;
     if (spec && !value.requiresGrad) return stop(Kind::notRequested, {}, {answer_.value, {}}), true;
     return false;
   }
@@ -76,10 +79,12 @@ class GradientQuestion {
     for (std::size_t i = 0; i < computation_.trace.outputs.size(); ++i) {
       if (computation_.trace.outputs[i] != way.value) continue;
       ends = false;
-      const auto cotangent =
-          analysis_.joint.inputs.size() > computation_.trace.inputs.size() + i ? analysis_.joint.inputs[computation_.trace.inputs.size() + i] : ValueId();
+      const auto cotangent = analysis_.joint.inputs.size() > computation_.trace.inputs.size() + i
+                                 ? analysis_.joint.inputs[computation_.trace.inputs.size() + i]
+                                 : ValueId();
       if (!cotangent) stop(Kind::outputWithoutCotangent, {}, way);
-      else if (!way.path.empty()) stop(Kind::noDerivative, way.path.back(), way);  // a gradient comes in here and did not get through
+      else if (!way.path.empty())
+        stop(Kind::noDerivative, way.path.back(), way);  // a gradient comes in here and did not get through
     }
     if (ends) stop(Kind::unused, {}, way);
     if (users == users_.end()) return;
@@ -138,7 +143,8 @@ std::string describe(const Document& document, const GradientStop& stop) {
     case GradientStop::Kind::noGradRegion: return op + " runs without grad mode";
     case GradientStop::Kind::detached: return op + " cuts it off";
     case GradientStop::Kind::integerOp: return "the results of " + op + " are not floating or complex tensors";
-    case GradientStop::Kind::outputWithoutCotangent: return "it ends in the output " + value + ", into which no gradient comes";
+    case GradientStop::Kind::outputWithoutCotangent:
+      return "it ends in the output " + value + ", into which no gradient comes";
     case GradientStop::Kind::noDerivative: return op + " passes no gradient on to it";
   }
   return {};
@@ -150,7 +156,8 @@ std::optional<ValueId> findValue(const Analysis& analysis, const std::string& na
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto& spec = computation.inputs[i];
     const bool alias = std::find(spec.aliases.begin(), spec.aliases.end(), name) != spec.aliases.end();
-    if (computation.trace.inputs[i] && (spec.name == name || spec.target == name || alias)) return computation.trace.inputs[i];
+    if (computation.trace.inputs[i] && (spec.name == name || spec.target == name || alias))
+      return computation.trace.inputs[i];
   }
   for (std::size_t i = 0; i < document.valueCount(); ++i)
     if (const ValueId id(static_cast<std::int64_t>(i)); document.displayName(id) == name) return id;
@@ -164,7 +171,8 @@ std::vector<std::string> valueNames(const Analysis& analysis) {
     if (!spec.target.empty()) names.push_back(spec.target);
     names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
   }
-  for (std::size_t i = 0; i < analysis.document->valueCount(); ++i) names.push_back(analysis.document->displayName(ValueId(static_cast<std::int64_t>(i))));
+  for (std::size_t i = 0; i < analysis.document->valueCount(); ++i)
+    names.push_back(analysis.document->displayName(ValueId(static_cast<std::int64_t>(i))));
   return names;
 }
 

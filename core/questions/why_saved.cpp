@@ -13,7 +13,10 @@ namespace {
 
 class SavedQuestion {
  public:
-  SavedQuestion(const Analysis& analysis, ValueId value) : analysis_(analysis), document_(*analysis.document), joint_(analysis.joint) { answer_.value = value; }
+  SavedQuestion(const Analysis& analysis, ValueId value)
+      : analysis_(analysis), document_(*analysis.document), joint_(analysis.joint) {
+    answer_.value = value;
+  }
 
   WhySaved run() {
     const auto saved = std::span(analysis_.backward.inputs).first(analysis_.backward.savedCount);
@@ -24,7 +27,8 @@ class SavedQuestion {
     const bool external = !value.storage || document_.storage(value.storage).external;
     if (!external) answer_.storageBytes = document_.storage(value.storage).bytes;
     for (auto other : saved)
-      if (other != answer_.value && value.storage && document_.value(other).storage == value.storage) answer_.sharing.push_back(other);
+      if (other != answer_.value && value.storage && document_.value(other).storage == value.storage)
+        answer_.sharing.push_back(other);
     findUses();
     if (!external) plan();
     return std::move(answer_);
@@ -35,7 +39,8 @@ class SavedQuestion {
     for (std::size_t i = 0; i < joint_.ops.size(); ++i) {
       const auto op = joint_.ops[i];
       const auto outputs = document_.outputs(op);
-      if (i < joint_.forwardCount && !answer_.maker && std::find(outputs.begin(), outputs.end(), answer_.value) != outputs.end()) {
+      if (i < joint_.forwardCount && !answer_.maker &&
+          std::find(outputs.begin(), outputs.end(), answer_.value) != outputs.end()) {
         answer_.maker = op;
         answer_.from = i;
       }
@@ -80,9 +85,11 @@ class SavedQuestion {
         plan.impossible = reasonAgainst(op);
         return;
       }
-      const bool tooDear = !isOwn && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
+      const bool tooDear =
+          !isOwn && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
       if (tooDear) {
-        if (from.insert(value).second && document_.value(value).storage) plan.extraSaved += document_.storage(document_.value(value).storage).bytes;
+        if (from.insert(value).second && document_.value(value).storage)
+          plan.extraSaved += document_.storage(document_.value(value).storage).bytes;
         continue;
       }
       if (!positions.insert(producer).second) continue;

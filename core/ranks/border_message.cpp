@@ -46,13 +46,15 @@ void Incoming::open() {
   first_->wait();
   std::uint64_t count = 0;
   std::memcpy(&count, length_->data(), sizeof count);
-  if (count > mostBytes) throw Error(ErrorCode::badInput, fmt::format("rank {} announces a message of {} bytes", from_, count));
+  if (count > mostBytes)
+    throw Error(ErrorCode::badInput, fmt::format("rank {} announces a message of {} bytes", from_, count));
   auto bytes = std::make_shared<Bytes>(count);
   transport_.receive(bytes, from_, tag_ + 1)->wait();
   auto message = decodeMessage(bytes);
   tensors_ = std::move(message.tensors);
   if (!message.announced.empty() && !link_)
-    throw Error(ErrorCode::badInput, fmt::format("rank {} sends tensors past its messages, and there is no link", from_));
+    throw Error(ErrorCode::badInput,
+                fmt::format("rank {} sends tensors past its messages, and there is no link", from_));
   for (const auto& [name, meta] : message.announced) {
     const auto& tensor = tensors_[name] = link_->allocate(meta);
     transfers_.push_back(link_->receive(tensor, from_));

@@ -8,7 +8,8 @@
 
 namespace retrograd {
 
-/// A message being sent: how long it is, then the message, then the tensors that lie on the device of the link, if there is one.
+/// A message being sent: how long it is, then the message, then the tensors that lie on the device of the link, if
+/// there is one.
 class Outgoing {
  public:
   /// Takes `tag` and the next one. Throws as Transport and encodeMessage().
@@ -23,8 +24,9 @@ class Outgoing {
 class Incoming {
  public:
   Incoming(Transport& transport, DeviceLink* link, int from, int tag);
-  /// Waits for the message, and asks for the tensors that it announces. Over a link all messages of a rank have to be opened in the order in which they were
-  /// sent. Does nothing the second time. Throws as Transport and decodeMessage().
+  /// Waits for the message, and asks for the tensors that it announces. Over a link all messages of a rank have to be
+  /// opened in the order in which they were sent. Does nothing the second time. Throws as Transport and
+  /// decodeMessage().
   void open();
   bool isOpen() const { return isOpen_; }
   /// Opens it, and waits for all tensors.

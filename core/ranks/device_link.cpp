@@ -17,7 +17,8 @@ bool isGpu(const LinkOffer& offer) { return offer.device && offer.device->type =
 }  // namespace
 
 std::string text(const LinkOffer& offer) {
-  return fmt::format("{}{}{}{}{}", offer.device ? toString(*offer.device) : "", separator, offer.unit, separator, offer.trouble);
+  return fmt::format("{}{}{}{}{}", offer.device ? toString(*offer.device) : "", separator, offer.unit, separator,
+                     offer.trouble);
 }
 
 LinkOffer linkOffer(const std::string& text) {

@@ -11,9 +11,9 @@ namespace retrograd {
 
 class Transfer;
 
-/// The way of tensors from the memory of one rank's device into that of another's, past the messages of the host: NCCL between GPUs, Gloo between ranks on
-/// the CPU. There are no tags: what a rank sends to another has to be received in that order. Not to be used by several threads at once;
-/// nothing waits for ever, as Transport says.
+/// The way of tensors from the memory of one rank's device into that of another's, past the messages of the host: NCCL
+/// between GPUs, Gloo between ranks on the CPU. There are no tags: what a rank sends to another has to be received in
+/// that order. Not to be used by several threads at once; nothing waits for ever, as Transport says.
 class DeviceLink {
  public:
   virtual ~DeviceLink() = default;
@@ -28,7 +28,8 @@ class DeviceLink {
   virtual std::unique_ptr<Transfer> send(const TensorData& tensor, int to) = 0;
   /// Into what allocate() gave.
   virtual std::unique_ptr<Transfer> receive(const TensorData& tensor, int from) = 0;
-  /// The sum over all ranks, on device(); a rank without a term adds nothing. All ranks call it in one order, with the same dtype and sizes.
+  /// The sum over all ranks, on device(); a rank without a term adds nothing. All ranks call it in one order, with the
+  /// same dtype and sizes.
   virtual TensorData sumOverRanks(const std::optional<TensorData>& term, const TensorMeta& meta) = 0;
 };
 

@@ -19,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 class RankRun {
  public:
-  RankRun(const Schedule& schedule, Transport& transport, DeviceLink* link, StageRunner& runner, const Progress& progress)
+  RankRun(const Schedule& schedule, Transport& transport, DeviceLink* link, StageRunner& runner,
+          const Progress& progress)
       : schedule_(schedule),
         transport_(transport),
         link_(link),
@@ -61,9 +62,14 @@ class RankRun {
   void perform(const Action& action) {
     const auto stage = action.stage, microbatch = action.microbatch;
     switch (action.kind) {
-      case ActionKind::forward: return deliver(true, stage, microbatch, runner_.forward(stage, microbatch, collect(true, stage, microbatch)));
-      case ActionKind::backward: return deliver(false, stage, microbatch, runner_.backward(stage, microbatch, collect(false, stage, microbatch)));
-      case ActionKind::backwardInput: return deliver(false, stage, microbatch, runner_.backwardInput(stage, microbatch, collect(false, stage, microbatch)));
+      case ActionKind::forward:
+        return deliver(true, stage, microbatch, runner_.forward(stage, microbatch, collect(true, stage, microbatch)));
+      case ActionKind::backward:
+        return deliver(false, stage, microbatch,
+                       runner_.backward(stage, microbatch, collect(false, stage, microbatch)));
+      case ActionKind::backwardInput:
+        return deliver(false, stage, microbatch,
+                       runner_.backwardInput(stage, microbatch, collect(false, stage, microbatch)));
       case ActionKind::backwardWeight: return runner_.backwardWeight(stage, microbatch);
       case ActionKind::sendForward: return send(true, stage, microbatch);
       case ActionKind::sendBackward: return send(false, stage, microbatch);
@@ -72,15 +78,20 @@ class RankRun {
       case ActionKind::waitSendForward: return waitForSends(true, stage, microbatch);
       case ActionKind::waitSendBackward: return waitForSends(false, stage, microbatch);
       case ActionKind::reduceGrad:
-      case ActionKind::waitReduceGrad: return;  // sumOverRanks, after the row: only there do all ranks come by in one order
+      case ActionKind::waitReduceGrad:
+        return;  // sumOverRanks, after the row: only there do all ranks come by in one order
       case ActionKind::unshard:
       case ActionKind::reshard: throw Error(ErrorCode::badUse, "parameters are not sharded here");
       case ActionKind::overlap: throw Error(ErrorCode::badUse, "an overlap in an overlap");
     }
   }
 
-  const std::vector<std::int32_t>& givers(bool forward, std::int32_t stage) const { return retrograd::givers(dependencies_, forward, stage); }
-  const std::vector<std::int32_t>& takers(bool forward, std::int32_t stage) const { return retrograd::takers(dependencies_, forward, stage); }
+  const std::vector<std::int32_t>& givers(bool forward, std::int32_t stage) const {
+    return retrograd::givers(dependencies_, forward, stage);
+  }
+  const std::vector<std::int32_t>& takers(bool forward, std::int32_t stage) const {
+    return retrograd::takers(dependencies_, forward, stage);
+  }
   int rankOf(std::int32_t stage) const { return schedule_.rankOfStage[stage]; }
 
   /// What the stage reads: handed over on this rank, or received.
@@ -106,7 +117,8 @@ class RankRun {
     return tensors;
   }
 
-  /// Over a link tensors come in the order in which they were sent, so what was sent before them is asked for first, also where this rank reads it later.
+  /// Over a link tensors come in the order in which they were sent, so what was sent before them is asked for first,
+  /// also where this rank reads it later.
   void openInOrder(int from, const Incoming& wanted) {
     const auto& order = traffic_.at({from, transport_.rank()});
     for (auto& next = opened_[from]; !wanted.isOpen(); ++next) incoming(order.at(next)).open();
@@ -120,14 +132,16 @@ class RankRun {
 
   /// Keeps what a stage made until it is sent or read.
   void deliver(bool forward, std::int32_t stage, std::int32_t microbatch, StageValues values) {
-    for (const auto taker : takers(forward, stage)) made_[{forward, stage, taker, microbatch}] = std::move(values[taker]);
+    for (const auto taker : takers(forward, stage))
+      made_[{forward, stage, taker, microbatch}] = std::move(values[taker]);
   }
 
   void send(bool forward, std::int32_t stage, std::int32_t microbatch) {
     for (const auto taker : takers(forward, stage)) {
       if (dependencies_.together(stage, taker)) continue;
       const Border border{forward, stage, taker, microbatch};
-      outgoing_.emplace_back(border, std::make_unique<Outgoing>(transport_, link_, made_.at(border), rankOf(taker), tag(border)));
+      outgoing_.emplace_back(
+          border, std::make_unique<Outgoing>(transport_, link_, made_.at(border), rankOf(taker), tag(border)));
       made_.erase(border);
     }
     // Memory of old sends comes back here: a receiver that is this far behind is rare, and then waiting is right.
@@ -163,7 +177,8 @@ class RankRun {
     const auto stages = std::int64_t{schedule_.stages};
     const auto edge = (border.forward ? 0 : stages * stages) + border.from * stages + border.to;
     const auto tag = 2 * (edge * schedule_.microbatches + border.microbatch);
-    if (tag >= std::numeric_limits<int>::max()) throw Error(ErrorCode::badUse, "too many stages and microbatches to number their messages");
+    if (tag >= std::numeric_limits<int>::max())
+      throw Error(ErrorCode::badUse, "too many stages and microbatches to number their messages");
     return static_cast<int>(tag);
   }
 
@@ -188,15 +203,21 @@ class RankRun {
 void requireTransfers(const Schedule& schedule) {
   const ScheduleDependencies dependencies(schedule);
   const auto edges = schedule.allEdges();
-  const bool crosses = std::any_of(edges.begin(), edges.end(), [&](const StageEdge& edge) { return !dependencies.together(edge.source, edge.consumer); });
-  if (crosses && !dependencies.hasTransfers()) throw Error(ErrorCode::badUse, "the schedule has no transfers: lower it first", schedule.name);
+  const bool crosses = std::any_of(edges.begin(), edges.end(), [&](const StageEdge& edge) {
+    return !dependencies.together(edge.source, edge.consumer);
+  });
+  if (crosses && !dependencies.hasTransfers())
+    throw Error(ErrorCode::badUse, "the schedule has no transfers: lower it first", schedule.name);
 }
 
 }  // namespace
 
-std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner, const Progress& progress, DeviceLink* link) {
+std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner,
+                                    const Progress& progress, DeviceLink* link) {
   if (std::ssize(schedule.ranks) != transport.size())
-    throw Error(ErrorCode::badUse, fmt::format("the schedule is for {} ranks, {} run", schedule.ranks.size(), transport.size()), schedule.name);
+    throw Error(ErrorCode::badUse,
+                fmt::format("the schedule is for {} ranks, {} run", schedule.ranks.size(), transport.size()),
+                schedule.name);
   requireValid(schedule);
   requireTransfers(schedule);
   try {
@@ -226,13 +247,15 @@ TensorData summed(Transport& transport, const TensorData* term, const TensorMeta
 
 }  // namespace
 
-void sumOverRanks(Transport& transport, TensorMap& tensors, const std::map<std::string, TensorMeta>& shared, DeviceLink* link) {
+void sumOverRanks(Transport& transport, TensorMap& tensors, const std::map<std::string, TensorMeta>& shared,
+                  DeviceLink* link) {
   for (const auto& [name, meta] : shared) {
     const auto found = tensors.find(name);
     const auto* term = found == tensors.end() ? nullptr : &found->second;
     if (term && (term->meta.sizes != meta.sizes || term->meta.dtype != meta.dtype))
       throw Error(ErrorCode::badUse, "is not of the dtype and sizes that all ranks have agreed on", name);
-    tensors[name] = link ? link->sumOverRanks(term ? std::optional(*term) : std::nullopt, meta) : summed(transport, term, meta);
+    tensors[name] =
+        link ? link->sumOverRanks(term ? std::optional(*term) : std::nullopt, meta) : summed(transport, term, meta);
   }
 }
 

@@ -38,8 +38,8 @@ int freePort() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
-  const bool bound =
-      bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0 && getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  const bool bound = bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+                     getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0;
   close(handle);
   if (!bound) fail("no free port");
   return ntohs(address.sin_port);
@@ -55,7 +55,8 @@ std::vector<std::string> environmentOf(int rank, int ranks, int port) {
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
     const auto name = text.substr(0, text.find('='));
-    if (std::none_of(ours.begin(), ours.end(), [&](const auto& variable) { return variable.first == name; })) result.emplace_back(text);
+    if (std::none_of(ours.begin(), ours.end(), [&](const auto& variable) { return variable.first == name; }))
+      result.emplace_back(text);
   }
   for (const auto& [name, value] : ours) result.push_back(fmt::format("{}={}", name, value));
   // By itself NCCL takes any interface but the loopback for its own meeting.
@@ -78,8 +79,11 @@ class RankProcess {
   RankProcess(int rank, const LaunchOptions& options, int port)
       : child_(options.command, childOptions(rank, options.ranks, port)),
         output_(
-            child_.output(), [&options, rank](std::string_view line) { options.onLine(rank, false, line); }, longestLine),
-        errors_(child_.errors(), [&options, rank](std::string_view line) { options.onLine(rank, true, line); }, longestLine) {}
+            child_.output(), [&options, rank](std::string_view line) { options.onLine(rank, false, line); },
+            longestLine),
+        errors_(
+            child_.errors(), [&options, rank](std::string_view line) { options.onLine(rank, true, line); },
+            longestLine) {}
 
   bool running() const { return child_.running(); }
   void signal(int number) const { child_.signal(number); }
@@ -110,7 +114,8 @@ class Launch {
  public:
   Launch(const LaunchOptions& options, const Progress& progress) : options_(options), progress_(progress) {
     const auto port = freePort();
-    for (int rank = 0; rank < options.ranks; ++rank) processes_.push_back(std::make_unique<RankProcess>(rank, options_, port));
+    for (int rank = 0; rank < options.ranks; ++rank)
+      processes_.push_back(std::make_unique<RankProcess>(rank, options_, port));
   }
 
   LaunchResult run() {
@@ -142,8 +147,9 @@ class Launch {
     failed_ = Clock::now();
     result_.failedRank = rank;
     result_.exitCode = ending.exitCode();
-    result_.failure = ending.isSignal() ? fmt::format("rank {} was ended by a signal ({})", rank, strsignal(ending.signal()))
-                                        : fmt::format("rank {} {}", rank, ending.text());
+    result_.failure = ending.isSignal()
+                          ? fmt::format("rank {} was ended by a signal ({})", rank, strsignal(ending.signal()))
+                          : fmt::format("rank {} {}", rank, ending.text());
   }
 
   /// After a failure: a time to end by themselves, then a request, then the end.
@@ -182,7 +188,8 @@ void printLine(int rank, bool isError, std::string_view line) {
 }  // namespace
 
 LaunchResult launchRanks(const LaunchOptions& options, const Progress& progress) {
-  if (options.ranks < 1 || options.ranks > mostRanks) throw Error(ErrorCode::badUse, fmt::format("ranks are 1 to {}", mostRanks));
+  if (options.ranks < 1 || options.ranks > mostRanks)
+    throw Error(ErrorCode::badUse, fmt::format("ranks are 1 to {}", mostRanks));
   if (options.command.empty()) throw Error(ErrorCode::badUse, "no command for the ranks to run");
   auto complete = options;
   if (!complete.onLine) complete.onLine = printLine;

@@ -41,7 +41,8 @@ struct Liveness::State {
     Clock::time_point changed = Clock::now();
   };
 
-  State(std::unique_ptr<SharedKeys> shared, int own, int all, Milliseconds quiet) : keys(std::move(shared)), rank(own), silence(quiet), signs(all) {
+  State(std::unique_ptr<SharedKeys> shared, int own, int all, Milliseconds quiet)
+      : keys(std::move(shared)), rank(own), silence(quiet), signs(all) {
     for (int other = 0; other < all; ++other) beatKeys.push_back(beatKey(other));
   }
 
@@ -106,10 +107,13 @@ struct Liveness::State {
   void noticeSilence() {
     const auto now = Clock::now();
     const auto seconds = std::chrono::duration<double>(silence).count();
-    if (now - contact > silence) return note({0, fmt::format("rank 0, which keeps the store of the ranks, has not answered for {:.3g} s", seconds)});
+    if (now - contact > silence)
+      return note(
+          {0, fmt::format("rank 0, which keeps the store of the ranks, has not answered for {:.3g} s", seconds)});
     for (std::size_t other = 0; other < signs.size(); ++other)
       if (static_cast<int>(other) != rank && signs[other].last != goodbye && now - signs[other].changed > silence)
-        return note({static_cast<int>(other), fmt::format("rank {} has given no sign of life for {:.3g} s", other, seconds)});
+        return note(
+            {static_cast<int>(other), fmt::format("rank {} has given no sign of life for {:.3g} s", other, seconds)});
   }
 
   /// With the lock held: the first failure stays.
@@ -122,7 +126,8 @@ struct Liveness::State {
   /// Whether every other rank has left, or will not any more.
   bool alone() const {
     for (std::size_t other = 0; other < signs.size(); ++other) {
-      const bool gone = static_cast<int>(other) == rank || signs[other].last == goodbye || Clock::now() - signs[other].changed > silence ||
+      const bool gone = static_cast<int>(other) == rank || signs[other].last == goodbye ||
+                        Clock::now() - signs[other].changed > silence ||
                         (failure && failure->rank == static_cast<int>(other));
       if (!gone) return false;
     }
@@ -140,7 +145,8 @@ struct Liveness::State {
   Clock::time_point contact = Clock::now();
   std::optional<Failure> failure;
   std::set<const std::function<void()>*> interruptions;
-  bool published = false, leaving = false, saidGoodbye = false, unreachable = false, stopped = false, talking = false, guarding = false;
+  bool published = false, leaving = false, saidGoodbye = false, unreachable = false, stopped = false, talking = false,
+       guarding = false;
 };
 
 Liveness::Liveness(std::unique_ptr<SharedKeys> keys, int rank, int size, Milliseconds silence)
@@ -191,11 +197,14 @@ void Liveness::leave(Milliseconds linger) {
   if (!state_->talking) return;
   state_->leaving = true;
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, 2s, [this] { return !state_->talking || (state_->saidGoodbye && (state_->published || !state_->failure)); });
+  state_->changed.wait_for(lock, 2s, [this] {
+    return !state_->talking || (state_->saidGoodbye && (state_->published || !state_->failure));
+  });
   state_->changed.wait_for(lock, linger, [this] { return !state_->talking || state_->alone(); });
 }
 
-Liveness::Interruption::Interruption(Liveness& liveness, std::function<void()> interrupt) : liveness_(liveness), interrupt_(std::move(interrupt)) {
+Liveness::Interruption::Interruption(Liveness& liveness, std::function<void()> interrupt)
+    : liveness_(liveness), interrupt_(std::move(interrupt)) {
   const std::scoped_lock lock(liveness_.state_->mutex);
   liveness_.state_->interruptions.insert(&interrupt_);
 }

@@ -20,9 +20,9 @@ class SharedKeys {
   virtual std::vector<std::string> all(const std::vector<std::string>& keys) = 0;
 };
 
-/// Knows whether all ranks of a run are well. Each rank writes a sign of life twice a second and reads those of the others, in threads of
-/// its own, so that a rank that computes for long counts as alive and one that was killed or stopped does not. The first failure that
-/// is found or said is what every rank reports.
+/// Knows whether all ranks of a run are well. Each rank writes a sign of life twice a second and reads those of the
+/// others, in threads of its own, so that a rank that computes for long counts as alive and one that was killed or
+/// stopped does not. The first failure that is found or said is what every rank reports.
 class Liveness {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -37,11 +37,12 @@ class Liveness {
   bool hasFailed() const;
   /// Says that `rank` failed, unless a failure is known already.
   void fail(int rank, const std::string& reason) noexcept;
-  /// Why something that this rank waited for did not come: the failure that is known or becomes known within a moment, else `trouble`, which then
-  /// is the failure that all hear of, of rank `suspect`. -1: it may be any rank, and time enough is given to notice a silent one.
+  /// Why something that this rank waited for did not come: the failure that is known or becomes known within a moment,
+  /// else `trouble`, which then is the failure that all hear of, of rank `suspect`. -1: it may be any rank, and time
+  /// enough is given to notice a silent one.
   std::string explain(int suspect, const std::string& trouble);
-  /// This rank is done: from now on its silence is no failure. A failure of its own is published first. Stays until the other ranks are done too or `linger` is
-  /// over.
+  /// This rank is done: from now on its silence is no failure. A failure of its own is published first. Stays until the
+  /// other ranks are done too or `linger` is over.
   void leave(Milliseconds linger);
 
   /// While it lives, `interrupt` is called, again and again, from the time at which a failure is known.
@@ -58,7 +59,8 @@ class Liveness {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // also the threads': one may hang in a request that nobody answers, and is then left behind
+  std::shared_ptr<State>
+      state_;  // also the threads': one may hang in a request that nobody answers, and is then left behind
 };
 
 }  // namespace retrograd

@@ -29,7 +29,9 @@ class Writer {
   std::vector<std::byte> out;
 };
 
-[[noreturn]] void refuse(const char* what) { throw Error(ErrorCode::badInput, fmt::format("a message of another rank is damaged: {}", what)); }
+[[noreturn]] void refuse(const char* what) {
+  throw Error(ErrorCode::badInput, fmt::format("a message of another rank is damaged: {}", what));
+}
 
 class Reader {
  public:
@@ -60,7 +62,8 @@ class Reader {
 };
 
 void requirePlain(const std::string& name, const TensorData& tensor) {
-  if (tensor.meta.layout != Layout::strided || tensor.meta.conjugate || tensor.meta.negative || tensor.memory.type != Device::Type::cpu)
+  if (tensor.meta.layout != Layout::strided || tensor.meta.conjugate || tensor.meta.negative ||
+      tensor.memory.type != Device::Type::cpu)
     throw Error(ErrorCode::badUse, "only plain strided tensors of the host are sent in messages", name);
   if (const std::size_t reached = tensor.meta.storageBytes(); tensor.meta.elements() > 0 && reached > tensor.bytes)
     throw Error(ErrorCode::internal, "the tensor reaches beyond its storage", name);
@@ -101,7 +104,8 @@ std::byte* pack(const TensorMeta& meta, std::size_t dimension, const std::byte* 
     std::memcpy(to, from, count * item);
     return to + count * item;
   }
-  for (std::int64_t i = 0; i < count; ++i) to = pack(meta, dimension + 1, from + i * step * static_cast<std::int64_t>(item), to);
+  for (std::int64_t i = 0; i < count; ++i)
+    to = pack(meta, dimension + 1, from + i * step * static_cast<std::int64_t>(item), to);
   return to;
 }
 
@@ -155,7 +159,8 @@ Message decodeMessage(const std::shared_ptr<const std::vector<std::byte>>& bytes
     tensor.owner = bytes;
     tensor.meta = std::move(meta);
     offset += tensor.bytes;
-    if (message.announced.contains(name) || !message.tensors.emplace(std::move(name), std::move(tensor)).second) refuse("a name is there twice");
+    if (message.announced.contains(name) || !message.tensors.emplace(std::move(name), std::move(tensor)).second)
+      refuse("a name is there twice");
   }
   if (offset != bytes->size()) refuse("it is too long");
   return message;

@@ -13,14 +13,18 @@ namespace {
 std::string variable(const char* name) {
   const auto* value = std::getenv(name);
   if (!value || !*value)
-    throw Error(ErrorCode::badUse, "is not set: a rank finds the others by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them", name);
+    throw Error(
+        ErrorCode::badUse,
+        "is not set: a rank finds the others by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them",
+        name);
   return value;
 }
 
 int number(const char* name, int least, int most) {
   const auto text = variable(name);
   const auto value = numberIn<int>(text);
-  if (!value || *value < least || *value > most) throw Error(ErrorCode::badUse, fmt::format("'{}' is not a number from {} to {}", text, least, most), name);
+  if (!value || *value < least || *value > most)
+    throw Error(ErrorCode::badUse, fmt::format("'{}' is not a number from {} to {}", text, least, most), name);
   return *value;
 }
 

@@ -24,27 +24,28 @@ class Transfer {
 
 /// How ranks reach each other: every rank of a run has one. Not to be used by several threads at once.
 ///
-/// Nothing waits for ever: when a rank fails, dies or is silent for too long, or time is up, whatever waits on any other rank throws
-/// Error(execution) naming the rank and the reason.
+/// Nothing waits for ever: when a rank fails, dies or is silent for too long, or time is up, whatever waits on any
+/// other rank throws Error(execution) naming the rank and the reason.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Messages between two ranks with one tag arrive in the order in which they were sent; both sides know the number of bytes. The transport
-  /// keeps the memory as long as it uses it.
+  /// Messages between two ranks with one tag arrive in the order in which they were sent; both sides know the number of
+  /// bytes. The transport keeps the memory as long as it uses it.
   virtual std::unique_ptr<Transfer> send(std::shared_ptr<const Bytes> bytes, int to, int tag) = 0;
   virtual std::unique_ptr<Transfer> receive(std::shared_ptr<Bytes> bytes, int from, int tag) = 0;
 
-  /// Adds up `elements` of that dtype over all ranks, in place. All ranks call it in one order, with the same number of elements.
+  /// Adds up `elements` of that dtype over all ranks, in place. All ranks call it in one order, with the same number of
+  /// elements.
   virtual void sumOverRanks(std::span<std::byte> elements, DType dtype) = 0;
   /// Until every rank is here.
   virtual void barrier() = 0;
 
-  /// Links the devices on which the ranks compute, `device` on this one (none: on several), so that tensors need not pass through messages. All ranks call
-  /// it at one point, with the same `pairs`: who sends to whom. Where they cannot be linked, the refusal says why, the same on all. The transport outlives the
-  /// link.
+  /// Links the devices on which the ranks compute, `device` on this one (none: on several), so that tensors need not
+  /// pass through messages. All ranks call it at one point, with the same `pairs`: who sends to whom. Where they cannot
+  /// be linked, the refusal says why, the same on all. The transport outlives the link.
   virtual LinkResult linkDevices(const std::optional<Device>& device, const RankPairs& pairs) = 0;
 
   /// Tells the others that this rank gives up, and why; the first rank to say so is the one that they report.
@@ -62,11 +63,12 @@ struct Rendezvous {
   std::chrono::milliseconds silence{8'000};      ///< after which a rank that gives no sign of life counts as dead
 };
 
-/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK where it is set, else RANK. Throws Error(badUse) naming the variable that is missing or no
-/// number.
+/// From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; LOCAL_RANK where it is set, else RANK. Throws Error(badUse)
+/// naming the variable that is missing or no number.
 Rendezvous rendezvousFromEnvironment();
 
-/// Meets the other ranks and connects to them over TCP with LibTorch's Gloo backend. Throws Error(execution) where they do not come in time.
+/// Meets the other ranks and connects to them over TCP with LibTorch's Gloo backend. Throws Error(execution) where they
+/// do not come in time.
 std::unique_ptr<Transport> connectRanks(const Rendezvous& rendezvous);
 
 }  // namespace retrograd

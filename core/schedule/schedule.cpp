@@ -18,7 +18,8 @@ struct KindName {
   ActionKind kind;
 };
 
-// A longer name before one that it begins with: "RECV_F0" must not be read as R..., nor "F" eat what is left of another.
+// A longer name before one that it begins with: "RECV_F0" must not be read as R..., nor "F" eat what is left of
+// another.
 constexpr std::array<KindName, 15> kindNames{{
     {"WAIT_REDUCE_GRAD", ActionKind::waitReduceGrad},
     {"WAIT_SEND_F", ActionKind::waitSendForward},
@@ -37,7 +38,8 @@ constexpr std::array<KindName, 15> kindNames{{
     {"B", ActionKind::backward},
 }};
 
-constexpr std::int32_t largestNumber = 99'999;  // of a stage or microbatch: what a typing error must not turn into gigabytes
+constexpr std::int32_t largestNumber =
+    99'999;  // of a stage or microbatch: what a typing error must not turn into gigabytes
 constexpr std::uintmax_t largestFile = 64 << 20;
 
 bool ofOneMicrobatch(ActionKind kind) { return computes(kind) || transfers(kind); }
@@ -67,17 +69,20 @@ Action parseSingle(std::string_view whole) {
   Action action;
   action.stage = takeNumber(rest, whole);
   if (action.stage < 0) refuse(whole, "it begins with the number of its stage, as in 0F3");
-  const auto* found = std::find_if(kindNames.begin(), kindNames.end(), [&](const KindName& entry) { return rest.starts_with(entry.name); });
+  const auto* found = std::find_if(kindNames.begin(), kindNames.end(),
+                                   [&](const KindName& entry) { return rest.starts_with(entry.name); });
   if (found == kindNames.end() || found->kind == ActionKind::overlap)
     refuse(whole,
-           "after the stage comes F, I, W, B, SEND_F, RECV_F, SEND_B, RECV_B, WAIT_SEND_F, WAIT_SEND_B, UNSHARD, RESHARD, REDUCE_GRAD or "
+           "after the stage comes F, I, W, B, SEND_F, RECV_F, SEND_B, RECV_B, WAIT_SEND_F, WAIT_SEND_B, UNSHARD, "
+           "RESHARD, REDUCE_GRAD or "
            "WAIT_REDUCE_GRAD");
   action.kind = found->kind;
   rest.remove_prefix(found->name.size());
   action.microbatch = takeNumber(rest, whole);
   if (!rest.empty()) refuse(whole, fmt::format("nothing is expected at '{}'", rest.substr(0, 20)));
   if (ofOneMicrobatch(action.kind) && action.microbatch < 0) refuse(whole, "the number of the microbatch is missing");
-  if (!ofOneMicrobatch(action.kind) && action.microbatch >= 0) refuse(whole, fmt::format("{} is of a stage and takes no microbatch", found->name));
+  if (!ofOneMicrobatch(action.kind) && action.microbatch >= 0)
+    refuse(whole, fmt::format("{} is of a stage and takes no microbatch", found->name));
   return action;
 }
 
@@ -112,7 +117,8 @@ void learnFrom(const Action& action, std::int32_t rank, Schedule& schedule, std:
 
 /// The rank that does most of a stage, so that a stray action elsewhere is the one to be refused.
 std::int32_t homeOf(const StageCounts& counts) {
-  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == counts.end() ? -1 : most->first;
 }
 
@@ -135,7 +141,8 @@ std::vector<Action> readRow(std::string_view line, std::size_t row) {
 }  // namespace
 
 bool computes(ActionKind kind) {
-  return kind == ActionKind::forward || kind == ActionKind::backward || kind == ActionKind::backwardInput || kind == ActionKind::backwardWeight;
+  return kind == ActionKind::forward || kind == ActionKind::backward || kind == ActionKind::backwardInput ||
+         kind == ActionKind::backwardWeight;
 }
 
 bool transfers(ActionKind kind) { return kind >= ActionKind::sendForward && kind <= ActionKind::waitSendBackward; }
@@ -153,16 +160,20 @@ Schedule scheduleOf(std::string name, std::vector<std::vector<Action>> ranks) {
   schedule.ranks = std::move(ranks);
   std::vector<StageCounts> counts;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank)
-    for (const auto& action : schedule.ranks[rank]) learnFrom(action, static_cast<std::int32_t>(rank), schedule, counts);
+    for (const auto& action : schedule.ranks[rank])
+      learnFrom(action, static_cast<std::int32_t>(rank), schedule, counts);
   for (const auto& stage : counts) schedule.rankOfStage.push_back(homeOf(stage));
   schedule.rankOfStage.resize(schedule.stages, -1);
   return schedule;
 }
 
 std::string text(const Action& action) {
-  const auto name = std::find_if(kindNames.begin(), kindNames.end(), [&](const KindName& entry) { return entry.kind == action.kind; })->name;
+  const auto name = std::find_if(kindNames.begin(), kindNames.end(), [&](const KindName& entry) {
+                      return entry.kind == action.kind;
+                    })->name;
   if (action.kind != ActionKind::overlap)
-    return fmt::format("{}{}{}", action.stage, name, action.microbatch < 0 ? std::string{} : std::to_string(action.microbatch));
+    return fmt::format("{}{}{}", action.stage, name,
+                       action.microbatch < 0 ? std::string{} : std::to_string(action.microbatch));
   std::vector<std::string> parts;
   for (const auto& part : action.parts) parts.push_back(text(part));
   return fmt::format("({}){}", fmt::join(parts, ";"), name);
@@ -182,7 +193,9 @@ Schedule readScheduleCsv(std::string_view csv, std::string name) {
     while (!csv.empty()) {
       const auto end = std::min(csv.find('\n'), csv.size());
       const auto line = csv.substr(0, end);
-      if (trimmed(line).empty()) throw Error(ErrorCode::badInput, "the row is empty: each row is a rank", fmt::format("row {}", ranks.size() + 1));
+      if (trimmed(line).empty())
+        throw Error(ErrorCode::badInput, "the row is empty: each row is a rank",
+                    fmt::format("row {}", ranks.size() + 1));
       ranks.push_back(readRow(line, ranks.size() + 1));
       csv.remove_prefix(std::min(end + 1, csv.size()));
     }
@@ -197,7 +210,8 @@ Schedule readScheduleFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const auto size = file.tellg();
   if (!file || size < 0) throw Error(ErrorCode::badUse, "cannot be read", path);
-  if (static_cast<std::uintmax_t>(size) > largestFile) throw Error(ErrorCode::badInput, "too large for a schedule (64 MiB at most)", path);
+  if (static_cast<std::uintmax_t>(size) > largestFile)
+    throw Error(ErrorCode::badInput, "too large for a schedule (64 MiB at most)", path);
   std::string content(size, '\0');
   file.seekg(0);
   if (!file.read(content.data(), size)) throw Error(ErrorCode::badUse, "cannot be read", path);

@@ -6,7 +6,8 @@
 
 namespace retrograd {
 
-/// What a rank does in one step of a pipeline schedule. The first four compute; the others move or reduce what was computed.
+/// What a rank does in one step of a pipeline schedule. The first four compute; the others move or reduce what was
+/// computed.
 enum class ActionKind : std::uint8_t {
   forward,         ///< F
   backward,        ///< B: gradients of inputs and parameters at once
@@ -25,8 +26,9 @@ enum class ActionKind : std::uint8_t {
   overlap,  ///< OVERLAP_F_B: a forward and a backward that a rank runs together
 };
 
-/// One cell of a schedule: "<stage><kind><microbatch>", as "3F0", "2SEND_B1", "0UNSHARD", or "(0F7;7B3)OVERLAP_F_B" with its parts.
-/// `stage` is the one that computes; of a transfer, the one on the side that does it ("0SEND_F2" meets "1RECV_F2").
+/// One cell of a schedule: "<stage><kind><microbatch>", as "3F0", "2SEND_B1", "0UNSHARD", or "(0F7;7B3)OVERLAP_F_B"
+/// with its parts. `stage` is the one that computes; of a transfer, the one on the side that does it ("0SEND_F2" meets
+/// "1RECV_F2").
 struct Action {
   ActionKind kind = ActionKind::forward;
   std::int32_t stage = -1;
@@ -67,7 +69,8 @@ std::string text(const Action& action);
 /// Throws Error(badInput) naming what is wrong with the text.
 Action parseAction(std::string_view text);
 
-/// Reads PyTorch's CSV form: one row a rank, a cell an action, empty cells idle. Throws Error(badInput) naming row and cell (from 1).
+/// Reads PyTorch's CSV form: one row a rank, a cell an action, empty cells idle. Throws Error(badInput) naming row and
+/// cell (from 1).
 Schedule readScheduleCsv(std::string_view csv, std::string name);
 /// The same from a file; Error(badUse) where it cannot be read.
 Schedule readScheduleFile(const std::string& path);

@@ -21,7 +21,8 @@ std::string placeOf(std::int32_t rank, std::size_t position, const Action& actio
 
 std::string describe(const WaitingRank& waiting) {
   if (waiting.neededRank < 0) return fmt::format("it needs {}, which no rank does", waiting.needed);
-  if (waiting.neededRank == waiting.rank) return fmt::format("it needs {}, which comes later on the same rank", waiting.needed);
+  if (waiting.neededRank == waiting.rank)
+    return fmt::format("it needs {}, which comes later on the same rank", waiting.needed);
   return fmt::format("it needs {} of rank {}", waiting.needed, waiting.neededRank);
 }
 
@@ -39,31 +40,37 @@ class Checker {
   }
 
  private:
-  void report(std::string message, std::string place) { result_.problems.push_back({Problem::Severity::error, std::move(message), std::move(place), -1}); }
+  void report(std::string message, std::string place) {
+    result_.problems.push_back({Problem::Severity::error, std::move(message), std::move(place), -1});
+  }
 
   /// Where everything is done; anything that is done twice, or on a rank that does not hold the stage, is a problem.
   void collect() {
     for (std::size_t row = 0; row < schedule_.ranks.size(); ++row)
-      for (std::size_t i = 0; i < schedule_.ranks[row].size(); ++i) collect(schedule_.ranks[row][i], static_cast<std::int32_t>(row), i);
+      for (std::size_t i = 0; i < schedule_.ranks[row].size(); ++i)
+        collect(schedule_.ranks[row][i], static_cast<std::int32_t>(row), i);
   }
   void collect(const Action& action, std::int32_t rank, std::size_t position) {
     if (action.kind == ActionKind::overlap) {
-      const bool plain = !action.parts.empty() && std::all_of(action.parts.begin(), action.parts.end(), [](const Action& a) { return computes(a.kind); });
-      if (!plain) return report("only F, B, I and W overlap, and there is at least one", placeOf(rank, position, action));
+      const bool plain = !action.parts.empty() && std::all_of(action.parts.begin(), action.parts.end(),
+                                                              [](const Action& a) { return computes(a.kind); });
+      if (!plain)
+        return report("only F, B, I and W overlap, and there is at least one", placeOf(rank, position, action));
       for (const auto& part : action.parts) collect(part, rank, position);
       return;
     }
     const auto home = schedule_.rankOfStage[action.stage];
     if (home != rank) {
-      report(
-          home < 0 ? fmt::format("no rank computes stage {}", action.stage) : fmt::format("stage {} is on rank {}: a stage is on one rank", action.stage, home),
-          placeOf(rank, position, action));
+      report(home < 0 ? fmt::format("no rank computes stage {}", action.stage)
+                      : fmt::format("stage {} is on rank {}: a stage is on one rank", action.stage, home),
+             placeOf(rank, position, action));
       return;
     }
     for (const auto& fact : ScheduleDependencies::does(action)) {
       const auto [first, added] = places_.try_emplace(fact.key(), Place{rank, position, action.kind});
       if (added) continue;
-      report(fmt::format("it is done twice: first by action {}", first->second.position + 1), placeOf(rank, position, action));
+      report(fmt::format("it is done twice: first by action {}", first->second.position + 1),
+             placeOf(rank, position, action));
       return;  // a B does two facts; one report is enough
     }
   }
@@ -113,17 +120,19 @@ class Checker {
     return waiting;
   }
 
-  /// The root comes first: what nobody does, forwards before the backwards that they lead to; then what comes later on the rank that waits
-  /// for it; else the ranks wait in a circle.
+  /// The root comes first: what nobody does, forwards before the backwards that they lead to; then what comes later on
+  /// the rank that waits for it; else the ranks wait in a circle.
   void reportDeadlock() {
     const auto weight = [](const WaitingRank& waiting) {
       if (waiting.neededRank < 0) return waiting.needs.kind == ActionKind::forward ? 0 : 1;
       return waiting.neededRank == waiting.rank ? 2 : 3;
     };
-    std::stable_sort(result_.waiting.begin(), result_.waiting.end(), [&](const WaitingRank& a, const WaitingRank& b) { return weight(a) < weight(b); });
+    std::stable_sort(result_.waiting.begin(), result_.waiting.end(),
+                     [&](const WaitingRank& a, const WaitingRank& b) { return weight(a) < weight(b); });
     for (const auto& waiting : result_.waiting) {
       const auto first = &waiting == &result_.waiting.front();
-      report(first ? "deadlock: " + describe(waiting) : describe(waiting), placeOf(waiting.rank, waiting.position, waiting.action));
+      report(first ? "deadlock: " + describe(waiting) : describe(waiting),
+             placeOf(waiting.rank, waiting.position, waiting.action));
     }
   }
 
@@ -133,8 +142,11 @@ class Checker {
         for (const auto kind : {ActionKind::forward, ActionKind::backwardInput, ActionKind::backwardWeight})
           if (const Fact fact{kind, stage, microbatch}; !isDone(fact)) {
             const auto place = schedule_.rankOfStage[stage];
-            const auto what = kind == ActionKind::forward ? "forward" : kind == ActionKind::backwardInput ? "backward" : "weight gradient";
-            report(fmt::format("stage {} has no {} of microbatch {}", stage, what, microbatch), place < 0 ? std::string{} : fmt::format("rank {}", place));
+            const auto what = kind == ActionKind::forward         ? "forward"
+                              : kind == ActionKind::backwardInput ? "backward"
+                                                                  : "weight gradient";
+            report(fmt::format("stage {} has no {} of microbatch {}", stage, what, microbatch),
+                   place < 0 ? std::string{} : fmt::format("rank {}", place));
             return;  // the others follow from the same mistake as a rule
           }
   }

@@ -25,8 +25,9 @@ struct ScheduleCheck {
   bool ok() const { return problems.empty(); }
 };
 
-/// Whether the schedule can run to its end, each rank going through its row and waiting at each action for what it needs, and whether
-/// every stage then has done one forward and one backward (B, or I and W) of every microbatch. Places name rank, position from 1, action.
+/// Whether the schedule can run to its end, each rank going through its row and waiting at each action for what it
+/// needs, and whether every stage then has done one forward and one backward (B, or I and W) of every microbatch.
+/// Places name rank, position from 1, action.
 ScheduleCheck checkSchedule(const Schedule& schedule);
 
 /// Throws Error(badInput) with the first problem and, of a deadlock, who waits for what.

@@ -15,13 +15,16 @@ using Json = nlohmann::json;
 void requireKeys(const Json& object, const std::set<std::string>& known, const std::string& what) {
   if (!object.is_object()) throw Error(ErrorCode::badInput, what + " is not an object");
   for (const auto& [key, value] : object.items())
-    if (!known.contains(key)) throw Error(ErrorCode::badInput, fmt::format("{} has no '{}'; it may have {}", what, key.substr(0, 40), fmt::join(known, ", ")));
+    if (!known.contains(key))
+      throw Error(ErrorCode::badInput,
+                  fmt::format("{} has no '{}'; it may have {}", what, key.substr(0, 40), fmt::join(known, ", ")));
 }
 
 std::optional<double> number(const Json& object, const std::string& key) {
   const auto found = object.find(key);
   if (found == object.end()) return std::nullopt;
-  if (!found->is_number() || found->get<double>() < 0) throw Error(ErrorCode::badInput, fmt::format("'{}' is not a number from 0", key));
+  if (!found->is_number() || found->get<double>() < 0)
+    throw Error(ErrorCode::badInput, fmt::format("'{}' is not a number from 0", key));
   return found->get<double>();
 }
 
@@ -51,7 +54,9 @@ std::int32_t stageNumber(const Json& object, const std::string& key) {
 
 EdgeCost edgeCost(const Json& object) {
   requireKeys(object, {"source", "destination", "F", "B"}, "an edge");
-  return {{stageNumber(object, "source"), stageNumber(object, "destination")}, number(object, "F").value_or(0), number(object, "B").value_or(0)};
+  return {{stageNumber(object, "source"), stageNumber(object, "destination")},
+          number(object, "F").value_or(0),
+          number(object, "B").value_or(0)};
 }
 
 ScheduleCosts parse(std::string_view text) {
@@ -73,7 +78,8 @@ ScheduleCosts parse(std::string_view text) {
     costs.overlapHides = hides->get<bool>();
   }
   const auto stages = json.find("stages");
-  if (stages == json.end() || !stages->is_array() || stages->empty()) throw Error(ErrorCode::badInput, "'stages' is not a list of at least one stage");
+  if (stages == json.end() || !stages->is_array() || stages->empty())
+    throw Error(ErrorCode::badInput, "'stages' is not a list of at least one stage");
   for (const auto& stage : *stages) {
     try {
       costs.stages.push_back(stageCost(stage));

@@ -6,7 +6,8 @@
 
 namespace retrograd {
 
-ScheduleDependencies::ScheduleDependencies(const Schedule& schedule) : schedule_(schedule), sources_(schedule.stages), consumers_(schedule.stages) {
+ScheduleDependencies::ScheduleDependencies(const Schedule& schedule)
+    : schedule_(schedule), sources_(schedule.stages), consumers_(schedule.stages) {
   for (const auto& [source, consumer] : schedule.allEdges()) {
     if (source < 0 || consumer <= source || consumer >= schedule.stages)
       throw Error(ErrorCode::badUse, "an edge leads from a stage to a later one of the schedule", schedule.name);
@@ -17,7 +18,9 @@ ScheduleDependencies::ScheduleDependencies(const Schedule& schedule) : schedule_
     for (const auto& action : row) hasTransfers_ = hasTransfers_ || transfers(action.kind);
 }
 
-bool ScheduleDependencies::together(std::int32_t a, std::int32_t b) const { return schedule_.rankOfStage[a] == schedule_.rankOfStage[b]; }
+bool ScheduleDependencies::together(std::int32_t a, std::int32_t b) const {
+  return schedule_.rankOfStage[a] == schedule_.rankOfStage[b];
+}
 
 void ScheduleDependencies::addNeeds(const Action& action, std::vector<Fact>& needs) const {
   const auto stage = action.stage, microbatch = action.microbatch;
@@ -51,7 +54,8 @@ void ScheduleDependencies::addNeeds(const Action& action, std::vector<Fact>& nee
     case ActionKind::waitSendForward: return all(ActionKind::sendForward, {stage});
     case ActionKind::waitSendBackward: return all(ActionKind::sendBackward, {stage});
     case ActionKind::reduceGrad:
-      for (std::int32_t each = 0; each < schedule_.microbatches; ++each) needs.push_back({ActionKind::backwardWeight, stage, each});
+      for (std::int32_t each = 0; each < schedule_.microbatches; ++each)
+        needs.push_back({ActionKind::backwardWeight, stage, each});
       return;
     case ActionKind::waitReduceGrad: return needs.push_back({ActionKind::reduceGrad, stage, -1});
     case ActionKind::unshard:
@@ -67,15 +71,17 @@ std::vector<Fact> ScheduleDependencies::needs(const Action& action) const {
   addNeeds(action, result);
   if (action.kind != ActionKind::overlap) return result;
   const auto inside = does(action);
-  std::erase_if(result,
-                [&](const Fact& need) { return std::any_of(inside.begin(), inside.end(), [&](const Fact& fact) { return fact.key() == need.key(); }); });
+  std::erase_if(result, [&](const Fact& need) {
+    return std::any_of(inside.begin(), inside.end(), [&](const Fact& fact) { return fact.key() == need.key(); });
+  });
   return result;
 }
 
 std::vector<Fact> ScheduleDependencies::does(const Action& action) {
   switch (action.kind) {
     case ActionKind::backward:
-      return {{ActionKind::backwardInput, action.stage, action.microbatch}, {ActionKind::backwardWeight, action.stage, action.microbatch}};
+      return {{ActionKind::backwardInput, action.stage, action.microbatch},
+              {ActionKind::backwardWeight, action.stage, action.microbatch}};
     case ActionKind::overlap: {
       std::vector<Fact> all;
       for (const auto& part : action.parts)

@@ -13,12 +13,13 @@ struct Fact {
   std::int32_t stage, microbatch;
 
   std::uint64_t key() const {
-    return static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(stage) << 28 | static_cast<std::uint64_t>(microbatch + 1);
+    return static_cast<std::uint64_t>(kind) << 56 | static_cast<std::uint64_t>(stage) << 28 |
+           static_cast<std::uint64_t>(microbatch + 1);
   }
 };
 
-/// What has to be done before an action of a schedule can start. In a schedule that has transfers, a stage waits for the receipt on its own
-/// rank; in one that has none, for the other stage itself.
+/// What has to be done before an action of a schedule can start. In a schedule that has transfers, a stage waits for
+/// the receipt on its own rank; in one that has none, for the other stage itself.
 class ScheduleDependencies {
  public:
   /// `schedule` must outlive this.

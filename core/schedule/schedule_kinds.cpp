@@ -54,7 +54,8 @@ class RowWriter {
 Row gpipe(const ScheduleSize& size, std::int32_t rank) {
   Row row;
   for (const auto kind : {ActionKind::forward, ActionKind::backward})
-    for (std::int32_t microbatch = 0; microbatch < size.microbatches; ++microbatch) row.push_back({kind, rank, microbatch, {}});
+    for (std::int32_t microbatch = 0; microbatch < size.microbatches; ++microbatch)
+      row.push_back({kind, rank, microbatch, {}});
   return row;
 }
 
@@ -68,8 +69,8 @@ Row loopedBfs(const ScheduleSize& size, std::int32_t rank) {
   return row;
 }
 
-/// Microbatches go through a rank's stages in rounds of about as many as there are ranks: a round through the first stage, the same
-/// round through the second, and so on. Rounds differ in size by one at most, the larger ones first.
+/// Microbatches go through a rank's stages in rounds of about as many as there are ranks: a round through the first
+/// stage, the same round through the second, and so on. Rounds differ in size by one at most, the larger ones first.
 std::vector<std::int32_t> rounds(const ScheduleSize& size) {
   const auto count = std::max(1, size.microbatches / size.ranks);
   std::vector<std::int32_t> sizes(count, size.microbatches / count);
@@ -84,14 +85,16 @@ Row inRounds(const ScheduleSize& size, std::int32_t rank, ActionKind kind, bool 
   for (const auto round : rounds(size)) {
     for (std::int32_t i = 0; i < size.stagesPerRank; ++i) {
       const auto local = reversed ? size.stagesPerRank - 1 - i : i;
-      for (auto microbatch = first; microbatch < first + round; ++microbatch) order.push_back({kind, local * size.ranks + rank, microbatch, {}});
+      for (auto microbatch = first; microbatch < first + round; ++microbatch)
+        order.push_back({kind, local * size.ranks + rank, microbatch, {}});
     }
     first += round;
   }
   return order;
 }
 
-/// Some forwards to warm up, then a forward and a backward in turn until the forwards are used up, then the other backwards.
+/// Some forwards to warm up, then a forward and a backward in turn until the forwards are used up, then the other
+/// backwards.
 Row weave(const Row& forwards, const Row& backwards, std::size_t warmup) {
   Row row(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(warmup));
   for (std::size_t i = 0; i < backwards.size(); ++i) {
@@ -102,24 +105,31 @@ Row weave(const Row& forwards, const Row& backwards, std::size_t warmup) {
 }
 
 std::size_t warmupOf(const ScheduleSize& size, std::int32_t rank, std::int32_t perRankBehind) {
-  const auto wanted = std::int64_t{size.stagesPerRank - 1} * rounds(size).front() + std::int64_t{perRankBehind} * (size.ranks - 1 - rank);
+  const auto wanted = std::int64_t{size.stagesPerRank - 1} * rounds(size).front() +
+                      std::int64_t{perRankBehind} * (size.ranks - 1 - rank);
   return std::min(wanted, std::int64_t{size.stagesPerRank} * size.microbatches);
 }
 
-/// One forward, one backward (PipeDream-Flush: Narayanan et al., 2021): a rank keeps as many microbatches in flight as ranks follow it, and one.
+/// One forward, one backward (PipeDream-Flush: Narayanan et al., 2021): a rank keeps as many microbatches in flight as
+/// ranks follow it, and one.
 Row oneForwardOneBackward(const ScheduleSize& size, std::int32_t rank) {
-  return weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backward, true), warmupOf(size, rank, 1));
+  return weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backward, true),
+               warmupOf(size, rank, 1));
 }
 
-/// The same with several stages a rank (Narayanan et al., 2021, "interleaved"): two more forwards to warm up for each rank behind.
+/// The same with several stages a rank (Narayanan et al., 2021, "interleaved"): two more forwards to warm up for each
+/// rank behind.
 Row interleaved(const ScheduleSize& size, std::int32_t rank) {
-  return weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backward, true), warmupOf(size, rank, 2));
+  return weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backward, true),
+               warmupOf(size, rank, 2));
 }
 
-/// Interleaved with the backward split (Qi et al., 2024): I goes on at once, so one forward per rank behind is enough to warm up; each W comes as
-/// many I's later as there are ranks before this one, which is the time for which this rank would else wait at the end.
+/// Interleaved with the backward split (Qi et al., 2024): I goes on at once, so one forward per rank behind is enough
+/// to warm up; each W comes as many I's later as there are ranks before this one, which is the time for which this rank
+/// would else wait at the end.
 Row interleavedZeroBubble(const ScheduleSize& size, std::int32_t rank) {
-  const auto woven = weave(inRounds(size, rank, ActionKind::forward, false), inRounds(size, rank, ActionKind::backwardInput, true), warmupOf(size, rank, 1));
+  const auto woven = weave(inRounds(size, rank, ActionKind::forward, false),
+                           inRounds(size, rank, ActionKind::backwardInput, true), warmupOf(size, rank, 1));
   Row row;
   std::deque<Action> weights;
   for (const auto& action : woven) {
@@ -134,8 +144,8 @@ Row interleavedZeroBubble(const ScheduleSize& size, std::int32_t rank) {
   return row;
 }
 
-/// Zero bubble on a V (Qi et al., 2024, ZB-V): rank r holds stage r on the way down and stage 2P-1-r on the way up. The pattern is made for
-/// 2P-1 microbatches or more; with fewer, those that are not there are left out of it.
+/// Zero bubble on a V (Qi et al., 2024, ZB-V): rank r holds stage r on the way down and stage 2P-1-r on the way up. The
+/// pattern is made for 2P-1 microbatches or more; with fewer, those that are not there are left out of it.
 Row zeroBubbleV(const ScheduleSize& size, std::int32_t rank) {
   const auto ranks = size.ranks, down = rank, up = 2 * ranks - 1 - rank;
   const auto count = std::max(size.microbatches, 2 * ranks - 1);
@@ -167,8 +177,9 @@ Row zeroBubbleV(const ScheduleSize& size, std::int32_t rank) {
   return writer.row;
 }
 
-/// DualPipe cut in half (DeepSeek-AI, 2025; "DualPipeV" by Qi et al.): on the same V, a forward of one way runs together with a backward of the other,
-/// so that one hides the other's transfers. The phases are those of DeepSeek's publication.
+/// DualPipe cut in half (DeepSeek-AI, 2025; "DualPipeV" by Qi et al.): on the same V, a forward of one way runs
+/// together with a backward of the other, so that one hides the other's transfers. The phases are those of DeepSeek's
+/// publication.
 Row dualPipeV(const ScheduleSize& size, std::int32_t rank) {
   const auto ranks = size.ranks, behind = ranks - 1 - rank, down = rank, up = 2 * ranks - 1 - rank;
   RowWriter writer;
@@ -188,9 +199,12 @@ Row dualPipeV(const ScheduleSize& size, std::int32_t rank) {
     writer.overlap(up, down);
   });
   times(behind, [&](auto) { writer.add(ActionKind::backward, up), writer.overlap(up, down); });
-  // Backwards only. From half of them on they are split: on even ranks beginning with the way down, on odd ones with the way up.
+  // Backwards only. From half of them on they are split: on even ranks beginning with the way down, on odd ones with
+  // the way up.
   const auto half = (rank + 1) / 2;
-  const auto late = [&](std::int32_t stage, bool split) { split ? writer.input(stage) : writer.add(ActionKind::backward, stage); };
+  const auto late = [&](std::int32_t stage, bool split) {
+    split ? writer.input(stage) : writer.add(ActionKind::backward, stage);
+  };
   times(rank + 1, [&](std::int32_t i) {
     late(up, i > half || (i == half && rank % 2 == 1));
     late(down, i >= half);
@@ -202,21 +216,28 @@ Row dualPipeV(const ScheduleSize& size, std::int32_t rank) {
 
 std::string lowered(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
-[[noreturn]] void refuse(const ScheduleKind& kind, const std::string& message) { throw Error(ErrorCode::badUse, message, std::string(kind.name)); }
+[[noreturn]] void refuse(const ScheduleKind& kind, const std::string& message) {
+  throw Error(ErrorCode::badUse, message, std::string(kind.name));
+}
 
 void requireSize(const ScheduleKind& kind, const ScheduleSize& size) {
-  if (size.ranks < 1 || size.microbatches < 1 || size.stagesPerRank < 1) refuse(kind, "ranks, microbatches and stages per rank are numbers from 1");
+  if (size.ranks < 1 || size.microbatches < 1 || size.stagesPerRank < 1)
+    refuse(kind, "ranks, microbatches and stages per rank are numbers from 1");
   if (kind.fixedStagesPerRank && size.stagesPerRank != kind.fixedStagesPerRank)
-    refuse(kind, fmt::format("has {} stage{} per rank, not {}", kind.fixedStagesPerRank, kind.fixedStagesPerRank > 1 ? "s" : "", size.stagesPerRank));
+    refuse(kind, fmt::format("has {} stage{} per rank, not {}", kind.fixedStagesPerRank,
+                             kind.fixedStagesPerRank > 1 ? "s" : "", size.stagesPerRank));
   if (std::int64_t{size.ranks} * size.stagesPerRank > largestCount / size.microbatches)
-    refuse(kind, fmt::format("{} ranks x {} stages x {} microbatches are too many (stages times microbatches: {} at most)", size.ranks, size.stagesPerRank,
-                             size.microbatches, largestCount));
+    refuse(kind,
+           fmt::format("{} ranks x {} stages x {} microbatches are too many (stages times microbatches: {} at most)",
+                       size.ranks, size.stagesPerRank, size.microbatches, largestCount));
   if (kind.row == dualPipeV && size.microbatches < 2 * size.ranks)
-    refuse(kind, fmt::format("needs two microbatches per rank or more: at least {} for {} ranks, not {}", 2 * size.ranks, size.ranks, size.microbatches));
+    refuse(kind, fmt::format("needs two microbatches per rank or more: at least {} for {} ranks, not {}",
+                             2 * size.ranks, size.ranks, size.microbatches));
 }
 
 }  // namespace
@@ -224,11 +245,15 @@ void requireSize(const ScheduleKind& kind, const ScheduleSize& size) {
 const std::vector<ScheduleKind>& scheduleKinds() {
   static const std::vector<ScheduleKind> kinds{
       {"GPipe", "all forwards, then all backwards (Huang et al. 2019)", 1, false, gpipe},
-      {"1F1B", "one forward, one backward: fewer activations in flight (Narayanan et al. 2021)", 1, false, oneForwardOneBackward},
-      {"Interleaved1F1B", "1F1B with several stages a rank: a smaller bubble (Narayanan et al. 2021)", 0, false, interleaved},
+      {"1F1B", "one forward, one backward: fewer activations in flight (Narayanan et al. 2021)", 1, false,
+       oneForwardOneBackward},
+      {"Interleaved1F1B", "1F1B with several stages a rank: a smaller bubble (Narayanan et al. 2021)", 0, false,
+       interleaved},
       {"LoopedBFS", "all microbatches through one stage after the other (Lamy-Poirier 2022)", 0, false, loopedBfs},
-      {"InterleavedZeroBubble", "interleaved, weight gradients put off into the bubble (Qi et al. 2024)", 0, false, interleavedZeroBubble},
-      {"ZBVZeroBubble", "zero bubble on a V: a rank holds a stage of either end (Qi et al. 2024)", 2, true, zeroBubbleV},
+      {"InterleavedZeroBubble", "interleaved, weight gradients put off into the bubble (Qi et al. 2024)", 0, false,
+       interleavedZeroBubble},
+      {"ZBVZeroBubble", "zero bubble on a V: a rank holds a stage of either end (Qi et al. 2024)", 2, true,
+       zeroBubbleV},
       {"DualPipeV", "on a V, a forward and a backward at a time (DeepSeek-AI 2025)", 2, true, dualPipeV},
   };
   return kinds;
@@ -243,8 +268,13 @@ const ScheduleKind* findScheduleKind(std::string_view name) {
   return nullptr;
 }
 
-Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t microbatches, std::int32_t stagesPerRank) {
-  const ScheduleSize size{ranks, stagesPerRank ? stagesPerRank : kind.fixedStagesPerRank ? kind.fixedStagesPerRank : 2, microbatches};
+Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t microbatches,
+                      std::int32_t stagesPerRank) {
+  const ScheduleSize size{ranks,
+                          stagesPerRank             ? stagesPerRank
+                          : kind.fixedStagesPerRank ? kind.fixedStagesPerRank
+                                                    : 2,
+                          microbatches};
   requireSize(kind, size);
   std::vector<Row> rows;
   for (std::int32_t rank = 0; rank < ranks; ++rank) rows.push_back(kind.row(size, rank));
@@ -252,8 +282,8 @@ Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t
   const auto check = checkSchedule(schedule);
   if (!check.ok())
     throw Error(ErrorCode::badUse,
-                fmt::format("{} ranks with {} stages each and {} microbatches have no such schedule: {}", ranks, size.stagesPerRank, microbatches,
-                            check.problems.front().message),
+                fmt::format("{} ranks with {} stages each and {} microbatches have no such schedule: {}", ranks,
+                            size.stagesPerRank, microbatches, check.problems.front().message),
                 std::string(kind.name));
   return schedule;
 }

@@ -29,8 +29,10 @@ const std::vector<ScheduleKind>& scheduleKinds();
 /// The kind of that name, whatever its case, with or without "Schedule"; null where there is none.
 const ScheduleKind* findScheduleKind(std::string_view name);
 
-/// The schedule of `kind` for `ranks` and `microbatches`; `stagesPerRank` 0 means the kind's own number, or two where it is free.
-/// It holds checkSchedule. Throws Error(badUse) where there is no such schedule, saying which numbers would do.
-Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t microbatches, std::int32_t stagesPerRank = 0);
+/// The schedule of `kind` for `ranks` and `microbatches`; `stagesPerRank` 0 means the kind's own number, or two where
+/// it is free. It holds checkSchedule. Throws Error(badUse) where there is no such schedule, saying which numbers would
+/// do.
+Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t microbatches,
+                      std::int32_t stagesPerRank = 0);
 
 }  // namespace retrograd

@@ -22,10 +22,15 @@ struct Transfer {
 class Lowering {
  public:
   Lowering(const Schedule& schedule, const LoweringOptions& options)
-      : schedule_(schedule), options_(options), dependencies_(schedule), run_(simulate(schedule)), receipts_(schedule.ranks.size()) {}
+      : schedule_(schedule),
+        options_(options),
+        dependencies_(schedule),
+        run_(simulate(schedule)),
+        receipts_(schedule.ranks.size()) {}
 
   Schedule lower() {
-    if (dependencies_.hasTransfers()) throw Error(ErrorCode::badUse, "the schedule has its transfers already", schedule_.name);
+    if (dependencies_.hasTransfers())
+      throw Error(ErrorCode::badUse, "the schedule has its transfers already", schedule_.name);
     planReceipts();
     std::vector<std::vector<Action>> rows;
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) rows.push_back(lowerRow(rank));
@@ -37,7 +42,8 @@ class Lowering {
 
  private:
   bool anyRemote(std::int32_t stage, const std::vector<std::int32_t>& others) const {
-    return std::any_of(others.begin(), others.end(), [&](std::int32_t other) { return !dependencies_.together(stage, other); });
+    return std::any_of(others.begin(), others.end(),
+                       [&](std::int32_t other) { return !dependencies_.together(stage, other); });
   }
 
   /// What leaves the rank once `action` is done.
@@ -48,7 +54,8 @@ class Lowering {
         for (auto& send : sends(part)) result.push_back(std::move(send));
     if (action.kind == ActionKind::forward && anyRemote(action.stage, dependencies_.consumers(action.stage)))
       result.push_back({ActionKind::sendForward, action.stage, action.microbatch, {}});
-    if ((action.kind == ActionKind::backward || action.kind == ActionKind::backwardInput) && anyRemote(action.stage, dependencies_.sources(action.stage)))
+    if ((action.kind == ActionKind::backward || action.kind == ActionKind::backwardInput) &&
+        anyRemote(action.stage, dependencies_.sources(action.stage)))
       result.push_back({ActionKind::sendBackward, action.stage, action.microbatch, {}});
     return result;
   }
@@ -58,7 +65,8 @@ class Lowering {
     std::map<std::pair<std::int32_t, std::int32_t>, double> arrivals[2];  // by stage and microbatch
     for (std::size_t rank = 0; rank < run_.ranks.size(); ++rank) {
       std::unordered_map<std::size_t, double> ends;
-      for (const auto& timed : run_.ranks[rank].actions) ends[timed.position] = std::max(ends[timed.position], timed.end);
+      for (const auto& timed : run_.ranks[rank].actions)
+        ends[timed.position] = std::max(ends[timed.position], timed.end);
       for (std::size_t position = 0; position < schedule_.ranks[rank].size(); ++position)
         for (const auto& send : sends(schedule_.ranks[rank][position])) {
           const bool forward = send.kind == ActionKind::sendForward;
@@ -72,9 +80,11 @@ class Lowering {
     for (const bool forward : {true, false})
       for (const auto& [which, time] : arrivals[forward ? 0 : 1]) {
         const std::size_t rank = schedule_.rankOfStage[which.first];
-        receipts_[rank].push_back({time, {forward ? ActionKind::recvForward : ActionKind::recvBackward, which.first, which.second, {}}});
+        receipts_[rank].push_back(
+            {time, {forward ? ActionKind::recvForward : ActionKind::recvBackward, which.first, which.second, {}}});
       }
-    for (auto& row : receipts_) std::stable_sort(row.begin(), row.end(), [](const Transfer& a, const Transfer& b) { return a.time < b.time; });
+    for (auto& row : receipts_)
+      std::stable_sort(row.begin(), row.end(), [](const Transfer& a, const Transfer& b) { return a.time < b.time; });
   }
 
   std::vector<Action> lowerRow(std::size_t rank) {
@@ -84,7 +94,8 @@ class Lowering {
     std::vector<Action> result;
     auto receipt = receipts_[rank].begin();
     for (std::size_t position = 0; position < row.size(); ++position) {
-      for (; receipt != receipts_[rank].end() && receipt->time <= starts.at(position); ++receipt) result.push_back(receipt->action);
+      for (; receipt != receipts_[rank].end() && receipt->time <= starts.at(position); ++receipt)
+        result.push_back(receipt->action);
       result.push_back(row[position]);
       for (auto& send : sends(row[position])) result.push_back(std::move(send));
       if (const auto reduced = reduction(row, position)) result.push_back({ActionKind::reduceGrad, *reduced, -1, {}});
@@ -96,8 +107,10 @@ class Lowering {
   std::optional<std::int32_t> reduction(const std::vector<Action>& row, std::size_t position) {
     if (lastOf_.empty()) countBackwards();
     const auto finishes = [&](const Action& action) {
-      return (action.kind == ActionKind::backward || action.kind == ActionKind::backwardWeight) && --lastOf_[action.stage] == 0 &&
-             std::find(options_.reduceGrads.begin(), options_.reduceGrads.end(), action.stage) != options_.reduceGrads.end();
+      return (action.kind == ActionKind::backward || action.kind == ActionKind::backwardWeight) &&
+             --lastOf_[action.stage] == 0 &&
+             std::find(options_.reduceGrads.begin(), options_.reduceGrads.end(), action.stage) !=
+                 options_.reduceGrads.end();
     };
     const auto& action = row[position];
     if (finishes(action)) return action.stage;
@@ -123,8 +136,9 @@ Schedule mergeBackward(Schedule schedule) {
   for (auto& row : schedule.ranks) {
     std::vector<Action> merged;
     for (auto& action : row) {
-      const bool follows = !merged.empty() && merged.back().kind == ActionKind::backwardInput && action.kind == ActionKind::backwardWeight &&
-                           merged.back().stage == action.stage && merged.back().microbatch == action.microbatch;
+      const bool follows = !merged.empty() && merged.back().kind == ActionKind::backwardInput &&
+                           action.kind == ActionKind::backwardWeight && merged.back().stage == action.stage &&
+                           merged.back().microbatch == action.microbatch;
       if (follows) merged.back().kind = ActionKind::backward;
       else merged.push_back(std::move(action));
     }

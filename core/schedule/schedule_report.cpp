@@ -26,24 +26,27 @@ double startOfLast(const std::vector<TimedAction>& actions) {
 
 std::string scheduleText(const Schedule& schedule, const Simulation& run, const ScheduleCosts& costs) {
   const auto unit = costs.unit.empty() ? std::string{} : " " + costs.unit;
-  auto out = fmt::format("{}: {} ranks, {} stages, {} microbatches\nmakespan {:.6g}{}, bubble {:.1f} %\n\n", schedule.name, schedule.ranks.size(),
-                         schedule.stages, schedule.microbatches, run.makespan, unit, 100 * run.bubble);
+  auto out =
+      fmt::format("{}: {} ranks, {} stages, {} microbatches\nmakespan {:.6g}{}, bubble {:.1f} %\n\n", schedule.name,
+                  schedule.ranks.size(), schedule.stages, schedule.microbatches, run.makespan, unit, 100 * run.bubble);
   bool bytes = false;
   for (const auto& rank : run.ranks) bytes = bytes || rank.peakBytes > 0;
-  out +=
-      fmt::format("{:>4}  {:>10}  {:>10}  {:>9}{}  stages\n", "rank", "busy", "waiting", "in flight", bytes ? fmt::format("  {:>16}", "activation bytes") : "");
+  out += fmt::format("{:>4}  {:>10}  {:>10}  {:>9}{}  stages\n", "rank", "busy", "waiting", "in flight",
+                     bytes ? fmt::format("  {:>16}", "activation bytes") : "");
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const auto& line = run.ranks[rank];
-    out += fmt::format("{:>4}  {:>10.6g}  {:>10.6g}  {:>9}{}  {}\n", rank, line.busy, run.makespan - line.busy, line.peakInFlight,
-                       bytes ? fmt::format("  {:>16}", line.peakBytes) : "", fmt::join(stagesOf(schedule, rank), ", "));
+    out += fmt::format("{:>4}  {:>10.6g}  {:>10.6g}  {:>9}{}  {}\n", rank, line.busy, run.makespan - line.busy,
+                       line.peakInFlight, bytes ? fmt::format("  {:>16}", line.peakBytes) : "",
+                       fmt::join(stagesOf(schedule, rank), ", "));
   }
   out += '\n';
   if (!costs.stages.empty()) {
     out += fmt::format("{:>5}  {:>10}  {:>10}  {:>10}  {:>10}  activation bytes\n", "stage", "F", "I", "W", "B");
     for (std::size_t s = 0; s < costs.stages.size(); ++s) {
       const auto& cost = costs.stages[s];
-      out += fmt::format("{:>5}  {:>10.4g}  {:>10.4g}  {:>10.4g}  {:>10.4g}  {:>16}\n", costs.stages.size() == 1 ? "each" : std::to_string(s), cost.forward,
-                         cost.backwardInput, cost.backwardWeight, cost.backward, cost.activationBytes);
+      out += fmt::format("{:>5}  {:>10.4g}  {:>10.4g}  {:>10.4g}  {:>10.4g}  {:>16}\n",
+                         costs.stages.size() == 1 ? "each" : std::to_string(s), cost.forward, cost.backwardInput,
+                         cost.backwardWeight, cost.backward, cost.activationBytes);
     }
     out += '\n';
   }
@@ -62,8 +65,11 @@ nlohmann::ordered_json scheduleJson(const Schedule& schedule, const Simulation& 
             {"makespan", run.makespan},  {"bubble", run.bubble}};
   if (!costs.unit.empty()) json["unit"] = costs.unit;
   for (const auto& cost : costs.stages)
-    json["costs"].push_back(
-        {{"F", cost.forward}, {"I", cost.backwardInput}, {"W", cost.backwardWeight}, {"B", cost.backward}, {"activation_bytes", cost.activationBytes}});
+    json["costs"].push_back({{"F", cost.forward},
+                             {"I", cost.backwardInput},
+                             {"W", cost.backwardWeight},
+                             {"B", cost.backward},
+                             {"activation_bytes", cost.activationBytes}});
   auto rows = Json::array();
   for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const auto& timeline = run.ranks[rank];

@@ -16,7 +16,8 @@ namespace {
 
 class Simulator {
  public:
-  Simulator(const Schedule& schedule, const ScheduleCosts& costs) : schedule_(schedule), costs_(costs), dependencies_(schedule) {
+  Simulator(const Schedule& schedule, const ScheduleCosts& costs)
+      : schedule_(schedule), costs_(costs), dependencies_(schedule) {
     result_.ranks.resize(schedule.ranks.size());
     loads_.resize(schedule.ranks.size());
     for (const auto& [edge, forward, backward] : costs.edges) {
@@ -83,7 +84,10 @@ class Simulator {
       case ActionKind::recvBackward: return travel(need.stage, action.stage);
       case ActionKind::waitSendForward:
       case ActionKind::waitSendBackward: return travelFrom(action.stage, action.kind == ActionKind::waitSendForward);
-      default: return dependencies_.hasTransfers() || schedule_.rankOfStage[need.stage] == rank ? 0 : travel(need.stage, action.stage);
+      default:
+        return dependencies_.hasTransfers() || schedule_.rankOfStage[need.stage] == rank
+                   ? 0
+                   : travel(need.stage, action.stage);
     }
   }
 
@@ -98,7 +102,8 @@ class Simulator {
     if (schedule_.edges.empty()) return travel(stage, stage + (forward ? 1 : -1));
     double longest = 0;
     for (const auto& [source, consumer] : schedule_.edges)
-      if ((forward ? source : consumer) == stage) longest = std::max(longest, forward ? travel(source, consumer) : travel(consumer, source));
+      if ((forward ? source : consumer) == stage)
+        longest = std::max(longest, forward ? travel(source, consumer) : travel(consumer, source));
     return longest;
   }
 
@@ -162,17 +167,20 @@ class Simulator {
 void requireFit(const Schedule& schedule, const ScheduleCosts& costs) {
   if (costs.stages.size() > 1 && std::ssize(costs.stages) != schedule.stages)
     throw Error(ErrorCode::badUse,
-                fmt::format("costs of {} stages for a schedule of {}: give one for each, or one for all", costs.stages.size(), schedule.stages), schedule.name);
+                fmt::format("costs of {} stages for a schedule of {}: give one for each, or one for all",
+                            costs.stages.size(), schedule.stages),
+                schedule.name);
   const auto good = [](double time) { return std::isfinite(time) && time >= 0; };
   bool fit = good(costs.transfer);
   for (const auto& stage : costs.stages)
-    fit = fit && good(stage.forward) && good(stage.backward) && good(stage.backwardInput) && good(stage.backwardWeight) && stage.activationBytes >= 0;
+    fit = fit && good(stage.forward) && good(stage.backward) && good(stage.backwardInput) &&
+          good(stage.backwardWeight) && stage.activationBytes >= 0;
   for (const auto& [edge, forward, backward] : costs.edges) {
     if (edge.source < 0 || edge.source >= edge.consumer || edge.consumer >= schedule.stages)
-      throw Error(
-          ErrorCode::badUse,
-          fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages", edge.source, edge.consumer, schedule.stages),
-          schedule.name);
+      throw Error(ErrorCode::badUse,
+                  fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages",
+                              edge.source, edge.consumer, schedule.stages),
+                  schedule.name);
     fit = fit && good(forward) && good(backward);
   }
   if (!fit) throw Error(ErrorCode::badUse, "times and bytes of a stage are finite and not negative", schedule.name);

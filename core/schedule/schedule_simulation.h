@@ -24,15 +24,16 @@ struct EdgeCost {
 /// How long the actions of a schedule take, and what crosses between ranks.
 struct ScheduleCosts {
   std::vector<StageCost> stages;  ///< one for each stage; one alone is every stage's; none: F = I = W = 1, B = 2
-  double transfer = 0;            ///< from the end of a stage to its arrival on another rank; the rank computes meanwhile
-  std::vector<EdgeCost> edges;    ///< the same by edge; what is not named here takes `transfer`
-  std::string unit;               ///< of all times, for display: "ms"
-  bool overlapHides = false;      ///< an overlap takes as long as its longest part, not as all of them
+  double transfer = 0;          ///< from the end of a stage to its arrival on another rank; the rank computes meanwhile
+  std::vector<EdgeCost> edges;  ///< the same by edge; what is not named here takes `transfer`
+  std::string unit;             ///< of all times, for display: "ms"
+  bool overlapHides = false;    ///< an overlap takes as long as its longest part, not as all of them
 };
 
-/// Reads {"unit": "ms", "transfer": 0.1, "edges": [{"source": 0, "destination": 1, "F": 0.1, "B": 0.1}, ...], "overlap_hides": false,
-/// "stages": [{"F": 1, "B": 2, "I": 1, "W": 1, "activation_bytes": 4096}, ...]}; what is not given is as in ScheduleCosts, but without "B" it is I + W, and
-/// without both I and W each is half of B. Throws Error(badInput).
+/// Reads {"unit": "ms", "transfer": 0.1, "edges": [{"source": 0, "destination": 1, "F": 0.1, "B": 0.1}, ...],
+/// "overlap_hides": false, "stages": [{"F": 1, "B": 2, "I": 1, "W": 1, "activation_bytes": 4096}, ...]}; what is not
+/// given is as in ScheduleCosts, but without "B" it is I + W, and without both I and W each is half of B. Throws
+/// Error(badInput).
 ScheduleCosts readScheduleCosts(std::string_view json, const std::string& name);
 
 /// One action at its time; an overlap stands as its parts.
@@ -58,8 +59,8 @@ struct Simulation {
   double bubble = 0;  ///< part of the ranks' time in which they wait: 1 - sum of busy / (ranks * makespan)
 };
 
-/// Runs the schedule on the costs: every rank in the order of its row, each action as soon as the one before is over and what it needs is there.
-/// Throws as requireValid, and Error(badUse) for costs that do not fit.
+/// Runs the schedule on the costs: every rank in the order of its row, each action as soon as the one before is over
+/// and what it needs is there. Throws as requireValid, and Error(badUse) for costs that do not fit.
 Simulation simulate(const Schedule& schedule, const ScheduleCosts& costs = {});
 
 }  // namespace retrograd

@@ -13,7 +13,9 @@ bool onlyViews(const Document& document, BoundSymbolId op) {
     if (!output) continue;
     const auto storage = document.value(output).storage;
     const auto operands = document.operands(op);
-    if (!storage || std::none_of(operands.begin(), operands.end(), [&](ValueId o) { return o && document.value(o).storage == storage; })) return false;
+    if (!storage || std::none_of(operands.begin(), operands.end(),
+                                 [&](ValueId o) { return o && document.value(o).storage == storage; }))
+      return false;
     any = true;
   }
   return any;
@@ -27,7 +29,10 @@ void addOnce(std::vector<std::int32_t>& positions, std::int32_t position) {
 }  // namespace
 
 Dataflow::Dataflow(const Document& document, const Trace& joint)
-    : document_(document), joint_(joint), producer_(document.valueCount(), -1), writtenIndex_(document.storageCount(), -1) {
+    : document_(document),
+      joint_(joint),
+      producer_(document.valueCount(), -1),
+      writtenIndex_(document.storageCount(), -1) {
   for (std::size_t i = 0; i < joint.forwardCount; ++i)
     for (auto output : document.outputs(joint.ops[i]))
       if (output && producer_[output] < 0) producer_[output] = static_cast<std::int32_t>(i);
@@ -81,7 +86,8 @@ void Dataflow::findMakersAndReaders() {
       return index < 0 ? nullptr : &written_[index];
     };
     for (auto output : document_.outputs(joint_.ops[i]))
-      if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back())) addOnce(entry->makers, position);
+      if (auto* entry = entryOf(output); entry && (entry->writtenByBackward || position <= entry->writers.back()))
+        addOnce(entry->makers, position);
     for (auto operand : document_.operands(joint_.ops[i])) {
       auto* entry = entryOf(operand);
       if (!entry) continue;

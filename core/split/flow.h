@@ -19,7 +19,8 @@ class FlowNetwork {
   std::int32_t addEdge(std::int32_t from, std::int32_t to, Capacity capacity);
   void setCapacity(std::int32_t edge, Capacity capacity) { edges_[edge].given = capacity; }
 
-  /// Sends all it can. Afterwards the nodes that can still reach `sink` form the smallest sink side of all minimum cuts.
+  /// Sends all it can. Afterwards the nodes that can still reach `sink` form the smallest sink side of all minimum
+  /// cuts.
   std::vector<char> sinkSide(std::int32_t source, std::int32_t sink);
 
   std::int32_t nodeCount() const { return static_cast<std::int32_t>(first_.size()); }

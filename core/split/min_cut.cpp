@@ -21,8 +21,8 @@ struct Cut {
   std::int64_t bytes = 0, cost = 0;
 };
 
-/// The forward as a flow network. An op is a node, a memory (a storage, or a value that has none) is two, with its bytes between them. A
-/// node on the sink's side is recomputed; a memory whose two nodes lie apart is saved.
+/// The forward as a flow network. An op is a node, a memory (a storage, or a value that has none) is two, with its
+/// bytes between them. A node on the sink's side is recomputed; a memory whose two nodes lie apart is saved.
 class CutGraph {
  public:
   CutGraph(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required)
@@ -44,8 +44,10 @@ class CutGraph {
   /// The cut that minimises byteWeight * bytes + costWeight * cost; the one that recomputes least where several do.
   Cut solve(std::int64_t byteWeight, std::int64_t costWeight) {
     for (const auto& memory : memories_)
-      network_.setCapacity(memory.edge, memory.forced ? FlowNetwork::infinite : static_cast<Capacity>(byteWeight) * memory.bytes);
-    for (const auto& op : ops_) network_.setCapacity(op.edge, op.forbidden ? FlowNetwork::infinite : static_cast<Capacity>(costWeight) * op.cost);
+      network_.setCapacity(memory.edge,
+                           memory.forced ? FlowNetwork::infinite : static_cast<Capacity>(byteWeight) * memory.bytes);
+    for (const auto& op : ops_)
+      network_.setCapacity(op.edge, op.forbidden ? FlowNetwork::infinite : static_cast<Capacity>(costWeight) * op.cost);
     return measured(network_.sinkSide(source, sink));
   }
 
@@ -59,17 +61,20 @@ class CutGraph {
   }
 
   std::int64_t totalBytes() const {
-    return std::accumulate(memories_.begin(), memories_.end(), std::int64_t{0}, [](auto sum, const Memory& m) { return sum + m.bytes; });
+    return std::accumulate(memories_.begin(), memories_.end(), std::int64_t{0},
+                           [](auto sum, const Memory& m) { return sum + m.bytes; });
   }
   std::int64_t totalCost() const {
-    return std::accumulate(ops_.begin(), ops_.end(), std::int64_t{0}, [](auto sum, const Op& op) { return sum + op.cost; });
+    return std::accumulate(ops_.begin(), ops_.end(), std::int64_t{0},
+                           [](auto sum, const Op& op) { return sum + op.cost; });
   }
 
-  /// From `less` (fewer bytes) to `more`: the parts of the difference that hang together, best trade first, taken over as long as
-  /// they fit. The order does not depend on the budget, so choices stay nested.
+  /// From `less` (fewer bytes) to `more`: the parts of the difference that hang together, best trade first, taken over
+  /// as long as they fit. The order does not depend on the budget, so choices stay nested.
   Cut refine(const Cut& less, const Cut& more, std::int64_t budget) const;
 
-  /// Marks by bound symbol: recomputed ops, and views of what is recomputed or at hand, or of a base that is cheaper to save than they.
+  /// Marks by bound symbol: recomputed ops, and views of what is recomputed or at hand, or of a base that is cheaper to
+  /// save than they.
   OpMarks marks(const Cut& cut) const;
 
  private:
@@ -85,7 +90,9 @@ class CutGraph {
     bool forbidden;
   };
 
-  static bool isSaved(const Memory& memory, const std::vector<char>& inBackward) { return !inBackward[memory.in] && inBackward[memory.out]; }
+  static bool isSaved(const Memory& memory, const std::vector<char>& inBackward) {
+    return !inBackward[memory.in] && inBackward[memory.out];
+  }
   bool isRequired(std::int32_t position) const { return required_[joint_.ops[position]]; }
 
   std::size_t memoryKey(ValueId value) const {
@@ -130,8 +137,11 @@ class CutGraph {
     constexpr auto never = effect::writes | effect::random | effect::opaque | effect::needsData;
     const auto& bound = document_.boundSymbol(op);
     for (auto output : document_.outputs(op))
-      if (const auto* writes = output ? dataflow_.writes(document_.value(output).storage) : nullptr; writes && writes->writtenByBackward) return true;
-    return (bound.effects & never) != 0 || !writtenOperands(document_, op).empty() || isHeavy(familyOf(document_.symbol(bound.symbol).name));
+      if (const auto* writes = output ? dataflow_.writes(document_.value(output).storage) : nullptr;
+          writes && writes->writtenByBackward)
+        return true;
+    return (bound.effects & never) != 0 || !writtenOperands(document_, op).empty() ||
+           isHeavy(familyOf(document_.symbol(bound.symbol).name));
   }
 
   void addOp(std::int32_t position) {
@@ -142,7 +152,8 @@ class CutGraph {
     for (auto operand : document_.operands(op)) {
       if (!operand) continue;
       const auto* writes = dataflow_.writes(document_.value(operand).storage);
-      const bool changesLater = writes && (writes->writtenByBackward || (!writes->writers.empty() && position <= writes->writers.back()));
+      const bool changesLater =
+          writes && (writes->writtenByBackward || (!writes->writers.empty() && position <= writes->writers.back()));
       if (isFree(operand)) {
         forbidden |= changesLater && !isRequired(position);
         continue;
@@ -177,7 +188,8 @@ class CutGraph {
     }
   }
 
-  /// By memory: whether its views are to be made again from the saved base, because together they hold more bytes than it does.
+  /// By memory: whether its views are to be made again from the saved base, because together they hold more bytes than
+  /// it does.
   std::vector<char> findViewsToRemake(const Cut& cut, const OpMarks& marks) const;
 
   const Document& document_;
@@ -198,7 +210,9 @@ std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const OpMarks& mar
   };
   std::vector<Sums> sums(memories_.size());
   IdVector<ValueId, char> counted(document_.valueCount(), 0), countedRoot(document_.valueCount(), 0);
-  const auto bytesOf = [&](ValueId value) { return document_.isTensor(value) ? document_.meta(document_.value(value).meta).bytes() : 0; };
+  const auto bytesOf = [&](ValueId value) {
+    return document_.isTensor(value) ? document_.meta(document_.value(value).meta).bytes() : 0;
+  };
   const auto read = [&](ValueId value) {
     if (isFree(value) || std::exchange(counted[value], 1)) return;
     const auto memory = memoryOf_[memoryKey(value)];
@@ -295,14 +309,18 @@ Cut CutGraph::refine(const Cut& less, const Cut& more, std::int64_t budget) cons
 /// Narrows the lower hull of bytes against cost down to the edge that the budget lies on.
 Cut cheapestWithin(CutGraph& graph, Cut least, std::int64_t budget) {
   if (budget < least.bytes)
-    throw Error(ErrorCode::badUse, "no partition saves as little: the smallest possible budget is " + std::to_string(least.bytes) + " bytes",
-                "budget " + std::to_string(budget));
+    throw Error(
+        ErrorCode::badUse,
+        "no partition saves as little: the smallest possible budget is " + std::to_string(least.bytes) + " bytes",
+        "budget " + std::to_string(budget));
   auto most = graph.solve(1, graph.totalBytes() + 1);
   if (most.bytes <= budget) return most;
   while (least.cost > most.cost) {
     const auto byteWeight = least.cost - most.cost, costWeight = most.bytes - least.bytes;
     auto middle = graph.solve(byteWeight, costWeight);
-    const auto weigh = [&](const Cut& cut) { return static_cast<Capacity>(byteWeight) * cut.bytes + static_cast<Capacity>(costWeight) * cut.cost; };
+    const auto weigh = [&](const Cut& cut) {
+      return static_cast<Capacity>(byteWeight) * cut.bytes + static_cast<Capacity>(costWeight) * cut.cost;
+    };
     if (weigh(middle) == weigh(least)) break;
     (middle.bytes <= budget ? least : most) = std::move(middle);
   }
@@ -311,7 +329,8 @@ Cut cheapestWithin(CutGraph& graph, Cut least, std::int64_t budget) {
 
 }  // namespace
 
-SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow, const OpMarks& required, std::optional<std::int64_t> budget) {
+SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dataflow& dataflow,
+                         const OpMarks& required, std::optional<std::int64_t> budget) {
   CutGraph graph(document, joint, dataflow, required);
   auto cut = graph.solve(graph.totalCost() + 1, 1);
   if (budget) cut = cheapestWithin(graph, std::move(cut), *budget);
@@ -329,7 +348,8 @@ SavedBytes savedBytes(const Document& document, const Trace& joint) {
     if (!value || !document.isTensor(value) || !std::exchange(made[value], 0)) return;
     saved.values += document.meta(document.value(value).meta).bytes();
     const auto storage = document.value(value).storage;
-    if (storage && !document.storage(storage).external && !std::exchange(counted[storage], 1)) saved.storages += document.storage(storage).bytes;
+    if (storage && !document.storage(storage).external && !std::exchange(counted[storage], 1))
+      saved.storages += document.storage(storage).bytes;
   };
   for (std::size_t i = joint.forwardCount; i < joint.ops.size(); ++i)
     for (auto operand : document.operands(joint.ops[i])) read(operand);

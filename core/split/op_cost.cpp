@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t operationsPerByte = 4, costlyFunctionOperations = 16;
 
-/// An op belongs to the first family one of whose texts its name starts with or, with a leading '*', contains. Names come without
-/// "aten." and leading underscores.
+/// An op belongs to the first family one of whose texts its name starts with or, with a leading '*', contains. Names
+/// come without "aten." and leading underscores.
 struct FamilyName {
   std::string_view text;
   OpFamily family;
@@ -77,8 +77,8 @@ constexpr std::array<FamilyName, 52> familyNames{{
 constexpr std::array<std::string_view, 14> costlyFunctions{"exp", "log", "softmax", "gelu", "silu", "tanh", "sigmoid",
                                                            "erf", "sin", "cos",     "pow",  "norm", "mish", "softplus"};
 
-/// "conv_" means "conv_transpose2d" and the like; "mm" is "mm" and not "mmul": a text without a trailing '_' must be the whole name
-/// or the start of it up to an underscore.
+/// "conv_" means "conv_transpose2d" and the like; "mm" is "mm" and not "mmul": a text without a trailing '_' must be
+/// the whole name or the start of it up to an underscore.
 bool matches(std::string_view name, std::string_view text) {
   if (text.front() == '*') return name.find(text.substr(1)) != std::string_view::npos;
   if (!name.starts_with(text)) return false;
@@ -97,20 +97,26 @@ std::vector<std::span<const std::int64_t>> matrixSizes(const Document& document,
   std::vector<std::span<const std::int64_t>> found;
   for (auto operand : document.operands(op))
     if (operand && document.isTensor(operand))
-      if (const auto& sizes = document.meta(document.value(operand).meta).sizes; sizes.size() >= 2) found.emplace_back(sizes);
+      if (const auto& sizes = document.meta(document.value(operand).meta).sizes; sizes.size() >= 2)
+        found.emplace_back(sizes);
   return found;
 }
 
-std::int64_t product(std::span<const std::int64_t> sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
+std::int64_t product(std::span<const std::int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
 
-/// Multiplications for one element of the output: the length of the inner dimension, the elements that a filter reads, or the keys that a query meets.
+/// Multiplications for one element of the output: the length of the inner dimension, the elements that a filter reads,
+/// or the keys that a query meets.
 std::int64_t innerLength(const Document& document, BoundSymbolId op, OpFamily family) {
   const auto matrices = matrixSizes(document, op);
   if (matrices.empty()) return 1;
   std::int64_t length = 1;
   switch (family) {
-    case OpFamily::matrixProduct: return matrices[matrices.size() < 2 ? 0 : matrices.size() - 2].back();  // the left factor's; a bias comes before it
-    case OpFamily::convolution: return product(matrices.back().subspan(1));                               // the filter comes last
+    case OpFamily::matrixProduct:
+      return matrices[matrices.size() < 2 ? 0 : matrices.size() - 2]
+          .back();  // the left factor's; a bias comes before it
+    case OpFamily::convolution: return product(matrices.back().subspan(1));  // the filter comes last
     case OpFamily::attention:
       for (auto sizes : matrices) length = std::max(length, 2 * sizes[sizes.size() - 2]);
       return length;
@@ -120,15 +126,17 @@ std::int64_t innerLength(const Document& document, BoundSymbolId op, OpFamily fa
   }
 }
 
-/// Elements that are computed of sums of products. Each gradient of a convolution takes as many products as the convolution, whose output's gradient is the
-/// first operand.
+/// Elements that are computed of sums of products. Each gradient of a convolution takes as many products as the
+/// convolution, whose output's gradient is the first operand.
 std::int64_t summedElements(const Document& document, BoundSymbolId op, OpFamily family, std::string_view name) {
   const auto outputs = document.outputs(op), operands = document.operands(op);
   std::int64_t elements = 0;
-  const bool isBackward = family == OpFamily::convolution && name.find("backward") != std::string_view::npos && !operands.empty();
+  const bool isBackward =
+      family == OpFamily::convolution && name.find("backward") != std::string_view::npos && !operands.empty();
   for (auto output : outputs) {
     if (!isBackward) elements += elementsOf(document, output);
-    else if (output && document.isTensor(output) && document.meta(document.value(output).meta).sizes.size() >= 2) elements += elementsOf(document, operands[0]);
+    else if (output && document.isTensor(output) && document.meta(document.value(output).meta).sizes.size() >= 2)
+      elements += elementsOf(document, operands[0]);
   }
   return elements;
 }
@@ -151,9 +159,11 @@ std::int64_t opCost(const Document& document, BoundSymbolId op) {
   for (auto output : document.outputs(op)) bytes += bytesOf(document, output);
   const auto family = familyOf(name);
   const auto elements = summedElements(document, op, family, name);
-  const bool costly =
-      std::any_of(costlyFunctions.begin(), costlyFunctions.end(), [&](std::string_view text) { return name.find(text) != std::string_view::npos; });
-  const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family) : costly ? costlyFunctionOperations * elements : elements;
+  const bool costly = std::any_of(costlyFunctions.begin(), costlyFunctions.end(),
+                                  [&](std::string_view text) { return name.find(text) != std::string_view::npos; });
+  const auto operations = isHeavy(family) ? 2 * elements * innerLength(document, op, family)
+                          : costly        ? costlyFunctionOperations * elements
+                                          : elements;
   return std::max<std::int64_t>(1, bytes + operations / operationsPerByte);
 }
 

@@ -13,8 +13,8 @@ OpFamily familyOf(std::string_view opName);
 /// Families whose work is not worth saving bytes for, unless someone asks: all but `other`.
 inline bool isHeavy(OpFamily family) { return family != OpFamily::other; }
 
-/// A rough cost of running the op once, in bytes moved: what it reads and writes, and its arithmetic at four operations a byte.
-/// At least 1; only meant to compare ops of one trace.
+/// A rough cost of running the op once, in bytes moved: what it reads and writes, and its arithmetic at four operations
+/// a byte. At least 1; only meant to compare ops of one trace.
 std::int64_t opCost(const Document& document, BoundSymbolId op);
 
 }  // namespace retrograd

@@ -14,12 +14,14 @@ namespace retrograd {
 struct PartitionOptions {
   enum Kind : std::uint8_t {
     defaultKind,  ///< what the formulas ask for is saved
-    minCut        ///< what is fewest bytes is saved; matrix products, convolutions, attention and the like are never run twice
+    minCut  ///< what is fewest bytes is saved; matrix products, convolutions, attention and the like are never run
+            ///< twice
   };
   Kind kind = defaultKind;
-  std::optional<std::int64_t> budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but recomputes no more than it must
-  /// What to recompute beside the file's own checkpoint regions: "all", a module path (what is below it comes along), or "#" and a
-  /// computation op's node name or id.
+  std::optional<std::int64_t> budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but
+                                       ///< recomputes no more than it must
+  /// What to recompute beside the file's own checkpoint regions: "all", a module path (what is below it comes along),
+  /// or "#" and a computation op's node name or id.
   std::vector<std::string> recompute;
   bool regions = true;  ///< false: the file's own checkpoint regions are not recomputed
 
@@ -34,11 +36,12 @@ struct PartitionResult {
 /// The forward ops of the joint that options.recompute and, unless `regions` is false, the file's checkpoint regions
 /// (tag_activation_checkpoint) mark, by bound
 /// symbol. Throws Error(badUse) for a module or op that is not there, naming near ones.
-OpMarks markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute, bool regions = true);
+OpMarks markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute,
+                               bool regions = true);
 
-/// The joint with recomputation in its backward half as the options ask, and without dead code; itself where there is nothing to do. With
-/// minCut never more bytes than without. Expects a joint without dead code. Throws Error(badUse) as markedForRecomputation(), and
-/// for a budget that is too small.
+/// The joint with recomputation in its backward half as the options ask, and without dead code; itself where there is
+/// nothing to do. With minCut never more bytes than without. Expects a joint without dead code. Throws Error(badUse) as
+/// markedForRecomputation(), and for a budget that is too small.
 PartitionResult partition(Document& document, const Trace& joint, const PartitionOptions& options);
 
 }  // namespace retrograd

@@ -48,12 +48,14 @@ class Restriction {
     return std::all_of(entry.makers.begin(), entry.makers.end(), [&](std::int32_t maker) { return mark(maker); });
   }
 
-  /// The storage is saved as its last write leaves it: its makers run once, and who read it earlier cannot read it again. A view
-  /// reads nothing.
+  /// The storage is saved as its last write leaves it: its makers run once, and who read it earlier cannot read it
+  /// again. A view reads nothing.
   void takeStorage(const Dataflow::WrittenStorage& entry) {
     for (auto maker : entry.makers)
       if (!dataflow_.isView(maker)) take(maker);
-    const auto last = entry.writtenByBackward ? static_cast<std::int32_t>(joint_.ops.size()) : entry.writers.empty() ? -1 : entry.writers.back();
+    const auto last = entry.writtenByBackward ? static_cast<std::int32_t>(joint_.ops.size())
+                      : entry.writers.empty() ? -1
+                                              : entry.writers.back();
     for (auto reader : entry.readers)
       if (reader < last && !dataflow_.isView(reader)) take(reader);
   }
@@ -69,7 +71,11 @@ class Restriction {
 class Recomputation {
  public:
   Recomputation(Document& document, const Trace& joint, OpMarks marks)
-      : document_(document), joint_(joint), dataflow_(document, joint), marks_(std::move(marks)), state_(joint.forwardCount, State::none) {
+      : document_(document),
+        joint_(joint),
+        dataflow_(document, joint),
+        marks_(std::move(marks)),
+        state_(joint.forwardCount, State::none) {
     marks_.resize(document.boundSymbolCount(), 0);
     taken_ = restrictToRecomputable(document, joint, dataflow_, marks_);
     renamed_.resize(document.valueCount());
@@ -116,7 +122,8 @@ class Recomputation {
     return to ? to : value;
   }
 
-  /// Forward ops that must have run before `value` is read at `position`: its producer, and all that wrote its storage till then.
+  /// Forward ops that must have run before `value` is read at `position`: its producer, and all that wrote its storage
+  /// till then.
   template <class Visit>
   void forEachSource(ValueId value, std::int32_t position, Visit&& visit) const {
     if (!value) return;
@@ -142,7 +149,8 @@ class Recomputation {
     const auto border = static_cast<std::int32_t>(joint_.forwardCount);
     for (std::size_t i = joint_.forwardCount; i < joint_.ops.size(); ++i)
       for (auto operand : document_.operands(joint_.ops[i])) forEachSource(operand, border, need);
-    for (std::size_t i = joint_.resultCount; i < joint_.outputs.size(); ++i) forEachSource(joint_.outputs[i], border, need);
+    for (std::size_t i = joint_.resultCount; i < joint_.outputs.size(); ++i)
+      forEachSource(joint_.outputs[i], border, need);
     const bool any = !stack.empty();
     while (!stack.empty()) {
       const auto position = stack.back();
@@ -220,14 +228,16 @@ class Recomputation {
     return plain < terms.size();
   }
 
-  /// Binds `op` on the operands of now. Outputs become new values: all of them, or those that lie in a storage which is another one now.
+  /// Binds `op` on the operands of now. Outputs become new values: all of them, or those that lie in a storage which is
+  /// another one now.
   BoundSymbolId bindAnew(BoundSymbolId op, const BoundSymbol& bound, bool allOutputs) {
     const auto before = operandsOf(op);
     std::vector<ValueId> operands, outputs;
     std::unordered_map<std::int32_t, StorageId> storages;  // of the operands: where each lies now
     for (auto operand : before) {
       operands.push_back(renamed(operand));
-      if (operand && document_.value(operand).storage) storages.emplace(document_.value(operand).storage.index, document_.value(operands.back()).storage);
+      if (operand && document_.value(operand).storage)
+        storages.emplace(document_.value(operand).storage.index, document_.value(operands.back()).storage);
     }
     const auto outputSpan = std::as_const(document_).outputs(op);
     std::vector<ValueId> fresh;
@@ -285,7 +295,8 @@ class Recomputation {
     for (auto position : blocked_) {
       const auto op = joint_.ops[position];
       if (taken_[op])
-        problems.push_back({Problem::Severity::note, "cannot be recomputed, because of what it writes or reads in place: its result is saved",
+        problems.push_back({Problem::Severity::note,
+                            "cannot be recomputed, because of what it writes or reads in place: its result is saved",
                             document_.opName(op), op.index});
     }
   }
@@ -293,12 +304,13 @@ class Recomputation {
   Document& document_;
   const Trace& joint_;
   Dataflow dataflow_;
-  OpMarks marks_, taken_;                                      // by bound symbol
-  std::vector<State> state_;                                   // by position in the forward
-  std::vector<std::int32_t> blocked_;                          // positions of needed ops that are not recomputed
-  IdVector<ValueId, ValueId> renamed_;                         // what the backward reads instead
-  std::unordered_set<StringId> names_;                         // of the joint's values
-  std::unordered_map<std::uint32_t, std::size_t> plainTerms_;  // by the list's beginning, how many of its first terms are as they were
+  OpMarks marks_, taken_;               // by bound symbol
+  std::vector<State> state_;            // by position in the forward
+  std::vector<std::int32_t> blocked_;   // positions of needed ops that are not recomputed
+  IdVector<ValueId, ValueId> renamed_;  // what the backward reads instead
+  std::unordered_set<StringId> names_;  // of the joint's values
+  std::unordered_map<std::uint32_t, std::size_t>
+      plainTerms_;  // by the list's beginning, how many of its first terms are as they were
   std::vector<BoundSymbolId> ops_;
 };
 

@@ -46,7 +46,8 @@ SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t
   for (auto output : backward.outputs) read(output);
   backward.savedCount = backward.inputs.size();
   forward.outputs.insert(forward.outputs.end(), backward.inputs.begin(), backward.inputs.end());
-  backward.inputs.insert(backward.inputs.end(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputCount), joint.inputs.end());
+  backward.inputs.insert(backward.inputs.end(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputCount),
+                         joint.inputs.end());
   return result;
 }
 

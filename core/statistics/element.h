@@ -1,6 +1,6 @@
 #pragma once
-// Elements of a tensor as numbers. Compiled by nvcc for the GPU and by the C++ compiler for the CPU, so that the tests that run without a
-// GPU cover it.
+// Elements of a tensor as numbers. Compiled by nvcc for the GPU and by the C++ compiler for the CPU, so that the tests
+// that run without a GPU cover it.
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -26,19 +26,22 @@ RETROGRAD_BOTH To reinterpretBits(From from) {
   return to;
 }
 
-/// What says NaN and infinity in a small float: IEEE's exponent of all ones; only mantissa of all ones as well is NaN (fn); the number
-/// minus zero is NaN (fnuz).
+/// What says NaN and infinity in a small float: IEEE's exponent of all ones; only mantissa of all ones as well is NaN
+/// (fn); the number minus zero is NaN (fnuz).
 enum class Specials { ieee, fn, fnuz };
 
 /// A float of `exponentBits` and `mantissaBits`, exactly.
 template <int exponentBits, int mantissaBits, int bias, Specials specials>
 RETROGRAD_BOTH float smallFloat(std::uint32_t bits) {
   constexpr std::uint32_t mantissaMask = (1u << mantissaBits) - 1, exponentMask = (1u << exponentBits) - 1;
-  const std::uint32_t sign = bits >> (exponentBits + mantissaBits) << 31, exponent = bits >> mantissaBits & exponentMask, mantissa = bits & mantissaMask;
+  const std::uint32_t sign = bits >> (exponentBits + mantissaBits) << 31,
+                      exponent = bits >> mantissaBits & exponentMask, mantissa = bits & mantissaMask;
   constexpr std::uint32_t nan = 0x7fc00000u;
   if (specials == Specials::fnuz && sign && exponent == 0 && mantissa == 0) return reinterpretBits<float>(nan);
-  if (specials == Specials::fn && exponent == exponentMask && mantissa == mantissaMask) return reinterpretBits<float>(nan);
-  if (specials == Specials::ieee && exponent == exponentMask) return reinterpretBits<float>(mantissa ? nan : sign | 0x7f800000u);
+  if (specials == Specials::fn && exponent == exponentMask && mantissa == mantissaMask)
+    return reinterpretBits<float>(nan);
+  if (specials == Specials::ieee && exponent == exponentMask)
+    return reinterpretBits<float>(mantissa ? nan : sign | 0x7f800000u);
   if (exponent == 0) {
     const float unit = reinterpretBits<float>(static_cast<std::uint32_t>(1 - bias - mantissaBits + 127) << 23);
     return (sign ? -1.0f : 1.0f) * static_cast<float>(mantissa) * unit;
@@ -71,8 +74,9 @@ RETROGRAD_BOTH double absolute(double real, double imaginary) {
   return hypot(real, imaginary);
 }
 
-/// For each dtype: how it lies in memory, what its number is, in float where that holds it exactly, and its smallest normal number. Complex
-/// numbers count by absolute value, rounded to the precision of their parts; the eight-bit floats as the floats that they are turned into.
+/// For each dtype: how it lies in memory, what its number is, in float where that holds it exactly, and its smallest
+/// normal number. Complex numbers count by absolute value, rounded to the precision of their parts; the eight-bit
+/// floats as the floats that they are turned into.
 template <DType>
 struct Element;
 
@@ -98,7 +102,8 @@ RETROGRAD_ELEMENT(u16, std::uint16_t, float, 0, bits)
 RETROGRAD_ELEMENT(u32, std::uint32_t, double, 0, bits)
 RETROGRAD_ELEMENT(u64, std::uint64_t, double, 0, bits)
 RETROGRAD_ELEMENT(b8, std::uint8_t, float, 0, bits != 0)
-RETROGRAD_ELEMENT(c32, Pair<std::uint16_t>, float, FLT_MIN, absolute(halfToFloat(bits.real), halfToFloat(bits.imaginary)))
+RETROGRAD_ELEMENT(c32, Pair<std::uint16_t>, float, FLT_MIN,
+                  absolute(halfToFloat(bits.real), halfToFloat(bits.imaginary)))
 RETROGRAD_ELEMENT(c64, Pair<float>, float, FLT_MIN, absolute(bits.real, bits.imaginary))
 RETROGRAD_ELEMENT(c128, Pair<double>, double, DBL_MIN, absolute(bits.real, bits.imaginary))
 RETROGRAD_ELEMENT(f8e4m3fn, std::uint8_t, float, FLT_MIN, (smallFloat<4, 3, 7, Specials::fn>(bits)))

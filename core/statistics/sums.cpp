@@ -4,8 +4,9 @@
 
 #include "core/statistics/one_by_one.h"
 
-// Highway includes this file once for each kind of vector unit; what is below HWY_ONCE chooses among them when the program runs. Processors of the last ten
-// years have AVX2; what is older takes SSE2, which each has, and the two between would cost as much to compile as those.
+// Highway includes this file once for each kind of vector unit; what is below HWY_ONCE chooses among them when the
+// program runs. Processors of the last ten years have AVX2; what is older takes SSE2, which each has, and the two
+// between would cost as much to compile as those.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/statistics/sums.cpp"
@@ -23,8 +24,8 @@ void Add(DType dtype, const void* data, std::int64_t elements, Sums& sums) {
 }
 #else
 
-/// Adds vectors of numbers. `masked`: some may be NaN or infinite; without it those are noticed by the sum of absolutes, which then is
-/// neither.
+/// Adds vectors of numbers. `masked`: some may be NaN or infinite; without it those are noticed by the sum of
+/// absolutes, which then is neither.
 template <class D, bool masked>
 struct Adder {
   using V = hn::Vec<D>;
@@ -63,7 +64,8 @@ struct Adder {
     if constexpr (sizeof(hn::TFromD<D>) == 8) {
       addDoubles(0, v, S::hashed(v));
     } else {
-      const auto low = hn::PromoteTo(D64(), hn::LowerHalf(Half32(), v)), high = hn::PromoteTo(D64(), hn::UpperHalf(Half32(), v));
+      const auto low = hn::PromoteTo(D64(), hn::LowerHalf(Half32(), v)),
+                 high = hn::PromoteTo(D64(), hn::UpperHalf(Half32(), v));
       addDoubles(0, low, low);
       addDoubles(1, high, high);
     }
@@ -126,7 +128,8 @@ HWY_NOINLINE void countZeroBits(const std::uint8_t* p, std::size_t count, std::i
   const hn::ScalableTag<std::uint8_t> d;
   std::size_t i = 0;
   for (const auto step = hn::Lanes(d); i + step <= count; i += step)
-    zeros += static_cast<std::int64_t>(hn::CountTrue(d, hn::Eq(hn::And(hn::LoadU(d, p + i), hn::Set(d, mask)), hn::Zero(d))));
+    zeros += static_cast<std::int64_t>(
+        hn::CountTrue(d, hn::Eq(hn::And(hn::LoadU(d, p + i), hn::Set(d, mask)), hn::Zero(d))));
   for (; i < count; ++i) zeros += (p[i] & mask) == 0;
 }
 
@@ -136,11 +139,13 @@ HWY_NOINLINE bool addVectors(const Bits* p, std::size_t count, double normal, Su
   for (std::size_t i = 0; i < count; i += S::step())
     for (int k = 0; k < S::vectors; ++k) adder.template add<S>(S::vector(p + i, k));
   if (!adder.finish(sums)) return false;
-  if (hn::GetLane(hn::MinOfLanes(typename S::D(), adder.smallest)) < std::max(normal, std::numeric_limits<double>::denorm_min())) {
+  if (hn::GetLane(hn::MinOfLanes(typename S::D(), adder.smallest)) <
+      std::max(normal, std::numeric_limits<double>::denorm_min())) {
     if constexpr (std::is_same_v<S, Source<DType::f16> >) countSmallBits<0x0400>(p, count, sums);
     else if constexpr (std::is_same_v<S, Source<DType::bf16> >) countSmallBits<0x0080>(p, count, sums);
     else if constexpr (std::is_same_v<S, Source<DType::f8e8m0fnu> >) countZeroBits<0xff>(p, count, sums.subnormal);
-    else if constexpr (std::is_same_v<S, Source<DType::f8e4m3fn> > || std::is_same_v<S, Source<DType::f8e5m2> >) countZeroBits<0x7f>(p, count, sums.zeros);
+    else if constexpr (std::is_same_v<S, Source<DType::f8e4m3fn> > || std::is_same_v<S, Source<DType::f8e5m2> >)
+      countZeroBits<0x7f>(p, count, sums.zeros);
     else if constexpr (std::is_same_v<Bits, std::uint8_t>) countZeroBits<0xff>(p, count, sums.zeros);
     else countSmall<S>(p, count, normal, sums);
   }
@@ -166,7 +171,8 @@ HWY_INLINE void addBlocks(const void* data, std::int64_t elements, Sums& sums) {
   addOneByOne(Element(), p + vectors, static_cast<std::int64_t>(count - vectors), sums);
 }
 
-/// Bytes as integers: sums of bytes and of products of 16-bit numbers are exact and four times as fast as floats. `flip`: signed ones.
+/// Bytes as integers: sums of bytes and of products of 16-bit numbers are exact and four times as fast as floats.
+/// `flip`: signed ones.
 template <DType dtype>
 void addBytes(const void* data, std::int64_t elements, Sums& sums) {
   const hn::ScalableTag<std::uint8_t> d8;
@@ -194,7 +200,8 @@ void addBytes(const void* data, std::int64_t elements, Sums& sums) {
       sum = hn::Add(sum, hn::SumsOf8(order));
       absolutes = hn::Add(absolutes, hn::SumsOf8(size));
       const auto pairs = hn::BitCast(hn::RebindToUnsigned<decltype(d16)>(), size);
-      const auto even = hn::BitCast(d16, hn::And(pairs, hn::Set(hn::RebindToUnsigned<decltype(d16)>(), std::uint16_t{0xff}))),
+      const auto even = hn::BitCast(
+                     d16, hn::And(pairs, hn::Set(hn::RebindToUnsigned<decltype(d16)>(), std::uint16_t{0xff}))),
                  odd = hn::BitCast(d16, hn::ShiftRight<8>(pairs));
       squares = hn::ReorderWidenMulAccumulate(d32, even, even, squares, more);
       squares = hn::ReorderWidenMulAccumulate(d32, odd, odd, squares, more);
@@ -216,10 +223,12 @@ void addBytes(const void* data, std::int64_t elements, Sums& sums) {
   addOneByOne(numbers::Element<dtype>(), p + vectors, static_cast<std::int64_t>(count - vectors), sums);
 }
 
-/// What bytes say without becoming numbers: extremes and zeros of floats of eight bits. A byte has a place in the order of numbers: unsigned, least first.
+/// What bytes say without becoming numbers: extremes and zeros of floats of eight bits. A byte has a place in the order
+/// of numbers: unsigned, least first.
 template <DType dtype>
 struct TinyOrder {
-  static constexpr bool fnuz = dtype == DType::f8e4m3fnuz || dtype == DType::f8e5m2fnuz, exponent = dtype == DType::f8e8m0fnu;
+  static constexpr bool fnuz = dtype == DType::f8e4m3fnuz || dtype == DType::f8e5m2fnuz,
+                        exponent = dtype == DType::f8e8m0fnu;
   /// The greatest place of a finite number; that of the least is as far from the other end, but for exponents.
   static constexpr std::uint8_t last = dtype == DType::f8e5m2 ? 0xfb : fnuz ? 0xff : 0xfe;
   using D = hn::ScalableTag<std::uint8_t>;
@@ -235,7 +244,8 @@ struct TinyOrder {
     auto place = v;
     if constexpr (!exponent) {
       const hn::RebindToSigned<D> order;
-      place = hn::Xor(v, hn::Or(hn::BitCast(D(), hn::BroadcastSignBit(hn::BitCast(order, v))), hn::Set(D(), std::uint8_t{0x80})));
+      place = hn::Xor(
+          v, hn::Or(hn::BitCast(D(), hn::BroadcastSignBit(hn::BitCast(order, v))), hn::Set(D(), std::uint8_t{0x80})));
       zeros += hn::CountTrue(D(), hn::Eq(hn::Add(v, v), hn::Zero(D())));
     }
     if constexpr (exponent) zeros += hn::CountTrue(D(), hn::Eq(v, hn::Zero(D())));
@@ -248,7 +258,8 @@ struct TinyOrder {
     HWY_ALIGN std::uint8_t all[2][hn::MaxLanes(D())];
     hn::Store(least, D(), all[0]);
     hn::Store(greatest, D(), all[1]);
-    const auto low = *std::min_element(all[0], all[0] + hn::Lanes(D())), high = *std::max_element(all[1], all[1] + hn::Lanes(D()));
+    const auto low = *std::min_element(all[0], all[0] + hn::Lanes(D())),
+               high = *std::max_element(all[1], all[1] + hn::Lanes(D()));
     if (minusZero || high > last || (!exponent && low < 0xff - last)) return false;
     const auto number = [](std::uint8_t place) {
       if (!exponent) place = static_cast<std::uint8_t>(place < 0x80 ? ~place : place ^ 0x80);
@@ -261,7 +272,8 @@ struct TinyOrder {
   }
 };
 
-/// Numbers of three bits and less are added in float32, eight at a time and lane, and then as doubles: that rounds seldom and by 2^-24 of a sum of eight.
+/// Numbers of three bits and less are added in float32, eight at a time and lane, and then as doubles: that rounds
+/// seldom and by 2^-24 of a sum of eight.
 template <DType dtype>
 HWY_NOINLINE bool addTinyFloats(const std::uint8_t* p, std::size_t count, Sums& sums) {
   using Halves = TinyHalves<dtype>;
@@ -342,7 +354,8 @@ void addTiny(const void* data, std::int64_t elements, Sums& sums) {
   using S = Source<dtype>;
   using Element = numbers::Element<dtype>;
   const auto* p = static_cast<const std::uint8_t*>(data);
-  const auto count = static_cast<std::size_t>(elements), step = 2 * hn::Lanes(hn::ScalableTag<std::uint8_t>()), vectors = count - count % step;
+  const auto count = static_cast<std::size_t>(elements), step = 2 * hn::Lanes(hn::ScalableTag<std::uint8_t>()),
+             vectors = count - count % step;
   const std::size_t block = 64 * step;
   bool careful = false;
   for (std::size_t begin = 0; begin < vectors; begin += block) {
@@ -361,8 +374,10 @@ void addTiny(const void* data, std::int64_t elements, Sums& sums) {
 
 void Add(DType dtype, const void* data, std::int64_t elements, Sums& sums) {
   switch (dtype) {
-#define RETROGRAD_CASE(name, function) \
-  case DType::name: return function<DType::name>(data, elements, sums);  // NOLINT(bugprone-macro-parentheses): a template's name takes none
+#define RETROGRAD_CASE(name, function)           \
+  case DType::name:                              \
+    return function<DType::name>(data, elements, \
+                                 sums);  // NOLINT(bugprone-macro-parentheses): a template's name takes none
     RETROGRAD_CASE(f32, addBlocks)
     RETROGRAD_CASE(f64, addBlocks)
     RETROGRAD_CASE(f16, addBlocks)

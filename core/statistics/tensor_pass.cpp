@@ -9,7 +9,8 @@
 namespace retrograd {
 namespace {
 
-/// A tensor's memory in chunks of runs that lie side by side. The order of elements is that of memory, not that of the tensor.
+/// A tensor's memory in chunks of runs that lie side by side. The order of elements is that of memory, not that of the
+/// tensor.
 class Walk {
  public:
   explicit Walk(const Footprint& footprint) : footprint_(footprint), item_(itemSize(footprint.dtype)) {}
@@ -66,7 +67,8 @@ class Walk {
   template <class Bits>
   static void gatherAs(const std::byte* from, std::int64_t count, std::int64_t stride, std::byte* to) {
     for (std::int64_t i = 0; i < count; ++i)
-      std::memcpy(to + i * static_cast<std::int64_t>(sizeof(Bits)), from + i * stride * static_cast<std::int64_t>(sizeof(Bits)), sizeof(Bits));
+      std::memcpy(to + i * static_cast<std::int64_t>(sizeof(Bits)),
+                  from + i * stride * static_cast<std::int64_t>(sizeof(Bits)), sizeof(Bits));
   }
 
   void gather(const std::byte* from, std::int64_t count, std::int64_t stride, std::byte* to) const {
@@ -91,23 +93,29 @@ constexpr double leastSquares = 1e-260;  // below, squares of doubles may have b
 constexpr double cancelled = 1e-6;       // of the squares: what is less than that has lost too many digits
 
 /// Means and squares where the first pass's sums do not do.
-void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const ForEachChunk& forEachChunk, TensorStatistics& result) {
+void lookAgain(const Footprint& footprint, const Sums& sums, bool inRange, const ForEachChunk& forEachChunk,
+               TensorStatistics& result) {
   const auto count = static_cast<double>(sums.finite()), copies = static_cast<double>(footprint.copies);
   const Walk walk(footprint);
   if (!inRange) {
     WideSums all;
     for (std::int64_t i = 0; i < walk.chunks(); ++i)
       walk.run(i, [&](const void* data, std::int64_t elements) { addWideSums(footprint.dtype, data, elements, all); });
-    const long double times = static_cast<long double>(footprint.copies), n = static_cast<long double>(sums.finite()), mean = all.sum * times / n;
+    const long double times = static_cast<long double>(footprint.copies), n = static_cast<long double>(sums.finite()),
+                      mean = all.sum * times / n;
     result.mean = static_cast<double>(mean);
     result.norm = static_cast<double>(std::sqrt(all.squares * times));
     result.norm1 = static_cast<double>(all.absolutes * times);
-    if (n > 1) result.standardDeviation = static_cast<double>(std::sqrt(std::max(0.0L, all.squares * times - n * mean * mean) / (n - 1)));
+    if (n > 1)
+      result.standardDeviation =
+          static_cast<double>(std::sqrt(std::max(0.0L, all.squares * times - n * mean * mean) / (n - 1)));
     return;
   }
   std::vector<Distances> parts(walk.chunks());
   forEachChunk(walk.chunks(), [&](std::int64_t i) {
-    walk.run(i, [&](const void* data, std::int64_t elements) { addDistances(footprint.dtype, data, elements, result.mean, parts[i]); });
+    walk.run(i, [&](const void* data, std::int64_t elements) {
+      addDistances(footprint.dtype, data, elements, result.mean, parts[i]);
+    });
   });
   Distances all;
   for (const auto& part : parts) {
@@ -131,7 +139,8 @@ Footprint::Footprint(const StridedNumbers& numbers) : dtype(numbers.dtype), data
   std::sort(found.begin(), found.end(), [](const Dim& a, const Dim& b) { return a.stride > b.stride; });
   for (const auto& dim : found) {
     elements *= dim.size;
-    if (!dims.empty() && dims.back().stride == dim.stride * dim.size) dims.back() = {dims.back().size * dim.size, dim.stride};
+    if (!dims.empty() && dims.back().stride == dim.stride * dim.size)
+      dims.back() = {dims.back().size * dim.size, dim.stride};
     else dims.push_back(dim);
   }
   if (dims.empty()) dims.push_back({1, 1});
@@ -144,8 +153,9 @@ TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& fo
     walk.run(0, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, sums); });
   } else {
     std::vector<Sums> parts(walk.chunks());
-    forEachChunk(walk.chunks(),
-                 [&](std::int64_t i) { walk.run(i, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, parts[i]); }); });
+    forEachChunk(walk.chunks(), [&](std::int64_t i) {
+      walk.run(i, [&](const void* data, std::int64_t elements) { addSums(footprint.dtype, data, elements, parts[i]); });
+    });
     for (const auto& part : parts) sums.merge(part);
   }
   const auto copies = footprint.copies;
@@ -165,10 +175,12 @@ TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& fo
   result.mean = sums.sum / count;
   result.norm = std::sqrt(sums.squares);
   result.norm1 = sums.absolutes;
-  const bool zero = sums.least == 0 && sums.greatest == 0, inRange = zero || (sums.squares > leastSquares && std::isfinite(sums.squares));
+  const bool zero = sums.least == 0 && sums.greatest == 0,
+             inRange = zero || (sums.squares > leastSquares && std::isfinite(sums.squares));
   const double distances = sums.squares - sums.sum * result.mean;
   if (inRange && sums.least == sums.greatest) result.mean = sums.least;
-  else if (inRange && distances > cancelled * sums.squares) result.standardDeviation = std::sqrt(distances / (count - 1));
+  else if (inRange && distances > cancelled * sums.squares)
+    result.standardDeviation = std::sqrt(distances / (count - 1));
   else lookAgain(footprint, sums, inRange, forEachChunk, result);
   return result;
 }

@@ -14,8 +14,8 @@ struct StridedNumbers {
   std::vector<std::int64_t> sizes, strides;
 };
 
-/// The memory that the elements of a tensor lie in. Two of them are equal where statistics are, as long as nobody writes: a transposed
-/// matrix has the footprint of the matrix.
+/// The memory that the elements of a tensor lie in. Two of them are equal where statistics are, as long as nobody
+/// writes: a transposed matrix has the footprint of the matrix.
 struct Footprint {
   struct Dim {
     std::int64_t size, stride;
@@ -34,8 +34,9 @@ struct Footprint {
 /// Calls `body` with 0 to count - 1, each once, on as many threads as it likes.
 using ForEachChunk = std::function<void(std::int64_t count, const std::function<void(std::int64_t)>& body)>;
 
-/// Statistics of all elements in one pass over their memory; a second pass only where squares cancel or leave the range of a double.
-/// Elements that several places of the tensor share (stride 0) are read once. The result does not depend on the threads.
+/// Statistics of all elements in one pass over their memory; a second pass only where squares cancel or leave the range
+/// of a double. Elements that several places of the tensor share (stride 0) are read once. The result does not depend
+/// on the threads.
 TensorStatistics statisticsOf(const Footprint& footprint, const ForEachChunk& forEachChunk);
 
 }  // namespace retrograd

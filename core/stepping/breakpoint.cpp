@@ -30,7 +30,8 @@ std::vector<std::string> wordsOf(std::string_view text) {
 
 class Parser {
  public:
-  Parser(const Analysis& analysis, std::string_view text) : analysis_(analysis), document_(*analysis.document), words_(wordsOf(text)), text_(text) {}
+  Parser(const Analysis& analysis, std::string_view text)
+      : analysis_(analysis), document_(*analysis.document), words_(wordsOf(text)), text_(text) {}
 
   Breakpoint run() {
     place();
@@ -41,7 +42,9 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& message) const { throw Error(ErrorCode::badUse, message, "breakpoint '" + std::string(text_) + "'"); }
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw Error(ErrorCode::badUse, message, "breakpoint '" + std::string(text_) + "'");
+  }
 
   std::string word(const char* expected) {
     if (next_ >= words_.size()) refuse(std::string("expected ") + expected);
@@ -102,9 +105,11 @@ class Parser {
     }
     if (std::find(analysis_.joint.ops.begin(), analysis_.joint.ops.end(), result_.op) == analysis_.joint.ops.end()) {
       // An op of the computation stands for the first op it became.
-      const auto derived = document_.contains(result_.op) ? analysis_.links.derived(result_.op) : std::span<const BoundSymbolId>();
+      const auto derived =
+          document_.contains(result_.op) ? analysis_.links.derived(result_.op) : std::span<const BoundSymbolId>();
       if (derived.empty())
-        refuse("forward and backward hold no op '" + name + "'" + (name.starts_with('#') ? std::string() : didYouMean(name, valueNames(analysis_))));
+        refuse("forward and backward hold no op '" + name + "'" +
+               (name.starts_with('#') ? std::string() : didYouMean(name, valueNames(analysis_))));
       result_.op = derived.front();
     }
   }
@@ -132,7 +137,8 @@ class Parser {
 
   void requireSome(const std::string& message) const {
     const auto& ops = analysis_.joint.ops;
-    if (std::none_of(ops.begin(), ops.end(), [&](BoundSymbolId op) { return concerns(analysis_, result_, op); })) refuse(message);
+    if (std::none_of(ops.begin(), ops.end(), [&](BoundSymbolId op) { return concerns(analysis_, result_, op); }))
+      refuse(message);
   }
 
   void condition() {
@@ -193,7 +199,8 @@ bool concerns(const Analysis& analysis, const Breakpoint& b, BoundSymbolId op) {
     case Where::opKind: {
       const std::string_view name = document.symbol(bound.symbol).name;
       const auto first = name.find('.'), last = name.rfind('.');
-      return name == b.text || name.substr(first + 1, last - first - 1) == b.text || "torch.ops." + std::string(name) == b.text;
+      return name == b.text || name.substr(first + 1, last - first - 1) == b.text ||
+             "torch.ops." + std::string(name) == b.text;
     }
     case Where::value: {
       const auto outputs = document.outputs(op);

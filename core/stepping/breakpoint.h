@@ -40,7 +40,8 @@ struct BreakpointHit {
 
 /// Parsed from words, as the command line and the panel write them:
 /// `#12` or a value's name (the op that makes it), `kind mm`, `module layers.0`, `value t12`, `any`; then optionally
-/// `if nan|inf|norm > X|max > X|meta`, and `after N`. Throws Error(badUse) that says what was expected, or what is not there.
+/// `if nan|inf|norm > X|max > X|meta`, and `after N`. Throws Error(badUse) that says what was expected, or what is not
+/// there.
 Breakpoint parseBreakpoint(const Analysis& analysis, std::string_view text);
 /// The same in words again.
 std::string describe(const Analysis& analysis, const Breakpoint& breakpoint);
@@ -49,7 +50,9 @@ std::string describe(const Analysis& analysis, const Breakpoint& breakpoint);
 bool concerns(const Analysis& analysis, const Breakpoint& breakpoint, BoundSymbolId op);
 /// Whether the condition looks at outputs (and the op has to run first).
 inline bool looksAtOutputs(const Breakpoint& breakpoint) { return breakpoint.when != Breakpoint::When::always; }
-/// Whether an output with these statistics meets the condition. `meta`: what it really is; `expected`: what the trace says.
-bool meets(const Breakpoint& breakpoint, const TensorStatistics& statistics, const TensorMeta& meta, const TensorMeta& expected);
+/// Whether an output with these statistics meets the condition. `meta`: what it really is; `expected`: what the trace
+/// says.
+bool meets(const Breakpoint& breakpoint, const TensorStatistics& statistics, const TensorMeta& meta,
+           const TensorMeta& expected);
 
 }  // namespace retrograd

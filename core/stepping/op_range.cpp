@@ -31,7 +31,9 @@ std::vector<BoundSymbolId> opsOfModule(const Analysis& analysis, const std::stri
   std::set<std::string, std::less<>> paths;
   for (auto op : all) paths.emplace(analysis.document->text(analysis.document->boundSymbol(op).module));
   const auto module = moduleNamed(path, paths);
-  const auto in = [&](BoundSymbolId op) { return isInModule(analysis.document->text(analysis.document->boundSymbol(op).module), module); };
+  const auto in = [&](BoundSymbolId op) {
+    return isInModule(analysis.document->text(analysis.document->boundSymbol(op).module), module);
+  };
   const auto first = std::find_if(all.begin(), all.end(), in);
   if (first == all.end()) throw Error(ErrorCode::badUse, "the computation holds no op of this module", path);
   return {first, std::find_if(all.rbegin(), all.rend(), in).base()};
@@ -54,7 +56,8 @@ std::vector<BoundSymbolId> opRange(const Analysis& analysis, const std::string& 
     const auto [first, last] = std::minmax(placeOf(analysis, all[0]), placeOf(analysis, all[2]));
     return slice(ops, first, last);
   }
-  throw Error(ErrorCode::badUse, "expected #OP, a value's name, #OP to #OP, module PATH or all", words.empty() ? "an op or a range" : words);
+  throw Error(ErrorCode::badUse, "expected #OP, a value's name, #OP to #OP, module PATH or all",
+              words.empty() ? "an op or a range" : words);
 }
 
 }  // namespace retrograd

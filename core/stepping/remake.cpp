@@ -21,7 +21,8 @@ Remaking::Remaking(const Document& document, const Trace& trace, const LastUses&
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const auto& bound = document.boundSymbol(ops_[i]);
     const auto written = writtenOperands(document, ops_[i]);
-    repeats_[i] = written.empty() && !bound.replays && !(bound.effects & effect::random) && !leavesUninitialised(document, ops_[i]);
+    repeats_[i] = written.empty() && !bound.replays && !(bound.effects & effect::random) &&
+                  !leavesUninitialised(document, ops_[i]);
     for (auto operand : written)
       if (const auto storage = document.value(operand).storage) written_[storage] = 1;
     for (auto output : document.outputs(ops_[i]))
@@ -47,7 +48,9 @@ bool Remaking::isSteady(ValueId value) const {
   return !written_[storage] && !excluded_[storage];
 }
 
-bool Remaking::canBeMade(ValueId value) const { return document_.isTensor(value) && producedAt(value) >= 0 && isSteady(value) && repeats_[producedAt(value)]; }
+bool Remaking::canBeMade(ValueId value) const {
+  return document_.isTensor(value) && producedAt(value) >= 0 && isSteady(value) && repeats_[producedAt(value)];
+}
 
 std::span<const ValueId> Remaking::sharing(ValueId value) const {
   const auto storage = document_.value(value).storage;
@@ -60,7 +63,8 @@ ValueId Remaking::sharedAt(ValueId value, std::size_t position) const {
   return {};
 }
 
-std::optional<std::vector<std::size_t>> Remaking::plan(std::size_t begin, std::span<const ValueId> missing, std::size_t most) const {
+std::optional<std::vector<std::size_t>> Remaking::plan(std::size_t begin, std::span<const ValueId> missing,
+                                                       std::size_t most) const {
   std::set<std::size_t> plan;
   std::vector<ValueId> wanted(missing.begin(), missing.end());
   auto sorted = wanted;

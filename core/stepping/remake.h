@@ -10,8 +10,9 @@
 
 namespace retrograd {
 
-/// How a run can make values once more that it has let go: by which of its ops, from what is there at a position. Position p is before the p-th op of the
-/// trace. Only what nobody ever writes to can be made so, by ops that draw nothing; then it comes out bit for bit.
+/// How a run can make values once more that it has let go: by which of its ops, from what is there at a position.
+/// Position p is before the p-th op of the trace. Only what nobody ever writes to can be made so, by ops that draw
+/// nothing; then it comes out bit for bit.
 class Remaking {
  public:
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
@@ -29,9 +30,10 @@ class Remaking {
   /// Another one on its memory that is alive at the position; none where there is none.
   ValueId sharedAt(ValueId value, std::size_t position) const;
 
-  /// Positions of ops, rising, that make `missing` where all that is alive at `begin` is there but for these. nullopt where that takes more than `most` ops or
-  /// cannot be done.
-  std::optional<std::vector<std::size_t>> plan(std::size_t begin, std::span<const ValueId> missing, std::size_t most) const;
+  /// Positions of ops, rising, that make `missing` where all that is alive at `begin` is there but for these. nullopt
+  /// where that takes more than `most` ops or cannot be done.
+  std::optional<std::vector<std::size_t>> plan(std::size_t begin, std::span<const ValueId> missing,
+                                               std::size_t most) const;
 
   /// The value's memory has been changed by hand: nothing is made of it, nor it of anything, until forgetExcluded().
   void exclude(ValueId value);

@@ -39,7 +39,8 @@ void RunBreakpoints::takeOver() {
   hits_ = std::move(hits);
 }
 
-bool RunBreakpoints::stopBetween(BoundSymbolId ran, BoundSymbolId next, const std::function<bool(const Breakpoint&)>& meets) {
+bool RunBreakpoints::stopBetween(BoundSymbolId ran, BoundSymbolId next,
+                                 const std::function<bool(const Breakpoint&)>& meets) {
   takeOver();
   hit_.reset();
   if (ran) countHits(ran, true, meets);
@@ -50,7 +51,9 @@ bool RunBreakpoints::stopBetween(BoundSymbolId ran, BoundSymbolId next, const st
 void RunBreakpoints::countHits(BoundSymbolId op, bool after, const std::function<bool(const Breakpoint&)>& meets) {
   for (std::size_t i = 0; i < breakpoints_.size(); ++i) {
     const auto& breakpoint = breakpoints_[i];
-    if (!breakpoint.enabled || looksAtOutputs(breakpoint) != after || !concerns(analysis_, breakpoint, op) || !meets(breakpoint)) continue;
+    if (!breakpoint.enabled || looksAtOutputs(breakpoint) != after || !concerns(analysis_, breakpoint, op) ||
+        !meets(breakpoint))
+      continue;
     const bool stops = hits_[i]++ >= breakpoint.skip;
     if (stops && !hit_) hit_ = {i, breakpoint};
   }

@@ -9,8 +9,8 @@
 
 namespace retrograd {
 
-/// The breakpoints of a run: which it stops at and how often each was met. set() may be called by any thread while the run goes on, which then heeds
-/// it before its next op; all else belongs to the thread that runs.
+/// The breakpoints of a run: which it stops at and how often each was met. set() may be called by any thread while the
+/// run goes on, which then heeds it before its next op; all else belongs to the thread that runs.
 class RunBreakpoints {
  public:
   explicit RunBreakpoints(const Analysis& analysis) : analysis_(analysis) {}
@@ -18,8 +18,9 @@ class RunBreakpoints {
   /// Replaces those set before. One that was there already, enabled or not, keeps its hits.
   void set(std::vector<Breakpoint> breakpoints);
 
-  /// Whether a run stops between two ops: a breakpoint with a condition on outputs after `ran`, which `meets` looks at, or one without before `next`. Either
-  /// id may be invalid. Counts a hit for each breakpoint that is met, so that those at one place do not hide each other.
+  /// Whether a run stops between two ops: a breakpoint with a condition on outputs after `ran`, which `meets` looks at,
+  /// or one without before `next`. Either id may be invalid. Counts a hit for each breakpoint that is met, so that
+  /// those at one place do not hide each other.
   bool stopBetween(BoundSymbolId ran, BoundSymbolId next, const std::function<bool(const Breakpoint&)>& meets);
 
   /// The first that stopped at the last place, those with conditions before the others; nullopt where none did.

@@ -5,7 +5,9 @@
 namespace retrograd {
 
 Steps::Steps(std::shared_ptr<const Analysis> analysis)
-    : analysis_(std::move(analysis)), forwardSize_(analysis_->forward.ops.size()), backwardSize_(analysis_->backward.ops.size()) {}
+    : analysis_(std::move(analysis)),
+      forwardSize_(analysis_->forward.ops.size()),
+      backwardSize_(analysis_->backward.ops.size()) {}
 
 BoundSymbolId Steps::opAt(std::size_t position) const {
   if (position >= size()) return {};
@@ -17,7 +19,8 @@ std::vector<BoundSymbolId> Steps::around(std::size_t position) const {
   std::vector<BoundSymbolId> all;
   if (position >= size()) return all;
   const auto& document = *analysis_->document;
-  for (auto op = OriginLinks::origin(document, opAt(position)); op; op = document.boundSymbol(op).parent) all.push_back(op);
+  for (auto op = OriginLinks::origin(document, opAt(position)); op; op = document.boundSymbol(op).parent)
+    all.push_back(op);
   return all;
 }
 
@@ -28,7 +31,8 @@ bool Steps::within(std::size_t position, BoundSymbolId outer) const {
 
 /// Whether the op before this position is within `outer` too, on the same side of the border.
 bool Steps::joined(std::size_t position, BoundSymbolId outer) const {
-  return position > 0 && position != forwardSize_ && position < size() && within(position - 1, outer) && within(position, outer);
+  return position > 0 && position != forwardSize_ && position < size() && within(position - 1, outer) &&
+         within(position, outer);
 }
 
 std::size_t Steps::endOf(std::size_t position, BoundSymbolId outer) const {

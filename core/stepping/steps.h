@@ -17,9 +17,10 @@ enum class Step : std::uint8_t {
   outBack  ///< to the end (the beginning) of what the position is inside of
 };
 
-/// Where steps lead to. A run's program is forward then backward; position p stands before its p-th op. Each op stands within the computation op it
-/// comes from, that one within the higher-order op whose body holds it (a branch of cond, a no_grad region), and all within the forward or the
-/// backward. Where several of these begin at a position, a step over passes the outermost; inside of all of them it is one op.
+/// Where steps lead to. A run's program is forward then backward; position p stands before its p-th op. Each op stands
+/// within the computation op it comes from, that one within the higher-order op whose body holds it (a branch of cond,
+/// a no_grad region), and all within the forward or the backward. Where several of these begin at a position, a step
+/// over passes the outermost; inside of all of them it is one op.
 class Steps {
  public:
   /// Ops to stop before, on the way.
@@ -32,7 +33,8 @@ class Steps {
   std::size_t forwardSize() const { return forwardSize_; }
   /// Invalid at the end.
   BoundSymbolId opAt(std::size_t position) const;
-  /// The position the step leads to, or an earlier one on the way there that `stops` names. At the end (the start) the same position.
+  /// The position the step leads to, or an earlier one on the way there that `stops` names. At the end (the start) the
+  /// same position.
   std::size_t goal(Step step, std::size_t from, const Stops& stops = {}) const;
 
  private:

@@ -17,7 +17,9 @@ struct Range {
   bool index = false;
 };
 
-[[noreturn]] void refuse(const std::string& message, std::string_view slice) { throw Error(ErrorCode::badUse, message, "[" + std::string(slice) + "]"); }
+[[noreturn]] void refuse(const std::string& message, std::string_view slice) {
+  throw Error(ErrorCode::badUse, message, "[" + std::string(slice) + "]");
+}
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -49,7 +51,8 @@ Range rangeOf(std::string_view part, std::int64_t size, std::size_t dim, std::st
   if (bounds.size() == 1) {
     if (!first) refuse("expected an index or a slice between the commas", slice);
     if (*first < -size || *first >= size)
-      refuse("index " + std::to_string(*first) + " is outside of dimension " + std::to_string(dim) + ", which has " + std::to_string(size) + " elements",
+      refuse("index " + std::to_string(*first) + " is outside of dimension " + std::to_string(dim) + ", which has " +
+                 std::to_string(size) + " elements",
              slice);
     return {*first < 0 ? *first + size : *first, 1, 1, true};
   }
@@ -70,7 +73,8 @@ std::vector<Range> rangesOf(std::string_view slice, const std::vector<std::int64
   const auto dots = std::count(parts.begin(), parts.end(), "...");
   if (dots > 1) refuse("'...' may be used once", slice);
   const auto named = parts.size() - dots;
-  if (named > sizes.size()) refuse("it names " + std::to_string(named) + " dimensions, the tensor has " + std::to_string(sizes.size()), slice);
+  if (named > sizes.size())
+    refuse("it names " + std::to_string(named) + " dimensions, the tensor has " + std::to_string(sizes.size()), slice);
   if (dots == 0) parts.push_back("...");
   std::vector<Range> ranges;
   for (const auto part : parts) {
@@ -101,7 +105,8 @@ TensorData sliced(const TensorData& tensor, std::string_view slice) {
   std::vector<std::int64_t> at(ranges.size(), 0);  // counts up like an odometer, the last dimension fastest
   for (auto left = result.meta.elements(); left > 0; --left) {
     auto from = tensor.meta.offset;
-    for (std::size_t d = 0; d < ranges.size(); ++d) from += (ranges[d].begin + at[d] * ranges[d].step) * tensor.meta.strides[d];
+    for (std::size_t d = 0; d < ranges.size(); ++d)
+      from += (ranges[d].begin + at[d] * ranges[d].step) * tensor.meta.strides[d];
     std::memcpy(to, tensor.data + from * item, item);
     to += item;
     for (auto d = ranges.size(); d-- > 0;) {

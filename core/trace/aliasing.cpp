@@ -6,12 +6,14 @@
 namespace retrograd {
 namespace {
 
-/// Sizes that a view of these sizes and strides can take without copying (at::detail::computeStride, in short: contiguous runs).
+/// Sizes that a view of these sizes and strides can take without copying (at::detail::computeStride, in short:
+/// contiguous runs).
 bool viewable(const TensorMeta& from, const TensorMeta& to) {
   std::int64_t step = 1;
   for (std::size_t i = from.sizes.size(); i-- > 0;) {
     if (from.sizes[i] == 1) continue;
-    if (i >= from.strides.size() || from.strides[i] != step) return from.sizes == to.sizes && from.strides == to.strides;
+    if (i >= from.strides.size() || from.strides[i] != step)
+      return from.sizes == to.sizes && from.strides == to.strides;
     step *= from.sizes[i];
   }
   return true;
@@ -20,18 +22,21 @@ bool viewable(const TensorMeta& from, const TensorMeta& to) {
 }  // namespace
 
 bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to) {
-  static constexpr std::array<std::string_view, 9> unlessCopied{"aten.reshape", "aten.contiguous",          "aten.to.",
-                                                                "aten.flatten", "aten.reshape_as",          "aten.type_as",
-                                                                "aten.ravel",   "aten._reshape_alias_copy", "aten.unflatten"};
-  const bool mayCopy = std::any_of(unlessCopied.begin(), unlessCopied.end(), [&](std::string_view n) { return symbol.name.starts_with(n); });
+  static constexpr std::array<std::string_view, 9> unlessCopied{
+      "aten.reshape", "aten.contiguous",          "aten.to.",      "aten.flatten", "aten.reshape_as", "aten.type_as",
+      "aten.ravel",   "aten._reshape_alias_copy", "aten.unflatten"};
+  const bool mayCopy = std::any_of(unlessCopied.begin(), unlessCopied.end(),
+                                   [&](std::string_view n) { return symbol.name.starts_with(n); });
   if (!mayCopy) return true;
   if (from.dtype != to.dtype || from.device != to.device || from.offset != to.offset) return false;
-  if (symbol.name.starts_with("aten.contiguous") || symbol.name.starts_with("aten.to.") || symbol.name.starts_with("aten.type_as"))
+  if (symbol.name.starts_with("aten.contiguous") || symbol.name.starts_with("aten.to.") ||
+      symbol.name.starts_with("aten.type_as"))
     return from.strides == to.strides;
   return viewable(from, to);
 }
 
-ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands, std::size_t returned) {
+ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern,
+                       std::span<const ValueId> operands, std::size_t returned) {
   if (returned >= symbol.returns.size()) return {};
   if (symbol.name == "aten._unsafe_view.default")  // a view of memory, though autograd is not to know
     return operands.empty() || !operands[0] || !document.isTensor(operands[0]) ? ValueId() : operands[0];
@@ -40,7 +45,8 @@ ValueId aliasedOperand(const Document& document, const Symbol& symbol, const Cal
   for (std::size_t i = 0; i < symbol.arguments.size() && i < pattern.arguments.size() && !first; ++i) {
     if (symbol.arguments[i].aliasSet != symbol.returns[returned].aliasSet) continue;
     forEachOperand(pattern.arguments[i], [&](std::size_t hole) {
-      if (!first && hole < operands.size() && operands[hole] && document.isTensor(operands[hole])) first = operands[hole];
+      if (!first && hole < operands.size() && operands[hole] && document.isTensor(operands[hole]))
+        first = operands[hole];
     });
   }
   return first;

@@ -77,7 +77,9 @@ struct Argument {
     return a;
   }
 
-  bool isNumber() const { return kind == Kind::boolean || kind == Kind::integer || kind == Kind::real || kind == Kind::complex; }
+  bool isNumber() const {
+    return kind == Kind::boolean || kind == Kind::integer || kind == Kind::real || kind == Kind::complex;
+  }
   /// The number as a double (0 where it is none).
   double asDouble() const { return kind == Kind::real || kind == Kind::complex ? real : static_cast<double>(integer); }
 

@@ -18,10 +18,12 @@ const Argument* given(const Argument& argument, const SchemaEntry& entry) {
   return entry.defaultValue ? &*entry.defaultValue : &none;
 }
 
-/// From which argument on a call without a schema names its arguments: all from there have names that Python takes, and different ones.
+/// From which argument on a call without a schema names its arguments: all from there have names that Python takes, and
+/// different ones.
 std::size_t firstNamed(const Symbol& symbol, const CallPattern& pattern) {
   const auto count = pattern.arguments.size();
-  const bool positional = symbol.known && !symbol.isHigherOrder;  // an operator of Python, whose parameters have no names
+  const bool positional =
+      symbol.known && !symbol.isHigherOrder;  // an operator of Python, whose parameters have no names
   if (positional || pattern.names.size() != count) return count;
   auto first = count;
   while (first > 0 && isPythonName(pattern.names[first - 1])) --first;

@@ -12,7 +12,8 @@ namespace {
 /// What is read by the part of the trace already seen; the scan goes from the end.
 class Needed {
  public:
-  explicit Needed(const Document& document) : document_(document), values_(document.valueCount()), storages_(document.storageCount()) {}
+  explicit Needed(const Document& document)
+      : document_(document), values_(document.valueCount()), storages_(document.storageCount()) {}
 
   void read(ValueId value) {
     if (!value) return;

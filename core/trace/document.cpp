@@ -32,7 +32,8 @@ std::size_t hashOf(const SourceStack& stack) {
 
 /// Finds `item` among the table entries of one hash bucket, or appends it.
 template <class IdType, class Item>
-IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, std::vector<IdType>>& index, const Item& item, std::size_t hash) {
+IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, std::vector<IdType>>& index,
+                const Item& item, std::size_t hash) {
   auto& bucket = index[hash];
   for (auto id : bucket)
     if (table[id] == item) return id;
@@ -44,17 +45,21 @@ IdType internIn(IdVector<IdType, Item>& table, std::unordered_map<std::size_t, s
 }  // namespace
 
 std::string_view name(ValueKind kind) {
-  static constexpr EnumArray<ValueKind, std::string_view, 7> names{"input", "parameter", "buffer", "constant", "activation", "cotangent", "gradient"};
+  static constexpr EnumArray<ValueKind, std::string_view, 7> names{"input",      "parameter", "buffer",  "constant",
+                                                                   "activation", "cotangent", "gradient"};
   return names[kind];
 }
 
 std::string_view name(Role role) {
-  static constexpr EnumArray<Role, std::string_view, 7> names{"none", "forward", "gradient", "accumulation", "recompute", "zero", "cotangent"};
+  static constexpr EnumArray<Role, std::string_view, 7> names{"none",      "forward", "gradient", "accumulation",
+                                                              "recompute", "zero",    "cotangent"};
   return names[role];
 }
 
 std::string Symbol::qualifiedName() const {
-  return name.starts_with("_operator.") || name.starts_with("math.") || name.starts_with("torch.") ? name : "torch.ops." + name;
+  return name.starts_with("_operator.") || name.starts_with("math.") || name.starts_with("torch.")
+             ? name
+             : "torch.ops." + name;
 }
 
 int Symbol::argumentIndex(std::string_view argumentName) const {
@@ -64,8 +69,12 @@ int Symbol::argumentIndex(std::string_view argumentName) const {
 }
 
 MetaId Document::internMeta(const TensorMeta& meta) { return internIn(metas_, metaIndex_, meta, hashOf(meta)); }
-PatternId Document::internPattern(const CallPattern& pattern) { return internIn(patterns_, patternIndex_, pattern, retrograd::hashOf(pattern)); }
-SourceStackId Document::internSource(const SourceStack& stack) { return internIn(sources_, sourceIndex_, stack, hashOf(stack)); }
+PatternId Document::internPattern(const CallPattern& pattern) {
+  return internIn(patterns_, patternIndex_, pattern, retrograd::hashOf(pattern));
+}
+SourceStackId Document::internSource(const SourceStack& stack) {
+  return internIn(sources_, sourceIndex_, stack, hashOf(stack));
+}
 
 SymbolId Document::internSymbol(const Symbol& symbol) {
   auto [it, isNew] = symbolIndex_.try_emplace(symbol.name, symbols_.nextId());
@@ -83,11 +92,14 @@ const SourceStack& Document::source(SourceStackId id) const {
   return id ? sources_[id] : none;
 }
 
-StorageId Document::addStorage(std::int64_t bytes, ValueId first, bool external) { return storages_.push_back({bytes, first, external}); }
+StorageId Document::addStorage(std::int64_t bytes, ValueId first, bool external) {
+  return storages_.push_back({bytes, first, external});
+}
 
 ValueId Document::addValue(const Value& value) { return values_.push_back(value); }
 
-BoundSymbolId Document::addBoundSymbol(const BoundSymbol& bound, std::span<const ValueId> operands, std::span<const ValueId> outputs) {
+BoundSymbolId Document::addBoundSymbol(const BoundSymbol& bound, std::span<const ValueId> operands,
+                                       std::span<const ValueId> outputs) {
   const auto id = boundSymbols_.push_back(bound);
   auto& b = boundSymbols_[id];
   b.valuesBegin = static_cast<std::uint32_t>(arena_.size());
@@ -113,7 +125,9 @@ std::span<ValueId> Document::outputs(BoundSymbolId id) {
   return {arena_.data() + b.valuesBegin + b.operandCount, b.outputCount};
 }
 
-std::span<const ValueId> Document::terms(const Origin& origin) const { return {arena_.data() + origin.termsBegin, origin.termCount}; }
+std::span<const ValueId> Document::terms(const Origin& origin) const {
+  return {arena_.data() + origin.termsBegin, origin.termCount};
+}
 
 void Document::setTerms(Origin& origin, std::span<const ValueId> terms) {
   origin.termsBegin = static_cast<std::uint32_t>(arena_.size());
@@ -144,9 +158,10 @@ std::string Document::displayName(ValueId id) const {
 }
 
 std::size_t Document::tableBytes() const {
-  std::size_t bytes = storages_.capacity() * sizeof(Storage) + values_.capacity() * sizeof(Value) + boundSymbols_.capacity() * sizeof(BoundSymbol) +
-                      arena_.capacity() * sizeof(ValueId);
-  bytes += strings_.bytes() + metas_.size() * 128 + patterns_.size() * 256 + symbols_.size() * 1024 + sources_.size() * 256;
+  std::size_t bytes = storages_.capacity() * sizeof(Storage) + values_.capacity() * sizeof(Value) +
+                      boundSymbols_.capacity() * sizeof(BoundSymbol) + arena_.capacity() * sizeof(ValueId);
+  bytes +=
+      strings_.bytes() + metas_.size() * 128 + patterns_.size() * 256 + symbols_.size() * 1024 + sources_.size() * 256;
   return bytes;
 }
 

@@ -47,10 +47,11 @@ std::string_view name(Role);
 struct Origin {
   BoundSymbolId op;  ///< computation op; none when the value is a graph input
   Role role = Role::none;
-  std::int16_t operand = -1;     ///< the forward op's tensor operand the gradient is for (flat, in schema order)
-  std::int16_t output = -1;      ///< the forward op's output whose cotangent is read, where there is just one
-  ValueId value;                 ///< accumulation: whose gradient is summed; gradient: whose gradient this leads to
-  std::uint32_t termsBegin = 0;  ///< accumulation: the gradients summed so far, in order; the additions into one gradient share a list
+  std::int16_t operand = -1;  ///< the forward op's tensor operand the gradient is for (flat, in schema order)
+  std::int16_t output = -1;   ///< the forward op's output whose cotangent is read, where there is just one
+  ValueId value;              ///< accumulation: whose gradient is summed; gradient: whose gradient this leads to
+  std::uint32_t termsBegin =
+      0;  ///< accumulation: the gradients summed so far, in order; the additions into one gradient share a list
   std::uint32_t termCount = 0;
 };
 
@@ -78,7 +79,8 @@ struct BoundSymbol {
   std::uint8_t effects = 0;
   bool gradMode = true;  ///< computation: false inside a no_grad region
   bool recomputed = false;
-  BoundSymbolId replays;  ///< recomputed random ops: the original, from whose generator state it draws once more; none otherwise
+  BoundSymbolId
+      replays;  ///< recomputed random ops: the original, from whose generator state it draws once more; none otherwise
 };
 
 struct SourceFrame {
@@ -158,7 +160,9 @@ class Document {
   SizeBindings sizeHints() const;
   /// Expression of a number over the size symbols; empty where it is none.
   std::string_view sizeExpression(ValueId number) const;
-  void setSizeExpression(ValueId number, std::string expression) { sizeExpressions_[number.index] = std::move(expression); }
+  void setSizeExpression(ValueId number, std::string expression) {
+    sizeExpressions_[number.index] = std::move(expression);
+  }
 
   /// Whether the id is one of this document's.
   bool contains(ValueId id) const { return values_.contains(id); }

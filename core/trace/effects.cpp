@@ -42,21 +42,24 @@ bool isFalse(const Argument* a) { return a && a->kind == Argument::Kind::boolean
 bool isZero(const Argument* a) { return a && a->isNumber() && a->asDouble() == 0; }
 
 bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
-  if (isFalse(argumentNamed(symbol, arguments, "train")) || isFalse(argumentNamed(symbol, arguments, "training"))) return true;
-  if (isZero(argumentNamed(symbol, arguments, "dropout_p")) || isZero(argumentNamed(symbol, arguments, "dropout"))) return true;
+  if (isFalse(argumentNamed(symbol, arguments, "train")) || isFalse(argumentNamed(symbol, arguments, "training")))
+    return true;
+  if (isZero(argumentNamed(symbol, arguments, "dropout_p")) || isZero(argumentNamed(symbol, arguments, "dropout")))
+    return true;
   return symbol.name.find("dropout") != std::string::npos && isZero(argumentNamed(symbol, arguments, "p"));
 }
 
 bool isOpaque(const Symbol& symbol) {
   const auto& n = symbol.name;
-  return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") || n.starts_with("aten.sym_constrain") || n.starts_with("aten._print") ||
-         n == "higher_order.with_effects";
+  return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") ||
+         n.starts_with("aten.sym_constrain") || n.starts_with("aten._print") || n == "higher_order.with_effects";
 }
 
 bool bodyWrites(const Document& document, const Subgraph& body);
 
 bool subgraphsWrite(const Document& document, const Argument& argument) {
-  if (argument.kind == Argument::Kind::subgraph) return bodyWrites(document, document.subgraph(SubgraphId(argument.integer)));
+  if (argument.kind == Argument::Kind::subgraph)
+    return bodyWrites(document, document.subgraph(SubgraphId(argument.integer)));
   for (const auto& item : argument.items)
     if (subgraphsWrite(document, item)) return true;
   return false;
@@ -97,12 +100,15 @@ std::uint8_t effectsOfBody(const Document& document, const Argument& argument) {
 std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments) {
   std::vector<std::size_t> written;
   const auto add = [&](std::size_t i) {  // an absent optional has nothing to write to
-    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none && arguments[i].kind != Argument::Kind::missing) written.push_back(i);
+    if (i < arguments.size() && arguments[i].kind != Argument::Kind::none &&
+        arguments[i].kind != Argument::Kind::missing)
+      written.push_back(i);
   };
   if (symbol.isMutable)
     for (std::size_t i = 0; i < symbol.arguments.size(); ++i)
       if (symbol.arguments[i].isWrite) add(i);
-  if (const auto* silent = findSilentWrite(symbol.name); silent && !isFalse(argumentNamed(symbol, arguments, silent->flag)))
+  if (const auto* silent = findSilentWrite(symbol.name);
+      silent && !isFalse(argumentNamed(symbol, arguments, silent->flag)))
     for (auto argument : silent->written)
       if (const int i = symbol.argumentIndex(argument); i >= 0) add(i);
   return written;
@@ -118,13 +124,15 @@ std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments
   return effects;
 }
 
-std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern, std::span<const ValueId> operands) {
+std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern,
+                                  std::span<const ValueId> operands) {
   auto effects = effectsOf(symbol, pattern.arguments);
   if ((effects & effect::needsData) && symbol.name.starts_with("aten.index") && !indexesByMask(document, operands))
     effects &= static_cast<std::uint8_t>(~effect::needsData);
   if (!symbol.isHigherOrder) return effects;
   if (symbol.name == "higher_order.cond" || symbol.name == "higher_order.while_loop") effects |= effect::needsData;
-  for (const auto& argument : pattern.arguments) effects |= effectsOfBody(document, argument) & static_cast<std::uint8_t>(~effect::view);
+  for (const auto& argument : pattern.arguments)
+    effects |= effectsOfBody(document, argument) & static_cast<std::uint8_t>(~effect::view);
   return effects;
 }
 
@@ -149,8 +157,9 @@ std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op)
 }
 
 bool changesGeometryOnly(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> ops{"aten.transpose_.", "aten.t_.",      "aten.squeeze_.",    "aten.unsqueeze_.", "aten.swapaxes_.",
-                                                        "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.",   "aten.permute_."};
+  static constexpr std::array<std::string_view, 10> ops{
+      "aten.transpose_.", "aten.t_.",      "aten.squeeze_.",    "aten.unsqueeze_.", "aten.swapaxes_.",
+      "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.",   "aten.permute_."};
   return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return name.starts_with(op); });
 }
 

@@ -21,18 +21,24 @@ std::size_t returnOf(const CallPattern& pattern, std::size_t output) {
   return pattern.returns.size();
 }
 
-bool contains(std::span<const ValueId> values, ValueId value) { return std::find(values.begin(), values.end(), value) != values.end(); }
+bool contains(std::span<const ValueId> values, ValueId value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
 
 bool sharesMemory(const Document& document, BoundSymbolId op) {
   for (auto output : document.outputs(op))
     for (auto operand : document.operands(op))
-      if (output && operand && document.value(output).storage && document.value(output).storage == document.value(operand).storage) return true;
+      if (output && operand && document.value(output).storage &&
+          document.value(output).storage == document.value(operand).storage)
+        return true;
   return false;
 }
 
 }  // namespace
 
-bool isBackward(Role role) { return role == Role::gradient || role == Role::accumulation || role == Role::zero || role == Role::cotangent; }
+bool isBackward(Role role) {
+  return role == Role::gradient || role == Role::accumulation || role == Role::zero || role == Role::cotangent;
+}
 
 namespace implied {
 
@@ -50,7 +56,9 @@ ValueId base(const Document& document, BoundSymbolId op, std::size_t output) {
   const auto value = document.outputs(op)[output];
   if (!value || !document.isTensor(value)) return {};
   const auto from = aliasedOperand(document, symbol, pattern, document.operands(op), returnOf(pattern, output));
-  if (!from || !sharesStorage(symbol, document.meta(document.value(from).meta), document.meta(document.value(value).meta))) return {};
+  if (!from ||
+      !sharesStorage(symbol, document.meta(document.value(from).meta), document.meta(document.value(value).meta)))
+    return {};
   return from;
 }
 
@@ -61,7 +69,8 @@ std::int32_t version(const Document& document, BoundSymbolId op, std::size_t out
   std::int32_t version = 0;
   bool writes = false;
   for (auto operand : document.operands(op))
-    if (operand && document.value(operand).storage == storage) version = std::max(version, document.value(operand).version);
+    if (operand && document.value(operand).storage == storage)
+      version = std::max(version, document.value(operand).version);
   for (auto written : writtenOperands(document, op)) writes |= document.value(written).storage == storage;
   return version + (writes ? 1 : 0);
 }
@@ -83,12 +92,14 @@ ValueKind kind(InputKind input) {
 bool requiresGrad(const Document& document, BoundSymbolId op, std::size_t output) {
   const auto& origin = document.boundSymbol(op).origin;
   const auto value = document.outputs(op)[output];
-  if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype)) return false;
+  if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype))
+    return false;
   if (origin.role == Role::recompute) return origin.value && document.value(origin.value).requiresGrad;
   if (origin.role != Role::forward || !origin.op || !document.boundSymbol(origin.op).gradMode) return false;
   if (!contains(document.outputs(origin.op), value)) return false;
   const auto operands = document.operands(origin.op);
-  return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return operand && document.value(operand).requiresGrad; });
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](ValueId operand) { return operand && document.value(operand).requiresGrad; });
 }
 
 bool requiresGrad(const Document& document, const Value& input) {
@@ -114,7 +125,8 @@ bool gradMode(const Document& document, const BoundSymbol& bound) {
   if (!bound.parent) return true;
   const auto& around = document.boundSymbol(bound.parent);
   const auto& arguments = document.pattern(around.pattern).arguments;
-  if (document.symbol(around.symbol).name == "higher_order.wrap_with_set_grad_enabled" && !arguments.empty()) return arguments[0].integer != 0;
+  if (document.symbol(around.symbol).name == "higher_order.wrap_with_set_grad_enabled" && !arguments.empty())
+    return arguments[0].integer != 0;
   return around.gradMode;
 }
 
@@ -152,9 +164,14 @@ bool isTensor(const Document& document, BoundSymbolId op, std::size_t output) {
 }
 
 std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op) {
-  static constexpr std::array<std::string_view, 8> passing{
-      "higher_order.cond", "higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast", "higher_order.invoke_subgraph",
-      "higher_order.wrap", "higher_order.tag_activation_checkpoint",  "higher_order.hints_wrapper",      "higher_order.checkpoint"};
+  static constexpr std::array<std::string_view, 8> passing{"higher_order.cond",
+                                                           "higher_order.wrap_with_set_grad_enabled",
+                                                           "higher_order.wrap_with_autocast",
+                                                           "higher_order.invoke_subgraph",
+                                                           "higher_order.wrap",
+                                                           "higher_order.tag_activation_checkpoint",
+                                                           "higher_order.hints_wrapper",
+                                                           "higher_order.checkpoint"};
   const auto& bound = document.boundSymbol(op);
   std::vector<ValueId> passed;
   if (std::find(passing.begin(), passing.end(), document.symbol(bound.symbol).name) == passing.end()) return passed;
@@ -163,11 +180,14 @@ std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op) 
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].kind == Argument::Kind::subgraph) lastGraph = i;
   const auto operands = document.operands(op);
-  for (std::size_t i = lastGraph + 1; i < arguments.size(); ++i) forEachOperand(arguments[i], [&](std::size_t hole) { passed.push_back(operands[hole]); });
+  for (std::size_t i = lastGraph + 1; i < arguments.size(); ++i)
+    forEachOperand(arguments[i], [&](std::size_t hole) { passed.push_back(operands[hole]); });
   return passed;
 }
 
-bool replays(const BoundSymbol& bound) { return bound.origin.role == Role::recompute && (bound.effects & effect::random) != 0; }
+bool replays(const BoundSymbol& bound) {
+  return bound.origin.role == Role::recompute && (bound.effects & effect::random) != 0;
+}
 
 ValueId sumBefore(const Document& document, BoundSymbolId op) {
   constexpr std::uint32_t mostInFull = 8;
@@ -177,7 +197,8 @@ ValueId sumBefore(const Document& document, BoundSymbolId op) {
     const auto producer = operand ? document.value(operand).producer : BoundSymbolId();
     if (!producer) continue;
     const auto& before = document.boundSymbol(producer).origin;
-    if (before.role == Role::accumulation && before.value == origin.value && before.termsBegin == origin.termsBegin && before.termCount + 1 == origin.termCount)
+    if (before.role == Role::accumulation && before.value == origin.value && before.termsBegin == origin.termsBegin &&
+        before.termCount + 1 == origin.termCount)
       return operand;
   }
   return {};

@@ -7,8 +7,8 @@ namespace {
 
 /// One scan from the end: the first meeting with an id is its last use. `seen` starts with what the trace returns.
 template <class IdType, class Visit>
-void scan(const Document& document, const Trace& trace, IdVector<IdType, bool>& seen, std::vector<IdType>& all, std::vector<std::uint32_t>& begin,
-          Visit&& idOf) {
+void scan(const Document& document, const Trace& trace, IdVector<IdType, bool>& seen, std::vector<IdType>& all,
+          std::vector<std::uint32_t>& begin, Visit&& idOf) {
   std::vector<IdType> found;  // from the end; reversed below
   std::vector<std::uint32_t> count(trace.ops.size());
   for (std::size_t i = trace.ops.size(); i-- > 0;) {

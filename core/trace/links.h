@@ -12,11 +12,13 @@ class OriginLinks {
   OriginLinks() = default;
   OriginLinks(const Document& document, const Trace& joint);
 
-  /// Bound symbols of the joint (forward, then gradient, accumulation, ...) whose origin is this computation op, in order.
+  /// Bound symbols of the joint (forward, then gradient, accumulation, ...) whose origin is this computation op, in
+  /// order.
   std::span<const BoundSymbolId> derived(BoundSymbolId computationOp) const;
   /// The computation op a bound symbol comes from; itself for a computation op; none where the origin is a graph input.
   static BoundSymbolId origin(const Document& document, BoundSymbolId op);
-  /// Where `G` jumps from a backward op: the first forward-role op of the joint with the same origin; none if there is none.
+  /// Where `G` jumps from a backward op: the first forward-role op of the joint with the same origin; none if there is
+  /// none.
   BoundSymbolId forwardOf(const Document& document, BoundSymbolId op) const;
 
  private:

@@ -1,4 +1,5 @@
-// The one place that knows Python's arithmetic: derivation, eager runs, size expressions and the text reader all ask it.
+// The one place that knows Python's arithmetic: derivation, eager runs, size expressions and the text reader all ask
+// it.
 #include "core/trace/number.h"
 
 #include <algorithm>
@@ -66,7 +67,9 @@ Number sum(NumberOperands v) {
   for (const auto& n : v) total = add(std::array{total, n});
   return total;
 }
-Number negate(NumberOperands v) { return v[0].isReal() ? Number::ofReal(-v[0].real) : subtract(std::array{Number::ofInt(0), v[0]}); }
+Number negate(NumberOperands v) {
+  return v[0].isReal() ? Number::ofReal(-v[0].real) : subtract(std::array{Number::ofInt(0), v[0]});
+}
 Number positive(NumberOperands v) { return v[0].isReal() ? v[0] : Number::ofInt(v[0].integer); }
 Number absolute(NumberOperands v) {
   if (v[0].isReal()) return Number::ofReal(std::abs(v[0].real));
@@ -77,7 +80,8 @@ struct Division {
   double quotient = 0, rest = 0;
 };
 
-/// CPython's float_divmod: the rest has the divisor's sign, and the quotient is made from it, so that it is exact where the division is not.
+/// CPython's float_divmod: the rest has the divisor's sign, and the quotient is made from it, so that it is exact where
+/// the division is not.
 Division divideFloor(double a, double b) {
   if (b == 0) divisionByZero();
   Division result;
@@ -120,7 +124,9 @@ Number modulo(NumberOperands v) {
 double quotientOf(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t exact = std::int64_t{1} << 53;
   if (a >= -exact && a <= exact && b >= -exact && b <= exact) return static_cast<double>(a) / static_cast<double>(b);
-  const auto magnitude = [](std::int64_t n) { return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); };
+  const auto magnitude = [](std::int64_t n) {
+    return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
+  };
   const auto top = magnitude(a), bottom = magnitude(b);
   // So many bits that the quotient has at least 62: more than a double holds, so the last one can stand for the rest.
   const int shift = std::max(0, 62 - static_cast<int>(std::bit_width(top)) + static_cast<int>(std::bit_width(bottom)));
@@ -165,7 +171,8 @@ Number mathPower(NumberOperands v) {
 template <class Op>
 Number bits(NumberOperands v) {
   requireIntegers(v);
-  const auto result = static_cast<std::int64_t>(Op()(static_cast<std::uint64_t>(v[0].integer), static_cast<std::uint64_t>(v[1].integer)));
+  const auto result = static_cast<std::int64_t>(
+      Op()(static_cast<std::uint64_t>(v[0].integer), static_cast<std::uint64_t>(v[1].integer)));
   return boolean(v) ? Number::ofBool(result != 0) : Number::ofInt(result);
 }
 Number invert(NumberOperands v) {
@@ -220,7 +227,9 @@ Number negation(NumberOperands v) { return Number::ofBool(!v[0].truth()); }
 Number choose(NumberOperands v) { return v[0].truth() ? v[1] : v[2]; }
 
 /// torch.sym_max and sym_min: Python's max and min (the first of equals), as a float where one is a float.
-Number asCommonKind(const Number& chosen, NumberOperands v) { return integral(v) ? chosen : Number::ofReal(chosen.asReal()); }
+Number asCommonKind(const Number& chosen, NumberOperands v) {
+  return integral(v) ? chosen : Number::ofReal(chosen.asReal());
+}
 Number largest(NumberOperands v) { return asCommonKind(compare(v[1], v[0]) > 0 ? v[1] : v[0], v); }
 Number smallest(NumberOperands v) { return asCommonKind(compare(v[1], v[0]) < 0 ? v[1] : v[0], v); }
 
@@ -249,7 +258,8 @@ Number roundToTens(std::int64_t n, std::int64_t places) {
   const auto twice = 2 * (n - low * step);
   if (twice > step || (twice == step && (low & 1))) ++low;
   const auto result = low * step;
-  if (result > std::numeric_limits<std::int64_t>::max() || result < std::numeric_limits<std::int64_t>::min()) overflow();
+  if (result > std::numeric_limits<std::int64_t>::max() || result < std::numeric_limits<std::int64_t>::min())
+    overflow();
   return Number::ofInt(static_cast<std::int64_t>(result));
 }
 double readReal(const char* begin, const char* end) {
@@ -257,17 +267,22 @@ double readReal(const char* begin, const char* end) {
   if (std::from_chars(begin, end, result).ec != std::errc()) fail("the result does not fit in a float");
   return result;
 }
-/// d rounded to `digits` behind the point (before it where negative), decided by its exact decimal digits, as Python does.
+/// d rounded to `digits` behind the point (before it where negative), decided by its exact decimal digits, as Python
+/// does.
 Number roundToDigits(double d, std::int64_t digits) {
   constexpr std::int64_t most = 323;  // no double has a digit beyond
   if (!std::isfinite(d) || digits > most) return Number::ofReal(d);
   std::array<char, 800> text;
   auto *begin = text.data(), *end = begin + text.size();
-  if (digits >= 0) return Number::ofReal(readReal(begin, std::to_chars(begin, end, d, std::chars_format::fixed, static_cast<int>(digits)).ptr));
+  if (digits >= 0)
+    return Number::ofReal(
+        readReal(begin, std::to_chars(begin, end, d, std::chars_format::fixed, static_cast<int>(digits)).ptr));
   const auto whole = std::to_chars(begin, end, std::trunc(std::abs(d)), std::chars_format::fixed, 0).ptr - begin;
   const auto kept = whole + digits;
   if (kept < 0) return Number::ofReal(std::copysign(0.0, d));
-  if (kept > 0) return Number::ofReal(readReal(begin, std::to_chars(begin, end, d, std::chars_format::scientific, static_cast<int>(kept - 1)).ptr));
+  if (kept > 0)
+    return Number::ofReal(
+        readReal(begin, std::to_chars(begin, end, d, std::chars_format::scientific, static_cast<int>(kept - 1)).ptr));
   const auto power = "e" + std::to_string(-digits), half = "0.5" + power, one = "1" + power;
   const bool up = std::abs(d) > readReal(half.data(), half.data() + half.size());
   return Number::ofReal(std::copysign(up ? readReal(one.data(), one.data() + one.size()) : 0.0, d));
@@ -280,13 +295,14 @@ Number round(NumberOperands v) {
   return digits >= 0 ? Number::ofInt(v[0].integer) : roundToTens(v[0].integer, -digits);
 }
 
-// Functions of the math module. CPython's rule for errors: NaN out of no NaN is outside of the domain, infinity out of a finite number an overflow
-// or, for functions that do not overflow, outside of the domain too.
+// Functions of the math module. CPython's rule for errors: NaN out of no NaN is outside of the domain, infinity out of
+// a finite number an overflow or, for functions that do not overflow, outside of the domain too.
 
 template <double (*function)(double), bool canOverflow = false>
 Number real(NumberOperands v) {
   const double x = v[0].asReal(), result = function(x);
-  if ((std::isnan(result) && !std::isnan(x)) || (std::isinf(result) && std::isfinite(x) && !canOverflow)) fail("math domain error");
+  if ((std::isnan(result) && !std::isnan(x)) || (std::isinf(result) && std::isfinite(x) && !canOverflow))
+    fail("math domain error");
   if (std::isinf(result) && std::isfinite(x)) fail("the result does not fit in a float");
   return Number::ofReal(result);
 }
@@ -356,7 +372,8 @@ constexpr auto functions = std::to_array<NumberFunction>({
 });
 
 const NumberFunction* named(std::string_view name) {
-  const auto* it = std::find_if(functions.begin(), functions.end(), [&](const NumberFunction& f) { return f.name == name; });
+  const auto* it =
+      std::find_if(functions.begin(), functions.end(), [&](const NumberFunction& f) { return f.name == name; });
   return it == functions.end() ? nullptr : it;
 }
 

@@ -9,7 +9,8 @@
 
 namespace retrograd {
 
-/// A Python number as size arithmetic has it: bool, int or float. An int has 64 bits here; what does not fit is an error.
+/// A Python number as size arithmetic has it: bool, int or float. An int has 64 bits here; what does not fit is an
+/// error.
 struct Number {
   enum class Kind : std::uint8_t { boolean, integer, real };
   Kind kind = Kind::integer;
@@ -34,17 +35,18 @@ using NumberOperands = std::span<const Number>;
 struct NumberFunction {
   std::string_view name;    ///< "_operator.floordiv", "math.cos", "builtins.round", "torch.sym_max"
   std::size_t least, most;  ///< how many operands it takes
-  /// Takes `least` to `most` operands. Throws Error(badInput) where Python raises: a division by zero, a negative shift, a root of a negative
-  /// number, an integer made of an infinity or a NaN, bits of a float; and where an int exceeds 64 bits.
+  /// Takes `least` to `most` operands. Throws Error(badInput) where Python raises: a division by zero, a negative
+  /// shift, a root of a negative number, an integer made of an infinity or a NaN, bits of a float; and where an int
+  /// exceeds 64 bits.
   Number (*evaluate)(NumberOperands);
 };
 
-/// The function of this name, nullptr where there is none. These are all number operators that a file may use. "torch.sym_cos" and "torch._sym_cos"
-/// are "math.cos".
+/// The function of this name, nullptr where there is none. These are all number operators that a file may use.
+/// "torch.sym_cos" and "torch._sym_cos" are "math.cos".
 const NumberFunction* findNumberFunction(std::string_view name);
 
-/// What an expression over size symbols comes to as Python has it, a bool or a float included: "FloatTrueDiv(s0, 3)" is 1.333... at s0 = 4. nullopt where a
-/// symbol is not bound, or Python would raise (a divisor is zero).
+/// What an expression over size symbols comes to as Python has it, a bool or a float included: "FloatTrueDiv(s0, 3)"
+/// is 1.333... at s0 = 4. nullopt where a symbol is not bound, or Python would raise (a divisor is zero).
 std::optional<Number> evaluateNumber(const SizeExpression& expression, const SizeBindings& bindings);
 
 }  // namespace retrograd

@@ -9,14 +9,19 @@ namespace retrograd {
 
 bool isOpaque(const Symbol& symbol) { return !symbol.known; }
 
-bool isOpaque(const Document& document, BoundSymbolId op) { return isOpaque(document.symbol(document.boundSymbol(op).symbol)); }
+bool isOpaque(const Document& document, BoundSymbolId op) {
+  return isOpaque(document.symbol(document.boundSymbol(op).symbol));
+}
 
 bool mayWriteUnseen(const Document& document, BoundSymbolId op) {
   const auto outputs = document.outputs(op);
-  if (std::none_of(outputs.begin(), outputs.end(), [&](ValueId output) { return output && document.isTensor(output); })) return true;
+  if (std::none_of(outputs.begin(), outputs.end(), [&](ValueId output) { return output && document.isTensor(output); }))
+    return true;
   std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
-  if (const auto dot = name.rfind('.'); dot != std::string_view::npos && name.find('.') != dot) name = name.substr(0, dot);
-  return (name.ends_with('_') && !name.ends_with("__")) || name.find("mutation") != std::string_view::npos || name.find("inplace") != std::string_view::npos;
+  if (const auto dot = name.rfind('.'); dot != std::string_view::npos && name.find('.') != dot)
+    name = name.substr(0, dot);
+  return (name.ends_with('_') && !name.ends_with("__")) || name.find("mutation") != std::string_view::npos ||
+         name.find("inplace") != std::string_view::npos;
 }
 
 BoundSymbolId LeftOutWalk::reasonOf(ValueId value) const {

@@ -14,10 +14,11 @@ bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 /// Keywords of Python, and the names that a printed trace uses itself.
-constexpr std::array<std::string_view, 40> reserved{"False",    "None",   "True",   "and",  "as",    "assert", "async",    "await",   "break", "class",
-                                                    "continue", "def",    "del",    "elif", "else",  "except", "finally",  "float",   "for",   "from",
-                                                    "global",   "if",     "import", "in",   "is",    "lambda", "nonlocal", "not",     "or",    "pass",
-                                                    "raise",    "return", "torch",  "try",  "while", "with",   "yield",    "complex", "math",  "_operator"};
+constexpr std::array<std::string_view, 40> reserved{
+    "False",    "None",   "True",   "and",  "as",    "assert", "async",    "await",   "break", "class",
+    "continue", "def",    "del",    "elif", "else",  "except", "finally",  "float",   "for",   "from",
+    "global",   "if",     "import", "in",   "is",    "lambda", "nonlocal", "not",     "or",    "pass",
+    "raise",    "return", "torch",  "try",  "while", "with",   "yield",    "complex", "math",  "_operator"};
 
 }  // namespace
 
@@ -38,8 +39,8 @@ std::size_t utf8Length(std::string_view text) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
   const auto second = static_cast<unsigned char>(text[1]);
   // No overlong forms, no surrogates, nothing beyond U+10FFFF.
-  const bool wrong =
-      (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  const bool wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                     (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
   return wrong ? 0 : length;
 }
 
@@ -74,7 +75,8 @@ bool isPythonName(std::string_view text) {
 }
 
 std::string word(std::string_view text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return isLetter(c) || isDigit(c) || c == '.'; });
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                  [](char c) { return isLetter(c) || isDigit(c) || c == '.'; });
   return plain ? std::string(text) : pythonString(text);
 }
 

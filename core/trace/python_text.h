@@ -4,13 +4,16 @@
 
 namespace retrograd {
 
-/// A double as Python writes it, from which the same double can be read: "1.0", "1e-05", "float('nan')", "-float('inf')".
+/// A double as Python writes it, from which the same double can be read: "1.0", "1e-05", "float('nan')",
+/// "-float('inf')".
 std::string pythonReal(double number);
 
-/// A quoted string. Control characters and bytes that are no UTF-8 become escapes, so that the text stays one line of UTF-8.
+/// A quoted string. Control characters and bytes that are no UTF-8 become escapes, so that the text stays one line of
+/// UTF-8.
 std::string pythonString(std::string_view text);
 
-/// Whether a text may name a value: an ASCII identifier that means nothing else in a printed trace (no keyword of Python, not "torch", not
+/// Whether a text may name a value: an ASCII identifier that means nothing else in a printed trace (no keyword of
+/// Python, not "torch", not
 /// "_").
 bool isPythonName(std::string_view text);
 

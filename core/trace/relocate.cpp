@@ -26,7 +26,8 @@ class CallRewrite {
  private:
   bool literals(Argument& argument) const {
     bool changed = false;
-    if (argument.kind == Argument::Kind::device && movable(deviceFromString(argument.text)) && argument.text != toString(device_)) {
+    if (argument.kind == Argument::Kind::device && movable(deviceFromString(argument.text)) &&
+        argument.text != toString(device_)) {
       argument = Argument::ofDevice(toString(device_));
       changed = true;
     }
@@ -37,16 +38,20 @@ class CallRewrite {
   /// The first argument is the kind of device: "cpu".
   bool autocast(CallPattern& pattern) const {
     const auto kind = toString(Device{device_.type, -1});
-    if (pattern.arguments.empty() || pattern.arguments[0].kind != Argument::Kind::string || pattern.arguments[0].text == kind) return false;
+    if (pattern.arguments.empty() || pattern.arguments[0].kind != Argument::Kind::string ||
+        pattern.arguments[0].text == kind)
+      return false;
     if (!movable(deviceFromString(pattern.arguments[0].text))) return false;
     pattern.arguments[0].text = kind;
     return true;
   }
 
   bool factory(CallPattern& pattern) const {
-    const auto absent = [](const Argument& a) { return a.kind == Argument::Kind::none || a.kind == Argument::Kind::missing; };
-    const bool readsTensor =
-        std::any_of(symbol_.arguments.begin(), symbol_.arguments.end(), [](const SchemaEntry& entry) { return entry.type.starts_with("Tensor"); });
+    const auto absent = [](const Argument& a) {
+      return a.kind == Argument::Kind::none || a.kind == Argument::Kind::missing;
+    };
+    const bool readsTensor = std::any_of(symbol_.arguments.begin(), symbol_.arguments.end(),
+                                         [](const SchemaEntry& entry) { return entry.type.starts_with("Tensor"); });
     bool changed = false;
     for (std::size_t i = 0; i < symbol_.arguments.size(); ++i) {
       const auto& entry = symbol_.arguments[i];
@@ -57,7 +62,8 @@ class CallRewrite {
         changed = true;
       }
       // Only memory of the host can be pinned.
-      if (given && entry.name == "pin_memory" && pattern.arguments[i].kind == Argument::Kind::boolean && pattern.arguments[i].integer != 0) {
+      if (given && entry.name == "pin_memory" && pattern.arguments[i].kind == Argument::Kind::boolean &&
+          pattern.arguments[i].integer != 0) {
         pattern.arguments[i] = Argument::ofBool(false);
         changed = true;
       }
@@ -92,11 +98,13 @@ void relocate(Document& document, Device device) {
   std::unordered_map<std::uint64_t, PatternId> rewritten;  // by symbol and pattern
   for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
     auto& bound = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i)));
-    const auto key = static_cast<std::uint64_t>(bound.symbol.index) << 32 | static_cast<std::uint32_t>(bound.pattern.index);
+    const auto key =
+        static_cast<std::uint64_t>(bound.symbol.index) << 32 | static_cast<std::uint32_t>(bound.pattern.index);
     const auto [known, isNew] = rewritten.try_emplace(key, bound.pattern);
     if (isNew) {
       CallPattern pattern = document.pattern(bound.pattern);
-      if (CallRewrite(document.symbol(bound.symbol), device).apply(pattern)) known->second = document.internPattern(pattern);
+      if (CallRewrite(document.symbol(bound.symbol), device).apply(pattern))
+        known->second = document.internPattern(pattern);
     }
     bound.pattern = known->second;
   }
@@ -105,7 +113,8 @@ void relocate(Document& document, Device device) {
 Device deviceOf(const Document& document, const std::vector<ValueId>& values) {
   for (auto id : values)
     if (id && document.isTensor(id))
-      if (const auto device = document.meta(document.value(id).meta).device; device.type != Device::Type::cpu) return device;
+      if (const auto device = document.meta(document.value(id).meta).device; device.type != Device::Type::cpu)
+        return device;
   return {};
 }
 

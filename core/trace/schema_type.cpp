@@ -14,7 +14,8 @@ SchemaType parseSchemaType(std::string_view text) {
     const auto open = text.rfind('[');
     if (open != std::string_view::npos) {
       type.list = true;
-      type.length = numberIn<decltype(type.length)>(text.substr(open + 1, text.size() - open - 2)).value_or(type.length);
+      type.length =
+          numberIn<decltype(type.length)>(text.substr(open + 1, text.size() - open - 2)).value_or(type.length);
       text = text.substr(0, open);
       if (text.ends_with('?')) {
         type.optionalElement = true;

@@ -106,14 +106,17 @@ constexpr std::pair<std::string_view, std::string_view> chainNames[] = {
 };
 /// Names that reach Python's functions of the same name.
 constexpr std::string_view ownNames[] = {
-    "torch.sym_float", "torch.sym_int", "torch.sym_ite", "torch.sym_sum", "math.trunc", "math.floor", "math.ceil", "math.sqrt", "math.cos", "math.cosh",
-    "math.sin",        "math.sinh",     "math.tan",      "math.tanh",     "math.asin",  "math.acos",  "math.atan", "math.exp",  "math.log", "math.log2",
+    "torch.sym_float", "torch.sym_int", "torch.sym_ite", "torch.sym_sum", "math.trunc", "math.floor", "math.ceil",
+    "math.sqrt",       "math.cos",      "math.cosh",     "math.sin",      "math.sinh",  "math.tan",   "math.tanh",
+    "math.asin",       "math.acos",     "math.atan",     "math.exp",      "math.log",   "math.log2",
 };
 
 std::vector<Function> makeFunctions() {
   std::vector<Function> functions{
-      {"CeilDiv", 2, 2, ceilDivide}, {"ModularIndexing", 3, 3, modularIndex}, {"TruncToFloat", 1, 1, truncateReal}, {"Identity", 1, 1, same},
-      {"and", 2, 2, bothTrue, true}, {"And", 2, 2, bothTrue, true},           {"or", 2, 2, anyTrue, true},          {"Or", 2, 2, anyTrue, true},
+      {"CeilDiv", 2, 2, ceilDivide},        {"ModularIndexing", 3, 3, modularIndex},
+      {"TruncToFloat", 1, 1, truncateReal}, {"Identity", 1, 1, same},
+      {"and", 2, 2, bothTrue, true},        {"And", 2, 2, bothTrue, true},
+      {"or", 2, 2, anyTrue, true},          {"Or", 2, 2, anyTrue, true},
   };
   const auto add = [&](std::string_view name, std::string_view python, bool chain) {
     const auto* function = findNumberFunction(python);
@@ -132,8 +135,10 @@ const std::vector<Function>& functions() {
 
 std::int64_t functionNamed(std::string_view name) {
   constexpr std::string_view opaque = "OpaqueUnaryFn_";  // torch's name in front of math's
-  const std::string wanted = name.starts_with(opaque) ? "math." + std::string(name.substr(opaque.size())) : std::string(name);
-  const auto it = std::find_if(functions().begin(), functions().end(), [&](const Function& f) { return f.name == wanted; });
+  const std::string wanted =
+      name.starts_with(opaque) ? "math." + std::string(name.substr(opaque.size())) : std::string(name);
+  const auto it =
+      std::find_if(functions().begin(), functions().end(), [&](const Function& f) { return f.name == wanted; });
   return it == functions().end() ? -1 : it - functions().begin();
 }
 
@@ -342,7 +347,9 @@ std::optional<Number> SizeParser::evaluate(const SizeExpression& expression, con
   return stack.back();
 }
 
-std::optional<Number> evaluateNumber(const SizeExpression& expression, const SizeBindings& bindings) { return SizeParser::evaluate(expression, bindings); }
+std::optional<Number> evaluateNumber(const SizeExpression& expression, const SizeBindings& bindings) {
+  return SizeParser::evaluate(expression, bindings);
+}
 
 std::optional<std::int64_t> SizeExpression::evaluate(const SizeBindings& bindings) const {
   const auto value = SizeParser::evaluate(*this, bindings);
@@ -352,7 +359,8 @@ std::optional<std::int64_t> SizeExpression::evaluate(const SizeBindings& binding
   return whole ? std::optional(static_cast<std::int64_t>(value->real)) : std::nullopt;
 }
 
-std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::int64_t value, SizeBindings bindings) const {
+std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::int64_t value,
+                                                  SizeBindings bindings) const {
   auto& unknown = bindings[std::string(symbol)];
   // At two values that no floor division is likely to swallow; what follows from them is tried out.
   constexpr std::int64_t low = 1024, high = 2048;
@@ -362,7 +370,8 @@ std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::
   const auto atHigh = evaluate(bindings);
   constexpr std::int64_t largest = std::int64_t{1} << 60;  // beyond it the differences below might not fit
   const auto fits = [](std::optional<std::int64_t> n) { return n && *n > -largest && *n < largest; };
-  if (!fits(atLow) || !fits(atHigh) || !fits(value) || *atLow == *atHigh || (*atHigh - *atLow) % (high - low) != 0) return std::nullopt;
+  if (!fits(atLow) || !fits(atHigh) || !fits(value) || *atLow == *atHigh || (*atHigh - *atLow) % (high - low) != 0)
+    return std::nullopt;
   const auto slope = (*atHigh - *atLow) / (high - low), rest = value - (*atLow - slope * low);
   if (rest % slope != 0) return std::nullopt;
   unknown = rest / slope;
@@ -370,8 +379,10 @@ std::optional<std::int64_t> SizeExpression::solve(std::string_view symbol, std::
 }
 
 bool SizeExpression::isCondition() const {
-  static constexpr std::array<std::string_view, 13> conditions{"==", "!=", "<=", ">=", "<", ">", "and", "or", "not", "And", "Or", "Not", "Eq"};
-  return steps_.back().kind == Kind::function && std::find(conditions.begin(), conditions.end(), functions()[steps_.back().integer].name) != conditions.end();
+  static constexpr std::array<std::string_view, 13> conditions{"==", "!=",  "<=",  ">=", "<",   ">", "and",
+                                                               "or", "not", "And", "Or", "Not", "Eq"};
+  return steps_.back().kind == Kind::function &&
+         std::find(conditions.begin(), conditions.end(), functions()[steps_.back().integer].name) != conditions.end();
 }
 
 std::optional<std::int64_t> evaluateSize(std::string_view text, const SizeBindings& bindings) {

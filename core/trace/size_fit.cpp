@@ -18,7 +18,8 @@ constexpr std::int64_t largest = std::int64_t{1} << 40;
 
 /// A name, or one call: what binds tighter than any operator.
 bool bindsTightly(std::string_view text) {
-  const auto name = std::min(text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"), text.size());
+  const auto name =
+      std::min(text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"), text.size());
   if (name == text.size()) return true;
   if (name == 0 || text[name] != '(') return false;
   int depth = 0;
@@ -46,11 +47,14 @@ std::string plus(std::string sum, const std::string& term) {
   return sum;
 }
 
-std::string plus(std::string sum, std::int64_t constant) { return constant == 0 ? sum : plus(std::move(sum), std::to_string(constant)); }
+std::string plus(std::string sum, std::int64_t constant) {
+  return constant == 0 ? sum : plus(std::move(sum), std::to_string(constant));
+}
 
 }  // namespace
 
-SizeFit::SizeFit(const std::vector<std::string>& symbols, std::vector<SizeBindings> points) : points_(std::move(points)) {
+SizeFit::SizeFit(const std::vector<std::string>& symbols, std::vector<SizeBindings> points)
+    : points_(std::move(points)) {
   for (const auto& symbol : symbols) know(symbol);
 }
 
@@ -93,7 +97,8 @@ std::vector<SizeFit::Term> SizeFit::productsOf(const std::vector<Term>& factors)
       Term product = products[i];
       bool fits = true;
       for (std::size_t p = 0; p < points_.size(); ++p)
-        fits &= !__builtin_mul_overflow(product.at[p], factors[f].at[p], &product.at[p]) && product.at[p] < largest && product.at[p] > -largest;
+        fits &= !__builtin_mul_overflow(product.at[p], factors[f].at[p], &product.at[p]) && product.at[p] < largest &&
+                product.at[p] > -largest;
       if (!fits) continue;
       product.text = wrapped(products[i]) + "*" + wrapped(factors[f]);
       product.isAtom = true;  // it only ever stands in further products and sums
@@ -127,7 +132,8 @@ std::optional<std::string> SizeFit::realExpressionOf(const std::vector<double>& 
       if (back(static_cast<double>(found[i])) != numbers[i]) return false;
     return !found.empty();
   };
-  if (const auto found = wholes([](double d) { return d; }); same(found, [](double d) { return d; })) return expressionOf(found);
+  if (const auto found = wholes([](double d) { return d; }); same(found, [](double d) { return d; }))
+    return expressionOf(found);
   for (double numerator = 1; numerator <= numerators; ++numerator) {
     const auto over = [&](double d) { return numerator / d; };
     const auto found = wholes(over);
@@ -139,7 +145,8 @@ std::optional<std::string> SizeFit::realExpressionOf(const std::vector<double>& 
 }
 
 std::optional<std::string> SizeFit::search(const Numbers& numbers) {
-  if (std::any_of(numbers.begin(), numbers.end(), [](std::int64_t n) { return n > largest || n < -largest; })) return std::nullopt;
+  if (std::any_of(numbers.begin(), numbers.end(), [](std::int64_t n) { return n > largest || n < -largest; }))
+    return std::nullopt;
   makeProducts();
   const auto points = points_.size();
   std::optional<std::string> found;
@@ -157,10 +164,14 @@ std::optional<std::string> SizeFit::asMultiple(const Numbers& numbers, std::int6
     const auto common = std::gcd(numbers[0], product.at[0]) * (product.at[0] < 0 ? -1 : 1);
     const auto factor = numbers[0] / common, divisor = product.at[0] / common;
     bool holds = divisor <= largestDivisor;
-    for (std::size_t p = 1; p < numbers.size() && holds; ++p) holds = static_cast<Wide>(numbers[p]) * divisor == static_cast<Wide>(factor) * product.at[p];
+    for (std::size_t p = 1; p < numbers.size() && holds; ++p)
+      holds = static_cast<Wide>(numbers[p]) * divisor == static_cast<Wide>(factor) * product.at[p];
     if (!holds) continue;
     if (divisor == 1) return times(factor, product.text, product.isAtom);
-    return fmt::format("{}//{}", factor == 1 && !product.isAtom ? "(" + product.text + ")" : times(factor, product.text, product.isAtom), divisor);
+    return fmt::format(
+        "{}//{}",
+        factor == 1 && !product.isAtom ? "(" + product.text + ")" : times(factor, product.text, product.isAtom),
+        divisor);
   }
   return std::nullopt;
 }
@@ -176,7 +187,9 @@ std::optional<std::string> SizeFit::asLine(const Numbers& numbers) const {
     const Wide slope = rise / run, rest = numbers[0] - slope * product.at[0];
     bool holds = rest > -largest && rest < largest;
     for (std::size_t p = 0; p < numbers.size() && holds; ++p) holds = numbers[p] == slope * product.at[p] + rest;
-    if (holds) return plus(times(static_cast<std::int64_t>(slope), product.text, product.isAtom), static_cast<std::int64_t>(rest));
+    if (holds)
+      return plus(times(static_cast<std::int64_t>(slope), product.text, product.isAtom),
+                  static_cast<std::int64_t>(rest));
   }
   return std::nullopt;
 }
@@ -186,7 +199,8 @@ std::optional<std::string> SizeFit::asPlane(const Numbers& numbers) const {
   for (std::size_t i = 0; i < products_.size() && products_[i].degree < highestDegree; ++i)
     for (std::size_t j = i + 1; j < products_.size() && products_[j].degree < highestDegree; ++j) {
       const auto &p = products_[i].at, &q = products_[j].at;
-      const Wide p1 = p[1] - p[0], p2 = p[2] - p[0], q1 = q[1] - q[0], q2 = q[2] - q[0], n1 = numbers[1] - numbers[0], n2 = numbers[2] - numbers[0];
+      const Wide p1 = p[1] - p[0], p2 = p[2] - p[0], q1 = q[1] - q[0], q2 = q[2] - q[0], n1 = numbers[1] - numbers[0],
+                 n2 = numbers[2] - numbers[0];
       const Wide determinant = p1 * q2 - p2 * q1;
       if (determinant == 0) continue;
       const Wide a = (n1 * q2 - n2 * q1) / determinant, b = (p1 * n2 - p2 * n1) / determinant;

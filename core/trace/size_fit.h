@@ -9,10 +9,10 @@
 
 namespace retrograd {
 
-/// Finds the expression over size symbols behind numbers that were seen for several values of the symbols: constants, expressions that
-/// the file itself has, products of these and, where the points suffice to tell, sums of two products and a constant. An expression
-/// holds at every point, and a form with n coefficients is tried only where there are n + 2 points or more: two that had no say in
-/// choosing the coefficients.
+/// Finds the expression over size symbols behind numbers that were seen for several values of the symbols: constants,
+/// expressions that the file itself has, products of these and, where the points suffice to tell, sums of two products
+/// and a constant. An expression holds at every point, and a form with n coefficients is tried only where there are n +
+/// 2 points or more: two that had no say in choosing the coefficients.
 class SizeFit {
  public:
   /// What the symbols are at each point; `symbols` in the order in which they stand in a product.
@@ -23,7 +23,8 @@ class SizeFit {
 
   /// The expression of what was numbers[i] at point i; empty for a constant; nullopt where none was found.
   std::optional<std::string> expressionOf(const std::vector<std::int64_t>& numbers);
-  /// The same for reals that are whole numbers, or a small whole number over an expression ("2/(s0 - 1)"), to the last bit.
+  /// The same for reals that are whole numbers, or a small whole number over an expression ("2/(s0 - 1)"), to the last
+  /// bit.
   std::optional<std::string> realExpressionOf(const std::vector<double>& numbers);
 
  private:

@@ -4,7 +4,8 @@ namespace retrograd {
 namespace {
 
 bool isPyTorch(std::string_view file) {
-  return file.find("-packages/torch/") != std::string_view::npos || file.find("/torch/nn/modules/") != std::string_view::npos;
+  return file.find("-packages/torch/") != std::string_view::npos ||
+         file.find("/torch/nn/modules/") != std::string_view::npos;
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ struct SchemaEntry {
   bool isWrite = false;        ///< "(a!)": written in place
 };
 
-/// An operation: `aten.addmm.default`. What it may do comes from LibTorch's schema and one table of exceptions (effects.h).
+/// An operation: `aten.addmm.default`. What it may do comes from LibTorch's schema and one table of exceptions
+/// (effects.h).
 struct Symbol {
   std::string name;    ///< "aten.addmm.default", "higher_order.cond", "_operator.add"
   std::string schema;  ///< "aten::addmm(Tensor self, ...) -> Tensor"; empty when unknown
@@ -38,8 +39,9 @@ struct Symbol {
   int argumentIndex(std::string_view argumentName) const;  ///< -1 when there is none
 };
 
-/// Looks an op up in LibTorch ("aten.linear.default"); nullopt when it does not exist or is not allowed (see allow list in
-/// torch/tracing/op_table.h). Core's readers take it as a parameter, so that they build and are fuzzed without LibTorch.
+/// Looks an op up in LibTorch ("aten.linear.default"); nullopt when it does not exist or is not allowed (see allow list
+/// in torch/tracing/op_table.h). Core's readers take it as a parameter, so that they build and are fuzzed without
+/// LibTorch.
 using SymbolLookup = std::function<std::optional<Symbol>(std::string_view name)>;
 
 }  // namespace retrograd

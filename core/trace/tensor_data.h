@@ -9,8 +9,8 @@
 namespace retrograd {
 
 /// Bytes of a tensor without LibTorch: a region of a mapped file or of memory, kept alive by `owner`.
-/// `data` points at the storage's first byte; meta.offset and strides apply to it. Read only. The memory is the host's, wherever meta says that the value
-/// belongs, except between the stages of a pipeline on a GPU.
+/// `data` points at the storage's first byte; meta.offset and strides apply to it. Read only. The memory is the host's,
+/// wherever meta says that the value belongs, except between the stages of a pipeline on a GPU.
 struct TensorData {
   TensorMeta meta;
   const std::byte* data = nullptr;

@@ -33,14 +33,16 @@ class SymbolsInUse {
 
  private:
   void visit(const Argument& argument) {
-    if (argument.kind == Argument::Kind::integer || argument.kind == Argument::Kind::real) visit(std::string_view(argument.text));
+    if (argument.kind == Argument::Kind::integer || argument.kind == Argument::Kind::real)
+      visit(std::string_view(argument.text));
     if (argument.kind == Argument::Kind::subgraph)
       for (auto op : document_.subgraph(SubgraphId(argument.integer)).ops) visit(op);
     for (const auto& item : argument.items) visit(item);
   }
   void visit(std::string_view text) {
     if (text.empty() || !texts_.emplace(text).second) return;
-    if (const auto expression = SizeExpression::parse(text)) names_.insert(expression->symbols().begin(), expression->symbols().end());
+    if (const auto expression = SizeExpression::parse(text))
+      names_.insert(expression->symbols().begin(), expression->symbols().end());
   }
 
   const Document& document_;

@@ -20,8 +20,8 @@ struct PassRecord {
   std::vector<std::pair<BoundSymbolId, BoundSymbolId>> replaced;
 };
 
-/// A list of bound symbols of one Document with its inputs and outputs. Never changes once made: a pass returns a new one.
-/// An invalid ValueId among inputs or outputs stands for None.
+/// A list of bound symbols of one Document with its inputs and outputs. Never changes once made: a pass returns a new
+/// one. An invalid ValueId among inputs or outputs stands for None.
 struct Trace {
   TraceKind kind = TraceKind::computation;
   std::string name;
@@ -59,7 +59,8 @@ struct OutputSpec {
   OutputKind kind = OutputKind::user;
   ValueId value;       ///< none when the output is a literal
   Argument literal;    ///< None, an int, ... where value is none
-  std::string target;  ///< buffer or input that is mutated; of a user output in a tuple or dict its path ("0", "logits.1"), where known
+  std::string target;  ///< buffer or input that is mutated; of a user output in a tuple or dict its path ("0",
+                       ///< "logits.1"), where known
 };
 
 /// The trace as in the file, with what its inputs and outputs mean.

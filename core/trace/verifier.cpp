@@ -11,13 +11,15 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Document& document, const Trace& trace) : document_(document), trace_(trace), defined_(document.valueCount()) {}
+  Verifier(const Document& document, const Trace& trace)
+      : document_(document), trace_(trace), defined_(document.valueCount()) {}
 
   std::vector<Problem> run() {
     for (auto input : trace_.inputs) define(input, {}, "input");
     checkOps(trace_.ops);
     for (auto output : trace_.outputs)
-      if (output && (!inRange(output) || !isDefined(output))) add({}, fmt::format("result {} is not defined", show(output)));
+      if (output && (!inRange(output) || !isDefined(output)))
+        add({}, fmt::format("result {} is not defined", show(output)));
     checkCounts();
     return std::move(problems_);
   }
@@ -35,14 +37,17 @@ class Verifier {
     const auto& v = document_.value(value);
     return wasMet(value) || (v.kind == ValueKind::constant && !v.producer);
   }
-  std::string show(ValueId value) const { return inRange(value) ? document_.displayName(value) : fmt::format("#{}", value.index); }
+  std::string show(ValueId value) const {
+    return inRange(value) ? document_.displayName(value) : fmt::format("#{}", value.index);
+  }
 
   void define(ValueId value, BoundSymbolId op, std::string_view what) {
     if (!value) return;
     if (!inRange(value)) return add(op, fmt::format("{} {} is out of range", what, show(value)));
     if (wasMet(value)) return add(op, fmt::format("{} is defined twice", show(value)));
     defined_[value] = true;
-    if (const auto& v = document_.value(value); v.meta && !v.storage && document_.meta(v.meta).layout == Layout::strided)
+    if (const auto& v = document_.value(value);
+        v.meta && !v.storage && document_.meta(v.meta).layout == Layout::strided)
       add(op, fmt::format("tensor {} has no storage", show(value)));
   }
 
@@ -55,7 +60,8 @@ class Verifier {
       const auto& bound = document_.boundSymbol(op);
       if (!bound.symbol || !bound.pattern || bound.symbol.index >= static_cast<std::int64_t>(document_.symbolCount()) ||
           bound.pattern.index >= static_cast<std::int64_t>(document_.patternCount())) {
-        problems_.push_back({Problem::Severity::error, "symbol or call pattern is out of range", trace_.name, op.index});
+        problems_.push_back(
+            {Problem::Severity::error, "symbol or call pattern is out of range", trace_.name, op.index});
         continue;
       }
       checkOperands(op);
@@ -78,7 +84,8 @@ class Verifier {
     const auto& bound = document_.boundSymbol(op);
     const auto& pattern = document_.pattern(bound.pattern);
     if (pattern.operandCount != bound.operandCount)
-      return add(op, fmt::format("the call has {} holes, the op {} operands", pattern.operandCount, bound.operandCount));
+      return add(op,
+                 fmt::format("the call has {} holes, the op {} operands", pattern.operandCount, bound.operandCount));
     std::vector<bool> filled(bound.operandCount);
     for (const auto& argument : pattern.arguments)
       forEachOperand(argument, [&](std::size_t hole) {
@@ -96,7 +103,8 @@ class Verifier {
         if (!input || !inRange(input) || !isDefined(input)) define(input, {}, "input of a body");
       checkOps(body.ops);
       for (auto output : body.outputValues)
-        if (output && (!inRange(output) || !isDefined(output))) add({}, fmt::format("result {} of {} is not defined", show(output), body.name));
+        if (output && (!inRange(output) || !isDefined(output)))
+          add({}, fmt::format("result {} of {} is not defined", show(output), body.name));
     }
     for (const auto& item : argument.items) checkSubgraphs(item);
   }
@@ -109,10 +117,12 @@ class Verifier {
     for (auto count : returns) expected += count < 0 ? 1 : count;
     if (!returns.empty() && expected != bound.outputCount)
       add(op, fmt::format("the call returns {} values, the op has {} outputs", expected, bound.outputCount));
-    const bool isArithmetic = symbol.schema.empty() && symbol.returns.empty();  // of numbers: no schema to hold it against
+    const bool isArithmetic =
+        symbol.schema.empty() && symbol.returns.empty();  // of numbers: no schema to hold it against
     const bool flat = returns.empty() && symbol.known && !symbol.isHigherOrder && !isArithmetic;
     if (flat && symbol.returns.size() != bound.outputCount)
-      add(op, fmt::format("the schema returns {} values, the op has {} outputs", symbol.returns.size(), bound.outputCount));
+      add(op,
+          fmt::format("the schema returns {} values, the op has {} outputs", symbol.returns.size(), bound.outputCount));
 
     const auto operands = document_.operands(op);
     const auto outputs = document_.outputs(op);
@@ -120,7 +130,8 @@ class Verifier {
       const bool returnsOperand = std::find(operands.begin(), operands.end(), outputs[i]) != operands.end();
       if (!returnsOperand) define(outputs[i], op, "output");
       const bool isTensor = flat && i < symbol.returns.size() && symbol.returns[i].type == "Tensor";
-      const bool mustHaveType = trace_.kind != TraceKind::computation;  // whose types the grad transform finds where they are not told
+      const bool mustHaveType =
+          trace_.kind != TraceKind::computation;  // whose types the grad transform finds where they are not told
       if (mustHaveType && isTensor && outputs[i] && inRange(outputs[i]) && !document_.isTensor(outputs[i]))
         add(op, fmt::format("tensor {} has no shape and dtype", show(outputs[i])));
     }
@@ -129,8 +140,10 @@ class Verifier {
   void checkOrigin(BoundSymbolId op) {
     const auto& origin = document_.boundSymbol(op).origin;
     if (origin.role == Role::none) return add(op, "has no origin");
-    if (!origin.op && !origin.value) add(op, fmt::format("its origin ({}) names neither an op nor a value", name(origin.role)));
-    if (origin.op && document_.boundSymbol(origin.op).origin.role != Role::none) add(op, "its origin is not an op of the computation");
+    if (!origin.op && !origin.value)
+      add(op, fmt::format("its origin ({}) names neither an op nor a value", name(origin.role)));
+    if (origin.op && document_.boundSymbol(origin.op).origin.role != Role::none)
+      add(op, "its origin is not an op of the computation");
   }
 
   void checkCounts() {

@@ -1,5 +1,5 @@
-// What deriving costs: joint and split from an empty rule cache and from a warm one, on synthetic models of growing size and on the large
-// cases where they lie beside the checkout. docs/performance.md holds the figures of one run.
+// What deriving costs: joint and split from an empty rule cache and from a warm one, on synthetic models of growing
+// size and on the large cases where they lie beside the checkout. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -35,8 +35,17 @@ void measure(benchmark::State& state, const Analysis& analysis) {
   state.SetComplexityN(static_cast<std::int64_t>(ops));
 }
 
-void synthetic(benchmark::State& state) { measure(state, *analyse(syntheticModel(static_cast<std::size_t>(state.range(0))))); }
-BENCHMARK(synthetic)->Arg(100)->Arg(1'000)->Arg(10'000)->Arg(100'000)->UseManualTime()->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
+void synthetic(benchmark::State& state) {
+  measure(state, *analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))));
+}
+BENCHMARK(synthetic)
+    ->Arg(100)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Complexity(benchmark::oN);
 
 /// From /proc/self/status, in MB: "VmRSS" now, "VmHWM" at most.
 double memory(const std::string& field) {
@@ -65,7 +74,8 @@ void file(benchmark::State& state, const std::string& path) { measure(state, *op
 const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "bert", "vit"}) {
     const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
-    if (std::filesystem::exists(path)) benchmark::RegisterBenchmark(name, file, path)->UseManualTime()->Unit(benchmark::kMillisecond);
+    if (std::filesystem::exists(path))
+      benchmark::RegisterBenchmark(name, file, path)->UseManualTime()->Unit(benchmark::kMillisecond);
   }
   return true;
 }();

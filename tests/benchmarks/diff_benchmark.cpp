@@ -27,20 +27,30 @@ void measure(benchmark::State& state, const DiffSide& left, const DiffSide& righ
     counts = diffTraces(left, right).counts;
     state.SetIterationTime(cpuSeconds() - begin);
   }
-  state.counters["rows_differ"] = static_cast<double>(counts.changed + counts.onlyLeft + counts.onlyRight + counts.moved);
+  state.counters["rows_differ"] =
+      static_cast<double>(counts.changed + counts.onlyLeft + counts.onlyRight + counts.moved);
   state.counters["rows_same"] = static_cast<double>(counts.same);
   state.SetComplexityN(state.range(0));
 }
 
 void diffOfOneFile(benchmark::State& state) {
-  const auto a = analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))), b = analyse(syntheticModel(static_cast<std::size_t>(state.range(0))));
+  const auto a = analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))),
+             b = analyse(syntheticModel(static_cast<std::size_t>(state.range(0))));
   measure(state, sideOf(*a, a->joint, true), sideOf(*b, b->joint, true));
 }
-BENCHMARK(diffOfOneFile)->Arg(1'000)->Arg(10'000)->Arg(100'000)->UseManualTime()->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
+BENCHMARK(diffOfOneFile)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Complexity(benchmark::oN);
 
-/// Computations without modules, of which every hundredth op of the second is missing: nothing but the order tells which is which.
+/// Computations without modules, of which every hundredth op of the second is missing: nothing but the order tells
+/// which is which.
 void diffOfEdited(benchmark::State& state) {
-  const auto a = analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))), b = analyse(syntheticModel(static_cast<std::size_t>(state.range(0))));
+  const auto a = analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))),
+             b = analyse(syntheticModel(static_cast<std::size_t>(state.range(0))));
   auto edited = b->computation().trace;
   std::vector<BoundSymbolId> kept;
   for (std::size_t i = 0; i < edited.ops.size(); ++i)
@@ -48,7 +58,13 @@ void diffOfEdited(benchmark::State& state) {
   edited.ops = std::move(kept);
   measure(state, sideOf(*a, a->computation().trace, false), {b->document.get(), &edited, &edited, nullptr});
 }
-BENCHMARK(diffOfEdited)->Arg(1'000)->Arg(10'000)->Arg(100'000)->UseManualTime()->Unit(benchmark::kMillisecond)->Complexity(benchmark::oNLogN);
+BENCHMARK(diffOfEdited)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Complexity(benchmark::oNLogN);
 
 }  // namespace
 }  // namespace retrograd::benchmarks

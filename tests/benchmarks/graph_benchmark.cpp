@@ -1,5 +1,6 @@
-// What the graph of a joint costs before it is drawn: the tree with its lifted edges, the first scene, one block opened, everything opened. Frames are
-// measured in the window (views/graph_view_benchmark.cpp). docs/performance.md holds the figures of one run.
+// What the graph of a joint costs before it is drawn: the tree with its lifted edges, the first scene, one block
+// opened, everything opened. Frames are measured in the window (views/graph_view_benchmark.cpp). docs/performance.md
+// holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>
@@ -27,7 +28,8 @@ void measure(benchmark::State& state, const Analysis& analysis) {
   for (auto _ : state) {
     const auto before = residentMegabytes();
     const auto begin = now();
-    auto graph = std::make_shared<const GraphTree>(buildTree(*analysis.document, analysis.joint, &analysis.computation()));
+    auto graph =
+        std::make_shared<const GraphTree>(buildTree(*analysis.document, analysis.joint, &analysis.computation()));
     const auto built = now();
     DotClient dot;
     Shaper shaper(graph, [&](const LayerGraph& g, const Progress& p) { return bestLayering(dot, g, p); });
@@ -71,11 +73,15 @@ void measure(benchmark::State& state, const Analysis& analysis) {
   state.counters["crossings"] = static_cast<double>(lines.crossings);
 }
 
-void syntheticGraph(benchmark::State& state) { measure(state, *analyse(inModules(static_cast<std::size_t>(state.range(0))))); }
+void syntheticGraph(benchmark::State& state) {
+  measure(state, *analyse(inModules(static_cast<std::size_t>(state.range(0)))));
+}
 BENCHMARK(syntheticGraph)->Arg(2'400)->Arg(24'000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 /// The same without modules: the root alone is laid out, with as many children as there are ops.
-void flatGraph(benchmark::State& state) { measure(state, *analyse(syntheticModel(static_cast<std::size_t>(state.range(0))))); }
+void flatGraph(benchmark::State& state) {
+  measure(state, *analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))));
+}
 BENCHMARK(flatGraph)->Arg(24'000)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 void graphOfFile(benchmark::State& state, const std::string& path) { measure(state, *openModel(path)); }
@@ -84,7 +90,9 @@ const bool registered = [] {
   for (const char* name : {"gpt12", "gpt96", "vit"}) {
     const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
     if (std::filesystem::exists(path))
-      benchmark::RegisterBenchmark(("graph_" + std::string(name)).c_str(), graphOfFile, path)->UseManualTime()->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(("graph_" + std::string(name)).c_str(), graphOfFile, path)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond);
   }
   return true;
 }();

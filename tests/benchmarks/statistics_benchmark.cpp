@@ -20,7 +20,8 @@ std::vector<std::uint8_t> someNumbers(DType dtype) {
   for (auto& b : bytes) b = static_cast<std::uint8_t>(random());
   const auto part = static_cast<std::size_t>(itemSize(dtype)) / (isComplex(dtype) ? 2 : 1);
   const bool exponents = isFloating(dtype) || isComplex(dtype);
-  for (std::size_t i = part - 1; exponents && i < size; i += part) bytes[i] = static_cast<std::uint8_t>((bytes[i] & 0x83u) | 0x38u);
+  for (std::size_t i = part - 1; exponents && i < size; i += part)
+    bytes[i] = static_cast<std::uint8_t>((bytes[i] & 0x83u) | 0x38u);
   return bytes;
 }
 
@@ -55,7 +56,8 @@ void statistics(benchmark::State& state, DType dtype) {
 
 const bool registered = [] {
   for (int d = 0; d < dtypeCount; ++d)
-    benchmark::RegisterBenchmark(("statistics/" + std::string(shortName(static_cast<DType>(d)))).c_str(), statistics, static_cast<DType>(d))
+    benchmark::RegisterBenchmark(("statistics/" + std::string(shortName(static_cast<DType>(d)))).c_str(), statistics,
+                                 static_cast<DType>(d))
         ->Iterations(15)
         ->Unit(benchmark::kMillisecond);
   return true;

@@ -1,5 +1,5 @@
-// What stepping back costs beside stepping forward, with memory for all of the way back, for three quarters of it and for half.
-// docs/performance.md holds the figures of one run.
+// What stepping back costs beside stepping forward, with memory for all of the way back, for three quarters of it and
+// for half. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ double secondsOf(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Forward to the end, back to the start op by op, and single steps back from places all over the run. Ratios are to a step forward on average.
+/// Forward to the end, back to the start op by op, and single steps back from places all over the run. Ratios are to a
+/// step forward on average.
 void stepping(benchmark::State& state, const std::shared_ptr<const Analysis>& analysis, std::int64_t percent) {
   SessionOptions options;
   {
@@ -66,8 +67,9 @@ const bool registered = [] {
     const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
     if (!std::filesystem::exists(path)) continue;
     for (const std::int64_t percent : {100, 90, 75, 50})
-      benchmark::RegisterBenchmark(("stepping/" + std::string(name) + "/" + std::to_string(percent)).c_str(),
-                                   [path, percent](benchmark::State& state) { stepping(state, openModel(path), percent); })
+      benchmark::RegisterBenchmark(
+          ("stepping/" + std::string(name) + "/" + std::to_string(percent)).c_str(),
+          [path, percent](benchmark::State& state) { stepping(state, openModel(path), percent); })
           ->UseManualTime()
           ->Unit(benchmark::kMillisecond);
   }

@@ -5,8 +5,8 @@
 
 namespace retrograd::benchmarks {
 
-/// A model of some `ops` computation ops: residual blocks of ten ops (layer norm, linear, gelu, linear, dropout off, scale, add, ...) with
-/// parameters of their own. Tensors are small: what is measured is the traces.
+/// A model of some `ops` computation ops: residual blocks of ten ops (layer norm, linear, gelu, linear, dropout off,
+/// scale, add, ...) with parameters of their own. Tensors are small: what is measured is the traces.
 inline ModelFile syntheticModel(std::size_t ops) {
   test::ModelBuilder m;
   constexpr std::int64_t width = 8;
@@ -14,8 +14,10 @@ inline ModelFile syntheticModel(std::size_t ops) {
   for (std::size_t block = 0; block * 10 < ops; ++block) {
     const auto name = [&](const char* what) { return "blocks." + std::to_string(block) + "." + what; };
     const auto weight = m.parameter(name("norm.weight"), {width}), bias = m.parameter(name("norm.bias"), {width});
-    const auto up = m.parameter(name("up.weight"), {2 * width, width}), upBias = m.parameter(name("up.bias"), {2 * width});
-    const auto down = m.parameter(name("down.weight"), {width, 2 * width}), downBias = m.parameter(name("down.bias"), {width});
+    const auto up = m.parameter(name("up.weight"), {2 * width, width}),
+               upBias = m.parameter(name("up.bias"), {2 * width});
+    const auto down = m.parameter(name("down.weight"), {width, 2 * width}),
+               downBias = m.parameter(name("down.bias"), {width});
     const auto normed = m.op("aten.layer_norm.default", {x, test::ModelBuilder::list({width}), weight, bias});
     const auto hidden = m.op("aten.gelu.default", {m.op("aten.linear.default", {normed, up, upBias})});
     const auto out = m.op("aten.linear.default", {hidden, down, downBias});
@@ -32,7 +34,8 @@ inline ModelFile syntheticModel(std::size_t ops) {
 inline ModelFile inModules(std::size_t ops) {
   auto model = syntheticModel(ops);
   const auto& all = model.computation.trace.ops;
-  for (std::size_t i = 0; i < all.size(); ++i) model.document->boundSymbol(all[i]).module = model.document->intern("blocks." + std::to_string(i / 10));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    model.document->boundSymbol(all[i]).module = model.document->intern("blocks." + std::to_string(i / 10));
   return model;
 }
 

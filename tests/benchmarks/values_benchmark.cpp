@@ -1,5 +1,6 @@
-// V1: how long it takes to have the operands and outputs of an op chosen at random, wherever a session stands: the run ahead before the first one, and
-// then each, with memory for all values, for half and for a tenth. docs/performance.md holds the figures of one run.
+// V1: how long it takes to have the operands and outputs of an op chosen at random, wherever a session stands: the run
+// ahead before the first one, and then each, with memory for all values, for half and for a tenth. docs/performance.md
+// holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -40,7 +41,8 @@ void anyOp(benchmark::State& state, const std::shared_ptr<const Analysis>& analy
     const auto moment = values.at(op);
     for (const auto list : {analysis->document->operands(op), analysis->document->outputs(op)})
       for (auto value : list)
-        if (value && analysis->document->isTensor(value)) benchmark::DoNotOptimize(moment->statistics(value, Moment::Side::after).norm);
+        if (value && analysis->document->isTensor(value))
+          benchmark::DoNotOptimize(moment->statistics(value, Moment::Side::after).norm);
     times.push_back(millisecondsSince(begin));
     state.SetIterationTime(times.back() / 1e3);
   }
@@ -65,7 +67,8 @@ const bool registered = [] {
     const std::string path = sourcePath("../shared/cases/large/") + name + "/model.pt2";
     if (std::filesystem::exists(path)) add(name, path, {0, 50, 10}, 300);
   }
-  // One of scripts/large-llama, with the usual memory alone: to find out the bytes of all values would hold all of them.
+  // One of scripts/large-llama, with the usual memory alone: to find out the bytes of all values would hold all of
+  // them.
   if (const char* large = std::getenv("RETROGRAD_LARGE_MODEL")) add("large", large, {0}, 100);
   return true;
 }();

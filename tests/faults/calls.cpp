@@ -52,8 +52,12 @@ EXPORTED ssize_t pread(int handle, void* to, size_t size, off_t at) {
 }
 EXPORTED ssize_t pread64(int handle, void* to, size_t size, off64_t at) { return pread(handle, to, size, at); }
 EXPORTED ssize_t __read_chk(int handle, void* to, size_t size, size_t) { return read(handle, to, size); }
-EXPORTED ssize_t __pread_chk(int handle, void* to, size_t size, off_t at, size_t) { return pread(handle, to, size, at); }
-EXPORTED ssize_t __pread64_chk(int handle, void* to, size_t size, off64_t at, size_t) { return pread(handle, to, size, at); }
+EXPORTED ssize_t __pread_chk(int handle, void* to, size_t size, off_t at, size_t) {
+  return pread(handle, to, size, at);
+}
+EXPORTED ssize_t __pread64_chk(int handle, void* to, size_t size, off64_t at, size_t) {
+  return pread(handle, to, size, at);
+}
 EXPORTED ssize_t readv(int handle, const iovec* parts, int count) {
   REAL(readv);
   const bool failed = failsAt(kRead, "readv", handle, 0);
@@ -71,7 +75,9 @@ EXPORTED ssize_t pwrite(int handle, const void* from, size_t size, off_t at) {
   const bool failed = failsAt(kWrite, "pwrite", handle, size);
   return goesOn(failed) ? after(failed, real(handle, from, halved(failed, size), at)) : -1;
 }
-EXPORTED ssize_t pwrite64(int handle, const void* from, size_t size, off64_t at) { return pwrite(handle, from, size, at); }
+EXPORTED ssize_t pwrite64(int handle, const void* from, size_t size, off64_t at) {
+  return pwrite(handle, from, size, at);
+}
 EXPORTED ssize_t writev(int handle, const iovec* parts, int count) {
   REAL(writev);
   const bool failed = failsAt(kWrite, "writev", handle, 0);
@@ -189,7 +195,8 @@ EXPORTED void* calloc(size_t count, size_t size) {
   return allocated(whole, [](size_t, size_t n) { return __libc_calloc(1, n); }, 0);
 }
 EXPORTED void* realloc(void* before, size_t size) {
-  if (size && fails(size >= largeBytes ? kLarge : kSmall, "realloc", "", static_cast<long long>(size))) return errno = ENOMEM, nullptr;
+  if (size && fails(size >= largeBytes ? kLarge : kSmall, "realloc", "", static_cast<long long>(size)))
+    return errno = ENOMEM, nullptr;
   return __libc_realloc(before, size);
 }
 EXPORTED void* memalign(size_t alignment, size_t size) { return allocated(size, __libc_memalign, alignment); }
@@ -207,14 +214,14 @@ EXPORTED pid_t fork() noexcept {
   const bool failed = fails(kSpawn, "fork");
   return goesOn(failed) ? after(failed, real()) : -1;
 }
-EXPORTED int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
-                         char* const* arguments, char* const* environment) {
+EXPORTED int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                         const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
   REAL(posix_spawn);
   const bool failed = fails(kSpawn, "posix_spawn", path);
   return goesOn(failed) ? after(failed, real(process, path, actions, attributes, arguments, environment)) : plan.error;
 }
-EXPORTED int posix_spawnp(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes,
-                          char* const* arguments, char* const* environment) {
+EXPORTED int posix_spawnp(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                          const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
   REAL(posix_spawnp);
   const bool failed = fails(kSpawn, "posix_spawnp", path);
   return goesOn(failed) ? after(failed, real(process, path, actions, attributes, arguments, environment)) : plan.error;

@@ -1,14 +1,15 @@
 // A library to preload: lets the n-th call of a kind fail, and starts runs of a program without loading it again.
 //
-// RETROGRAD_FAULTS=KIND:N[+]:WHAT[:WHO] lets the N-th call of a kind fail (with `+` those after it too). WHAT is the name of an errno;
-// EINTR once and SHORT (half of what was asked for) are no failures, and a program goes on after them; KILL and KILLED end the process
-// before and after the call. WHO is a part of the command line, behind `rank N ` in ranks: other processes only count.
-// RETROGRAD_FAULTS_LOG is a folder: each process keeps its counts, where the fault came and what ended it in a file there, named by
-// its id (see Log; program.py reads it). RETROGRAD_FAULTS_SERVER is a socket: before main() the process waits there for runs, and
-// forks for each, so that loading and initializing LibTorch is paid once. Calls before main() neither count nor fail.
+// RETROGRAD_FAULTS=KIND:N[+]:WHAT[:WHO] lets the N-th call of a kind fail (with `+` those after it too). WHAT is the
+// name of an errno; EINTR once and SHORT (half of what was asked for) are no failures, and a program goes on after
+// them; KILL and KILLED end the process before and after the call. WHO is a part of the command line, behind `rank N `
+// in ranks: other processes only count. RETROGRAD_FAULTS_LOG is a folder: each process keeps its counts, where the
+// fault came and what ended it in a file there, named by its id (see Log; program.py reads it). RETROGRAD_FAULTS_SERVER
+// is a socket: before main() the process waits there for runs, and forks for each, so that loading and initializing
+// LibTorch is paid once. Calls before main() neither count nor fail.
 //
-// Only what the program or a library calls through the dynamic linker is seen: libc's calls of its own are not. Standard output is
-// therefore replaced by a stream that calls our write().
+// Only what the program or a library calls through the dynamic linker is seen: libc's calls of its own are not.
+// Standard output is therefore replaced by a stream that calls our write().
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -41,7 +42,8 @@
 namespace faults {
 namespace {
 
-constexpr const char* kindNames[kinds] = {"read", "write", "sync", "rename", "mmap", "truncate", "open", "spawn", "thread", "close", "large", "small"};
+constexpr const char* kindNames[kinds] = {"read", "write", "sync",   "rename", "mmap",  "truncate",
+                                          "open", "spawn", "thread", "close",  "large", "small"};
 
 /// What the driver reads; laid out as program.py unpacks it.
 struct Log {
@@ -68,7 +70,8 @@ void writeStack(char* to, size_t size) {
     if (!dladdr(frames[i], &info) || !info.dli_fname) continue;
     const char* slash = strrchr(info.dli_fname, '/');
     const int n = snprintf(to + used, size - used, "%.40s+%#zx %.120s\n", slash ? slash + 1 : info.dli_fname,
-                           static_cast<size_t>(static_cast<char*>(frames[i]) - static_cast<char*>(info.dli_fbase)), info.dli_sname ? info.dli_sname : "");
+                           static_cast<size_t>(static_cast<char*>(frames[i]) - static_cast<char*>(info.dli_fbase)),
+                           info.dli_sname ? info.dli_sname : "");
     if (n > 0) used += static_cast<size_t>(n);
   }
 }
@@ -105,7 +108,8 @@ bool isOurs(const char* path) {
 
 namespace {
 
-/// The path of a file that the program reads or writes, into `path`; false for what is none: sockets, devices, libraries.
+/// The path of a file that the program reads or writes, into `path`; false for what is none: sockets, devices,
+/// libraries.
 bool pathOf(int handle, char (&path)[256], bool pipesToo) {
   char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
@@ -174,8 +178,8 @@ void openLog(const char* folder) {
   snprintf(path, sizeof path, "%s/%d", folder, getpid());
   const int handle = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (handle < 0 || syscall(SYS_ftruncate, handle, sizeof(Log)) != 0) return;
-  const auto address =
-      syscall(SYS_mmap, nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, handle, 0L);  // an int would leave half of the last word as it was
+  const auto address = syscall(SYS_mmap, nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, handle,
+                               0L);  // an int would leave half of the last word as it was
   syscall(SYS_close, handle);
   if (address != -1) entries = reinterpret_cast<Log*>(address);
 }
@@ -235,8 +239,8 @@ struct Request {
 };
 Request request;
 
-/// The process of one run: NAME=VALUE fields are its environment, @in, @out, @err, @cwd and @memory (bytes) its surroundings, the rest
-/// arguments.
+/// The process of one run: NAME=VALUE fields are its environment, @in, @out, @err, @cwd and @memory (bytes) its
+/// surroundings, the rest arguments.
 int child(Main run, char* name, char** environment) {
   static char* arguments[1024];
   int count = 0;
@@ -261,7 +265,9 @@ int child(Main run, char* name, char** environment) {
   arguments[count] = nullptr;
   prepare();
   snprintf(entries->command, sizeof entries->command, "first");
-  for (int i = 1; i < count; ++i) strncat(strncat(entries->command, " ", 200 - strlen(entries->command)), arguments[i], 200 - strlen(entries->command) - 1);
+  for (int i = 1; i < count; ++i)
+    strncat(strncat(entries->command, " ", 200 - strlen(entries->command)), arguments[i],
+            200 - strlen(entries->command) - 1);
   plan = Plan();
   readPlan(getenv("RETROGRAD_FAULTS"));
   (void)environment;
@@ -302,7 +308,8 @@ int serve(int socket, char* name, char** environment) {
     if (n <= 0) _exit(0);
     request.text[n] = '\0';
     request.count = 0;
-    for (char* field = request.text; field < request.text + n && request.count < 1000; field += strlen(field) + 1) request.fields[request.count++] = field;
+    for (char* field = request.text; field < request.text + n && request.count < 1000; field += strlen(field) + 1)
+      request.fields[request.count++] = field;
     timespec begin{};
     clock_gettime(CLOCK_MONOTONIC, &begin);
     const auto process = ::fork();
@@ -321,8 +328,10 @@ int serve(int socket, char* name, char** environment) {
     timespec end{};
     clock_gettime(CLOCK_MONOTONIC, &end);
     const int strays = reapStrays();
-    length = snprintf(answer, sizeof answer, "%d %ld %.6f %d", status, use.ru_maxrss,
-                      static_cast<double>(end.tv_sec - begin.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec), strays);
+    length = snprintf(
+        answer, sizeof answer, "%d %ld %.6f %d", status, use.ru_maxrss,
+        static_cast<double>(end.tv_sec - begin.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec),
+        strays);
     send(socket, answer, static_cast<size_t>(length), MSG_NOSIGNAL);
   }
 }
@@ -337,7 +346,8 @@ int startedMain(int count, char** arguments, char** environment) {
 }  // namespace
 }  // namespace faults
 
-EXPORTED int __libc_start_main(faults::Main main, int count, char** arguments, void (*init)(), void (*fini)(), void (*loader)(), void* stack) {
+EXPORTED int __libc_start_main(faults::Main main, int count, char** arguments, void (*init)(), void (*fini)(),
+                               void (*loader)(), void* stack) {
   using Start = int (*)(faults::Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
   faults::program = main;
   const auto real = reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"));

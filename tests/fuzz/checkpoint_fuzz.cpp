@@ -1,4 +1,5 @@
-// What torch.save wrote (first byte even) and the metadata of a distributed checkpoint (odd), whose slices lie in a folder made here.
+// What torch.save wrote (first byte even) and the metadata of a distributed checkpoint (odd), whose slices lie in a
+// folder made here.
 #include <unistd.h>
 
 #include <filesystem>
@@ -18,7 +19,8 @@ std::string sliceFolder() {
     const auto path = std::filesystem::temp_directory_path() / ("retrograd-fuzz-" + std::to_string(::getpid()));
     std::filesystem::create_directories(path);
     const auto slice = saved(tensor("0", {1, 2}, {2, 1}, 2), {{"0", floats({1, 2})}});
-    std::ofstream(path / "__0_0.distcp", std::ios::binary).write(slice.data(), static_cast<std::streamsize>(slice.size()));
+    std::ofstream(path / "__0_0.distcp", std::ios::binary)
+        .write(slice.data(), static_cast<std::streamsize>(slice.size()));
     return path.string();
   }();
   return folder;

@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace retrograd;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   fx::Graph graph;
-  fuzz::expectReadOrRefusal([&] { graph = fx::looksLikeRepro(text) ? fx::readRepro(text, "fuzz").graph : fx::readGraph(text, "fuzz"); });
+  fuzz::expectReadOrRefusal(
+      [&] { graph = fx::looksLikeRepro(text) ? fx::readRepro(text, "fuzz").graph : fx::readGraph(text, "fuzz"); });
   check(graph);
   return 0;
 }

@@ -10,7 +10,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace retrograd;
-  static const std::string path = (std::filesystem::temp_directory_path() / ("retrograd-fuzz-jobs-" + std::to_string(::getpid()) + ".log")).string();
+  static const std::string path =
+      (std::filesystem::temp_directory_path() / ("retrograd-fuzz-jobs-" + std::to_string(::getpid()) + ".log"))
+          .string();
   auto* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) return 0;
   std::fwrite(data, 1, size, file);

@@ -5,7 +5,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace retrograd;
-  const auto zip = test::makeZip({{"archive/data.pkl", {reinterpret_cast<const char*>(data), size}}, {"archive/data/0", std::string(64, '0')}});
+  const auto zip = test::makeZip(
+      {{"archive/data.pkl", {reinterpret_cast<const char*>(data), size}}, {"archive/data/0", std::string(64, '0')}});
   fuzz::expectReadOrRefusal([&] {
     const auto pickle = readPickle(Archive::open(fuzz::regionOf(zip), "fuzz"));
     leavesOf(pickle, pickle.root);

@@ -61,6 +61,7 @@ void use(const SessionFile& session) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto zip = archiveOf({reinterpret_cast<const char*>(data), size});
-  fuzz::expectReadOrRefusal([&] { use(readSessionRecords(Archive::open(fuzz::regionOf(zip), "fuzz"), test::stubLookup, {})); });
+  fuzz::expectReadOrRefusal(
+      [&] { use(readSessionRecords(Archive::open(fuzz::regionOf(zip), "fuzz"), test::stubLookup, {})); });
   return 0;
 }

@@ -1,4 +1,5 @@
-// What a run on a GPU does around its ops, with a guard in LibTorch's place that plays the GPU: clocks, waiting, what a failure says.
+// What a run on a GPU does around its ops, with a guard in LibTorch's place that plays the GPU: clocks, waiting, what a
+// failure says.
 #include <ATen/ops/ones.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <gtest/gtest.h>

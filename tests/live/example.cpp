@@ -30,8 +30,9 @@ struct Net : torch::nn::Module {
 
 int traceNet() {
   Net net;
-  auto file =
-      retrograd::traceModule(net, {torch::randn({4, 8})}, [&](const std::vector<at::Tensor>& inputs) { return net.forward(inputs[0]); }, {.inputNames = {"x"}});
+  auto file = retrograd::traceModule(net, {torch::randn({4, 8})},
+                                     [&](const std::vector<at::Tensor>& inputs) { return net.forward(inputs[0]); },
+                                     {.inputNames = {"x"}});
   const auto analysis = retrograd::analyse(std::move(file));
   std::puts(retrograd::printTrace(*analysis->document, analysis->backward).c_str());
   return analysis->derived() ? 0 : 1;

@@ -33,7 +33,8 @@ using Tensors = std::vector<at::Tensor>;
 
 std::vector<std::string> opsOf(const ModelFile& file) {
   std::vector<std::string> names;
-  for (const auto op : file.computation.trace.ops) names.push_back(file.document->symbol(file.document->boundSymbol(op).symbol).name);
+  for (const auto op : file.computation.trace.ops)
+    names.push_back(file.document->symbol(file.document->boundSymbol(op).symbol).name);
   return names;
 }
 
@@ -42,14 +43,16 @@ std::string moduleOf(const ModelFile& file, std::size_t op) {
 }
 
 at::Tensor asTensor(const TensorData& data) {
-  return at::from_blob(const_cast<std::byte*>(data.data), data.meta.sizes, at::TensorOptions().dtype(data.meta.dtype == DType::f32 ? at::kFloat : at::kLong))
+  return at::from_blob(const_cast<std::byte*>(data.data), data.meta.sizes,
+                       at::TensorOptions().dtype(data.meta.dtype == DType::f32 ? at::kFloat : at::kLong))
       .clone();
 }
 
 /// The gradients that the trace gives against those of the program's own backward.
 void expectSameGradients(torch::nn::Module& module, const Tensors& inputs, const LiveForward& forward) {
   auto file = traceModule(module, inputs, forward);
-  for (const auto& problem : verify(*file.document, file.computation.trace)) ADD_FAILURE() << problem.place << ": " << problem.message;
+  for (const auto& problem : verify(*file.document, file.computation.trace))
+    ADD_FAILURE() << problem.place << ": " << problem.message;
   const auto analysis = analyse(std::move(file));
   ASSERT_TRUE(analysis->derived());
   Session session(analysis);
@@ -58,11 +61,13 @@ void expectSameGradients(torch::nn::Module& module, const Tensors& inputs, const
   for (auto& parameter : module.parameters()) parameter.mutable_grad() = at::Tensor();
   torch::manual_seed(0);
   Tensors leaves;
-  for (const auto& input : inputs) leaves.push_back(input.is_floating_point() ? input.detach().clone().requires_grad_(true) : input);
+  for (const auto& input : inputs)
+    leaves.push_back(input.is_floating_point() ? input.detach().clone().requires_grad_(true) : input);
   const auto outputs = forward(leaves);
   Tensors cotangents, roots;
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (const auto it = analysis->request.cotangents.find(std::to_string(i)); it != analysis->request.cotangents.end()) {
+    if (const auto it = analysis->request.cotangents.find(std::to_string(i));
+        it != analysis->request.cotangents.end()) {
       roots.push_back(outputs[i]);
       cotangents.push_back(asTensor(it->second));
     }
@@ -79,7 +84,8 @@ void expectSameGradients(torch::nn::Module& module, const Tensors& inputs, const
   EXPECT_GT(compared, 0u);
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (leaves[i].is_floating_point() && leaves[i].grad().defined())
-      EXPECT_TRUE(at::allclose(asTensor(gradients.at("in.input_" + std::to_string(i))), leaves[i].grad(), 1e-5, 1e-6)) << i;
+      EXPECT_TRUE(at::allclose(asTensor(gradients.at("in.input_" + std::to_string(i))), leaves[i].grad(), 1e-5, 1e-6))
+          << i;
 }
 
 struct Mixed : torch::nn::Module {
@@ -109,14 +115,16 @@ struct Mixed : torch::nn::Module {
 
 TEST(LiveModule, opsStayWholeAndTensorsHaveTheirNames) {
   Mixed module;
-  const auto file = traceModule(module, {torch::randn({5, 2, 6})}, [&](const Tensors& in) { return module.forward(in[0]); });
+  const auto file =
+      traceModule(module, {torch::randn({5, 2, 6})}, [&](const Tensors& in) { return module.forward(in[0]); });
   const auto ops = opsOf(file);
   EXPECT_EQ(ops.at(0), "aten.conv1d.default");
   EXPECT_NE(std::find(ops.begin(), ops.end(), "aten.batch_norm.default"), ops.end());
   EXPECT_NE(std::find(ops.begin(), ops.end(), "aten.dropout.default"), ops.end());
   EXPECT_NE(std::find(ops.begin(), ops.end(), "aten.addmm.default"), ops.end());  // what torch::nn::Linear calls
   EXPECT_TRUE(file.traced);
-  for (const char* name : {"conv.weight", "norm.running_mean", "out.bias", "scale", "seen"}) EXPECT_TRUE(file.weights.contains(name)) << name;
+  for (const char* name : {"conv.weight", "norm.running_mean", "out.bias", "scale", "seen"})
+    EXPECT_TRUE(file.weights.contains(name)) << name;
   // Content from before the call: batch norm in training has moved the program's own.
   EXPECT_EQ(asTensor(file.weights.at("norm.running_var")).sum().item<float>(), 4.f);
   EXPECT_NE(module.norm->running_var.sum().item<float>(), 4.f);
@@ -133,22 +141,27 @@ TEST(LiveModule, opsStandWhereScopesAndParametersSay) {
   });
   EXPECT_EQ(moduleOf(file, 0), "outer");
   EXPECT_EQ(moduleOf(file, 1), "outer.inner.0");
-  const auto plain = traceModule(module, {torch::randn({5, 2, 6})}, [&](const Tensors& in) { return torch::relu(module.conv(in[0])); });
+  const auto plain = traceModule(module, {torch::randn({5, 2, 6})},
+                                 [&](const Tensors& in) { return torch::relu(module.conv(in[0])); });
   EXPECT_EQ(moduleOf(plain, 0), "conv");
   EXPECT_EQ(moduleOf(plain, 1), "");
 }
 
 TEST(LiveModule, literalsAreConstantsWithTheirContent) {
   Mixed module;
-  const auto file = traceModule(module, {torch::randn({3})}, [](const Tensors& in) { return in[0] * torch::tensor(std::vector<float>{1, 2, 3}) + 2; });
+  const auto file = traceModule(module, {torch::randn({3})}, [](const Tensors& in) {
+    return in[0] * torch::tensor(std::vector<float>{1, 2, 3}) + 2;
+  });
   const auto ops = opsOf(file);
   ASSERT_GE(ops.size(), 2u);
   EXPECT_EQ(ops[ops.size() - 2], "aten.mul.Tensor");
   EXPECT_EQ(ops.back(), "aten.add.Scalar");
-  EXPECT_EQ(std::find(ops.begin(), ops.end(), "aten.empty.memory_format"), ops.end());  // what it asked memory for was filled unseen
+  EXPECT_EQ(std::find(ops.begin(), ops.end(), "aten.empty.memory_format"),
+            ops.end());  // what it asked memory for was filled unseen
   const auto literal = file.document->operands(file.computation.trace.ops[ops.size() - 2])[1];
   const auto& inputs = file.computation.inputs;
-  const auto constant = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.value == literal; });
+  const auto constant =
+      std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.value == literal; });
   ASSERT_NE(constant, inputs.end());
   EXPECT_TRUE(at::equal(asTensor(file.constants.at(constant->target)), torch::tensor({1.f, 2.f, 3.f})));
   EXPECT_TRUE(file.problems.empty());
@@ -156,7 +169,8 @@ TEST(LiveModule, literalsAreConstantsWithTheirContent) {
 
 TEST(LiveModule, whatTakesTensorsOutOfTheTraceIsAProblem) {
   Mixed module;
-  const auto data = traceModule(module, {torch::randn({3})}, [](const Tensors& in) { return in[0] * (in[0] * 2).data(); });
+  const auto data =
+      traceModule(module, {torch::randn({3})}, [](const Tensors& in) { return in[0] * (in[0] * 2).data(); });
   ASSERT_EQ(data.problems.size(), 1u);
   EXPECT_NE(data.problems[0].message.find("data()"), std::string::npos);
   const auto stray = torch::ones({3}).requires_grad_(true);
@@ -191,7 +205,9 @@ TEST(LiveModule, aParameterRegisteredTwiceIsOneInput) {
       out = register_parameter("out", embed->weight);
     }
   } module;
-  const LiveForward forward = [&](const Tensors& in) { return Tensors{torch::linear(module.embed(in[0]), module.out)}; };
+  const LiveForward forward = [&](const Tensors& in) {
+    return Tensors{torch::linear(module.embed(in[0]), module.out)};
+  };
   const auto file = traceModule(module, {torch::tensor({1, 4})}, forward);
   std::size_t parameters = 0;
   for (const auto& input : file.computation.inputs)
@@ -206,8 +222,10 @@ TEST(LiveModule, aParameterRegisteredTwiceIsOneInput) {
 TEST(LiveModule, gradientsAreThoseOfTheProgram) {
   torch::manual_seed(1);
   Mixed module;
-  expectSameGradients(module, {torch::randn({5, 2, 6})}, [&](const Tensors& in) { return Tensors{module.forward(in[0])}; });
-  torch::nn::Sequential net(torch::nn::Linear(6, 8), torch::nn::LayerNorm(torch::nn::LayerNormOptions({8})), torch::nn::Dropout(0.0), torch::nn::Linear(8, 2));
+  expectSameGradients(module, {torch::randn({5, 2, 6})},
+                      [&](const Tensors& in) { return Tensors{module.forward(in[0])}; });
+  torch::nn::Sequential net(torch::nn::Linear(6, 8), torch::nn::LayerNorm(torch::nn::LayerNormOptions({8})),
+                            torch::nn::Dropout(0.0), torch::nn::Linear(8, 2));
   expectSameGradients(*net, {torch::randn({3, 6})}, [&](const Tensors& in) {
     const auto y = net->forward(in[0]);
     return Tensors{y, y.sum(0), in[0].contiguous() * 2};
@@ -219,7 +237,8 @@ TEST(LiveModule, theProgramsGeneratorStaysAsItWas) {
   torch::manual_seed(11);
   const auto expected = torch::rand({3});
   torch::manual_seed(11);
-  traceModule(module, {torch::randn({5, 2, 6}, torch::TensorOptions()).mul(0)}, [&](const Tensors& in) { return module.forward(in[0]); });
+  traceModule(module, {torch::randn({5, 2, 6}, torch::TensorOptions()).mul(0)},
+              [&](const Tensors& in) { return module.forward(in[0]); });
   torch::manual_seed(11);
   traceModule(module, {torch::zeros({5, 2, 6})}, [&](const Tensors& in) { return module.forward(in[0]); });
   EXPECT_TRUE(at::equal(torch::rand({3}), expected));
@@ -234,7 +253,8 @@ TEST(LiveModule, errorsAreOurs) {
     EXPECT_EQ(e.code(), ErrorCode::execution);
   }
   // And the thread can trace again.
-  EXPECT_NO_THROW(traceModule(module, {torch::zeros({5, 2, 6})}, [&](const Tensors& in) { return module.forward(in[0]); }));
+  EXPECT_NO_THROW(
+      traceModule(module, {torch::zeros({5, 2, 6})}, [&](const Tensors& in) { return module.forward(in[0]); }));
 }
 
 TEST(LiveModule, theExampleRunsAndIsTheOneInTheDocumentation) {

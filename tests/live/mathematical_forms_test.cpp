@@ -1,4 +1,5 @@
-// Second derivatives of ops whose backward LibTorch does not differentiate: equal to those of the formula in double precision.
+// Second derivatives of ops whose backward LibTorch does not differentiate: equal to those of the formula in double
+// precision.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -38,13 +39,15 @@ std::pair<Tensors, Tensors> derivatives(const Function& function, const Tensors&
 }
 
 /// `ours` to second order as `formula`, which LibTorch differentiates by itself. `op`: the one whose formula is noted.
-void expectSame(const char* op, const Function& ours, const Function& formula, const Tensors& at, double tolerance = 1e-10) {
+void expectSame(const char* op, const Function& ours, const Function& formula, const Tensors& at,
+                double tolerance = 1e-10) {
   registerExtraDerivatives();
   takeMathematicalForms();
   const auto [first, second] = derivatives(ours, at);
   EXPECT_TRUE(takeMathematicalForms().contains(std::string("aten.") + op));
   const auto [expectedFirst, expectedSecond] = derivatives(formula, at);
-  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(at::allclose(first[i], expectedFirst[i], tolerance, tolerance)) << op << ", gradient " << i;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    EXPECT_TRUE(at::allclose(first[i], expectedFirst[i], tolerance, tolerance)) << op << ", gradient " << i;
   for (std::size_t i = 0; i < second.size(); ++i)
     EXPECT_TRUE(at::allclose(second[i], expectedSecond[i], tolerance, tolerance))
         << op << ", second derivative " << i << ": " << (second[i] - expectedSecond[i]).abs().max().item().toDouble();
@@ -54,18 +57,23 @@ const auto inDouble = at::TensorOptions().dtype(at::kDouble);
 
 TEST(MathematicalForms, attention) {
   at::manual_seed(1);
-  const Tensors qkv{at::randn({2, 3, 5, 4}, inDouble), at::randn({2, 3, 6, 4}, inDouble), at::randn({2, 3, 6, 4}, inDouble)};
+  const Tensors qkv{at::randn({2, 3, 5, 4}, inDouble), at::randn({2, 3, 6, 4}, inDouble),
+                    at::randn({2, 3, 6, 4}, inDouble)};
   const auto additive = at::randn({5, 6}, inDouble);
   const auto boolean = at::randn({2, 1, 5, 6}).gt(-0.5).logical_or(at::eye(5, 6).to(at::kBool));
   for (const auto& mask : {std::optional<at::Tensor>(), std::optional(additive), std::optional(boolean)})
     for (const bool causal : {false, true}) {
       if (mask && causal) continue;
-      const auto fused = [&](const Tensors& t) { return at::scaled_dot_product_attention(t[0], t[1], t[2], mask, 0, causal, 0.7); };
+      const auto fused = [&](const Tensors& t) {
+        return at::scaled_dot_product_attention(t[0], t[1], t[2], mask, 0, causal, 0.7);
+      };
       const auto formula = [&](const Tensors& t) {
         auto scores = t[0].matmul(t[1].transpose(-2, -1)) * 0.7;
-        if (mask && mask->scalar_type() == at::kBool) scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
+        if (mask && mask->scalar_type() == at::kBool)
+          scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
         else if (mask) scores = scores + *mask;
-        if (causal) scores = scores.masked_fill(at::ones({5, 6}).triu(1).to(at::kBool), -std::numeric_limits<double>::infinity());
+        if (causal)
+          scores = scores.masked_fill(at::ones({5, 6}).triu(1).to(at::kBool), -std::numeric_limits<double>::infinity());
         return scores.softmax(-1).matmul(t[2]);
       };
       expectSame("_scaled_dot_product_flash_attention_for_cpu_backward", fused, formula, qkv);
@@ -84,7 +92,10 @@ TEST(MathematicalForms, hardsigmoid) {
   const auto x = at::tensor({-4., -3., -2.9, 0.1, 2.9, 3., 4.}, inDouble);
   expectSame(
       "hardsigmoid_backward", [](const Tensors& t) { return at::hardsigmoid(t[0]) * t[0]; },
-      [](const Tensors& t) { return at::where(t[0].gt(-3).logical_and(t[0].lt(3)), t[0] / 6 + 0.5, t[0].ge(3).to(at::kDouble)) * t[0]; }, {x},
+      [](const Tensors& t) {
+        return at::where(t[0].gt(-3).logical_and(t[0].lt(3)), t[0] / 6 + 0.5, t[0].ge(3).to(at::kDouble)) * t[0];
+      },
+      {x},
       1e-7);  // LibTorch's kernel has 1 / 6 as a float
 }
 
@@ -94,9 +105,12 @@ TEST(MathematicalForms, marginLosses) {
   const auto target = at::tensor({2, 0, 3}).to(at::kLong);
   for (const std::int64_t p : {1, 2})
     for (const std::int64_t reduction : {0, 1, 2}) {
-      const auto reduced = [&](const at::Tensor& rows) { return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum(); };
+      const auto reduced = [&](const at::Tensor& rows) {
+        return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum();
+      };
       expectSame(
-          "multi_margin_loss_backward", [&](const Tensors& t) { return at::multi_margin_loss(t[0].sin(), target, p, 0.7, weight, reduction); },
+          "multi_margin_loss_backward",
+          [&](const Tensors& t) { return at::multi_margin_loss(t[0].sin(), target, p, 0.7, weight, reduction); },
           [&](const Tensors& t) {
             Tensors rows;
             for (int i = 0; i < 3; ++i) {
@@ -112,9 +126,12 @@ TEST(MathematicalForms, marginLosses) {
     }
   const auto labels = at::tensor({3, 0, -1, 1, 1, -1, -1, -1, 0, 2, 1, -1}).to(at::kLong).reshape({3, 4});
   for (const std::int64_t reduction : {0, 1, 2}) {
-    const auto reduced = [&](const at::Tensor& rows) { return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum(); };
+    const auto reduced = [&](const at::Tensor& rows) {
+      return reduction == 0 ? rows : reduction == 1 ? rows.mean() : rows.sum();
+    };
     expectSame(
-        "multilabel_margin_loss_backward", [&](const Tensors& t) { return at::multilabel_margin_loss(t[0].sin(), labels, reduction); },
+        "multilabel_margin_loss_backward",
+        [&](const Tensors& t) { return at::multilabel_margin_loss(t[0].sin(), labels, reduction); },
         [&](const Tensors& t) {
           const std::vector<std::vector<std::int64_t>> targets{{3, 0}, {1}, {0, 2, 1}};
           Tensors rows;
@@ -142,16 +159,22 @@ TEST(MathematicalForms, embeddingBags) {
     for (const bool weighted : {false, true}) {
       if (weighted && mode != 0) continue;
       const auto ours = [&](const Tensors& t) {
-        return std::get<0>(at::embedding_bag(t[0].sin(), indices, offsets, false, mode, false, weighted ? std::optional(t[1]) : std::nullopt, false, 5));
+        return std::get<0>(at::embedding_bag(t[0].sin(), indices, offsets, false, mode, false,
+                                             weighted ? std::optional(t[1]) : std::nullopt, false, 5));
       };
       const auto formula = [&](const Tensors& t) {
         Tensors rows;
         for (const auto& bag : bags) {
           Tensors members;
           for (auto at : bag)
-            if (indices[at].item().toLong() != 5) members.push_back(t[0][indices[at].item().toLong()].sin() * (weighted ? t[1][at] : at::ones({}, inDouble)));
+            if (indices[at].item().toLong() != 5)
+              members.push_back(t[0][indices[at].item().toLong()].sin() *
+                                (weighted ? t[1][at] : at::ones({}, inDouble)));
           if (members.empty()) rows.push_back(at::zeros({3}, inDouble));
-          else rows.push_back(mode == 0 ? at::stack(members).sum(0) : mode == 1 ? at::stack(members).mean(0) : std::get<0>(at::stack(members).max(0)));
+          else
+            rows.push_back(mode == 0   ? at::stack(members).sum(0)
+                           : mode == 1 ? at::stack(members).mean(0)
+                                       : std::get<0>(at::stack(members).max(0)));
         }
         return at::stack(rows);
       };

@@ -1,4 +1,5 @@
-// Ops of packs: what they compute, their gradients to second order, and that files may name them and no others of their namespaces.
+// Ops of packs: what they compute, their gradients to second order, and that files may name them and no others of their
+// namespaces.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -38,7 +39,8 @@ at::Tensor groupedByRows(const at::Tensor& input, const at::Tensor& weight, cons
 }
 
 std::vector<at::Tensor> gradients(const at::Tensor& output, const std::vector<at::Tensor>& inputs, bool again) {
-  const auto cotangent = at::sin(at::arange(output.numel(), output.options().requires_grad(false))).reshape(output.sizes());
+  const auto cotangent =
+      at::sin(at::arange(output.numel(), output.options().requires_grad(false))).reshape(output.sizes());
   return torch::autograd::grad({output}, inputs, {cotangent}, true, again, true);
 }
 
@@ -51,8 +53,8 @@ void expectSameDerivatives(const at::Tensor& ours, const at::Tensor& theirs, con
     if (!expected[i].requires_grad()) continue;
     const auto second = gradients(first[i], inputs, false), wanted = gradients(expected[i], inputs, false);
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      EXPECT_TRUE(
-          at::allclose(second[k].defined() ? second[k] : at::zeros_like(inputs[k]), wanted[k].defined() ? wanted[k] : at::zeros_like(inputs[k]), 1e-12, 1e-12))
+      EXPECT_TRUE(at::allclose(second[k].defined() ? second[k] : at::zeros_like(inputs[k]),
+                               wanted[k].defined() ? wanted[k] : at::zeros_like(inputs[k]), 1e-12, 1e-12))
           << "gradient " << k << " of gradient " << i;
   }
 }
@@ -63,18 +65,23 @@ TEST(Packs, groupsOfRowsTimesTheirWeights) {
   at::manual_seed(1);
   const std::vector<std::vector<std::int64_t>> all{{2, 5, 7}, {0, 7, 7}, {0, 0, 0}, {7, 7, 7}, {1, 1, 4}};
   for (const auto& ends : all) {
-    const auto input = at::randn({7, 3}, inDouble).requires_grad_(true), weight = at::randn({3, 3, 4}, inDouble).requires_grad_(true);
+    const auto input = at::randn({7, 3}, inDouble).requires_grad_(true),
+               weight = at::randn({3, 3, 4}, inDouble).requires_grad_(true);
     for (auto type : {at::kInt, at::kLong})
-      expectSameDerivatives(groupedMm(input, weight, at::tensor(ends).to(type)), groupedByRows(input, weight, ends), {input, weight});
+      expectSameDerivatives(groupedMm(input, weight, at::tensor(ends).to(type)), groupedByRows(input, weight, ends),
+                            {input, weight});
   }
 }
 
 TEST(Packs, groupedWeightsNeedNotBeContiguous) {
   at::manual_seed(2);
-  const auto input = at::randn({6, 3}, inDouble).requires_grad_(true), memory = at::randn({2, 5, 3}, inDouble).requires_grad_(true);
+  const auto input = at::randn({6, 3}, inDouble).requires_grad_(true),
+             memory = at::randn({2, 5, 3}, inDouble).requires_grad_(true);
   const auto weight = memory.transpose(1, 2);
-  expectSameDerivatives(groupedMm(input, weight, at::tensor({4, 6})), groupedByRows(input, weight, {4, 6}), {input, memory});
-  const auto gradient = callOp("transformers::grouped_mm_fallback_backward", {input.detach(), weight.detach(), at::tensor({4, 6}), at::ones({6, 5}, inDouble)});
+  expectSameDerivatives(groupedMm(input, weight, at::tensor({4, 6})), groupedByRows(input, weight, {4, 6}),
+                        {input, memory});
+  const auto gradient = callOp("transformers::grouped_mm_fallback_backward",
+                               {input.detach(), weight.detach(), at::tensor({4, 6}), at::ones({6, 5}, inDouble)});
   EXPECT_EQ(gradient.toTuple()->elements()[1].toTensor().strides(), weight.strides());
 }
 
@@ -86,10 +93,13 @@ TEST(Packs, groupedShapesThatDoNotFitAreRefused) {
 
 TEST(Packs, groupedMmOfLibTorchKnowsItsShapeWithoutData) {
   provideFromPack("aten._grouped_mm.default");
-  const auto meta = [](const at::Tensor& t) { return at::empty_strided(t.sizes(), t.strides(), t.options().device(at::kMeta)); };
+  const auto meta = [](const at::Tensor& t) {
+    return at::empty_strided(t.sizes(), t.strides(), t.options().device(at::kMeta));
+  };
   const auto offsets = at::tensor({16, 32}).to(at::kInt);
-  for (const auto& [a, b] : {std::pair(at::randn({32, 16}), at::randn({2, 16, 24})), std::pair(at::randn({16, 32}), at::randn({32, 24})),
-                             std::pair(at::randn({32, 16}), at::randn({2, 22, 16}).transpose(1, 2))}) {
+  for (const auto& [a, b] :
+       {std::pair(at::randn({32, 16}), at::randn({2, 16, 24})), std::pair(at::randn({16, 32}), at::randn({32, 24})),
+        std::pair(at::randn({32, 16}), at::randn({2, 22, 16}).transpose(1, 2))}) {
     const auto real = at::_grouped_mm(a.to(at::kBFloat16), b.to(at::kBFloat16), offsets),
                shape = at::_grouped_mm(meta(a.to(at::kBFloat16)), meta(b.to(at::kBFloat16)), meta(offsets));
     EXPECT_EQ(real.sizes(), shape.sizes());
@@ -99,7 +109,9 @@ TEST(Packs, groupedMmOfLibTorchKnowsItsShapeWithoutData) {
 }
 
 TEST(Packs, nmsKeepsTheBestOfBoxesThatOverlap) {
-  const auto boxes = at::tensor({0.f, 0.f, 10.f, 10.f, 1.f, 1.f, 11.f, 11.f, 20.f, 20.f, 30.f, 30.f, 0.f, 0.f, 10.f, 5.f}).reshape({4, 4});
+  const auto boxes =
+      at::tensor({0.f, 0.f, 10.f, 10.f, 1.f, 1.f, 11.f, 11.f, 20.f, 20.f, 30.f, 30.f, 0.f, 0.f, 10.f, 5.f})
+          .reshape({4, 4});
   const auto scores = at::tensor({0.5f, 0.9f, 0.1f, 0.5f});
   const auto kept = [&](double threshold) { return callOp("torchvision::nms", {boxes, scores, threshold}).toTensor(); };
   EXPECT_TRUE(at::equal(kept(0.5), at::tensor({1, 3, 2})));  // 0 overlaps 1 by 81 / 119
@@ -109,8 +121,8 @@ TEST(Packs, nmsKeepsTheBestOfBoxesThatOverlap) {
   EXPECT_THROW(callOp("torchvision::nms", {at::zeros({2, 3}), at::zeros({2}), 0.5}), c10::Error);
 }
 
-at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples,
-                    bool aligned) {
+at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height,
+                    std::int64_t width, std::int64_t samples, bool aligned) {
   return callOp("torchvision::roi_align", {input, regions, scale, height, width, samples, aligned}).toTensor();
 }
 
@@ -123,14 +135,17 @@ TEST(Packs, roiAlignOfALinearPictureIsTheMiddleOfEachCell) {
     const auto result = roiAlign(picture, regions, 1.0, 2, 4, samples, true);
     for (std::int64_t i = 0; i < 2; ++i)
       for (std::int64_t j = 0; j < 4; ++j)
-        EXPECT_NEAR(result[0][0][i][j].item().toDouble(), 2 * (2 - 0.5 + (j + 0.5) * 2) + 3 * (4 - 0.5 + (i + 0.5) * 4), 1e-12) << samples;
+        EXPECT_NEAR(result[0][0][i][j].item().toDouble(), 2 * (2 - 0.5 + (j + 0.5) * 2) + 3 * (4 - 0.5 + (i + 0.5) * 4),
+                    1e-12)
+            << samples;
   }
 }
 
 TEST(Packs, roiAlignIsLinearAndItsGradientsAreItsTranspose) {
   at::manual_seed(3);
   const auto input = at::randn({2, 3, 8, 9}, inDouble).requires_grad_(true);
-  const auto regions = at::tensor({0., 0.3, 1.2, 6.7, 7.1, 1., -2.0, 3.0, 4.0, 12.0, 1., 2., 2., 2.2, 2.1}, inDouble).reshape({3, 5});
+  const auto regions =
+      at::tensor({0., 0.3, 1.2, 6.7, 7.1, 1., -2.0, 3.0, 4.0, 12.0, 1., 2., 2., 2.2, 2.1}, inDouble).reshape({3, 5});
   for (const bool aligned : {false, true})
     for (const std::int64_t samples : {0, 2}) {
       const auto result = roiAlign(input, regions, 0.9, 3, 2, samples, aligned);
@@ -147,7 +162,10 @@ TEST(Packs, regionsThatAreNoneAreRefused) {
   const auto input = at::randn({1, 1, 4, 4});
   EXPECT_THROW(roiAlign(input, at::tensor({1.f, 0.f, 0.f, 2.f, 2.f}).reshape({1, 5}), 1, 2, 2, 0, true), c10::Error);
   EXPECT_THROW(roiAlign(input, at::tensor({0.f, 0.f, 0.f, 1e30f, 2.f}).reshape({1, 5}), 1, 2, 2, 0, true), c10::Error);
-  EXPECT_THROW(roiAlign(input, at::tensor({0.f, 0.f, 0.f, std::numeric_limits<float>::quiet_NaN(), 2.f}).reshape({1, 5}), 1, 2, 2, 0, true), c10::Error);
+  EXPECT_THROW(
+      roiAlign(input, at::tensor({0.f, 0.f, 0.f, std::numeric_limits<float>::quiet_NaN(), 2.f}).reshape({1, 5}), 1, 2,
+               2, 0, true),
+      c10::Error);
 }
 
 TEST(Packs, filesMayNameTheirOpsAndNoOthers) {
@@ -182,7 +200,8 @@ def computation(x, w, offsets):
   EXPECT_FALSE(analysis->leftOut);
   EXPECT_TRUE(analysis->dataDependent.empty());
   const auto run = runJoint(*analysis), eager = runEager(*analysis);
-  for (const auto* name : {"in.x", "p.w"}) EXPECT_TRUE(at::equal(borrowTensor(run.gradients.at(name)), borrowTensor(eager.gradients.at(name)))) << name;
+  for (const auto* name : {"in.x", "p.w"})
+    EXPECT_TRUE(at::equal(borrowTensor(run.gradients.at(name)), borrowTensor(eager.gradients.at(name)))) << name;
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ class ModelBuilder {
     std::vector<ValueId> values;  ///< a list of tensors
   };
 
-  std::vector<ValueId> multi(const std::string& name, std::vector<Arg> arguments, std::size_t outputs, bool gradMode = true, bool listReturn = false) {
+  std::vector<ValueId> multi(const std::string& name, std::vector<Arg> arguments, std::size_t outputs,
+                             bool gradMode = true, bool listReturn = false) {
     const auto symbol = lookupSymbol(name);
     if (!symbol) throw Error(ErrorCode::unknownOp, "no such op", name);
     CallPattern pattern;
@@ -88,7 +89,9 @@ class ModelBuilder {
     file_.computation.trace.ops.push_back(op);
     return results;
   }
-  ValueId op(const std::string& name, std::vector<Arg> arguments, bool gradMode = true) { return multi(name, std::move(arguments), 1, gradMode)[0]; }
+  ValueId op(const std::string& name, std::vector<Arg> arguments, bool gradMode = true) {
+    return multi(name, std::move(arguments), 1, gradMode)[0];
+  }
 
   void output(ValueId value) {
     OutputSpec spec;
@@ -98,11 +101,14 @@ class ModelBuilder {
   }
   BoundSymbolId lastOp() const { return file_.computation.trace.ops.back(); }
 
-  std::shared_ptr<const Analysis> analyse(const DerivationRequest& options = {}) { return retrograd::analyse(std::move(file_), options); }
+  std::shared_ptr<const Analysis> analyse(const DerivationRequest& options = {}) {
+    return retrograd::analyse(std::move(file_), options);
+  }
   ModelFile take() { return std::move(file_); }
 
  private:
-  ValueId add(InputKind kind, const std::string& name, std::vector<std::int64_t> sizes, DType dtype, bool requiresGrad) {
+  ValueId add(InputKind kind, const std::string& name, std::vector<std::int64_t> sizes, DType dtype,
+              bool requiresGrad) {
     TensorMeta meta;
     meta.dtype = dtype;
     meta.strides = contiguousStrides(sizes);
@@ -110,7 +116,9 @@ class ModelBuilder {
     Value value;
     value.name = document().intern(name);
     value.meta = document().internMeta(meta);
-    value.kind = kind == InputKind::user ? ValueKind::input : kind == InputKind::parameter ? ValueKind::parameter : ValueKind::buffer;
+    value.kind = kind == InputKind::user        ? ValueKind::input
+                 : kind == InputKind::parameter ? ValueKind::parameter
+                                                : ValueKind::buffer;
     value.storage = document().addStorage(meta.bytes(), {}, true);
     const auto id = document().addValue(value);
     document().storage(value.storage).first = id;
@@ -129,7 +137,8 @@ class ModelBuilder {
     TensorData tensor;
     tensor.meta.sizes = sizes;
     tensor.meta.strides = contiguousStrides(sizes);
-    auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(std::max<std::int64_t>(tensor.meta.elements(), 1)));
+    auto numbers = std::make_shared<std::vector<float>>(
+        static_cast<std::size_t>(std::max<std::int64_t>(tensor.meta.elements(), 1)));
     for (std::size_t k = 0; k < numbers->size(); ++k) (*numbers)[k] = start + 0.25f * static_cast<float>(k % 7);
     tensor.data = reinterpret_cast<const std::byte*>(numbers->data());
     tensor.bytes = static_cast<std::size_t>(tensor.meta.bytes());

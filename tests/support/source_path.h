@@ -5,8 +5,8 @@
 
 namespace retrograd {
 
-// Where a file of the checkout lies, by its path in it ("tests/data/x"). One unit knows the folder, so that the objects of all
-// others are the same in every checkout and ccache finds them.
+// Where a file of the checkout lies, by its path in it ("tests/data/x"). One unit knows the folder, so that the objects
+// of all others are the same in every checkout and ccache finds them.
 std::string sourcePath(std::string_view inside);
 
 }  // namespace retrograd

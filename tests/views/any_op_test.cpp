@@ -43,10 +43,11 @@ QString mlp() { return modelFile("tests/data/models/mlp/model.pt2"); }
 class Reports {
  public:
   explicit Reports(WindowFixture& f) {
-    QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(), [this](const std::shared_ptr<const ValueReport>& r) {
-      newest_ = r;
-      ops_.push_back(r->op);
-    });
+    QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(),
+                     [this](const std::shared_ptr<const ValueReport>& r) {
+                       newest_ = r;
+                       ops_.push_back(r->op);
+                     });
   }
   bool waitFor(BoundSymbolId op) {
     return QTest::qWaitFor([&] { return newest_ && newest_->op == op; }, 20000);
@@ -77,7 +78,8 @@ void AnyOpTest::V1_valuesOfAnyOpShowWhereverExecutionStands() {
   f.raise("dock-values");
   Reports reports(f);
   const auto& backward = f.analysis().backward.ops;
-  for (auto op : {backward.back(), backward.front(), f.analysis().forward.ops.back(), f.analysis().forward.ops.front()}) {
+  for (auto op :
+       {backward.back(), backward.front(), f.analysis().forward.ops.back(), f.analysis().forward.ops.front()}) {
     f.listing(TraceKind::joint).reveal(op);
     f.click(TraceKind::joint, op);
     QVERIFY(reports.waitFor(op));
@@ -149,7 +151,11 @@ void AnyOpTest::V1_aFillHoldsInWhatIsRunAhead() {
   const auto value = f.analysis().document->outputs(first)[0];
   f.controller().questions().fillValue(value, 0.0);
   f.selection().select(first, value);
-  QVERIFY(QTest::qWaitFor([&] { return reports.waitFor(first) && reports.newest().detail && reports.newest().detail->statistics.norm == 0.0; }, 20000));
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        return reports.waitFor(first) && reports.newest().detail && reports.newest().detail->statistics.norm == 0.0;
+      },
+      20000));
   QTRY_VERIFY(numbers(f).known() < numbers(f).size());  // what came after it is out of date
   BoundSymbolId reader;
   for (auto op : f.analysis().joint.ops)
@@ -275,7 +281,8 @@ void AnyOpTest::V3_restingOnANameShowsTheValue() {
   QVERIFY2(tip->text().contains(QStringLiteral("norm")), qPrintable(tip->text()));
   QVERIFY(tip->text().contains(QString::fromStdString(f.analysis().document->displayName(value))));
   QVERIFY(tip->findChild<HistogramView*>()->isVisible());
-  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty()) tip->grab().save(folder + QStringLiteral("/value-tip.png"));
+  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty())
+    tip->grab().save(folder + QStringLiteral("/value-tip.png"));
   QTest::mouseMove(view.viewport(), {view.viewport()->width() - 3, view.viewport()->height() - 3});
   QTest::keyClick(&view, Qt::Key_Down);
   QVERIFY(!tip->isVisible());
@@ -320,11 +327,13 @@ void AnyOpTest::V3_twoValuesAreCompared() {
   QTRY_VERIFY2(dialog->summary().contains(QStringLiteral("elements differ")), qPrintable(dialog->summary()));
   const auto* table = dialog->findChild<QTreeWidget*>();
   QCOMPARE(table->topLevelItemCount(), 13);
-  QVERIFY(table->header()->sectionSize(2) < table->viewport()->width() / 2);  // the numbers of both are next to each other
+  QVERIFY(table->header()->sectionSize(2) <
+          table->viewport()->width() / 2);  // the numbers of both are next to each other
   // Numbers end below each other, as in Values.
   for (const int column : {1, 2}) {
     QVERIFY(table->headerItem()->textAlignment(column) & Qt::AlignRight);
-    for (int row = 0; row < table->topLevelItemCount(); ++row) QVERIFY(table->topLevelItem(row)->textAlignment(column) & Qt::AlignRight);
+    for (int row = 0; row < table->topLevelItemCount(); ++row)
+      QVERIFY(table->topLevelItem(row)->textAlignment(column) & Qt::AlignRight);
   }
   if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty())
     dialog->grab().save(folder + QStringLiteral("/compare-values.png"));

@@ -53,12 +53,19 @@ void BreakpointsTest::V12_aBreakpointNamesItsOpInANarrowPanel() {
   f.press(Qt::Key_F9);
   const auto* table = f.window().findChild<QTreeView*>(QStringLiteral("breakpoints"));
   QTRY_COMPARE(table->model()->rowCount(), 1);
-  QVERIFY(table->model()->index(0, BreakpointsModel::where).data().toString().startsWith(QStringLiteral("#%1 ").arg(op.index)));
+  QVERIFY(table->model()
+              ->index(0, BreakpointsModel::where)
+              .data()
+              .toString()
+              .startsWith(QStringLiteral("#%1 ").arg(op.index)));
   // So does the message of a stop.
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
-  QVERIFY2(f.window().statusBar()->currentMessage().contains(QStringLiteral("'#%1 ").arg(op.index)), qPrintable(f.window().statusBar()->currentMessage()));
-  const auto room = [&] { return table->viewport()->width() - table->header()->sectionViewportPosition(BreakpointsModel::columns - 1); };
+  QVERIFY2(f.window().statusBar()->currentMessage().contains(QStringLiteral("'#%1 ").arg(op.index)),
+           qPrintable(f.window().statusBar()->currentMessage()));
+  const auto room = [&] {
+    return table->viewport()->width() - table->header()->sectionViewportPosition(BreakpointsModel::columns - 1);
+  };
   QTRY_VERIFY(room() > 24 * table->fontMetrics().averageCharWidth());
 }
 
@@ -134,7 +141,8 @@ void BreakpointsTest::breakpointsAreKeptWithTheFile() {
   QCOMPARE(breakpoints(f).size(), std::size_t(0));  // they are the other file's
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   QTRY_COMPARE(breakpoints(f).size(), std::size_t(2));
-  QTRY_COMPARE(std::count_if(breakpoints(f).begin(), breakpoints(f).end(), [](const Breakpoint& b) { return b.enabled; }), 1);
+  QTRY_COMPARE(
+      std::count_if(breakpoints(f).begin(), breakpoints(f).end(), [](const Breakpoint& b) { return b.enabled; }), 1);
   for (const auto& b : breakpoints(f)) QCOMPARE(b.enabled, b.when == Breakpoint::When::nan);
   f.controller().marks().removeBreakpoint(0);
   f.controller().marks().removeBreakpoint(0);

@@ -31,7 +31,8 @@ void ChecksTest::gradientOfTheSelectedOpIsChecked() {
   QVERIFY(f.window().actions().checkGradient->isEnabled());
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   f.press(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("is right")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("is right")); },
+                          5000));
   QVERIFY(f.window().findChild<QTreeView*>(QStringLiteral("checks"))->isVisible());
   QVERIFY(linesOf(f, "checks").join(QLatin1Char('\n')).contains(QStringLiteral("finite differences: \u2713 1e-09")));
   auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("checks"));
@@ -49,11 +50,17 @@ void ChecksTest::gradientOfARangeIsChecked() {
   line->setFocus();
   QTest::keyClicks(line, QStringLiteral("all"));
   QTest::keyClick(line, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("WRONG")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("WRONG")); },
+                          5000));
   QVERIFY(f.window().panel<ChecksDock>().summary().contains(QStringLiteral("(6 ops)")));
   line->setText(QStringLiteral("module nowhere"));
   QTest::keyClick(line, Qt::Key_Return);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the model has no module of this path")); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        return f.window().panel<ChecksDock>().summary().contains(
+            QStringLiteral("the model has no module of this path"));
+      },
+      5000));
 }
 
 void ChecksTest::termsOfAGradientAreListed() {
@@ -62,11 +69,13 @@ void ChecksTest::termsOfAGradientAreListed() {
   const auto linear = f.analysis().computation().trace.ops[0];
   f.selection().select(linear, f.analysis().document->operands(linear)[1]);
   f.window().actions().terms->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the sum of 1 term")); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the sum of 1 term")); }, 5000));
   QVERIFY(waitForLine(f, "checks", QStringLiteral("norm")));
   f.selection().select(linear, f.analysis().document->operands(linear)[0]);
   f.window().actions().terms->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("has no gradient")); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("has no gradient")); }, 5000));
 }
 
 void ChecksTest::runsDivergeInATable() {
@@ -74,7 +83,8 @@ void ChecksTest::runsDivergeInATable() {
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 5000));
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("compare"));
   QVERIFY(table->isVisible());
   QCOMPARE(table->model()->rowCount(), static_cast<int>(f.analysis().joint.ops.size()));
@@ -106,15 +116,19 @@ void ChecksTest::comparingTellsWhatIsMissingAndIsCancelled() {
   f.window().actions().compare->trigger();
   QVERIFY(QTest::qWaitFor([&] { return f.controller().questions().asking(); }, 5000));
   f.press(Qt::Key_F5, Qt::ShiftModifier);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary() == QStringLiteral("Cancelled"); }, 5000));
+  QVERIFY(
+      QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary() == QStringLiteral("Cancelled"); }, 5000));
   field("compare-file")->setText(QStringLiteral("/no/such/model.pt2"));
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("no such file")); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("no such file")); }, 5000));
 }
 
 void ChecksTest::comparingAsksForAllThatTheCommandLineDoes() {
   auto engine = std::make_shared<FakeEngine>();
-  engine->deviceList = {{Device(), true, {}, {}}, {deviceFromString("cuda:0"), false, {}, "no driver"}, {deviceFromString("cuda:1"), true, "A Good One", {}}};
+  engine->deviceList = {{Device(), true, {}, {}},
+                        {deviceFromString("cuda:0"), false, {}, "no driver"},
+                        {deviceFromString("cuda:1"), true, "A Good One", {}}};
   WindowFixture f(engine);
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   front(f, "dock-compare");
@@ -132,11 +146,15 @@ void ChecksTest::comparingAsksForAllThatTheCommandLineDoes() {
   precisions->setCurrentText(QStringLiteral("bfloat16"));
   QCOMPARE(tolerance->placeholderText(), QStringLiteral("0.05"));
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-seed"))->setText(QStringLiteral("7"));
-  f.window().findChild<QLineEdit*>(QStringLiteral("compare-weights"))->setText(QStringLiteral("/somewhere/w.safetensors"));
+  f.window()
+      .findChild<QLineEdit*>(QStringLiteral("compare-weights"))
+      ->setText(QStringLiteral("/somewhere/w.safetensors"));
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 5000));
-  QVERIFY2(f.window().panel<CompareDock>().summary().contains(QStringLiteral("bfloat16, cuda:1, seed 7, w.safetensors")),
-           qPrintable(f.window().panel<CompareDock>().summary()));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 5000));
+  QVERIFY2(
+      f.window().panel<CompareDock>().summary().contains(QStringLiteral("bfloat16, cuda:1, seed 7, w.safetensors")),
+      qPrintable(f.window().panel<CompareDock>().summary()));
   QCOMPARE(engine->compared.size(), std::size_t(1));
   const auto& other = engine->compared[0];
   QVERIFY(other.precision == DType::bf16);

@@ -71,10 +71,12 @@ void ChoicesTest::namesArePlacesOfTheWindow() {
       QVERIFY2(fieldOf(preferences, path[1], path[2]) && path[0] == preferences.windowTitle(), qPrintable(name));
       ++fields;
     } else if (path.size() == 2) {
-      const auto item = path[1].section(QStringLiteral(", "), 0, 0);  // what to choose in the item's dialog comes after it
+      const auto item =
+          path[1].section(QStringLiteral(", "), 0, 0);  // what to choose in the item's dialog comes after it
       const auto menus = f.window().menuBar()->actions();
-      const bool found =
-          std::any_of(menus.begin(), menus.end(), [&](const QAction* menu) { return plain(menu->text()) == path[0] && hasItem(*menu->menu(), item); });
+      const bool found = std::any_of(menus.begin(), menus.end(), [&](const QAction* menu) {
+        return plain(menu->text()) == path[0] && hasItem(*menu->menu(), item);
+      });
       QVERIFY2(found, qPrintable(name));
       ++items;
     }
@@ -101,7 +103,8 @@ void ChoicesTest::aRefusedRunNamesThePreference() {
   auto* memory = fieldOf(preferences, QStringLiteral("Running"), QStringLiteral("Memory for runs"));
   write(*memory, QStringLiteral("16 MiB"));
   f.window().actions().resume->trigger();
-  QTRY_VERIFY2(f.window().messages().text().contains(QStringLiteral("with Preferences > Running > Memory for runs")), qPrintable(f.window().messages().text()));
+  QTRY_VERIFY2(f.window().messages().text().contains(QStringLiteral("with Preferences > Running > Memory for runs")),
+               qPrintable(f.window().messages().text()));
   QVERIFY(!f.window().messages().text().contains(QStringLiteral("--")));
   QCOMPARE(f.execution().position, 0);
   write(*memory, QString());  // what is free, as before
@@ -121,13 +124,15 @@ void ChoicesTest::weightsThatFitInPartAreLoadedOnRequest() {
   const auto path = folder.filePath(QStringLiteral("part.safetensors"));
   writeSafetensors(path.toStdString(), part);
   User(f).drop(path);
-  QTRY_VERIFY2(f.window().messages().text().contains(QStringLiteral("File > Load What Fits takes what fits")), qPrintable(f.window().messages().text()));
+  QTRY_VERIFY2(f.window().messages().text().contains(QStringLiteral("File > Load What Fits takes what fits")),
+               qPrintable(f.window().messages().text()));
   f.window().findChild<QAction*>(QStringLiteral("action-load-what-fits"))->trigger();
   User(f).drop(path);
   QTRY_VERIFY(!f.controller().opening() && f.controller().document()->request.data.weights == path.toStdString());
   const auto& problems = f.analysis().file.problems;
-  QVERIFY(std::any_of(problems.begin(), problems.end(),
-                      [](const Problem& problem) { return problem.message.find("though it does not fit") != std::string::npos; }));
+  QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
+    return problem.message.find("though it does not fit") != std::string::npos;
+  }));
 }
 
 }  // namespace retrograd::views

@@ -33,7 +33,9 @@ namespace {
 
 /// Relative luminance and contrast as WCAG 2.1 defines them.
 double luminance(const QColor& color) {
-  const auto linear = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
+  const auto linear = [](double part) {
+    return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+  };
   return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
 }
 
@@ -63,9 +65,10 @@ void compare(const Look& look, const std::vector<Named>& above, const std::vecto
   for (const auto& text : above)
     for (const auto& ground : below) {
       const double found = contrast(text.color, ground.color);
-      QVERIFY2(
-          found >= least,
-          qPrintable(QStringLiteral("%1: %2 on %3 has %4:1").arg(QLatin1String(look.name), QLatin1String(text.name), QLatin1String(ground.name)).arg(found)));
+      QVERIFY2(found >= least,
+               qPrintable(QStringLiteral("%1: %2 on %3 has %4:1")
+                              .arg(QLatin1String(look.name), QLatin1String(text.name), QLatin1String(ground.name))
+                              .arg(found)));
     }
 }
 
@@ -77,21 +80,38 @@ void CitizenTest::textStandsOutInAllThemes() {
     Theme theme(*qApp, nullptr, [&look] { return look.systemDark; });
     theme.choose(look.choice);
     const auto& c = theme.colors();
-    compare(
-        look,
-        {{"text", c.text}, {"op", c.op}, {"value", c.value}, {"literal", c.literal}, {"comment", c.comment}, {"header", c.header}, {"own words", c.ownWords}},
-        {{"background", c.background}, {"selected", c.selected}, {"origin", c.origin}, {"derived", c.derived}, {"sibling", c.sibling}}, look.text);
-    compare(look, {{"value", c.value}, {"text", c.text}, {"own words", c.ownWords}}, {{"value mark", c.valueMark}}, look.text);
+    compare(look,
+            {{"text", c.text},
+             {"op", c.op},
+             {"value", c.value},
+             {"literal", c.literal},
+             {"comment", c.comment},
+             {"header", c.header},
+             {"own words", c.ownWords}},
+            {{"background", c.background},
+             {"selected", c.selected},
+             {"origin", c.origin},
+             {"derived", c.derived},
+             {"sibling", c.sibling}},
+            look.text);
+    compare(look, {{"value", c.value}, {"text", c.text}, {"own words", c.ownWords}}, {{"value mark", c.valueMark}},
+            look.text);
     compare(look, {{"gutter text", c.gutterText}}, {{"gutter", c.gutter}, {"background", c.background}}, look.text);
     const auto p = QApplication::palette();
     const auto of = [&](QPalette::ColorRole role) { return p.color(QPalette::Active, role); };
-    compare(look, {{"window text", of(QPalette::WindowText)}}, {{"error", c.error}, {"warning", c.warning}, {"note", c.note}, {"window", of(QPalette::Window)}},
+    compare(look, {{"window text", of(QPalette::WindowText)}},
+            {{"error", c.error}, {"warning", c.warning}, {"note", c.note}, {"window", of(QPalette::Window)}},
             look.text);
-    compare(look, {{"text", of(QPalette::Text)}, {"faint text", of(QPalette::PlaceholderText)}, {"link", of(QPalette::Link)}},
-            {{"base", of(QPalette::Base)}, {"alternate base", of(QPalette::AlternateBase)}, {"window", of(QPalette::Window)}}, look.text);
+    compare(look,
+            {{"text", of(QPalette::Text)}, {"faint text", of(QPalette::PlaceholderText)}, {"link", of(QPalette::Link)}},
+            {{"base", of(QPalette::Base)},
+             {"alternate base", of(QPalette::AlternateBase)},
+             {"window", of(QPalette::Window)}},
+            look.text);
     compare(look, {{"button text", of(QPalette::ButtonText)}}, {{"button", of(QPalette::Button)}}, look.text);
     compare(look, {{"tooltip text", of(QPalette::ToolTipText)}}, {{"tooltip", of(QPalette::ToolTipBase)}}, look.text);
-    compare(look, {{"chosen text", of(QPalette::HighlightedText)}}, {{"highlight", of(QPalette::Highlight)}}, look.text);
+    compare(look, {{"chosen text", of(QPalette::HighlightedText)}}, {{"highlight", of(QPalette::Highlight)}},
+            look.text);
   }
 }
 
@@ -121,7 +141,9 @@ void CitizenTest::highContrastIsHigher() {
     theme.choose(Theme::Choice::highContrast);
     QCOMPARE(theme.dark(), dark);
     QVERIFY(contrast(theme.colors().comment, theme.colors().background) > before + 3);
-    QCOMPARE(std::round(contrast(QApplication::palette().color(QPalette::WindowText), QApplication::palette().color(QPalette::Window))), 21.0);
+    QCOMPARE(std::round(contrast(QApplication::palette().color(QPalette::WindowText),
+                                 QApplication::palette().color(QPalette::Window))),
+             21.0);
   }
 }
 
@@ -190,7 +212,8 @@ void CitizenTest::theChoiceIsOfferedAndKept() {
   QVERIFY(action);
   action->trigger();
   QVERIFY(f.theme().highContrast() && action->isChecked());
-  QCOMPARE(f.window().shared().settings->value(QStringLiteral("theme")).toInt(), static_cast<int>(Theme::Choice::highContrast));
+  QCOMPARE(f.window().shared().settings->value(QStringLiteral("theme")).toInt(),
+           static_cast<int>(Theme::Choice::highContrast));
 }
 
 namespace {
@@ -201,13 +224,17 @@ QStringList nameless(QWidget& root) {
   auto widgets = root.findChildren<QWidget*>();
   widgets.prepend(&root);
   for (auto* widget : widgets) {
-    if (widget->focusPolicy() == Qt::NoFocus || widget->focusProxy() || widget->objectName().startsWith(QStringLiteral("qt_spinbox"))) continue;
-    if (qobject_cast<QLineEdit*>(widget) && (qobject_cast<QComboBox*>(widget->parentWidget()) || widget->parentWidget()->inherits("QAbstractSpinBox")))
+    if (widget->focusPolicy() == Qt::NoFocus || widget->focusProxy() ||
+        widget->objectName().startsWith(QStringLiteral("qt_spinbox")))
+      continue;
+    if (qobject_cast<QLineEdit*>(widget) &&
+        (qobject_cast<QComboBox*>(widget->parentWidget()) || widget->parentWidget()->inherits("QAbstractSpinBox")))
       continue;  // speaks as its parent
     if (widget->inherits("QComboBoxListView") || widget->inherits("QMenu") || widget->inherits("QMainWindow") ||
         (widget->isHidden() && widget->parentWidget()->inherits("QInputDialog")))
-      continue;                                                                                // lists of a combo box that is named; the window has a title
-    if (const auto* bar = qobject_cast<QTabBar*>(widget); bar && bar->count() == 0) continue;  // kept by the main window for later, out of sight
+      continue;  // lists of a combo box that is named; the window has a title
+    if (const auto* bar = qobject_cast<QTabBar*>(widget); bar && bar->count() == 0)
+      continue;  // kept by the main window for later, out of sight
     auto* interface = QAccessible::queryAccessibleInterface(widget);
     if (const auto* box = qobject_cast<QComboBox*>(widget); box && interface) {
       // What Qt gives as its name is the chosen text: a label has to say what it is for, or the description.
@@ -217,7 +244,8 @@ QStringList nameless(QWidget& root) {
     if (interface && !interface->text(QAccessible::Name).trimmed().isEmpty()) continue;
     QStringList path;
     for (auto* at = widget; at && at != &root; at = at->parentWidget())
-      path.prepend(QLatin1String(at->metaObject()->className()) + (at->objectName().isEmpty() ? QString() : QLatin1Char('#') + at->objectName()));
+      path.prepend(QLatin1String(at->metaObject()->className()) +
+                   (at->objectName().isEmpty() ? QString() : QLatin1Char('#') + at->objectName()));
     found << path.join(QStringLiteral(" > "));
   }
   return found;
@@ -234,11 +262,14 @@ void CitizenTest::whatHasTheFocusHasAName() {
   for (auto* dock : window.docks()) {
     f.raise(dock->objectName().toLatin1().constData());
   }
-  const auto trigger = [&](const char* name) { window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name))->trigger(); };
+  const auto trigger = [&](const char* name) {
+    window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name))->trigger();
+  };
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  for (const auto* dialog : {"keys", "change-keys", "about", "inputs", "layout-save", "find", "go-to", "palette", "export", "compare-traces", "comment",
-                             "rename", "history-memory", "source-settings", "filter"})
+  for (const auto* dialog :
+       {"keys", "change-keys", "about", "inputs", "layout-save", "find", "go-to", "palette", "export", "compare-traces",
+        "comment", "rename", "history-memory", "source-settings", "filter"})
     trigger(dialog);
   window.context().filter->apply(QStringLiteral("op:mm"));
   QTRY_VERIFY(window.findChild<QAction*>(QStringLiteral("action-filter-save"))->isEnabled());
@@ -269,7 +300,9 @@ void addActions(const QWidget& menu, QSet<const QAction*>& actions) {
   }
 }
 
-QChar letterOf(const QString& text) { return QKeySequence::mnemonic(text).isEmpty() ? QChar() : QKeySequence::mnemonic(text).toString().back(); }
+QChar letterOf(const QString& text) {
+  return QKeySequence::mnemonic(text).isEmpty() ? QChar() : QKeySequence::mnemonic(text).toString().back();
+}
 
 /// Letters that Alt reaches among the widgets, with the widgets' texts.
 QMultiMap<QChar, QString> lettersIn(const QWidget& root) {
@@ -293,11 +326,13 @@ void CitizenTest::everyCommandHasAKeyOrAPlaceInAMenu() {
   addActions(*f.window().menuBar(), inMenus);
   auto commands = f.window().actions().all();
   for (auto* dock : f.window().docks()) commands << dock->toggleViewAction();
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) commands << f.window().listings().toggleAction(kind);
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    commands << f.window().listings().toggleAction(kind);
   QVERIFY(commands.size() > 100);
   for (const auto* command : commands) {
     QVERIFY2(!command->text().isEmpty(), qPrintable(command->objectName()));
-    QVERIFY2(inMenus.contains(command) || !command->shortcut().isEmpty(), qPrintable(command->objectName() + command->text()));
+    QVERIFY2(inMenus.contains(command) || !command->shortcut().isEmpty(),
+             qPrintable(command->objectName() + command->text()));
   }
   // Within each menu a letter leads to one entry.
   QStringList twice;
@@ -306,7 +341,9 @@ void CitizenTest::everyCommandHasAKeyOrAPlaceInAMenu() {
     for (const auto* action : menu->actions()) {
       const auto letter = letterOf(action->text());
       if (letter.isNull() || !action->isVisible()) continue;
-      if (letters.contains(letter)) twice << menu->title() + QStringLiteral(": ") + action->text() + QStringLiteral(" and ") + letters.value(letter);
+      if (letters.contains(letter))
+        twice << menu->title() + QStringLiteral(": ") + action->text() + QStringLiteral(" and ") +
+                     letters.value(letter);
       letters.insert(letter, action->text());
     }
   }
@@ -329,7 +366,8 @@ void CitizenTest::lettersOfMenusAreTakenByNothingElse() {
   for (const auto* place : places) {
     const auto found = lettersIn(*place);
     for (const auto letter : found.uniqueKeys()) {
-      QVERIFY2(!menus.contains(letter), qPrintable(found.value(letter) + QStringLiteral(" and ") + menus.value(letter)));
+      QVERIFY2(!menus.contains(letter),
+               qPrintable(found.value(letter) + QStringLiteral(" and ") + menus.value(letter)));
       QVERIFY2(found.count(letter) == 1, qPrintable(found.values(letter).join(QStringLiteral(", "))));
       ++letters;
     }
@@ -342,12 +380,20 @@ void CitizenTest::theWindowFitsOnALaptop() {
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   QStringList wide;
   for (auto* dock : f.window().docks())
-    wide << QStringLiteral("%1 %2x%3").arg(dock->objectName()).arg(dock->minimumSizeHint().width()).arg(dock->minimumSizeHint().height());
-  wide << QStringLiteral("centre %1x%2").arg(f.window().centralWidget()->minimumSizeHint().width()).arg(f.window().centralWidget()->minimumSizeHint().height());
+    wide << QStringLiteral("%1 %2x%3")
+                .arg(dock->objectName())
+                .arg(dock->minimumSizeHint().width())
+                .arg(dock->minimumSizeHint().height());
+  wide << QStringLiteral("centre %1x%2")
+              .arg(f.window().centralWidget()->minimumSizeHint().width())
+              .arg(f.window().centralWidget()->minimumSizeHint().height());
   f.window().resize(1280, 720);
   QVERIFY(standsStill(f.window()));
   QVERIFY2(f.window().width() <= 1280 && f.window().height() <= 720,
-           qPrintable(QStringLiteral("%1 x %2; %3").arg(f.window().width()).arg(f.window().height()).arg(wide.join(QStringLiteral(", ")))));
+           qPrintable(QStringLiteral("%1 x %2; %3")
+                          .arg(f.window().width())
+                          .arg(f.window().height())
+                          .arg(wide.join(QStringLiteral(", ")))));
 }
 
 }  // namespace retrograd::views

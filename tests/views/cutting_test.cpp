@@ -83,12 +83,14 @@ void chooseFromMenu(QWidget* widget, const QString& text, QString* problem) {
 void drag(ListingView& listing, const QPoint& from, const QPoint& to, bool drop = true) {
   auto* viewport = listing.viewport();
   QTest::mousePress(viewport, Qt::LeftButton, Qt::NoModifier, from);
-  QMouseEvent move(QEvent::MouseMove, QPointF(to), viewport->mapToGlobal(QPointF(to)), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+  QMouseEvent move(QEvent::MouseMove, QPointF(to), viewport->mapToGlobal(QPointF(to)), Qt::NoButton, Qt::LeftButton,
+                   Qt::NoModifier);
   QApplication::sendEvent(viewport, &move);
   if (drop) QTest::mouseRelease(viewport, Qt::LeftButton, Qt::NoModifier, to);
 }
 
-/// The upper edge of an op's line, or of the header that it is the first op of, in the band of stages, right of the marks.
+/// The upper edge of an op's line, or of the header that it is the first op of, in the band of stages, right of the
+/// marks.
 QPoint edge(ListingView& listing, BoundSymbolId op) {
   int row = listing.rowOf(op);
   while (row > 0 && listing.isHeader(row - 1)) --row;

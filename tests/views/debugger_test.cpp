@@ -130,17 +130,24 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
   const auto timeline = memoryTimeline(f.analysis());
   int named = 0;
   for (const auto& life : timeline.lives)
-    if (life.from <= middle && middle < life.to) named += view->toolTip().contains(QString::fromStdString(f.analysis().document->displayName(life.value)));
+    if (life.from <= middle && middle < life.to)
+      named += view->toolTip().contains(QString::fromStdString(f.analysis().document->displayName(life.value)));
   QVERIFY(named > 0);
   // V12: the axis names ops by their ids, which are not their positions.
   const auto idsAreThoseOfOps = [&] {
     const auto ticks = view->ticks();
-    const auto isId = [&](const auto& tick) { return tick.second == QStringLiteral("#%1").arg(f.controller().document()->program.opAt(tick.first).index); };
-    const auto isInSight = [&](const auto& tick) { return tick.first >= view->range().first && tick.first < view->range().second; };
-    return ticks.size() >= 2 && std::all_of(ticks.begin(), ticks.end(), isId) && std::all_of(ticks.begin(), ticks.end(), isInSight);
+    const auto isId = [&](const auto& tick) {
+      return tick.second == QStringLiteral("#%1").arg(f.controller().document()->program.opAt(tick.first).index);
+    };
+    const auto isInSight = [&](const auto& tick) {
+      return tick.first >= view->range().first && tick.first < view->range().second;
+    };
+    return ticks.size() >= 2 && std::all_of(ticks.begin(), ticks.end(), isId) &&
+           std::all_of(ticks.begin(), ticks.end(), isInSight);
   };
   QVERIFY(idsAreThoseOfOps());
-  QVERIFY(view->accessibleDescription().endsWith(QStringLiteral("#%1").arg(f.controller().document()->program.opAt(timeline.peakPosition).index)));
+  QVERIFY(view->accessibleDescription().endsWith(
+      QStringLiteral("#%1").arg(f.controller().document()->program.opAt(timeline.peakPosition).index)));
   // A range by dragging with Shift, by keys, and all of it again.
   const auto from = all.first + (all.second - all.first) / 4, to = all.first + (all.second - all.first) / 2;
   const auto begin = at(from), end = at(to);
@@ -221,7 +228,8 @@ void DebuggerTest::finiteRunSaysSo() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   f.window().actions().checkRun->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); },
+                          5000));
   QCOMPARE(f.window().findChild<QTreeView*>(QStringLiteral("findings"))->model()->rowCount(), 0);
 }
 
@@ -285,7 +293,10 @@ void DebuggerTest::pictureOfASliceMovesByKey() {
   QVERIFY(QTest::qWaitFor([&] { return image->isVisible() && !image->cursorText().isEmpty(); }, 5000));
   QVERIFY(!table->isVisible());
   const auto text = [&](int row, int column) {
-    return QStringLiteral("[%1, %2] = %3").arg(row).arg(column).arg(table->model()->index(row, column).data().toString());
+    return QStringLiteral("[%1, %2] = %3")
+        .arg(row)
+        .arg(column)
+        .arg(table->model()->index(row, column).data().toString());
   };
   image->setFocus();
   f.press(Qt::Key_Down);
@@ -312,7 +323,8 @@ void DebuggerTest::gradientStandsBesideItsValue() {
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
   std::shared_ptr<const ValueReport> report;
-  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(), [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
+  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(),
+                   [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
   const auto linear = f.analysis().computation().trace.ops[0];
   const auto weight = f.analysis().document->operands(linear)[1];
   f.selection().select(linear, weight);
@@ -351,18 +363,22 @@ void DebuggerTest::hiddenDocksAskNothing() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic6")));  // docks come with the first file
   QVERIFY(f.quiet());
-  for (const auto* name : {"dock-why", "dock-memory", "dock-watches"}) f.window().findChild<QDockWidget*>(QLatin1String(name))->close();
+  for (const auto* name : {"dock-why", "dock-memory", "dock-watches"})
+    f.window().findChild<QDockWidget*>(QLatin1String(name))->close();
   QStringList tags;
-  QObject::connect(&f.controller().worker(), &Worker::started, &f.window(), [&](QObject*, const QString& tag) { tags << tag; });
+  QObject::connect(&f.controller().worker(), &Worker::started, &f.window(),
+                   [&](QObject*, const QString& tag) { tags << tag; });
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   QVERIFY(f.settle());
-  // Values, which is in sight, waits as long as the others do before it asks: once it has its answer, they would have asked too.
+  // Values, which is in sight, waits as long as the others do before it asks: once it has its answer, they would have
+  // asked too.
   QSignalSpy answered(&f.controller().questions(), &Questions::valuesReady);
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
   QTRY_VERIFY(!answered.isEmpty());
-  for (const auto* panel : {"why", "memory", "watches"}) QVERIFY2(tags.filter(QLatin1String(panel) + QLatin1Char('/')).isEmpty(), panel);
+  for (const auto* panel : {"why", "memory", "watches"})
+    QVERIFY2(tags.filter(QLatin1String(panel) + QLatin1Char('/')).isEmpty(), panel);
 }
 
 }  // namespace retrograd::views

@@ -18,7 +18,8 @@
 
 namespace retrograd::views {
 
-/// What the window once got wrong, by the numbers of the findings: copying, paths, keys in texts, seeds, tooltips, letters that are typed.
+/// What the window once got wrong, by the numbers of the findings: copying, paths, keys in texts, seeds, tooltips,
+/// letters that are typed.
 class DefectsTest : public QObject {
   Q_OBJECT
 
@@ -64,12 +65,15 @@ void DefectsTest::copyByMenuAndByKeyIsTheSame() {
   QApplication::clipboard()->clear();
   QVERIFY(f.selection().op() != f.analysis().forward.ops[1]);
   const auto first = view.rowRect(view.cursorRow() - 2);
-  withMenu(view.viewport(), QPoint(first.height() + 58, first.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
+  withMenu(view.viewport(), QPoint(first.height() + 58, first.center().y()),
+           [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
   QCOMPARE(clipboard(), byKey);
-  QCOMPARE(f.selection().op(), f.analysis().forward.ops[1]);  // the commands of the menu are for the line that was clicked
+  QCOMPARE(f.selection().op(),
+           f.analysis().forward.ops[1]);  // the commands of the menu are for the line that was clicked
   // A line beside them is copied alone.
   const auto other = view.rowRect(view.cursorRow() + 2);
-  withMenu(view.viewport(), QPoint(other.height() + 58, other.center().y()), [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
+  withMenu(view.viewport(), QPoint(other.height() + 58, other.center().y()),
+           [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
   QVERIFY(!clipboard().contains(QLatin1Char('\n')) && !byKey.contains(clipboard()));
 }
 
@@ -78,7 +82,8 @@ void DefectsTest::treesAreCopiedByMenuAndByKey() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
-  for (const auto& [dock, name] : {std::pair("dock-inspector", "inspector"), {"dock-modules", "modules"}, {"dock-values", "values"}}) {
+  for (const auto& [dock, name] :
+       {std::pair("dock-inspector", "inspector"), {"dock-modules", "modules"}, {"dock-values", "values"}}) {
     toFront(f);
     front(f, dock);
     auto* tree = child<QTreeView>(f, name);
@@ -148,13 +153,15 @@ void DefectsTest::textsNameTheKeysOfNow() {
   keymap.choose(QStringLiteral("comment"), {});
   QVERIFY2(hint().contains(QStringLiteral("Marks > Comment")), qPrintable(hint()));
 
-  // Keys of the program's own that no command has any more: whatever the window says while a run is under way names none of them.
+  // Keys of the program's own that no command has any more: whatever the window says while a run is under way names
+  // none of them.
   f.press(Qt::Key_C);
   QTRY_VERIFY(f.execution().running);
   QSet<QString> gone, present;
   for (const auto* action : f.window().findChildren<QAction*>()) {
     const auto own = action->property("ownKey").value<QKeySequence>();
-    if (own.count() > 0 && own != action->shortcut() && own.toString().size() > 1) gone << own.toString(QKeySequence::NativeText);
+    if (own.count() > 0 && own != action->shortcut() && own.toString().size() > 1)
+      gone << own.toString(QKeySequence::NativeText);
     present << action->shortcut().toString(QKeySequence::NativeText);
   }
   gone.subtract(present);
@@ -200,7 +207,8 @@ void DefectsTest::seedsHaveAllTheirBits() {
   QTRY_VERIFY(!child<QDialog>(f, "inputs-dialog"));
   dialog = openInputs();
   QVERIFY(dialog);
-  QCOMPARE(dialog->findChild<QLineEdit*>(QStringLiteral("inputs-seed"))->text(), QStringLiteral("18446744073709551615"));
+  QCOMPARE(dialog->findChild<QLineEdit*>(QStringLiteral("inputs-seed"))->text(),
+           QStringLiteral("18446744073709551615"));
   // The amount of memory beside it.
   QCOMPARE(bytesFromText(QStringLiteral("2305843009213693953")), std::optional<std::int64_t>(2305843009213693953));
   QCOMPARE(bytesFromText(QStringLiteral("1.5 KiB")), std::optional<std::int64_t>(1536));

@@ -10,7 +10,8 @@
 
 namespace retrograd::views {
 
-/// What a window has in common with others and with itself the day before: layouts, the last session, the list of windows.
+/// What a window has in common with others and with itself the day before: layouts, the last session, the list of
+/// windows.
 class DesktopTest : public QObject {
   Q_OBJECT
 
@@ -30,7 +31,9 @@ class DesktopTest : public QObject {
   void pictures();
 
  private:
-  QAction* action(MainWindow& window, const char* name) { return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name)); }
+  QAction* action(MainWindow& window, const char* name) {
+    return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name));
+  }
 };
 
 namespace {
@@ -46,7 +49,8 @@ MainWindow* another(WindowFixture& f) {
 
 bool openIn(MainWindow& window, const QString& path) {
   window.openFile(path);
-  return QTest::qWaitFor([&] { return window.context().controller->document() && !window.context().controller->opening(); }, 30000);
+  return QTest::qWaitFor(
+      [&] { return window.context().controller->document() && !window.context().controller->opening(); }, 30000);
 }
 
 /// Files that the engine of the tests takes for models of this many layers.
@@ -83,15 +87,20 @@ void DesktopTest::presetsShowWhatTheyName() {
         QVERIFY2(dock(window, name), name);
         wanted.insert(dock(window, name));
       }
-    for (auto* dock : window.docks()) QVERIFY2(dock->isHidden() != wanted.contains(dock), qPrintable(dock->objectName()));
-    if (!preset.bottom.empty()) QTRY_VERIFY(!dock(window, preset.bottom[0])->visibleRegion().isEmpty());  // in front of its stack
+    for (auto* dock : window.docks())
+      QVERIFY2(dock->isHidden() != wanted.contains(dock), qPrintable(dock->objectName()));
+    if (!preset.bottom.empty())
+      QTRY_VERIFY(!dock(window, preset.bottom[0])->visibleRegion().isEmpty());  // in front of its stack
     for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-      QCOMPARE(window.listings().isShown(kind), std::find(preset.listings.begin(), preset.listings.end(), kind) != preset.listings.end());
+      QCOMPARE(window.listings().isShown(kind),
+               std::find(preset.listings.begin(), preset.listings.end(), kind) != preset.listings.end());
     QCOMPARE(window.listings().isGraphShown(), preset.graph);
   }
   action(window, "reset-layout")->trigger();
-  for (const auto* name : {"dock-modules", "dock-inspector", "dock-why", "dock-values", "dock-memory"}) QVERIFY2(!dock(window, name)->isHidden(), name);
-  QVERIFY(window.listings().isShown(TraceKind::forward) && !window.listings().isShown(TraceKind::joint) && !window.listings().isGraphShown());
+  for (const auto* name : {"dock-modules", "dock-inspector", "dock-why", "dock-values", "dock-memory"})
+    QVERIFY2(!dock(window, name)->isHidden(), name);
+  QVERIFY(window.listings().isShown(TraceKind::forward) && !window.listings().isShown(TraceKind::joint) &&
+          !window.listings().isGraphShown());
 }
 
 void DesktopTest::layoutsAreSavedUnderNames() {
@@ -207,7 +216,8 @@ void DesktopTest::theSessionIsRestored() {
   QCOMPARE(document.request.path, request.path);
   QCOMPARE(document.request.source, InputSource::drawn);
   QCOMPARE(document.request.seed, std::uint64_t(11));
-  QTRY_COMPARE(opText(*document.analysis, window.context().selection->op()), opText(*document.analysis, document.analysis->forward.ops[4]));
+  QTRY_COMPARE(opText(*document.analysis, window.context().selection->op()),
+               opText(*document.analysis, document.analysis->forward.ops[4]));
   QCOMPARE(window.listings().active().kind(), TraceKind::forward);
   QVERIFY(window.listings().isShown(TraceKind::computation) && !window.listings().isShown(TraceKind::joint));
   QVERIFY(dock(window, "dock-modules")->isHidden());
@@ -302,10 +312,11 @@ void DesktopTest::reopeningCanBeSwitchedOff() {
 void DesktopTest::damagedSettingsAreIgnored() {
   WindowFixture f;
   auto* settings = f.window().shared().settings;
-  settings->setValue(QStringLiteral("session/windows"),
-                     QVariantList{QVariantMap{{QStringLiteral("path"), QString()}}, 7,
-                                  QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("active"), 44}},
-                                  QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("source"), -1}}});
+  settings->setValue(
+      QStringLiteral("session/windows"),
+      QVariantList{QVariantMap{{QStringLiteral("path"), QString()}}, 7,
+                   QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("active"), 44}},
+                   QVariantMap{{QStringLiteral("path"), QStringLiteral("x")}, {QStringLiteral("source"), -1}}});
   QVERIFY(SessionKeeper::of(settings).session().windows().empty());
   QVERIFY(reopenLastSession(f.window().shared()).isEmpty());
   QVERIFY(f.open(QStringLiteral("synthetic3")));

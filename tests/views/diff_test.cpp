@@ -41,14 +41,17 @@ namespace {
 
 std::shared_ptr<const Comparison> compared(int left, int right, TraceKind kind = TraceKind::forward) {
   const auto a = syntheticAnalysis(left), b = syntheticAnalysis(right);
-  return compareTraces({a, nullptr, &traceOf(*a, kind), QStringLiteral("left")}, {b, nullptr, &traceOf(*b, kind), QStringLiteral("right")}, {});
+  return compareTraces({a, nullptr, &traceOf(*a, kind), QStringLiteral("left")},
+                       {b, nullptr, &traceOf(*b, kind), QStringLiteral("right")}, {});
 }
 
 /// Signs of all visible rows; "." for what is the same, "=" for what is folded.
 QString signs(const DiffRows& rows) {
   QString text;
   for (int i = 0; i < rows.count(); ++i)
-    text += rows.folded(i) > 1 ? QStringLiteral("=") : rows.row(i).kind == DiffRow::Kind::same ? QStringLiteral(".") : DiffRows::sign(rows.row(i).kind);
+    text += rows.folded(i) > 1                        ? QStringLiteral("=")
+            : rows.row(i).kind == DiffRow::Kind::same ? QStringLiteral(".")
+                                                      : DiffRows::sign(rows.row(i).kind);
   return text;
 }
 
@@ -105,11 +108,13 @@ void DiffTest::V12_theGutterShowsIdsOfOps() {
     }
   }
   QVERIFY(shown > 0);
-  QVERIFY(view.gutterText(0, Side::left) != QStringLiteral("#0"));  // the first line of a backward, yet not the first op
+  QVERIFY(view.gutterText(0, Side::left) !=
+          QStringLiteral("#0"));  // the first line of a backward, yet not the first op
 }
 
 void DiffTest::wordsThatDifferAreMarked() {
-  // The joint of a model with one layer more: the first gradient op of the last layer they share reads another gradient.
+  // The joint of a model with one layer more: the first gradient op of the last layer they share reads another
+  // gradient.
   const DiffRows rows(compared(2, 3, TraceKind::joint));
   int marked = 0;
   for (int i = 0; i < rows.count(); ++i) {
@@ -124,7 +129,8 @@ void DiffTest::wordsThatDifferAreMarked() {
           ++marked;
           const auto& tables = *rows.comparison()->of(side).analysis->document;
           const auto operands = tables.operands(rows.opAt(i, side));
-          QVERIFY2(std::find(operands.begin(), operands.end(), line.tokens[k].value) != operands.end(), "a result is marked, though only an operand differs");
+          QVERIFY2(std::find(operands.begin(), operands.end(), line.tokens[k].value) != operands.end(),
+                   "a result is marked, though only an operand differs");
         }
     }
   }
@@ -204,7 +210,8 @@ void DiffTest::keysGoFromDifferenceToDifference() {
   while (met.size() < blocks.size()) {
     QTest::keyClick(&window, Qt::Key_F8);
     met.push_back(view.cursorRow());
-    QVERIFY(view.rowRect(view.cursorRow()).top() >= 0 && view.rowRect(view.cursorRow()).bottom() <= view.viewport()->height());
+    QVERIFY(view.rowRect(view.cursorRow()).top() >= 0 &&
+            view.rowRect(view.cursorRow()).bottom() <= view.viewport()->height());
   }
   QCOMPARE(met, blocks);
   QVERIFY(!window.findChild<QAction*>(QStringLiteral("diff-next"))->isEnabled());
@@ -229,7 +236,8 @@ void DiffTest::theSelectionIsInStep() {
   for (int i = 0; i < view.rows().count(); ++i)
     if (view.rows().row(i).kind == DiffRow::Kind::onlyRight) {
       QTest::mouseClick(view.viewport(), Qt::LeftButton, {},
-                        QPoint(view.viewport()->width() * 3 / 4, (view.verticalScrollBar()->setValue(i), view.rowRect(i).center().y())));
+                        QPoint(view.viewport()->width() * 3 / 4,
+                               (view.verticalScrollBar()->setValue(i), view.rowRect(i).center().y())));
       QCOMPARE(view.cursorRow(), i);
       QCOMPARE(view.side(), Side::right);
       break;
@@ -275,7 +283,8 @@ namespace {
 /// A model whose joint two passes made, of which the first left an op more.
 class PassEngine : public FakeEngine {
  public:
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress,
+                                       const OnRead& onRead) override {
     auto analysis = std::make_shared<Analysis>(*FakeEngine::open(request, progress, onRead));
     analysis->joint.history = {{"Grad transform", {}, {}, 0, {}}, {"Dead code elimination", {}, {}, 0, {}}};
     return analysis;
@@ -302,7 +311,8 @@ void DiffTest::aPassIsCompared() {
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
   auto& window = diffOf(f);
   window.chooser(Side::left).choose({TraceSource::Kind::pass, QStringLiteral("Grad transform")}, TraceKind::joint);
-  window.chooser(Side::right).choose({TraceSource::Kind::pass, QStringLiteral("Dead code elimination")}, TraceKind::joint);
+  window.chooser(Side::right)
+      .choose({TraceSource::Kind::pass, QStringLiteral("Dead code elimination")}, TraceKind::joint);
   window.open();
   QVERIFY(settled(window));
   QCOMPARE(engine->derivations, 1);
@@ -333,7 +343,8 @@ void DiffTest::whatCannotBeReadIsSaid() {
   window.chooser(Side::right).choose({TraceSource::Kind::file, QStringLiteral("/no/model.pt2")}, TraceKind::joint);
   window.open();
   QVERIFY(settled(window));
-  QVERIFY2(window.view().message().contains(QStringLiteral("not a torch.export archive")), qPrintable(window.view().message()));
+  QVERIFY2(window.view().message().contains(QStringLiteral("not a torch.export archive")),
+           qPrintable(window.view().message()));
   QVERIFY(window.summary().isEmpty());
 }
 

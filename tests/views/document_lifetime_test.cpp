@@ -11,8 +11,8 @@
 
 namespace retrograd::views {
 
-/// What happens to questions, menus, dialogs and breakpoints when their document is read again or closed, and to the session that another instance opens.
-/// The numbers are those of the findings.
+/// What happens to questions, menus, dialogs and breakpoints when their document is read again or closed, and to the
+/// session that another instance opens. The numbers are those of the findings.
 class DocumentLifetimeTest : public QObject {
   Q_OBJECT
 
@@ -32,7 +32,8 @@ namespace {
 /// Checks of gradients go on until they are let go or cancelled.
 class HeldEngine : public FakeEngine {
  public:
-  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {
+  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
+                               const Progress& progress) override {
     ++begun;
     while (!released) {
       progress.check();
@@ -100,7 +101,8 @@ void DocumentLifetimeTest::savingTwoValuesWritesBoth() {
   QStringList said;
   const auto inputs = f.analysis().joint.inputs;
   for (int i : {0, 1})
-    f.controller().questions().saveValue(inputs[static_cast<std::size_t>(i)], folder.filePath(QStringLiteral("%1.npy").arg(i)),
+    f.controller().questions().saveValue(inputs[static_cast<std::size_t>(i)],
+                                         folder.filePath(QStringLiteral("%1.npy").arg(i)),
                                          [&](const QString& problem) { said << problem; });
   engine->released = true;
   QTRY_COMPARE(said, QStringList({QString(), QString()}));
@@ -120,7 +122,8 @@ void DocumentLifetimeTest::whatAClosedFileDidNotAnswerIsAskedAgain() {
   QTRY_VERIFY(f.window().findChild<QAction*>(QStringLiteral("action-device-cpu")));
 }
 
-// Holds W14: a menu that is open while the file is read again closes, as its entries are for ids that are no longer good.
+// Holds W14: a menu that is open while the file is read again closes, as its entries are for ids that are no longer
+// good.
 void DocumentLifetimeTest::menusGoWithTheirDocument() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -146,10 +149,11 @@ void DocumentLifetimeTest::menusGoWithTheirDocument() {
 void DocumentLifetimeTest::dialogsGoWithTheirDocument() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  for (const auto& [name, open] : {std::pair<const char*, std::function<void()>>("fill", [&] { action(f.window(), "fill")->trigger(); }),
-                                   {"save-contents", [&] { action(f.window(), "save-contents")->trigger(); }},
-                                   {"inputs", [&] { f.press(Qt::Key_I, Qt::ControlModifier); }},
-                                   {"comment", [&] { f.press(Qt::Key_Semicolon); }}}) {
+  for (const auto& [name, open] :
+       {std::pair<const char*, std::function<void()>>("fill", [&] { action(f.window(), "fill")->trigger(); }),
+        {"save-contents", [&] { action(f.window(), "save-contents")->trigger(); }},
+        {"inputs", [&] { f.press(Qt::Key_I, Qt::ControlModifier); }},
+        {"comment", [&] { f.press(Qt::Key_Semicolon); }}}) {
     toFront(f);
     f.click(TraceKind::forward, f.analysis().forward.ops[1]);
     f.selection().selectValue(f.analysis().joint.inputs[0]);
@@ -191,7 +195,8 @@ void DocumentLifetimeTest::aMenuMayOutliveItsWindow() {
   QVERIFY(closed);
 }
 
-// Holds W9: while one instance of the program opens the last session, another one that starts does not take it for failed and clear it.
+// Holds W9: while one instance of the program opens the last session, another one that starts does not take it for
+// failed and clear it.
 void DocumentLifetimeTest::aSecondInstanceLeavesTheSessionAlone() {
   WindowFixture f;
   const QTemporaryDir folder;
@@ -243,7 +248,8 @@ void DocumentLifetimeTest::breakpointsKeepTheirOrder() {
   for (int i = 1; i <= count; ++i) {
     wanted.push_back(i);
     // Now one that is found at once, now one for which the traces are walked.
-    const auto words = i % 2 ? QStringLiteral("module layers.299 if nan after %1") : QStringLiteral("any if nan after %1");
+    const auto words =
+        i % 2 ? QStringLiteral("module layers.299 if nan after %1") : QStringLiteral("any if nan after %1");
     f.controller().marks().addBreakpoint(words.arg(i), [](const QString& problem) { QCOMPARE(problem, QString()); });
   }
   QTRY_COMPARE(breakpoints(f).size(), std::size_t(count));

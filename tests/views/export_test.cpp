@@ -104,7 +104,8 @@ void ExportTest::anSvgHoldsTheGraphAsText() {
   e.dialog().findChild<QComboBox*>(QStringLiteral("export-groups"))->setCurrentIndex(2);
   QCOMPARE(e.write(QStringLiteral("svg"), QStringLiteral("graph.svg")), QString());
   const auto text = e.contents(QStringLiteral("graph.svg"));
-  for (const char* word : {">relu<", "threshold_backward", "f32[8, 10]", "Forward", "Backward", "monospace"}) QVERIFY2(text.contains(word), word);
+  for (const char* word : {">relu<", "threshold_backward", "f32[8, 10]", "Forward", "Backward", "monospace"})
+    QVERIFY2(text.contains(word), word);
   QSvgRenderer renderer(text);
   QVERIFY(renderer.isValid());
   QImage image(renderer.defaultSize(), QImage::Format_RGB32);
@@ -124,7 +125,8 @@ void ExportTest::aPngIsThePictureOnTheCanvas() {
   QVERIFY(!once.isNull());
   const auto light = graphColors(false), dark = graphColors(true);
   const auto colors = colorsOf(once);
-  for (const auto& color : {light.canvas, light.forward.accent, light.backward.accent}) QVERIFY(colors.contains(color.rgb()));
+  for (const auto& color : {light.canvas, light.forward.accent, light.backward.accent})
+    QVERIFY(colors.contains(color.rgb()));
   e.dialog().findChild<QCheckBox*>(QStringLiteral("export-dark"))->setChecked(true);
   QCOMPARE(e.write(QStringLiteral("png"), QStringLiteral("dark.png")), QString());
   const QImage other(e.path(QStringLiteral("dark.png")));
@@ -163,7 +165,8 @@ void ExportTest::theGraphIsWrittenAsItIsShown() {
   const auto text = e.contents(QStringLiteral("open.svg"));
   QVERIFY(text.count("<text") > closed);
   QVERIFY2(text.contains(">Bytes<"), "the legend of the overlay");
-  QVERIFY2(!text.contains(graphColors(false).edge[static_cast<std::size_t>(layout::EdgeKind::saved)].name().toUtf8() + "\" stroke-opacity"),
+  QVERIFY2(!text.contains(graphColors(false).edge[static_cast<std::size_t>(layout::EdgeKind::saved)].name().toUtf8() +
+                          "\" stroke-opacity"),
            "saved edges were switched off");
   // Another trace than the one that is shown opens as it does at first.
   QCOMPARE(e.write(QStringLiteral("svg"), QStringLiteral("forward.svg"), TraceKind::forward), QString());
@@ -182,7 +185,8 @@ void ExportTest::everyFormatWritesItsFile() {
   // Pictures show one trace: another one takes its place.
   e.dialog().show();
   e.dialog().choose(QStringLiteral("png"), {TraceKind::joint}, e.path(QStringLiteral("x.png")));
-  QTest::mouseClick(e.dialog().findChild<QCheckBox*>(QStringLiteral("export-forward")), Qt::LeftButton, {}, QPoint(8, 8));
+  QTest::mouseClick(e.dialog().findChild<QCheckBox*>(QStringLiteral("export-forward")), Qt::LeftButton, {},
+                    QPoint(8, 8));
   QVERIFY(!e.dialog().findChild<QCheckBox*>(QStringLiteral("export-joint"))->isChecked());
 }
 
@@ -199,7 +203,8 @@ void ExportTest::aProfileRunsTheModelFirst() {
   // An engine that cannot run says so, and nothing is written.
   Export other;
   QVERIFY(other.open());
-  QVERIFY(other.write(QStringLiteral("chrome"), QStringLiteral("profile.json")).contains(QStringLiteral("nothing can be run")));
+  QVERIFY(other.write(QStringLiteral("chrome"), QStringLiteral("profile.json"))
+              .contains(QStringLiteral("nothing can be run")));
   QVERIFY(!QFileInfo::exists(other.path(QStringLiteral("profile.json"))));
 }
 
@@ -250,7 +255,8 @@ void ExportTest::whatIsInTheWayIsSaid() {
   dialog.choose(QStringLiteral("svg"), {TraceKind::joint}, e.folder.path());
   QVERIFY(!button->isEnabled());
   const auto said = e.write(QStringLiteral("svg"), QStringLiteral("no/such/folder/graph.svg"));
-  QVERIFY2(said.contains(QStringLiteral("no/such/folder")) && said.contains(QStringLiteral("No such file")), qPrintable(said));
+  QVERIFY2(said.contains(QStringLiteral("no/such/folder")) && said.contains(QStringLiteral("No such file")),
+           qPrintable(said));
   QFile there(e.path(QStringLiteral("there.svg")));
   QVERIFY(there.open(QIODevice::WriteOnly));
   dialog.choose(QStringLiteral("svg"), {TraceKind::joint}, there.fileName());
@@ -272,7 +278,8 @@ void ExportTest::aFullDiskLosesNothing() {
   setrlimit(RLIMIT_FSIZE, &small);
   const auto said = e.write(QStringLiteral("svg"), QStringLiteral("graph.svg"));
   setrlimit(RLIMIT_FSIZE, &before);
-  QVERIFY2(said.contains(QStringLiteral("graph.svg")) && said.contains(QStringLiteral("cannot write")), qPrintable(said));
+  QVERIFY2(said.contains(QStringLiteral("graph.svg")) && said.contains(QStringLiteral("cannot write")),
+           qPrintable(said));
   QCOMPARE(e.contents(QStringLiteral("graph.svg")), QByteArray("before"));
   QCOMPARE(QDir(e.folder.path()).entryList(QDir::Files | QDir::Hidden).size(), 1);
 }

@@ -29,7 +29,8 @@ namespace {
 class SlowEngine : public FakeEngine {
  public:
   SlowEngine() { opTime = std::chrono::milliseconds(5); }
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress,
+                                       const OnRead& onRead) override {
     if (whileReading) std::exchange(whileReading, {})();
     return FakeEngine::open(request, progress, onRead);
   }

@@ -15,7 +15,8 @@
 
 namespace retrograd::views {
 
-/// The filter in the window, by real keys: which lines show, its box, its history, saved filters; and finding by regular expressions.
+/// The filter in the window, by real keys: which lines show, its box, its history, saved filters; and finding by
+/// regular expressions.
 class FilterTest : public QObject {
   Q_OBJECT
 
@@ -112,7 +113,8 @@ void FilterTest::headersStandAboveWhatPasses() {
   rows.setFilter(passing({false, true, false, false, false, true, false}));
   QCOMPARE(visible(rows), (Rows{0, 2, 4, 6, 7}));
   QCOMPARE(rows.passingBelow(0), 1);
-  QVERIFY(rows.passes(0) && rows.passes(2) && !rows.passes(6) && rows.passes(7));  // row 6 is only what line 5 stands below
+  QVERIFY(rows.passes(0) && rows.passes(2) && !rows.passes(6) &&
+          rows.passes(7));  // row 6 is only what line 5 stands below
   QCOMPARE(rows.visibleOf(2), 1);
   QCOMPARE(rows.visibleOf(3), -1);  // hidden, though a shown row stands before it
   rows.setFolded(4, true);
@@ -241,7 +243,8 @@ void FilterTest::whatIsWrongIsToldAtOnce() {
   QVERIFY(type(f, QStringLiteral("op:relu")));
   QTest::keyClicks(&box(f).line(), QStringLiteral(" rol:gradient"));
   QVERIFY(box(f).help().isVisible());
-  QTRY_VERIFY2(box(f).help().problem().contains(QStringLiteral("Column 9: no field 'rol'")), qPrintable(box(f).help().problem()));
+  QTRY_VERIFY2(box(f).help().problem().contains(QStringLiteral("Column 9: no field 'rol'")),
+               qPrintable(box(f).help().problem()));
   f.picture(QStringLiteral("filter-problem"));
   for (const char* part : {"rol", "x"}) QVERIFY(OpFilter::problemOf(QStringLiteral("role:") + QLatin1String(part)));
   QTRY_VERIFY(!filter(f).busy());
@@ -278,8 +281,10 @@ void FilterTest::wordsComplete() {
   QTest::keyClicks(&line, QStringLiteral("op:"));
   QTRY_VERIFY(help.list().model()->rowCount() > 3);
   QStringList words;
-  for (int row = 0; row < help.list().model()->rowCount(); ++row) words << help.list().model()->index(row, 0).data().toString();
-  QVERIFY2(words.contains(QStringLiteral("linear")) && words.contains(QStringLiteral("addmm")), qPrintable(words.join(QLatin1Char(' '))));
+  for (int row = 0; row < help.list().model()->rowCount(); ++row)
+    words << help.list().model()->index(row, 0).data().toString();
+  QVERIFY2(words.contains(QStringLiteral("linear")) && words.contains(QStringLiteral("addmm")),
+           qPrintable(words.join(QLatin1Char(' '))));
   QTest::keyClick(&line, Qt::Key_Backtab);
   QVERIFY(!line.hasFocus());
   QVERIFY(!help.isVisible());
@@ -333,7 +338,8 @@ void FilterTest::filtersOfTheSelectedOp() {
   f.selection().select(op);
   f.window().findChild<QAction*>(QStringLiteral("action-filter-op"))->trigger();
   QTRY_VERIFY(filter(f).ops());
-  const auto alike = named(f.analysis(), f.analysis().forward, f.analysis().document->symbol(f.analysis().document->boundSymbol(op).symbol).name);
+  const auto alike = named(f.analysis(), f.analysis().forward,
+                           f.analysis().document->symbol(f.analysis().document->boundSymbol(op).symbol).name);
   QCOMPARE(filter(f).ops()->trace(TraceKind::forward).count(), static_cast<int>(alike.size()));
   f.window().findChild<QAction*>(QStringLiteral("action-filter-module"))->trigger();
   QTRY_VERIFY(filter(f).words().startsWith(QStringLiteral("module:")));
@@ -353,7 +359,8 @@ void FilterTest::savedFiltersStay() {
   saved.set({QStringLiteral("b & c"), QStringLiteral("op:mm \"a/b\"")});
   saved.set({QStringLiteral("a"), QStringLiteral("saved")});
   saved.set({QStringLiteral("a"), QStringLiteral("saved:no")});
-  const std::vector<SavedFilters::Entry> both{{QStringLiteral("a"), QStringLiteral("saved:no")}, {QStringLiteral("b & c"), QStringLiteral("op:mm \"a/b\"")}};
+  const std::vector<SavedFilters::Entry> both{{QStringLiteral("a"), QStringLiteral("saved:no")},
+                                              {QStringLiteral("b & c"), QStringLiteral("op:mm \"a/b\"")}};
   QCOMPARE(SavedFilters(&settings).all(), both);
   saved.remove(QStringLiteral("a"));
   QCOMPARE(saved.all().size(), std::size_t(1));
@@ -436,7 +443,8 @@ void FilterTest::findTakesRegularExpressions() {
   QString problem;
   QVERIFY(LinePattern(QStringLiteral("ADDMM")).matches(QStringLiteral("t = aten.addmm(a)")));
   const auto pattern = LinePattern::expression(QStringLiteral("t\\d+ = aten.(mm|t)\\("), problem);
-  QVERIFY(pattern && pattern->matches(QStringLiteral("t12 = aten.mm(a)")) && !pattern->matches(QStringLiteral("t12 = aten.addmm(a)")));
+  QVERIFY(pattern && pattern->matches(QStringLiteral("t12 = aten.mm(a)")) &&
+          !pattern->matches(QStringLiteral("t12 = aten.addmm(a)")));
   QVERIFY(!LinePattern::expression(QStringLiteral("\u00e4(a"), problem));
   QVERIFY2(problem.startsWith(QStringLiteral("Column ")), qPrintable(problem));
 
@@ -458,8 +466,9 @@ void FilterTest::findTakesRegularExpressions() {
   const auto wanted = named(f.analysis(), f.analysis().forward, "aten.addmm.default");
   QCOMPARE(forward.opAt(forward.cursorRow()), wanted[0]);
   // Only lines that pass the filter are found.
-  QVERIFY(apply(
-      f, QStringLiteral("op:addmm not name:%1").arg(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(wanted[1])[0])))));
+  QVERIFY(apply(f, QStringLiteral("op:addmm not name:%1")
+                       .arg(QString::fromStdString(
+                           f.analysis().document->displayName(f.analysis().document->outputs(wanted[1])[0])))));
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_COMPARE(done.count(), 2);
   QCOMPARE(forward.opAt(forward.cursorRow()), wanted[2]);

@@ -92,12 +92,15 @@ void FindingTest::V12_aNumberFindsItsOpEverywhere() {
   f.press(Qt::Key_P, Qt::ControlModifier);
   auto& quick = f.window().quickOpen();
   QTest::keyClicks(&quick.line(), number);
-  QTRY_COMPARE(shown(quick), QStringList{QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0]))});
+  QTRY_COMPARE(
+      shown(quick),
+      QStringList{QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0]))});
   QTest::keyClick(&quick.line(), Qt::Key_Return);
   QTRY_COMPARE(f.selection().op(), op);
   QCOMPARE(parseBreakpoint(f.analysis(), number.toStdString()).op, op);
   QCOMPARE(parseNotePlace(f.analysis(), number.toStdString()).op, op);
-  QVERIFY(QString::fromStdString(describe(f.analysis(), parseBreakpoint(f.analysis(), number.toStdString()))).contains(number));
+  QVERIFY(QString::fromStdString(describe(f.analysis(), parseBreakpoint(f.analysis(), number.toStdString())))
+              .contains(number));
   f.press(Qt::Key_P, Qt::ControlModifier);
   QTest::keyClicks(&quick.line(), QStringLiteral("#999999"));
   QTRY_VERIFY(shown(quick).isEmpty());
@@ -119,8 +122,11 @@ void FindingTest::aPlaceIsOneLineAway() {
   // The row that Enter takes is marked as a list with the focus marks its row: what is right of its name is read on it.
   const auto row = quick.list().visualRect(quick.list().model()->index(0, 0));
   const auto mark = quick.list().viewport()->grab().toImage().pixelColor(row.center());
-  const auto lightnessOf = [](QPalette::ColorGroup group) { return QApplication::palette().color(group, QPalette::Highlight).lightness(); };
-  QVERIFY(std::abs(mark.lightness() - lightnessOf(QPalette::Active)) < std::abs(mark.lightness() - lightnessOf(QPalette::Inactive)));
+  const auto lightnessOf = [](QPalette::ColorGroup group) {
+    return QApplication::palette().color(group, QPalette::Highlight).lightness();
+  };
+  QVERIFY(std::abs(mark.lightness() - lightnessOf(QPalette::Active)) <
+          std::abs(mark.lightness() - lightnessOf(QPalette::Inactive)));
   f.picture(QStringLiteral("go-to"));
   QTest::keyClick(&quick.line(), Qt::Key_Return);
   QVERIFY(!quick.isVisible());
@@ -174,7 +180,9 @@ void FindingTest::referencesLeadToUsers() {
   QAbstractItemModelTester tester(references(f).model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   QTRY_VERIFY(sections(f).join(QLatin1Char(' ')).contains(QStringLiteral("read by")));
   QVERIFY(sections(f).contains(QStringLiteral("made by")));
-  QVERIFY(sections(f).join(QLatin1Char(' ')).contains(QStringLiteral("saved for")));  // threshold_backward reads relu's result
+  QVERIFY(sections(f)
+              .join(QLatin1Char(' '))
+              .contains(QStringLiteral("saved for")));  // threshold_backward reads relu's result
   f.picture(QStringLiteral("references"));
   const int row = static_cast<int>(sections(f).indexOf(QRegularExpression(QStringLiteral("^read by.*"))));
   auto& tree = references(f);

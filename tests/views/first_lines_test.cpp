@@ -25,7 +25,8 @@ namespace {
 /// Derives until it is let go.
 class HeldEngine : public FakeEngine {
  public:
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress,
+                                       const OnRead& onRead) override {
     auto analysis = FakeEngine::open(request, progress, onRead);
     derives = true;
     while (holds) {
@@ -49,7 +50,8 @@ void FirstLinesTest::theyShowUntilTheListingsAreThere() {
   WindowFixture f(engine);
   f.window().openFile(longModel);
   QTRY_VERIFY(lines(f).isVisible());
-  QVERIFY(!f.controller().document() && f.controller().opening() && !startPage(f) && !f.window().listings().isVisible());
+  QVERIFY(!f.controller().document() && f.controller().opening() && !startPage(f) &&
+          !f.window().listings().isVisible());
   QCOMPARE(lines(f).rowCount(), 1000);
   // A title says what part of the whole they are, above the first of them.
   const auto* title = lines(f).findChild<QLabel*>(QStringLiteral("first-lines-title"));
@@ -67,7 +69,8 @@ void FirstLinesTest::theyShowUntilTheListingsAreThere() {
   engine->holds = false;
   QTRY_VERIFY(f.controller().document() && !f.controller().opening());
   QVERIFY(!lines(f).isVisible() && lines(f).rowCount() == 0 && f.window().listings().isVisible());
-  QVERIFY2(said.contains(QStringLiteral("first 1000 of %1 ops").arg(f.analysis().computation().trace.ops.size())), qPrintable(said));
+  QVERIFY2(said.contains(QStringLiteral("first 1000 of %1 ops").arg(f.analysis().computation().trace.ops.size())),
+           qPrintable(said));
   // The listing has the same.
   const auto& listing = f.listing(TraceKind::computation);
   const auto code = [](const QString& line) { return line.section(QStringLiteral("  # "), 0, 0); };

@@ -1,4 +1,5 @@
-// What the window makes of a NaN or Inf before anyone asks: marks, numbers of folded rows, the Findings panel, the status bar.
+// What the window makes of a NaN or Inf before anyone asks: marks, numbers of folded rows, the Findings panel, the
+// status bar.
 #include <QFile>
 #include <QLabel>
 #include <QStatusBar>
@@ -37,7 +38,9 @@ namespace {
 QString fileOf(const char* path) { return QString::fromStdString(sourcePath(path)); }
 QString planted() { return fileOf("tests/data/planted/log_of_zero.txt"); }
 QString gpt() { return fileOf("resources/samples/tiny_gpt.pt2"); }
-QAction* actionOf(WindowFixture& f, const char* name) { return f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name)); }
+QAction* actionOf(WindowFixture& f, const char* name) {
+  return f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
+}
 RunNumbers& numbers(WindowFixture& f) { return f.controller().ahead().numbers(); }
 bool allKnown(WindowFixture& f) {
   return QTest::qWaitFor([&] { return numbers(f).size() > 0 && numbers(f).known() == numbers(f).size(); }, 30000);
@@ -145,7 +148,9 @@ void FoundTest::V4_titlesNameTheColumn() {
   QTRY_COMPARE(headings(QStringLiteral("L2 Norm")).size(), 2);
   for (const auto* heading : headings(QStringLiteral("L2 Norm"))) {
     QVERIFY(heading->contentsRect().width() >= heading->fontMetrics().horizontalAdvance(heading->text()));
-    const auto& view = f.listing(heading->parentWidget()->isAncestorOf(&f.listing(TraceKind::forward)) ? TraceKind::forward : TraceKind::backward);
+    const auto& view =
+        f.listing(heading->parentWidget()->isAncestorOf(&f.listing(TraceKind::forward)) ? TraceKind::forward
+                                                                                        : TraceKind::backward);
     const auto right = view.viewport()->mapToGlobal(view.columnRect().topRight()).x();
     QVERIFY(std::abs(heading->mapToGlobal(heading->contentsRect().topRight()).x() - right) <= 2 * tokens::tight);
   }
@@ -157,7 +162,8 @@ void FoundTest::V4_titlesNameTheColumn() {
   QVERIFY(headings(QStringLiteral("Gradient Norm")).isEmpty());
 }
 
-// The first use of a thread pool takes a thousand times as long as other ops: their bars are of the length that they have among each other.
+// The first use of a thread pool takes a thousand times as long as other ops: their bars are of the length that they
+// have among each other.
 void FoundTest::V4_barsAreSeenBesideAnOutlier() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
@@ -165,7 +171,8 @@ void FoundTest::V4_barsAreSeenBesideAnOutlier() {
   const auto& ops = f.analysis().joint.ops;
   RunNews news;
   news.end = ops.size();
-  for (std::size_t i = 0; i < ops.size(); ++i) news.measures.push_back({i == 1 ? 0.04 : 1e-6 * static_cast<double>(i % 30), 0});
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    news.measures.push_back({i == 1 ? 0.04 : 1e-6 * static_cast<double>(i % 30), 0});
   numbers(f).add(news);
   QVERIFY(ops.size() >= 100);
   QCOMPARE(numbers(f).scale(OpFigure::time), 29e-6);
@@ -208,7 +215,8 @@ void FoundTest::V5_aClickOnAMarkGoesThere() {
   QCOMPARE(bar.value(), 450);  // row 500 of 1000, in the middle of 100
 }
 
-// Holds V6: in half of a window of 1920 pixels origins have their column, and the name of an op with several results is not what is cut.
+// Holds V6: in half of a window of 1920 pixels origins have their column, and the name of an op with several results is
+// not what is cut.
 void FoundTest::V6_originsShowAt1920() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(gpt()));

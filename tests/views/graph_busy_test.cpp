@@ -9,7 +9,8 @@
 
 namespace retrograd::views {
 
-/// A computation without modules of as many ops as the number in the path, each of which reads two from anywhere before it: edges cross, so dot is asked.
+/// A computation without modules of as many ops as the number in the path, each of which reads two from anywhere before
+/// it: edges cross, so dot is asked.
 class TangledEngine : public FakeEngine {
  public:
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress&, const OnRead&) override {
@@ -17,7 +18,8 @@ class TangledEngine : public FakeEngine {
     std::vector<ValueId> values{b.input("x", {4})};
     std::mt19937 random(1);
     const auto count = std::stoul(request.path.substr(request.path.find_first_of("0123456789")));
-    while (b.trace.ops.size() < count) values.push_back(b.call("aten.add.Tensor", {values.back(), values[random() % values.size()]}));
+    while (b.trace.ops.size() < count)
+      values.push_back(b.call("aten.add.Tensor", {values.back(), values[random() % values.size()]}));
     b.trace.kind = TraceKind::computation;
     b.trace.outputs = {values.back()};
     auto analysis = std::make_shared<Analysis>();
@@ -53,8 +55,12 @@ class GraphBusyTest : public QObject {
   bool hang(const QString& path) {
     graph().setLayoutHelper(helper_);
     fixture_->window().listings().graphAction()->setChecked(true);
-    return fixture_->open(path) &&
-           QTest::qWaitFor([&] { return graph().busyPanel().isVisible() && graph().busyPanel().text().contains(QStringLiteral("dot")); }, 10000);
+    return fixture_->open(path) && QTest::qWaitFor(
+                                       [&] {
+                                         return graph().busyPanel().isVisible() &&
+                                                graph().busyPanel().text().contains(QStringLiteral("dot"));
+                                       },
+                                       10000);
   }
   /// Whether a helper of this test still runs.
   bool helperRuns() {
@@ -131,7 +137,8 @@ void GraphBusyTest::afterwardsItIsLaidOutAsBefore() {
   QVERIFY(hang(QStringLiteral("tangled1500")));
   QTest::mouseClick(&graph().busyPanel().cancelButton(), Qt::LeftButton);
   QVERIFY(settled());
-  // With the real helper the next document gets dot's layout again: fewer crossings, so another picture than the own one.
+  // With the real helper the next document gets dot's layout again: fewer crossings, so another picture than the own
+  // one.
   QVERIFY(!layout::layoutHelper().empty());
   graph().setLayoutHelper({});
   QVERIFY(fixture_->open(QStringLiteral("tangled60")));

@@ -52,7 +52,8 @@ void GraphMarksTest::linesSayBytesOrNorms() {
   std::vector<std::pair<std::int32_t, std::set<ValueId>>> lines;
   for (std::int32_t i = 0; i < std::ssize(scene.edges); ++i) {
     const auto& edge = scene.edges[static_cast<std::size_t>(i)];
-    if (edge.kind == layout::EdgeKind::origin || edge.kind == layout::EdgeKind::saved || edge.from < 0 || edge.to < 0) continue;
+    if (edge.kind == layout::EdgeKind::origin || edge.kind == layout::EdgeKind::saved || edge.from < 0 || edge.to < 0)
+      continue;
     const auto from = graph().opOf(edge.from), to = graph().opOf(edge.to);
     if (!from || !to) continue;
     std::set<ValueId> values;
@@ -63,7 +64,9 @@ void GraphMarksTest::linesSayBytesOrNorms() {
     if (!values.empty()) lines.emplace_back(i, values);
   }
   QVERIFY(lines.size() > 5);
-  const auto choose = [&](const char* name) { fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-lines-") + QLatin1String(name))->trigger(); };
+  const auto choose = [&](const char* name) {
+    fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-lines-") + QLatin1String(name))->trigger();
+  };
   auto& numbers = fixture_->controller().ahead().numbers();
   numbers.reset(fixture_->controller().document()->analysis);
   choose("bytes");
@@ -74,7 +77,9 @@ void GraphMarksTest::linesSayBytesOrNorms() {
   }
   const auto withBytes = graph().grab().toImage();
   choose("norms");
-  const auto untold = [&](std::int32_t line) { return graph().labelOf(line).isEmpty() || graph().labelOf(line).endsWith(QStringLiteral(" values")); };
+  const auto untold = [&](std::int32_t line) {
+    return graph().labelOf(line).isEmpty() || graph().labelOf(line).endsWith(QStringLiteral(" values"));
+  };
   for (const auto& [line, values] : lines) QVERIFY2(untold(line), qPrintable(graph().labelOf(line)));
   const auto withoutNorms = graph().grab().toImage();
   QVERIFY(withoutNorms != withBytes);
@@ -111,7 +116,8 @@ void GraphMarksTest::linesSayBytesOrNorms() {
   choose("bytes");
   // Too small to be read: only what the current box is tied to is labelled.
   graph().zoomBy(0.7, {});
-  QVERIFY(std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return graph().labelOf(line.first).isEmpty(); }));
+  QVERIFY(
+      std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return graph().labelOf(line.first).isEmpty(); }));
 }
 
 void GraphMarksTest::hoverLightsThePath() {
@@ -119,7 +125,8 @@ void GraphMarksTest::hoverLightsThePath() {
   QVERIFY(standsStill(graph()));
   graph().setFocus();
   const auto other = graph().boxOf(gradientOp(3));
-  QMouseEvent leave(QEvent::MouseMove, QPointF(3, 3), graph().mapToGlobal(QPointF(3, 3)), Qt::NoButton, Qt::NoButton, {});
+  QMouseEvent leave(QEvent::MouseMove, QPointF(3, 3), graph().mapToGlobal(QPointF(3, 3)), Qt::NoButton, Qt::NoButton,
+                    {});
   QApplication::sendEvent(&graph(), &leave);
   const auto before = graph().grab().toImage();
   const auto at = graph().boxRect(other).center();
@@ -149,7 +156,8 @@ void GraphMarksTest::findsAreMarkedInPlace() {
   QVERIFY(laidOut());
   // What is gone to shows, and is one of them; the groups that are still closed hold the rest.
   QVERIFY(graph().current() >= 0 && graph().foundIn(graph().current()) > 0);
-  QVERIFY(shortOpName(*fixture_->analysis().document, graph().opOf(graph().current())).contains(QStringLiteral("addmm")));
+  QVERIFY(
+      shortOpName(*fixture_->analysis().document, graph().opOf(graph().current())).contains(QStringLiteral("addmm")));
   int marked = 0;
   for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i)
     if (!graph().picture()->scene.boxes[static_cast<std::size_t>(i)].open) marked += graph().foundIn(i);
@@ -241,7 +249,8 @@ void GraphMarksTest::overlaysTellInWords() {
   const auto lowest = [&] {
     graph().zoomToFit();
     double bottom = 0;
-    for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i) bottom = std::max(bottom, graph().boxRect(i).bottom());
+    for (int i = 0; i < static_cast<int>(graph().picture()->scene.boxes.size()); ++i)
+      bottom = std::max(bottom, graph().boxRect(i).bottom());
     return bottom;
   };
   const auto withLegend = lowest();

@@ -10,7 +10,8 @@ namespace retrograd::views {
 
 using layout::Lane;
 
-/// Moving in the graph: opening groups, selecting, keys, zoom, the menu; a ladder of six layers, then one of 108,000 ops.
+/// Moving in the graph: opening groups, selecting, keys, zoom, the menu; a ladder of six layers, then one of 108,000
+/// ops.
 class GraphTest : public GraphTestBase {
   Q_OBJECT
 
@@ -46,7 +47,8 @@ void GraphTest::isHiddenAndIdleAtFirst() {
   QVERIFY(fixture_->quiet());
   QVERIFY(!graph().picture());  // a hidden graph is not laid out
   for (auto* box : fixture_->window().findChildren<QCheckBox*>())
-    if (box->text() == QStringLiteral("Graph")) QTest::mouseClick(box, Qt::LeftButton, {}, QPoint(8, box->height() / 2));
+    if (box->text() == QStringLiteral("Graph"))
+      QTest::mouseClick(box, Qt::LeftButton, {}, QPoint(8, box->height() / 2));
   QVERIFY(graph().isVisible());
   QVERIFY(laidOut());
 }
@@ -125,7 +127,8 @@ void GraphTest::enterJumpsToTheOrigin() {
   QCOMPARE(now, fixture_->analysis().links.forwardOf(*fixture_->analysis().document, op));
   QVERIFY(graph().hasFocus());
   QCOMPARE(graph().opOf(graph().current()), now);
-  QCOMPARE(graph().boxRect(graph().current()).center().y(), graph().boxRect(graph().boxOf(op)).center().y());  // in one row
+  QCOMPARE(graph().boxRect(graph().current()).center().y(),
+           graph().boxRect(graph().boxOf(op)).center().y());  // in one row
   QTest::keyClick(&graph(), Qt::Key_G);
   QCOMPARE(fixture_->selection().op(), op);
 }
@@ -152,7 +155,8 @@ void GraphTest::zoomKeepsWhatIsUnderThePointer() {
   const int box = show(gradientOp(1));
   const auto at = graph().boxRect(box).center();
   const auto scale = graph().scale();
-  QWheelEvent wheel(at, graph().mapToGlobal(at), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
+  QWheelEvent wheel(at, graph().mapToGlobal(at), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase,
+                    false);
   QApplication::sendEvent(&graph(), &wheel);
   QVERIFY(graph().scale() > scale * 1.2);
   QVERIFY((graph().boxRect(box).center() - at).manhattanLength() < 1);
@@ -163,7 +167,8 @@ void GraphTest::draggingPans() {
   const auto before = graph().boxRect(box);
   QTest::mousePress(&graph(), Qt::LeftButton, {}, {20, 300});
   QTest::mouseMove(&graph(), {60, 340});
-  QMouseEvent move(QEvent::MouseMove, QPointF(70, 350), graph().mapToGlobal(QPointF(70, 350)), Qt::NoButton, Qt::LeftButton, {});
+  QMouseEvent move(QEvent::MouseMove, QPointF(70, 350), graph().mapToGlobal(QPointF(70, 350)), Qt::NoButton,
+                   Qt::LeftButton, {});
   QApplication::sendEvent(&graph(), &move);
   QTest::mouseRelease(&graph(), Qt::LeftButton, {}, {70, 350});
   QCOMPARE((graph().boxRect(box).topLeft() - before.topLeft()).toPoint(), QPoint(50, 50));
@@ -177,7 +182,8 @@ void GraphTest::minimapLeadsThere() {
   QVERIFY(!QRectF(graph().rect()).intersects(graph().boxRect(top)));
   const auto map = graph().minimapRect();
   QVERIFY(!map.isEmpty());
-  QTest::mouseClick(&graph(), Qt::LeftButton, {}, QPoint(static_cast<int>(map.center().x()), static_cast<int>(map.top() + 3)));
+  QTest::mouseClick(&graph(), Qt::LeftButton, {},
+                    QPoint(static_cast<int>(map.center().x()), static_cast<int>(map.top() + 3)));
   QVERIFY(QRectF(graph().rect()).intersects(graph().boxRect(top)));
 }
 
@@ -196,7 +202,8 @@ void GraphTest::V10_theMinimapFadesOverBoxes() {
   const QPoint ground(20, 300);
   const auto way = centre - middle(box);
   QTest::mousePress(&graph(), Qt::LeftButton, {}, ground);
-  QMouseEvent drag(QEvent::MouseMove, ground + way, graph().mapToGlobal(ground + way), Qt::NoButton, Qt::LeftButton, {});
+  QMouseEvent drag(QEvent::MouseMove, ground + way, graph().mapToGlobal(ground + way), Qt::NoButton, Qt::LeftButton,
+                   {});
   QApplication::sendEvent(&graph(), &drag);
   QTest::mouseRelease(&graph(), Qt::LeftButton, {}, ground + way);
   QVERIFY(graph().minimapRect().intersects(graph().boxRect(box)));
@@ -222,7 +229,8 @@ void GraphTest::otherTracesAreDrawnToo() {
     std::size_t ops = 0;
     for (auto op : traceOf(fixture_->analysis(), kind).ops) ops += graph().opOf(graph().boxOf(op)) == op;
     QCOMPARE(ops, traceOf(fixture_->analysis(), kind).ops.size());
-    const bool anyBackward = std::any_of(scene.boxes.begin(), scene.boxes.end(), [](const auto& box) { return box.lane == Lane::backward; });
+    const bool anyBackward =
+        std::any_of(scene.boxes.begin(), scene.boxes.end(), [](const auto& box) { return box.lane == Lane::backward; });
     QCOMPARE(anyBackward, kind == TraceKind::joint);
   }
 }
@@ -255,7 +263,8 @@ void GraphTest::keysZoom() {
   const auto& scene = graph().picture()->scene;
   const QRectF view(graph().rect());
   const auto sees = [&](std::int32_t node) {
-    return view.contains(graph().boxRect(scene.box(node, Lane::forward))) && view.contains(graph().boxRect(scene.box(node, Lane::backward)));
+    return view.contains(graph().boxRect(scene.box(node, Lane::forward))) &&
+           view.contains(graph().boxRect(scene.box(node, Lane::backward)));
   };
   // The whole graph: all of it is in sight.
   QTest::keyClick(&graph(), Qt::Key_F);
@@ -269,13 +278,15 @@ void GraphTest::keysZoom() {
   const auto& tree = *scene.tree;
   auto node = tree.nodeOf(op);
   const auto moduleAround = [&](std::int32_t from) {
-    while (from > 0 && (tree.node(from).label < 0 || tree.node(from).kind == layout::TreeNode::Kind::op)) from = tree.node(from).parent;
+    while (from > 0 && (tree.node(from).label < 0 || tree.node(from).kind == layout::TreeNode::Kind::op))
+      from = tree.node(from).parent;
     return from;
   };
   int modules = 0;
   for (node = moduleAround(node); node > 0; node = moduleAround(tree.node(node).parent), ++modules) {
     QTest::keyClick(&graph(), Qt::Key_M);
-    QVERIFY2(sees(node), qPrintable(QString::fromUtf8(tree.label(node).data(), static_cast<int>(tree.label(node).size()))));
+    QVERIFY2(sees(node),
+             qPrintable(QString::fromUtf8(tree.label(node).data(), static_cast<int>(tree.label(node).size()))));
     QVERIFY(graph().scale() >= whole);
   }
   QVERIFY(modules >= 2);
@@ -299,7 +310,9 @@ void GraphTest::keysZoom() {
 void GraphTest::menuLooksAndOpens() {
   auto* menu = fixture_->window().findChild<QMenu*>(QStringLiteral("graph-menu"));
   QVERIFY(menu);
-  const auto action = [&](const char* name) { return fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-") + QLatin1String(name)); };
+  const auto action = [&](const char* name) {
+    return fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-") + QLatin1String(name));
+  };
   for (const char* name : {"fit", "width", "selection", "module", "full-size", "open-all", "close-all"}) {
     QVERIFY2(action(name) && menu->actions().contains(action(name)), name);
     QVERIFY2(action(name)->isEnabled(), name);
@@ -367,7 +380,8 @@ void GraphTest::largeGraphs() {
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
       graph().repaint();
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-      times.push_back(static_cast<double>(end.tv_sec - begin.tv_sec) * 1e3 + static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e6);
+      times.push_back(static_cast<double>(end.tv_sec - begin.tv_sec) * 1e3 +
+                      static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e6);
     }
     std::sort(times.begin(), times.end());
     const auto median = times[times.size() / 2], slowest = times[times.size() * 99 / 100];

@@ -21,7 +21,8 @@ class GraphTestBase : public QObject {
  protected:
   /// A ladder of six layers, 54 ops in the joint, with the graph in sight.
   void openLadder() {
-    if (!fixture_->controller().document() || fixture_->analysis().joint.ops.size() != 54) QVERIFY(fixture_->open(QStringLiteral("synthetic6")));
+    if (!fixture_->controller().document() || fixture_->analysis().joint.ops.size() != 54)
+      QVERIFY(fixture_->open(QStringLiteral("synthetic6")));
     fixture_->window().listings().graphAction()->setChecked(true);
     QVERIFY(laidOut());
   }
@@ -34,7 +35,8 @@ class GraphTestBase : public QObject {
     graph().reveal(op);
     if (!laidOut()) return -1;
     const int box = graph().boxOf(op);
-    graph().zoomTo(toQt(graph().picture()->scene.boxes[static_cast<std::size_t>(box)].rect).marginsAdded({300, 200, 300, 200}), 1);
+    graph().zoomTo(
+        toQt(graph().picture()->scene.boxes[static_cast<std::size_t>(box)].rect).marginsAdded({300, 200, 300, 200}), 1);
     return box;
   }
   QPoint middle(int box) { return graph().boxRect(box).center().toPoint(); }

@@ -30,7 +30,8 @@ void JobPassesTest::J3_thePassesOfACompileAreAChainOfDifferences() {
   open.tree->setFocus();
   open.f.press(Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
   JobPassesWindow* passes = nullptr;
-  QTRY_VERIFY_WITH_TIMEOUT((passes = open.f.window().findChild<JobPassesWindow*>()) && !passes->summary().isEmpty(), 60000);
+  QTRY_VERIFY_WITH_TIMEOUT((passes = open.f.window().findChild<JobPassesWindow*>()) && !passes->summary().isEmpty(),
+                           60000);
   auto* list = passes->findChild<QTreeView*>(QStringLiteral("job-passes-list"));
   auto& model = *list->model();
   const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -65,7 +66,8 @@ void JobPassesTest::J3_thePassesOfACompileAreAChainOfDifferences() {
     return QTest::qWaitFor(
         [&] {
           const auto* shown = passes->view().rows().comparison();
-          return list->currentIndex().row() == row && shown && shown->right.title == chain[row] && !passes->summary().isEmpty();
+          return list->currentIndex().row() == row && shown && shown->right.title == chain[row] &&
+                 !passes->summary().isEmpty();
         },
         30000);
   };
@@ -81,11 +83,14 @@ void JobPassesTest::J3_thePassesOfACompileAreAChainOfDifferences() {
   for (const auto id : forward.right.trace->ops)
     if (forward.right.analysis->document->opName(id) == "torch.ops.aten.addmm.default" && !op) op = id;
   QVERIFY(op);
-  const auto name = QString::fromStdString(forward.right.analysis->document->displayName(forward.right.analysis->document->outputs(op)[0]));
+  const auto name = QString::fromStdString(
+      forward.right.analysis->document->displayName(forward.right.analysis->document->outputs(op)[0]));
   passes->view().reveal(Side::right, op);
   QTest::keyClick(&passes->view(), Qt::Key_Down);
   QTest::keyClick(&passes->view(), Qt::Key_Up);
-  for (const int row : {3, 4, 5, 6}) QVERIFY2(cell(row, Window::followed).startsWith(name + QStringLiteral(" = ")), qPrintable(cell(row, Window::followed)));
+  for (const int row : {3, 4, 5, 6})
+    QVERIFY2(cell(row, Window::followed).startsWith(name + QStringLiteral(" = ")),
+             qPrintable(cell(row, Window::followed)));
   QVERIFY2(cell(2, Window::followed).startsWith(QStringLiteral("replaced: ")), qPrintable(cell(2, Window::followed)));
   QVERIFY2(passes->details().contains(name), qPrintable(passes->details()));
   OpenJob::picture(*passes, "job-passes");
@@ -95,7 +100,9 @@ void JobPassesTest::J3_thePassesOfACompileAreAChainOfDifferences() {
   const auto [side, here] = view.opUnderCursor();
   const auto& next = *view.rows().comparison();
   QVERIFY(here);
-  QCOMPARE(QString::fromStdString(next.of(side).analysis->document->displayName(next.of(side).analysis->document->outputs(here)[0])), name);
+  QCOMPARE(QString::fromStdString(
+               next.of(side).analysis->document->displayName(next.of(side).analysis->document->outputs(here)[0])),
+           name);
   // The first graph has none before it.
   list->setCurrentIndex(model.index(0, 0));
   QVERIFY(at(0));
@@ -124,21 +131,27 @@ void JobPassesTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
   const auto& dock = open.f.window().panel<SavePlanDock>();
   QVERIFY2(dock.summary().startsWith(QStringLiteral("Saved: 3072 bytes in 9 values")), qPrintable(dock.summary()));
   QVERIFY2(dock.summary().contains(QStringLiteral("all saved: 4608 bytes in 12 values")), qPrintable(dock.summary()));
-  QVERIFY2(dock.summary().endsWith(QStringLiteral("layers 0 to 3 (blocks.0 to blocks.3): equal, 6 ops each")), qPrintable(dock.summary()));
+  QVERIFY2(dock.summary().endsWith(QStringLiteral("layers 0 to 3 (blocks.0 to blocks.3): equal, 6 ops each")),
+           qPrintable(dock.summary()));
   const auto findings = model.index(0, 0);
   QCOMPARE(findings.data().toString(), QStringLiteral("Findings: 2"));
   const auto finding = model.index(1, 0, findings);
-  QVERIFY2(finding.data().toString().startsWith(QStringLiteral("layer 1 (blocks.1): gelu_1 = aten.gelu: f32[4, 32], 512 bytes (/job/train.py:22) is saved")),
+  QVERIFY2(finding.data().toString().startsWith(QStringLiteral(
+               "layer 1 (blocks.1): gelu_1 = aten.gelu: f32[4, 32], 512 bytes (/job/train.py:22) is saved")),
            qPrintable(finding.data().toString()));
   open.f.picture(QStringLiteral("save-plan"));
   // The sentence is seen whole: it has the lines that it needs in what is in sight of the tree.
   const auto place = tree->visualRect(finding);
   const int width = std::min(place.right(), tree->viewport()->width()) - place.left();
-  const auto needed = tree->fontMetrics().boundingRect(QRect(0, 0, width, 1000), Qt::TextWordWrap, finding.data().toString());
-  QVERIFY2(place.height() >= needed.height(), qPrintable(QStringLiteral("%1 of %2 pixels").arg(place.height()).arg(needed.height())));
+  const auto needed =
+      tree->fontMetrics().boundingRect(QRect(0, 0, width, 1000), Qt::TextWordWrap, finding.data().toString());
+  QVERIFY2(place.height() >= needed.height(),
+           qPrintable(QStringLiteral("%1 of %2 pixels").arg(place.height()).arg(needed.height())));
   // A click and Enter on a finding lead to the op that makes the value.
   const auto named = [&] {
-    return open.f.selection().op() ? open.f.analysis().document->displayName(open.f.analysis().document->outputs(open.f.selection().op())[0]) : std::string();
+    return open.f.selection().op() ? open.f.analysis().document->displayName(
+                                         open.f.analysis().document->outputs(open.f.selection().op())[0])
+                                   : std::string();
   };
   QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(finding).center());
   QCOMPARE(named(), std::string("gelu_1"));
@@ -157,7 +170,8 @@ void JobPassesTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
   QTest::keyClick(tree, Qt::Key_Right);
   QVERIFY(tree->isExpanded(folded));
   for (int i = 0; i < 3; ++i) QTest::keyClick(tree, Qt::Key_Down);
-  QVERIFY2(tree->currentIndex().data().toString().endsWith(QStringLiteral("layer 2 (blocks.2)")), qPrintable(tree->currentIndex().data().toString()));
+  QVERIFY2(tree->currentIndex().data().toString().endsWith(QStringLiteral("layer 2 (blocks.2)")),
+           qPrintable(tree->currentIndex().data().toString()));
   QTest::keyClick(tree, Qt::Key_Return);
   QVERIFY2(named().starts_with("addmm_"), named().c_str());
   QCOMPARE(QString::fromStdString(named()), tree->currentIndex().data().toString().section(QLatin1Char(' '), 0, 0));
@@ -172,7 +186,9 @@ void JobPassesTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
   QTRY_VERIFY_WITH_TIMEOUT(budgets->isVisible(), 30000);
   const QAbstractItemModelTester budgetTester(budgets->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   QCOMPARE(budgets->model()->rowCount(), 4);
-  const auto number = [&](int row, int column) { return budgets->model()->index(row, column).data().toString().toLongLong(); };
+  const auto number = [&](int row, int column) {
+    return budgets->model()->index(row, column).data().toString().toLongLong();
+  };
   for (int i = 0; i < 4; ++i) QVERIFY(number(i, SavePlanDock::saved) <= number(i, SavePlanDock::budget));
   QVERIFY(number(0, SavePlanDock::saved) < number(3, SavePlanDock::saved));
   QVERIFY(number(0, SavePlanDock::recomputed) > number(3, SavePlanDock::recomputed));

@@ -16,7 +16,8 @@
 
 namespace retrograd::views {
 
-/// What the window does with the log of a training job, over the real engine and real logs: the job's own graphs, the second opinion, folders.
+/// What the window does with the log of a training job, over the real engine and real logs: the job's own graphs, the
+/// second opinion, folders.
 class JobTest : public QObject {
   Q_OBJECT
 
@@ -54,7 +55,9 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog() {
   for (int i = 0; i < tabs->count(); ++i) {
     const auto& graph = choice.attempt->graphs[static_cast<std::size_t>(i)];
     QVERIFY(tabs->tabText(i).startsWith(toQt(std::string(jobs::name(graph.kind)))));
-    if (graph.kind != jobs::GraphKind::joint && graph.kind != jobs::GraphKind::forward && graph.kind != jobs::GraphKind::backward) continue;
+    if (graph.kind != jobs::GraphKind::joint && graph.kind != jobs::GraphKind::forward &&
+        graph.kind != jobs::GraphKind::backward)
+      continue;
     graphs->showGraph(static_cast<std::size_t>(i));
     auto* view = qobject_cast<QPlainTextEdit*>(tabs->widget(i));
     const auto expected = toQt(jobs::payloadText(log, graph.payload));
@@ -132,7 +135,8 @@ void JobTest::J2_aBackwardOpLeadsToTheForwardByItsLineOfPython() {
   QTest::keyClick(OpenJob::text(*graphs), Qt::Key_G);
   QTRY_COMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("forward"));
   QVERIFY2(here().startsWith(QStringLiteral("mm:")), qPrintable(here()));
-  QVERIFY2(line->text().endsWith(QStringLiteral("linked by line of Python: /job/train.py:99")), qPrintable(line->text()));
+  QVERIFY2(line->text().endsWith(QStringLiteral("linked by line of Python: /job/train.py:99")),
+           qPrintable(line->text()));
   QTest::keyClick(OpenJob::text(*graphs), Qt::Key_G);
   QCOMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("backward"));
   QVERIFY(here().startsWith(QStringLiteral("mm_1:")));
@@ -186,7 +190,8 @@ void JobTest::J15_theSecondOpinionNamesTheOpOfLostPrecision() {
   QCOMPARE(open.summary(), QStringLiteral("\u2717 0/0: the job's backward DIFFERS from the derived one"));
   QVERIFY2(open.detail(QStringLiteral("primals_2 (b.weight)")).startsWith(QStringLiteral("off by 0.021")),
            qPrintable(open.detail(QStringLiteral("primals_2 (b.weight)"))));
-  QCOMPARE(open.detail(QStringLiteral("op")), QStringLiteral("mm_1 (torch.ops.aten.mm.default), line 11 of the job's backward"));
+  QCOMPARE(open.detail(QStringLiteral("op")),
+           QStringLiteral("mm_1 (torch.ops.aten.mm.default), line 11 of the job's backward"));
   QVERIFY(open.detail(QStringLiteral("Python")).startsWith(QStringLiteral("/job/train.py:99: return")));
   QVERIFY(open.detail(QStringLiteral("values")).isEmpty());
   open.f.picture(QStringLiteral("job-opinion"));

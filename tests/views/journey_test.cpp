@@ -21,8 +21,8 @@
 
 namespace retrograd::views {
 
-/// The journeys that the program is made for, on a real model, by the mouse and by the keyboard alone: from opening a file to taking a trace along.
-/// What counts is what the window shows.
+/// The journeys that the program is made for, on a real model, by the mouse and by the keyboard alone: from opening a
+/// file to taking a trace along. What counts is what the window shows.
 class JourneyTest : public QObject {
   Q_OBJECT
 
@@ -56,7 +56,9 @@ QString samplesFolder() { return QString::fromStdString(sourcePath("resources/sa
 
 /// "linear_8" of a line that ends in "forward: linear_8".
 QString originIn(const QString& line) {
-  return line.section(QStringLiteral("forward: "), 1, 1).section(QLatin1Char(' '), 0, 0).section(QLatin1Char(','), 0, 0);
+  return line.section(QStringLiteral("forward: "), 1, 1)
+      .section(QLatin1Char(' '), 0, 0)
+      .section(QLatin1Char(','), 0, 0);
 }
 
 /// What the op of a line makes.
@@ -66,7 +68,9 @@ QString madeIn(const QString& line) { return line.section(QStringLiteral(" = "),
 qint64 savedIn(const QString& title) {
   const auto words = title.section(QStringLiteral("saves "), 1, 1).split(QLatin1Char(' '));
   if (words.size() < 2) return -1;
-  return static_cast<qint64>(words[0].toDouble() * (words[1] == QStringLiteral("KiB") ? 1024 : words[1] == QStringLiteral("MiB") ? 1 << 20 : 1));
+  return static_cast<qint64>(words[0].toDouble() * (words[1] == QStringLiteral("KiB")   ? 1024
+                                                    : words[1] == QStringLiteral("MiB") ? 1 << 20
+                                                                                        : 1));
 }
 
 }  // namespace
@@ -79,7 +83,8 @@ void JourneyTest::init() {
 void JourneyTest::seesTheFile(User& user) {
   QTRY_VERIFY_WITH_TIMEOUT(user.title(TraceKind::forward).contains(QStringLiteral("saves")), 60000);
   QVERIFY(user.front()->windowTitle().contains(sample));
-  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward}) QVERIFY(user.title(kind).contains(QStringLiteral(" ops")));
+  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    QVERIFY(user.title(kind).contains(QStringLiteral(" ops")));
   QTRY_VERIFY(user.label(QStringLiteral("position")).startsWith(QStringLiteral("forward 0/")));
   savedBefore_ = savedIn(user.title(TraceKind::forward));
   QVERIFY(savedBefore_ > 0);
@@ -91,7 +96,8 @@ void JourneyTest::seesTheOriginOf(User& user, const QString& backwardLine, Trace
   const auto marked = user.lines(forward, {QStringLiteral("origin of the selected op")});
   QVERIFY2(!marked.isEmpty(), "the origin is on the screen, and marked");
   for (const auto& line : marked)
-    QVERIFY2(line.contains(QStringLiteral("of: ") + operation) || line.startsWith(operation), qPrintable(line + QStringLiteral("  for  ") + backwardLine));
+    QVERIFY2(line.contains(QStringLiteral("of: ") + operation) || line.startsWith(operation),
+             qPrintable(line + QStringLiteral("  for  ") + backwardLine));
 }
 
 void JourneyTest::seesWhoNeeds(User& user, const QString& value) {
@@ -104,19 +110,23 @@ void JourneyTest::seesWhoNeeds(User& user, const QString& value) {
 void JourneyTest::seesTheChoice(User& user) {
   QTRY_VERIFY_WITH_TIMEOUT(user.label(QStringLiteral("what-if")).contains(QStringLiteral("is recomputed")), 60000);
   const auto verdict = user.label(QStringLiteral("what-if"));
-  for (const auto* word : {"saved: ", "peak: ", "time: ", "ops run again: 0 \u2192 "}) QVERIFY2(verdict.contains(QString::fromUtf8(word)), qPrintable(verdict));
+  for (const auto* word : {"saved: ", "peak: ", "time: ", "ops run again: 0 \u2192 "})
+    QVERIFY2(verdict.contains(QString::fromUtf8(word)), qPrintable(verdict));
 }
 
 void JourneyTest::seesBothTraces(User& user, QWidget& window) {
   QTRY_VERIFY_WITH_TIMEOUT(user.label(QStringLiteral("diff-summary")).contains(QStringLiteral("the same")), 60000);
   QVERIFY(user.label(QStringLiteral("diff-summary")).contains(QStringLiteral("only on the right")));
   const auto* details = window.findChild<QPlainTextEdit*>(QStringLiteral("diff-details"));
-  QVERIFY2(details->toPlainText().contains(QStringLiteral("\u25c0")) || details->toPlainText().contains(QStringLiteral("\u25b6")),
+  QVERIFY2(details->toPlainText().contains(QStringLiteral("\u25c0")) ||
+               details->toPlainText().contains(QStringLiteral("\u25b6")),
            qPrintable(details->toPlainText()));
 }
 
 void JourneyTest::seesRecomputation(User& user) {
-  QTRY_VERIFY_WITH_TIMEOUT(user.label(QStringLiteral("what-if")).isEmpty() && savedIn(user.title(TraceKind::forward)) != savedBefore_, 60000);
+  QTRY_VERIFY_WITH_TIMEOUT(
+      user.label(QStringLiteral("what-if")).isEmpty() && savedIn(user.title(TraceKind::forward)) != savedBefore_,
+      60000);
   QVERIFY(savedIn(user.title(TraceKind::forward)) < savedBefore_);
   QVERIFY(savedIn(user.title(TraceKind::forward)) > 0);
 }
@@ -124,7 +134,8 @@ void JourneyTest::seesRecomputation(User& user) {
 /// The arrow stands on the side that the tool bar tells, and on no other.
 void JourneyTest::seesTheRun(User& user, TraceKind at) {
   const auto word = at == TraceKind::forward ? QStringLiteral("forward ") : QStringLiteral("backward ");
-  QTRY_VERIFY2(user.label(QStringLiteral("position")).startsWith(word), qPrintable(user.label(QStringLiteral("position"))));
+  QTRY_VERIFY2(user.label(QStringLiteral("position")).startsWith(word),
+               qPrintable(user.label(QStringLiteral("position"))));
   const auto other = at == TraceKind::forward ? TraceKind::backward : TraceKind::forward;
   QTRY_COMPARE(user.lines(at, {QStringLiteral("runs next")}).size(), 1);
   QVERIFY(user.lines(other, {QStringLiteral("runs next")}).isEmpty());
@@ -169,7 +180,8 @@ void JourneyTest::byKeyboard() {
   QCOMPARE(user.focus(), QStringLiteral("Forward listing"));
 
   // From a saved tensor to its user.
-  QVERIFY(user.pressUntil(Qt::Key_Up, {QStringLiteral("saved "), QStringLiteral("aten._unsafe_view"), QStringLiteral("of: linear_6")}));
+  QVERIFY(user.pressUntil(
+      Qt::Key_Up, {QStringLiteral("saved "), QStringLiteral("aten._unsafe_view"), QStringLiteral("of: linear_6")}));
   const auto saved = user.line();
   user.press(Qt::Key_X);
   SEES(seesWhoNeeds(user, madeIn(saved)));
@@ -207,7 +219,8 @@ void JourneyTest::byKeyboard() {
   QVERIFY2(user.focus().endsWith(QStringLiteral("listing")), qPrintable(user.focus()));
 
   // Over the border and back.
-  for (int steps = 0; steps < 300 && !user.label(QStringLiteral("position")).startsWith(QStringLiteral("backward ")); ++steps) {
+  for (int steps = 0; steps < 300 && !user.label(QStringLiteral("position")).startsWith(QStringLiteral("backward "));
+       ++steps) {
     user.press(Qt::Key_F10);
     QVERIFY(f.settle());
   }
@@ -248,7 +261,8 @@ void JourneyTest::byMouse() {
   if (!files->isVisible()) user.click(dialog->findChild<QWidget*>(QStringLiteral("listModeButton")));
   const auto file = [&] {
     for (int row = 0; row < files->model()->rowCount(files->rootIndex()); ++row)
-      if (const auto index = files->model()->index(row, 0, files->rootIndex()); index.data().toString() == sample) return index;
+      if (const auto index = files->model()->index(row, 0, files->rootIndex()); index.data().toString() == sample)
+        return index;
     return QModelIndex();
   };
   QTRY_VERIFY(file().isValid());
@@ -270,14 +284,17 @@ void JourneyTest::byMouse() {
   QCOMPARE(user.line(), gradient);
 
   // From a saved tensor to its user.
-  QVERIFY(user.clickLine(TraceKind::forward, {QStringLiteral("saved "), QStringLiteral("aten._unsafe_view"), QStringLiteral("of: linear_6")},
-                         QStringLiteral("linear_6")));
+  QVERIFY(
+      user.clickLine(TraceKind::forward,
+                     {QStringLiteral("saved "), QStringLiteral("aten._unsafe_view"), QStringLiteral("of: linear_6")},
+                     QStringLiteral("linear_6")));
   const auto saved = user.line();
   SEES(user.clickMenu({QStringLiteral("Go"), QStringLiteral("References")}));
   SEES(seesWhoNeeds(user, madeIn(saved)));
   SEES(user.doubleClickRow(*window.findChild<QTreeView*>(QStringLiteral("references")), QStringLiteral("saved for")));
   QCOMPARE(user.focus(), QStringLiteral("Backward listing"));
-  QVERIFY2(user.line().contains(QStringLiteral("aten.gelu_backward")) && user.line().contains(madeIn(saved)), qPrintable(user.line()));
+  QVERIFY2(user.line().contains(QStringLiteral("aten.gelu_backward")) && user.line().contains(madeIn(saved)),
+           qPrintable(user.line()));
 
   // The backward of one module.
   const auto all = user.title(TraceKind::backward);
@@ -290,7 +307,8 @@ void JourneyTest::byMouse() {
   // Before and after recomputation.
   QVERIFY(user.clickLine(TraceKind::forward, {madeIn(saved) + QStringLiteral(" = ")}));
   SEES(user.clickTab(QStringLiteral("Why")));
-  QTRY_VERIFY_WITH_TIMEOUT(!user.rows(QStringLiteral("why")).filter(QStringLiteral("saved for the backward")).isEmpty(), 60000);
+  QTRY_VERIFY_WITH_TIMEOUT(!user.rows(QStringLiteral("why")).filter(QStringLiteral("saved for the backward")).isEmpty(),
+                           60000);
   SEES(user.clickButton(window, QStringLiteral("Recompute It")));
   SEES(seesTheChoice(user));
   SEES(user.clickButton(window, QStringLiteral("Compare Traces")));
@@ -304,7 +322,8 @@ void JourneyTest::byMouse() {
   SEES(seesRecomputation(user));
 
   // Over the border and back.
-  for (int steps = 0; steps < 300 && !user.label(QStringLiteral("position")).startsWith(QStringLiteral("backward ")); ++steps) {
+  for (int steps = 0; steps < 300 && !user.label(QStringLiteral("position")).startsWith(QStringLiteral("backward "));
+       ++steps) {
     SEES(user.clickTool(QStringLiteral("Step Over (F10")));
     QVERIFY(f.settle());
   }

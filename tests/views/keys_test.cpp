@@ -40,11 +40,15 @@ struct Kept {
   Keymap& keymap = Keymap::of(&settings);
 };
 
-const QList<KeyCommand> three{{QStringLiteral("continue"), QStringLiteral("Continue"), QStringLiteral("Runs on"), Qt::Key_F5},
-                              {QStringLiteral("copy-all"), QStringLiteral("Copy All"), QStringLiteral("Copies"), Qt::Key_C},
-                              {QStringLiteral("reload"), QStringLiteral("Reload"), QStringLiteral("Reads again"), QKeySequence(Qt::CTRL | Qt::Key_R)}};
+const QList<KeyCommand> three{
+    {QStringLiteral("continue"), QStringLiteral("Continue"), QStringLiteral("Runs on"), Qt::Key_F5},
+    {QStringLiteral("copy-all"), QStringLiteral("Copy All"), QStringLiteral("Copies"), Qt::Key_C},
+    {QStringLiteral("reload"), QStringLiteral("Reload"), QStringLiteral("Reads again"),
+     QKeySequence(Qt::CTRL | Qt::Key_R)}};
 
-QAction* action(MainWindow& window, const char* name) { return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name)); }
+QAction* action(MainWindow& window, const char* name) {
+  return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name));
+}
 
 KeysDialog* openDialog(MainWindow& window) {
   action(window, "change-keys")->trigger();
@@ -72,7 +76,8 @@ void KeysTest::noTwoCommandsComeWithOneKey() {
   for (const auto& [name, action] : commandActions(f.window())) {
     const auto own = action->property("ownKey").value<QKeySequence>();
     if (own.isEmpty()) continue;
-    QVERIFY2(!seen.contains(own), qPrintable(QStringLiteral("%1 is the key of %2 and of %3").arg(own.toString(), seen.value(own), name)));
+    QVERIFY2(!seen.contains(own),
+             qPrintable(QStringLiteral("%1 is the key of %2 and of %3").arg(own.toString(), seen.value(own), name)));
     seen[own] = name;
     QCOMPARE(action->shortcut(), own);
   }
@@ -109,9 +114,10 @@ void KeysTest::choicesGoBeforeThePresetAndThatBeforeOwnKeys() {
 void KeysTest::damagedSettingsAreIgnored() {
   Kept kept;
   kept.settings.setValue(QStringLiteral("keys/preset"), 17);
-  kept.settings.setValue(QStringLiteral("keys/chosen"), QVariantMap{{QStringLiteral("continue"), QStringLiteral("Nonsense+Q")},
-                                                                    {QStringLiteral("reload"), QVariantList{1}},
-                                                                    {QStringLiteral("copy-all"), QStringLiteral("Up")}});
+  kept.settings.setValue(QStringLiteral("keys/chosen"),
+                         QVariantMap{{QStringLiteral("continue"), QStringLiteral("Nonsense+Q")},
+                                     {QStringLiteral("reload"), QVariantList{1}},
+                                     {QStringLiteral("copy-all"), QStringLiteral("Up")}});
   const auto bindings = kept.keymap.resolve(three);
   QCOMPARE(bindings[QStringLiteral("continue")].key, QKeySequence(Qt::Key_F5));
   QCOMPARE(bindings[QStringLiteral("copy-all")].key, QKeySequence(Qt::Key_C));  // no command can have an arrow
@@ -200,7 +206,9 @@ void KeysTest::keysOfTheListingsAreRefused() {
   QVERIFY(!assign->isEnabled());
   pressIn(*dialog, "keys-wanted", Qt::Key_Down);
   QVERIFY(!assign->isEnabled());
-  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("keys-verdict"))->text().contains(QStringLiteral("no command can have it")));
+  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("keys-verdict"))
+              ->text()
+              .contains(QStringLiteral("no command can have it")));
   pressIn(*dialog, "keys-wanted", Qt::Key_F8);
   QVERIFY(assign->isEnabled());
   pressIn(*dialog, "keys-wanted", Qt::Key_Escape);
@@ -246,7 +254,8 @@ void KeysTest::thePresetSteps() {
   QCOMPARE(f.window().listings().isShown(TraceKind::computation), !shown);
 }
 
-// In the dialog and among all commands a name has no menu around it: it says of what it is a choice, and what it does is a sentence.
+// In the dialog and among all commands a name has no menu around it: it says of what it is a choice, and what it does
+// is a sentence.
 void KeysTest::commandsAreNamedWithoutTheirMenus() {
   WindowFixture f;
   auto* dialog = openDialog(f.window());
@@ -259,12 +268,14 @@ void KeysTest::commandsAreNamedWithoutTheirMenus() {
     }
     names.insert(model->index(row, 0).data().toString());
   }
-  QVERIFY(names.contains(QStringLiteral("Theme: Dark")) && names.contains(QStringLiteral("Fold Listings: By Operation")));
+  QVERIFY(names.contains(QStringLiteral("Theme: Dark")) &&
+          names.contains(QStringLiteral("Fold Listings: By Operation")));
   QVERIFY(!names.contains(QStringLiteral("Dark")));
   dialog->close();
 }
 
-// Holds V12: one dialog, by Ctrl and comma, for appearance, keys, running, sources and editor, files. What is chosen holds at once.
+// Holds V12: one dialog, by Ctrl and comma, for appearance, keys, running, sources and editor, files. What is chosen
+// holds at once.
 void KeysTest::V12_preferencesHoldAtOnce() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
@@ -275,7 +286,8 @@ void KeysTest::V12_preferencesHoldAtOnce() {
   QStringList titles;
   for (int i = 0; i < pages->count(); ++i) titles << pages->tabText(i).remove(QLatin1Char('&'));
   QCOMPARE(titles, (QStringList{"Appearance", "Keys", "Running", "Sources and Editor", "Files"}));
-  for (const char* field : {"preference-run-on-open", "preference-threads", "preference-history", "preference-editor", "preference-forget"})
+  for (const char* field :
+       {"preference-run-on-open", "preference-threads", "preference-history", "preference-editor", "preference-forget"})
     QVERIFY2(dialog->findChild<QWidget*>(QLatin1String(field)), field);
   // The gutter shows ids of ops: it is wider, and the page's box follows the command as the command follows the box.
   const auto before = f.listing(TraceKind::forward).grab().toImage();

@@ -92,7 +92,8 @@ void ListingTest::relatedLinesScrollIntoView() {
   auto& backward = view(TraceKind::backward);
   bool derivedShows = false;
   for (auto op : analysis.links.derived(fixture_->selection().origin()))
-    derivedShows = derivedShows || (fixture_->selection().relation(op) == Relation::derived && backward.isRowVisible(backward.rowOf(op)));
+    derivedShows = derivedShows || (fixture_->selection().relation(op) == Relation::derived &&
+                                    backward.isRowVisible(backward.rowOf(op)));
   QVERIFY(derivedShows);
 }
 
@@ -119,7 +120,8 @@ void ListingTest::findRunsBetweenEvents() {
   QVERIFY(done.wait(30000));
   QCOMPARE(done.takeFirst().at(0).toBool(), false);
   const auto wanted = fixture_->analysis().backward.ops[60001];
-  const auto name = QString::fromStdString(fixture_->analysis().document->displayName(fixture_->analysis().document->outputs(wanted)[0]));
+  const auto name = QString::fromStdString(
+      fixture_->analysis().document->displayName(fixture_->analysis().document->outputs(wanted)[0]));
   listing.find(name + QStringLiteral(" = "), true);
   QVERIFY(done.wait(30000));
   QCOMPARE(done.takeFirst().at(0).toBool(), true);
@@ -186,7 +188,8 @@ void ListingTest::scrollingStaysFluid() {
     listing.viewport()->repaint();
   }
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-  const double milliseconds = static_cast<double>(end.tv_sec - begin.tv_sec) * 1e3 + static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e6;
+  const double milliseconds =
+      static_cast<double>(end.tv_sec - begin.tv_sec) * 1e3 + static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e6;
   qInfo("%.2f ms a frame", milliseconds / frames);
   QVERIFY2(milliseconds / frames < 16, qPrintable(QString::number(milliseconds / frames)));
 }

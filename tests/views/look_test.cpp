@@ -57,7 +57,9 @@ class LookTest : public QObject {
 
 namespace {
 
-QDockWidget* dock(WindowFixture& f, const char* name) { return f.window().findChild<QDockWidget*>(QLatin1String(name)); }
+QDockWidget* dock(WindowFixture& f, const char* name) {
+  return f.window().findChild<QDockWidget*>(QLatin1String(name));
+}
 
 std::unique_ptr<WindowFixture> opened(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>()) {
   auto f = std::make_unique<WindowFixture>(std::move(engine), WindowFixture::Start::asItComes);
@@ -76,7 +78,9 @@ bool hasColor(const QImage& image, const QColor& color) {
 }
 
 double luminance(const QColor& color) {
-  const auto linear = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
+  const auto linear = [](double part) {
+    return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+  };
   return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
 }
 
@@ -143,13 +147,15 @@ void LookTest::columnsNeverPushTheCodeOut() {
     shapes = shapes || columns.shape < columns.origin;
     origins = origins || columns.origin < view.viewport()->width();
     none = none || (width == 700 && columns.codeEnd == view.columnRect().left());
-    QVERIFY(columns.codeEnd <= columns.shape && columns.shape <= columns.origin && columns.origin <= view.viewport()->width());
+    QVERIFY(columns.codeEnd <= columns.shape && columns.shape <= columns.origin &&
+            columns.origin <= view.viewport()->width());
     for (int row = 0; row < view.rowCount(); ++row) {
       if (view.isHeader(row)) continue;
       const auto shown = view.shownCode(row);
       QVERIFY(view.textLeft(row) + shown.text.size() * character <= columns.codeEnd + character);
       const auto whole = view.textAt(row);
-      if (columns.codeEnd < view.viewport()->width()) QVERIFY(shown.text.size() >= std::min<qsizetype>(24, whole.indexOf(QStringLiteral("  # "))));
+      if (columns.codeEnd < view.viewport()->width())
+        QVERIFY(shown.text.size() >= std::min<qsizetype>(24, whole.indexOf(QStringLiteral("  # "))));
     }
   }
   QVERIFY(shapes && origins && none);
@@ -168,7 +174,8 @@ void LookTest::theGutterIsNarrow() {
   QCOMPARE(imageOf(*view.viewport()).pixelColor(x, image.height() / 3).rgb() == border, false);
 }
 
-// Holds V7: Modules, Inspector with Why, Values and Memory are open; the others when they are asked for or have something to say, and remember that.
+// Holds V7: Modules, Inspector with Why, Values and Memory are open; the others when they are asked for or have
+// something to say, and remember that.
 void LookTest::someDocksAreOpenOthersOnDemand() {
   auto engine = std::make_shared<FakeEngine>();
   engine->badAt = 5;
@@ -176,7 +183,8 @@ void LookTest::someDocksAreOpenOthersOnDemand() {
   std::set<QString> open;
   for (auto* each : f->window().docks())
     if (!each->isHidden()) open.insert(each->objectName());
-  QCOMPARE(open, (std::set<QString>{QStringLiteral("dock-modules"), QStringLiteral("dock-inspector"), QStringLiteral("dock-why"), QStringLiteral("dock-values"),
+  QCOMPARE(open, (std::set<QString>{QStringLiteral("dock-modules"), QStringLiteral("dock-inspector"),
+                                    QStringLiteral("dock-why"), QStringLiteral("dock-values"),
                                     QStringLiteral("dock-memory")}));
   const auto op = f->analysis().forward.ops[2];
   f->click(TraceKind::forward, op);
@@ -233,7 +241,8 @@ void LookTest::selectionIsABarAndGreyWithoutFocus() {
   f->click(TraceKind::forward, op);
   const auto at = view.rowRect(view.rowOf(op)).center();
   const auto grey = controlColorsOf(false, false);
-  QCOMPARE(imageOf(*view.viewport()).pixelColor(29, at.y()), QApplication::palette().color(QPalette::Active, QPalette::Highlight));
+  QCOMPARE(imageOf(*view.viewport()).pixelColor(29, at.y()),
+           QApplication::palette().color(QPalette::Active, QPalette::Highlight));
   QCOMPARE(imageOf(*view.viewport()).pixelColor(40, at.y()), f->theme().colors().selected);
   f->listing(TraceKind::backward).setFocus();
   QCOMPARE(imageOf(*view.viewport()).pixelColor(29, at.y()), grey.idleBar);
@@ -241,7 +250,8 @@ void LookTest::selectionIsABarAndGreyWithoutFocus() {
   // Where execution stands the arrow is in the gutter, and the line is not marked by itself.
   const auto next = view.rowRect(view.rowOf(f->execution().current));
   QVERIFY(hasColor(imageOf(*view.viewport()).copy(0, next.top(), 14, next.height()), f->theme().colors().execution));
-  QVERIFY(!hasColor(imageOf(*view.viewport()).copy(28, next.top(), 300, next.height()), f->theme().colors().executionLine));
+  QVERIFY(
+      !hasColor(imageOf(*view.viewport()).copy(28, next.top(), 300, next.height()), f->theme().colors().executionLine));
 }
 
 // Holds V8: back and forward steps are two groups with their names; Run and Continue are labelled.
@@ -255,7 +265,8 @@ void LookTest::stepsAreTwoNamedGroups() {
     if (action->objectName() == QStringLiteral("action-step-over-back")) order << QStringLiteral("<");
     if (action->objectName() == QStringLiteral("action-step-over")) order << QStringLiteral(">");
   }
-  QCOMPARE(order, (QStringList{QStringLiteral("Back"), QStringLiteral("<"), QStringLiteral("Forward"), QStringLiteral(">")}));
+  QCOMPARE(order,
+           (QStringList{QStringLiteral("Back"), QStringLiteral("<"), QStringLiteral("Forward"), QStringLiteral(">")}));
   auto* resume = f->window().actions().resume;
   auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(resume));
   QCOMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);
@@ -280,24 +291,28 @@ void LookTest::breakOnNanIsSeenToBeOn() {
   QCOMPARE(image.pixelColor(image.width() / 2, image.height() - 2), colors.checkedLine);
 }
 
-// Holds V11: scroll bars, dock buttons and the chosen tab are seen in every look, by contrast computed as for text; the scroll bar also as it is painted.
+// Holds V11: scroll bars, dock buttons and the chosen tab are seen in every look, by contrast computed as for text; the
+// scroll bar also as it is painted.
 void LookTest::controlsStandOutInAllThemes() {
   struct Look {
     Theme::Choice choice;
     bool dark;
     double mark, text;
   };
-  for (const auto& look : {Look{Theme::Choice::light, false, 3, 4.5}, Look{Theme::Choice::dark, true, 3, 4.5}, Look{Theme::Choice::highContrast, false, 4.5, 7},
-                           Look{Theme::Choice::highContrast, true, 4.5, 7}}) {
+  for (const auto& look :
+       {Look{Theme::Choice::light, false, 3, 4.5}, Look{Theme::Choice::dark, true, 3, 4.5},
+        Look{Theme::Choice::highContrast, false, 4.5, 7}, Look{Theme::Choice::highContrast, true, 4.5, 7}}) {
     Theme theme(*qApp, nullptr, [&look] { return look.dark; });
     theme.choose(look.choice);
     const auto c = controlColorsOf(theme.dark(), theme.highContrast());
     const auto palette = QApplication::palette();
     const auto window = palette.color(QPalette::Window), base = palette.color(QPalette::Base);
     const auto stands = [&](const QColor& a, const QColor& b, double least, const char* what) {
-      QVERIFY2(
-          contrast(a, b) >= least,
-          qPrintable(QStringLiteral("%1: %2:1 in look %3 %4").arg(QLatin1String(what)).arg(contrast(a, b)).arg(static_cast<int>(look.choice)).arg(look.dark)));
+      QVERIFY2(contrast(a, b) >= least, qPrintable(QStringLiteral("%1: %2:1 in look %3 %4")
+                                                       .arg(QLatin1String(what))
+                                                       .arg(contrast(a, b))
+                                                       .arg(static_cast<int>(look.choice))
+                                                       .arg(look.dark)));
     };
     stands(c.scrollHandle, c.scrollGroove, look.mark, "scroll bar");
     stands(c.scrollHandleHover, c.scrollGroove, look.mark, "scroll bar that is held");
@@ -311,16 +326,18 @@ void LookTest::controlsStandOutInAllThemes() {
     stands(palette.color(QPalette::ButtonText), c.checkedFill, look.text, "text of a button that is on");
     stands(c.columnText, base, look.text, "columns");
     stands(c.columnText, c.idleSelection, look.text, "columns in a selection without focus");
-    for (const auto& ground : {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling})
+    for (const auto& ground :
+         {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling})
       stands(c.columnText, ground, look.text, "columns in a marked line");
     for (const bool isBad : {false, true})
       for (const bool isBeyond : {false, true})
-        stands(theme.colors().text, ListingView::barColor(theme.colors(), isBad, isBeyond), look.text, "number of a line on its bar");
-    for (const auto& text :
-         {theme.colors().text, theme.colors().op, theme.colors().literal, theme.colors().comment, theme.colors().ownWords, theme.colors().header})
+        stands(theme.colors().text, ListingView::barColor(theme.colors(), isBad, isBeyond), look.text,
+               "number of a line on its bar");
+    for (const auto& text : {theme.colors().text, theme.colors().op, theme.colors().literal, theme.colors().comment,
+                             theme.colors().ownWords, theme.colors().header})
       stands(text, c.idleSelection, look.text, "code in a selection without focus");
-    stands(palette.color(QPalette::Inactive, QPalette::HighlightedText), palette.color(QPalette::Inactive, QPalette::Highlight), look.text,
-           "row without focus");
+    stands(palette.color(QPalette::Inactive, QPalette::HighlightedText),
+           palette.color(QPalette::Inactive, QPalette::Highlight), look.text, "row without focus");
     QScrollBar bar(Qt::Vertical);
     bar.setRange(0, 100);
     bar.setPageStep(50);
@@ -330,7 +347,8 @@ void LookTest::controlsStandOutInAllThemes() {
   }
 }
 
-// No control of a dock is narrower than its text where the window is small, none covers another, and the schedule's cells have room next to their table.
+// No control of a dock is narrower than its text where the window is small, none covers another, and the schedule's
+// cells have room next to their table.
 void LookTest::controlsOfNarrowDocksAreWhole() {
   const auto f = opened();
   for (const char* name : {"dock-stages", "dock-schedule", "dock-compare"}) {
@@ -340,23 +358,30 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
     int seen = 0;
     std::vector<QRect> places;
     for (auto* control : panel->findChildren<QWidget*>()) {
-      const bool isControl = qobject_cast<QAbstractSpinBox*>(control) || qobject_cast<QComboBox*>(control) || qobject_cast<QCheckBox*>(control) ||
-                             (qobject_cast<QToolButton*>(control) && !qobject_cast<QToolButton*>(control)->text().isEmpty()) ||
-                             (qobject_cast<QLabel*>(control) && qobject_cast<QLabel*>(control)->buddy() != nullptr);
+      const bool isControl =
+          qobject_cast<QAbstractSpinBox*>(control) || qobject_cast<QComboBox*>(control) ||
+          qobject_cast<QCheckBox*>(control) ||
+          (qobject_cast<QToolButton*>(control) && !qobject_cast<QToolButton*>(control)->text().isEmpty()) ||
+          (qobject_cast<QLabel*>(control) && qobject_cast<QLabel*>(control)->buddy() != nullptr);
       if (!isControl || !control->isVisible()) continue;
       ++seen;
-      QVERIFY2(control->width() >= control->sizeHint().width(),
-               qPrintable(QStringLiteral("%1 has %2 of %3 pixels").arg(control->objectName()).arg(control->width()).arg(control->sizeHint().width())));
+      QVERIFY2(control->width() >= control->sizeHint().width(), qPrintable(QStringLiteral("%1 has %2 of %3 pixels")
+                                                                               .arg(control->objectName())
+                                                                               .arg(control->width())
+                                                                               .arg(control->sizeHint().width())));
       const QRect place(control->mapTo(panel, QPoint(0, 0)), control->size());
       QVERIFY(panel->rect().contains(place));
-      const auto what = QStringLiteral("%1: %2 at %3").arg(QLatin1String(name), QLatin1String(control->metaObject()->className())).arg(place.x());
+      const auto what = QStringLiteral("%1: %2 at %3")
+                            .arg(QLatin1String(name), QLatin1String(control->metaObject()->className()))
+                            .arg(place.x());
       for (const auto& other : places) QVERIFY2(!place.intersects(other), qPrintable(what));
       places.push_back(place);
     }
     QVERIFY2(seen >= 4, name);
   }
   // Nor of the graph next to three listings, where none covers another.
-  for (auto* action : {f->window().listings().toggleAction(TraceKind::joint), f->window().listings().graphAction()}) action->setChecked(true);
+  for (auto* action : {f->window().listings().toggleAction(TraceKind::joint), f->window().listings().graphAction()})
+    action->setChecked(true);
   const auto& pane = f->window().listings().graphPane();
   QTRY_VERIFY(pane.isVisible() && pane.width() < 300);
   std::vector<QRect> places;
@@ -371,7 +396,8 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
   QVERIFY(places.size() >= 9);
   const auto* cells = f->window().findChild<ScheduleView*>();
   const auto* table = f->window().findChild<QWidget*>(QStringLiteral("schedule-ranks"));
-  QVERIFY2(3 * cells->width() >= table->width(), qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));
+  QVERIFY2(3 * cells->width() >= table->width(),
+           qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));
 }
 
 // Numbers of a large model are not cut, in the narrow panel that they start in.
@@ -383,7 +409,9 @@ void LookTest::modulesShowWholeNumbers() {
   QTRY_VERIFY(tree->model()->rowCount() > 0);
   const auto all = tree->model()->index(0, 1);
   QVERIFY(all.data().toInt() >= 1000);
-  for (int column : {1, 2}) QVERIFY(tree->visualRect(all.siblingAtColumn(column)).width() >= tree->sizeHintForIndex(all.siblingAtColumn(column)).width());
+  for (int column : {1, 2})
+    QVERIFY(tree->visualRect(all.siblingAtColumn(column)).width() >=
+            tree->sizeHintForIndex(all.siblingAtColumn(column)).width());
 }
 
 // Holds V9: names of parameters take the room that the numbers leave.
@@ -410,7 +438,8 @@ void LookTest::aLineThatIsCutHasItsWholeText() {
   QCOMPARE(label.shownText(), text);
   QCOMPARE(tip(), QString());
   label.resize(label.width() / 2, 20);
-  QVERIFY(label.shownText().contains(QChar(0x2026)) && label.shownText().startsWith(QLatin1Char('l')) && label.shownText().endsWith(QLatin1Char('B')));
+  QVERIFY(label.shownText().contains(QChar(0x2026)) && label.shownText().startsWith(QLatin1Char('l')) &&
+          label.shownText().endsWith(QLatin1Char('B')));
   QCOMPARE(tip(), text);
   QCOMPARE(label.text(), text);
   label.setExplanation(QStringLiteral("what it means"));
@@ -422,7 +451,8 @@ void LookTest::windowsFitTheScreen() {
   const auto screen = f->window().screen()->availableGeometry().size();
   const auto* comparison = f->window().findChild<DiffWindow*>();
   QVERIFY(comparison);
-  QVERIFY(comparison->width() <= screen.width() * tokens::firstShare && comparison->height() <= screen.height() * tokens::firstShare);
+  QVERIFY(comparison->width() <= screen.width() * tokens::firstShare &&
+          comparison->height() <= screen.height() * tokens::firstShare);
 }
 
 // The line of the selected op would vanish in the grey that lists have for a selection without focus.
@@ -449,7 +479,8 @@ void LookTest::ratiosHaveAColourOfTheirOwn() {
   const auto image = imageOf(chart);
   for (const auto& color : {colors.plot, colors.derivedMark, colors.originMark}) QVERIFY(hasColor(image, color));
   // A gradient of zero has no ratio on a logarithmic axis: the half of the chart that is its own has no mark.
-  QVERIFY(!hasColor(image.copy(image.width() / 2 + 40, 30, image.width() / 2 - 40, image.height() - 30), colors.originMark));
+  QVERIFY(!hasColor(image.copy(image.width() / 2 + 40, 30, image.width() / 2 - 40, image.height() - 30),
+                    colors.originMark));
 }
 
 // Of a thousand parameters in a narrow chart the one whose gradient explodes is seen, and a click on it leads there.
@@ -464,7 +495,9 @@ void LookTest::barsThatShareAPlaceShowTheGreatest() {
   const auto place = [&](std::size_t bar) { return chart.barRect(bar).toAlignedRect().adjusted(-1, 0, 1, 0); };
   const auto& colors = f->theme().colors();
   const auto image = imageOf(chart);
-  const auto topHalf = [&](std::size_t bar) { return image.copy(place(bar).adjusted(0, 8, 0, -place(bar).height() / 2)); };
+  const auto topHalf = [&](std::size_t bar) {
+    return image.copy(place(bar).adjusted(0, 8, 0, -place(bar).height() / 2));
+  };
   QVERIFY(hasColor(topHalf(617), colors.derivedMark));
   QVERIFY(!hasColor(topHalf(100), colors.derivedMark));
   QSignalSpy chosen(&chart, &GradientFlowChart::chosen);
@@ -473,7 +506,8 @@ void LookTest::barsThatShareAPlaceShowTheGreatest() {
   // As many as have room have one each.
   bars.resize(20);
   chart.show(bars);
-  for (int bar = 0; bar < 20; ++bar) QCOMPARE(chart.barAt(chart.barRect(static_cast<std::size_t>(bar)).center().toPoint()), bar);
+  for (int bar = 0; bar < 20; ++bar)
+    QCOMPARE(chart.barAt(chart.barRect(static_cast<std::size_t>(bar)).center().toPoint()), bar);
 }
 
 void LookTest::aMenuHasItsArrowAfterItsName() {
@@ -487,7 +521,9 @@ void LookTest::aMenuHasItsArrowAfterItsName() {
   const auto image = imageOf(*button);
   const auto glyph = controlColorsOf(false, false).glyph;
   const int after = (button->width() + text) / 2;
-  QVERIFY(hasColor(image.copy(after - tokens::glyph, image.height() / 3, image.width() - after + tokens::glyph, image.height() / 3), glyph));
+  QVERIFY(hasColor(
+      image.copy(after - tokens::glyph, image.height() / 3, image.width() - after + tokens::glyph, image.height() / 3),
+      glyph));
 }
 
 }  // namespace retrograd::views

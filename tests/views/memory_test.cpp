@@ -10,7 +10,8 @@ namespace {
 std::shared_ptr<const MemoryTimeline> growing(std::size_t ops, std::int64_t peak) {
   auto timeline = std::make_shared<MemoryTimeline>();
   timeline->liveBytes.resize(ops);
-  for (std::size_t op = 0; op < ops; ++op) timeline->liveBytes[op][0] = peak * static_cast<std::int64_t>(op + 1) / static_cast<std::int64_t>(ops);
+  for (std::size_t op = 0; op < ops; ++op)
+    timeline->liveBytes[op][0] = peak * static_cast<std::int64_t>(op + 1) / static_cast<std::int64_t>(ops);
   timeline->peakBytes = peak;
   timeline->peakPosition = ops - 1;
   return timeline;
@@ -53,7 +54,8 @@ void MemoryTest::V10_opsAreNamedByRoundNumbers_data() {
 void MemoryTest::V10_opsAreNamedByRoundNumbers() {
   QFETCH(int, ops);
   QFETCH(int, first);
-  const auto view = this->view(static_cast<std::size_t>(ops), 1 << 20, [first](std::size_t at) { return BoundSymbolId(first + static_cast<int>(at)); });
+  const auto view = this->view(static_cast<std::size_t>(ops), 1 << 20,
+                               [first](std::size_t at) { return BoundSymbolId(first + static_cast<int>(at)); });
   const auto areRound = [&] {
     const auto ticks = view->ticks();
     if (ticks.size() < 2) return false;
@@ -73,23 +75,28 @@ void MemoryTest::V10_opsAreNamedByRoundNumbers() {
 
 // A partition that recomputes runs ops whose ids are those of the end.
 void MemoryTest::V10_opsOutOfOrderAreNamedWithoutOverlap() {
-  const auto view = this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(static_cast<int>(at % 2 ? 5000 + at : at)); });
+  const auto view = this->view(1000, 1 << 20,
+                               [](std::size_t at) { return BoundSymbolId(static_cast<int>(at % 2 ? 5000 + at : at)); });
   const auto ticks = view->ticks();
   QVERIFY(ticks.size() >= 2);
   for (std::size_t i = 1; i < ticks.size(); ++i)
-    QVERIFY(view->xOf(ticks[i].first) - view->xOf(ticks[i - 1].first) > view->fontMetrics().horizontalAdvance(QStringLiteral("#5999")));
+    QVERIFY(view->xOf(ticks[i].first) - view->xOf(ticks[i - 1].first) >
+            view->fontMetrics().horizontalAdvance(QStringLiteral("#5999")));
 }
 
 // The axis ends with the last op; its id is moved inwards, not cut.
 void MemoryTest::V10_anIdAtTheEdgeIsWhole() {
-  const auto view = this->view(1001, 1 << 20, [](std::size_t at) { return BoundSymbolId(1000000 + static_cast<int>(at)); });
+  const auto view =
+      this->view(1001, 1 << 20, [](std::size_t at) { return BoundSymbolId(1000000 + static_cast<int>(at)); });
   const auto ticks = view->ticks();
   QCOMPARE(ticks.back().second, QStringLiteral("#1001000"));
-  QVERIFY(view->xOf(ticks.back().first) + view->fontMetrics().horizontalAdvance(ticks.back().second) / 2 > view->width());
+  QVERIFY(view->xOf(ticks.back().first) + view->fontMetrics().horizontalAdvance(ticks.back().second) / 2 >
+          view->width());
   const auto drawn = view->grab().toImage();
   const int line = view->fontMetrics().height();
   const QRect margin(view->width() - 1, view->height() - line, 1, line);
-  for (int y = margin.top(); y <= margin.bottom(); ++y) QCOMPARE(drawn.pixelColor(margin.left(), y), theme_->colors().background);
+  for (int y = margin.top(); y <= margin.bottom(); ++y)
+    QCOMPARE(drawn.pixelColor(margin.left(), y), theme_->colors().background);
 }
 
 }  // namespace retrograd::views

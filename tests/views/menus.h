@@ -9,7 +9,9 @@
 namespace retrograd::views {
 
 /// The command of this name.
-inline QAction* action(MainWindow& window, const char* name) { return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name)); }
+inline QAction* action(MainWindow& window, const char* name) {
+  return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name));
+}
 
 template <class T>
 T* child(WindowFixture& f, const char* name) {

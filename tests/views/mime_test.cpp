@@ -35,10 +35,11 @@ class MimeTest : public QObject {
 void MimeTest::initTestCase() {
   const auto packages = folder_.filePath(QStringLiteral("mime/packages"));
   QVERIFY(QDir().mkpath(packages));
-  QVERIFY(
-      QFile::copy(source + QStringLiteral("resources/desktop/org.retrograd.retrograd.mime.xml"), packages + QStringLiteral("/org.retrograd.retrograd.xml")));
+  QVERIFY(QFile::copy(source + QStringLiteral("resources/desktop/org.retrograd.retrograd.mime.xml"),
+                      packages + QStringLiteral("/org.retrograd.retrograd.xml")));
   // In one folder, as an installation has them: Qt 6.4 lets the last of several folders win.
-  QVERIFY(QFile::copy(QStringLiteral("/usr/share/mime/packages/freedesktop.org.xml"), packages + QStringLiteral("/freedesktop.org.xml")));
+  QVERIFY(QFile::copy(QStringLiteral("/usr/share/mime/packages/freedesktop.org.xml"),
+                      packages + QStringLiteral("/freedesktop.org.xml")));
   qputenv("XDG_DATA_HOME", folder_.filePath(QStringLiteral("home")).toUtf8());
   qputenv("XDG_DATA_DIRS", folder_.path().toUtf8());
   QVERIFY2(QMimeDatabase().mimeTypeForName(exported).isValid(), "the types are read");
@@ -46,7 +47,9 @@ void MimeTest::initTestCase() {
 
 void MimeTest::namesDecide() {
   const QMimeDatabase types;
-  const auto byName = [&](const char* name) { return types.mimeTypeForFile(QLatin1String(name), QMimeDatabase::MatchExtension).name(); };
+  const auto byName = [&](const char* name) {
+    return types.mimeTypeForFile(QLatin1String(name), QMimeDatabase::MatchExtension).name();
+  };
   QCOMPARE(byName("model.pt2"), exported);
   QCOMPARE(byName("model.pt"), script);
   QCOMPARE(byName("mine.retrograd"), session);

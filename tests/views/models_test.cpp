@@ -64,7 +64,8 @@ QString textOf(const QAbstractItemModel& model, const QString& section, const QS
     const auto parent = model.index(row, 0);
     if (parent.data().toString() != section) continue;
     for (int child = 0; child < model.rowCount(parent); ++child)
-      if (model.index(child, 0, parent).data().toString() == label) return model.index(child, 1, parent).data().toString();
+      if (model.index(child, 0, parent).data().toString() == label)
+        return model.index(child, 1, parent).data().toString();
   }
   return {};
 }
@@ -78,9 +79,11 @@ void ModelsTest::inspectorTellsTheOrigin() {
   const auto op = document->analysis->backward.ops[2];  // mm: gradient of the last linear's input
   model.show(document, op);
   QCOMPARE(textOf(model, QStringLiteral("Origin"), QStringLiteral("role")), QStringLiteral("gradient"));
-  QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operation")).contains(QStringLiteral("  linear_2 = aten.linear(")));
+  QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operation"))
+              .contains(QStringLiteral("  linear_2 = aten.linear(")));
   QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operand")).startsWith(QStringLiteral("self:")));
-  QVERIFY(textOf(model, QStringLiteral("Op"), QStringLiteral("runs")).startsWith(QStringLiteral("backward, op 3 of 18")));
+  QVERIFY(
+      textOf(model, QStringLiteral("Op"), QStringLiteral("runs")).startsWith(QStringLiteral("backward, op 3 of 18")));
   QVERIFY(textOf(model, QStringLiteral("Source"), QStringLiteral("model.py:33")).contains(QStringLiteral("relu")));
   model.show(document, document->analysis->forward.ops[2]);  // a saved relu
   const auto last = model.rowCount();
@@ -112,7 +115,8 @@ void ModelsTest::symbolicSizesAreShown() {
   QVERIFY2(line.contains(QStringLiteral("[2*s7=%1").arg(meta.sizes[0])), qPrintable(line));
   InspectorModel model;
   model.show(open, op);
-  QCOMPARE(textOf(model, QStringLiteral("Op"), QStringLiteral("size")), QStringLiteral("s7: 8, symbolic size in [2, 64]"));
+  QCOMPARE(textOf(model, QStringLiteral("Op"), QStringLiteral("size")),
+           QStringLiteral("s7: 8, symbolic size in [2, 64]"));
 }
 
 void ModelsTest::valuesFollowAReport() {
@@ -190,7 +194,8 @@ void ModelsTest::colorsAreToldApartByLightness() {
   QCOMPARE(both.color(0), qRgb(247, 247, 247));
   QVERIFY(qBlue(both.color(-4)) > qRed(both.color(-4)));
   QVERIFY(qRed(both.color(4)) > qBlue(both.color(4)));
-  QVERIFY(lightness(both.color(-2)) > lightness(both.color(-4)));  // equal steps from zero look alike: -2 is not the darkest
+  QVERIFY(lightness(both.color(-2)) >
+          lightness(both.color(-4)));  // equal steps from zero look alike: -2 is not the darkest
   QCOMPARE(positive.color(NAN), qRgb(0, 0, 0));
   QCOMPARE(ColorScale(3, 3).color(3), ColorScale(3, 3).color(7));
 }
@@ -231,7 +236,9 @@ void ModelsTest::breakpointsTellWhereAndWhen() {
   plain.op = analysis.backward.ops[3];
   model.set(document, {nan, plain});
   QCOMPARE(model.rowCount(), 2);
-  const auto text = [&](int row, BreakpointsModel::Column column) { return model.index(row, column).data().toString(); };
+  const auto text = [&](int row, BreakpointsModel::Column column) {
+    return model.index(row, column).data().toString();
+  };
   QCOMPARE(text(0, BreakpointsModel::where), QStringLiteral("every mm"));
   QCOMPARE(text(0, BreakpointsModel::condition), QStringLiteral("norm > 2.5"));
   QCOMPARE(text(1, BreakpointsModel::where), QStringLiteral("#%1 backward").arg(plain.op.index));
@@ -337,9 +344,11 @@ void ModelsTest::modulesNestInListings() {
   const auto& outline = index->outline(Grouping::module);
   QStringList headers;
   for (int row = 0; row < outline.rows(); ++row)
-    if (outline.isHeader(row)) headers << lineOfHeader(index->document(), outline.header(row)).text.section(QStringLiteral("  "), 0, 0);
-  const QStringList expected{QStringLiteral("layers"),   QStringLiteral("layers.0"),        QStringLiteral("layers.0.linear"), QStringLiteral("linear"),
-                             QStringLiteral("layers.1"), QStringLiteral("layers.1.linear"), QStringLiteral("linear_1")};
+    if (outline.isHeader(row))
+      headers << lineOfHeader(index->document(), outline.header(row)).text.section(QStringLiteral("  "), 0, 0);
+  const QStringList expected{QStringLiteral("layers"),  QStringLiteral("layers.0"), QStringLiteral("layers.0.linear"),
+                             QStringLiteral("linear"),  QStringLiteral("layers.1"), QStringLiteral("layers.1.linear"),
+                             QStringLiteral("linear_1")};
   QCOMPARE(headers, expected);
   QCOMPARE(outline.header(0).ops, 6);
   QCOMPARE(outline.end[0], outline.rows());
@@ -361,14 +370,16 @@ void ModelsTest::linesAreSplitIntoTokens() {
     QCOMPARE(token.begin, end);
     end += token.length;
     ++kinds[token.kind];
-    if (token.kind == TokenKind::value) QCOMPARE(QString::fromStdString(document.displayName(token.value)), line.text.mid(token.begin, token.length));
+    if (token.kind == TokenKind::value)
+      QCOMPARE(QString::fromStdString(document.displayName(token.value)), line.text.mid(token.begin, token.length));
   }
   QCOMPARE(end, static_cast<int>(line.text.size()));
   QCOMPARE(kinds[TokenKind::op], 1);
   QCOMPARE(kinds[TokenKind::value], 3);
   QCOMPARE(kinds[TokenKind::literal], 1);
   QCOMPARE(kinds[TokenKind::comment], 1);
-  QVERIFY(lineOf(document, op, &saved, false).text.contains(QStringLiteral("torch.ops.aten.threshold_backward.default(")));
+  QVERIFY(
+      lineOf(document, op, &saved, false).text.contains(QStringLiteral("torch.ops.aten.threshold_backward.default(")));
 }
 
 }  // namespace retrograd::views

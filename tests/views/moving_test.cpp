@@ -41,7 +41,9 @@ int checkedAt(const QMenu& menu) {
   return -1;
 }
 
-QDockWidget& dock(WindowFixture& f, const char* name) { return *f.window().findChild<QDockWidget*>(QStringLiteral("dock-") + QLatin1String(name)); }
+QDockWidget& dock(WindowFixture& f, const char* name) {
+  return *f.window().findChild<QDockWidget*>(QStringLiteral("dock-") + QLatin1String(name));
+}
 PinButton& pin(WindowFixture& f, const char* name) { return *dock(f, name).findChild<PinButton*>(); }
 QTreeView& tree(WindowFixture& f, const char* name) { return *f.window().findChild<QTreeView*>(QLatin1String(name)); }
 
@@ -58,7 +60,9 @@ QString shown(const QTreeView& view, const QModelIndex& below = {}) {
 
 void front(WindowFixture& f, const char* name) {
   f.raise(dock(f, name).objectName().toLatin1().constData());
-  QVERIFY(QTest::qWaitFor([&] { return !pin(f, name).isHidden() && pin(f, name).width() > 0; }));  // the title bar is laid out with the dock
+  QVERIFY(QTest::qWaitFor([&] {
+    return !pin(f, name).isHidden() && pin(f, name).width() > 0;
+  }));  // the title bar is laid out with the dock
 }
 
 }  // namespace
@@ -74,8 +78,10 @@ void MovingTest::theListLeadsToAnyJump() {
   f.click(TraceKind::forward, ops[5]);  // no jump: not in the list
   QCOMPARE(jumps(f).actions().size(), 3);
   QCOMPARE(checkedAt(jumps(f)), 0);
-  QVERIFY2(jumps(f).actions()[2]->text().startsWith(QStringLiteral("#%1 forward ").arg(ops[0].index)), qPrintable(jumps(f).actions()[2]->text()));
-  QVERIFY(jumps(f).actions()[0]->text().startsWith(QStringLiteral("#%1 forward ").arg(ops[5].index)));  // where one really is
+  QVERIFY2(jumps(f).actions()[2]->text().startsWith(QStringLiteral("#%1 forward ").arg(ops[0].index)),
+           qPrintable(jumps(f).actions()[2]->text()));
+  QVERIFY(jumps(f).actions()[0]->text().startsWith(
+      QStringLiteral("#%1 forward ").arg(ops[5].index)));  // where one really is
   jumps(f).actions()[2]->trigger();
   QCOMPARE(f.selection().op(), ops[0]);
   QCOMPARE(checkedAt(jumps(f)), 2);
@@ -142,7 +148,8 @@ void MovingTest::aPinnedDockStays() {
     f.click(TraceKind::forward, ops[1]);
     QTRY_VERIFY(!shown(tree(f, name)).isEmpty());
     // What a dock asks the worker for may come late on a busy machine.
-    if (qstrcmp(name, "values") == 0) QTRY_VERIFY_WITH_TIMEOUT(shown(tree(f, name)).contains(QStringLiteral("present")), 20000);
+    if (qstrcmp(name, "values") == 0)
+      QTRY_VERIFY_WITH_TIMEOUT(shown(tree(f, name)).contains(QStringLiteral("present")), 20000);
     QVERIFY(f.quiet());
     const auto before = shown(tree(f, name));
     auto& button = pin(f, name);
@@ -150,7 +157,8 @@ void MovingTest::aPinnedDockStays() {
     QVERIFY2(button.isVisible() && !button.isChecked(), name);
     QTest::mouseClick(&button, Qt::LeftButton);
     QVERIFY(button.isChecked());
-    QVERIFY2(dock(f, name).windowTitle().contains(QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[1])[0]))),
+    QVERIFY2(dock(f, name).windowTitle().contains(
+                 QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[1])[0]))),
              qPrintable(dock(f, name).windowTitle()));
     f.click(TraceKind::forward, ops[5]);
     QCOMPARE(f.selection().op(), ops[5]);
@@ -177,7 +185,8 @@ void MovingTest::whatAPinnedDockSelectsIsSelected() {
   f.click(TraceKind::forward, ops[5]);
   const auto before = shown(tree(f, "values"));
   const auto first = tree(f, "values").model()->index(0, 0);
-  QTest::mouseClick(tree(f, "values").viewport(), Qt::LeftButton, Qt::NoModifier, tree(f, "values").visualRect(first).center());
+  QTest::mouseClick(tree(f, "values").viewport(), Qt::LeftButton, Qt::NoModifier,
+                    tree(f, "values").visualRect(first).center());
   QCOMPARE(f.selection().op(), ops[5]);
   QCOMPARE(f.selection().value(), f.analysis().document->operands(ops[1])[0]);
   QCOMPARE(tree(f, "values").currentIndex().row(), 0);
@@ -215,7 +224,8 @@ void MovingTest::questionsEndThePin() {
   QVERIFY(pin(f, "references").isChecked());
   f.press(Qt::Key_X);  // asks about what is selected
   QVERIFY(!pin(f, "references").isChecked());
-  const auto name = QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[5])[0]));
+  const auto name =
+      QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(ops[5])[0]));
   QTRY_VERIFY2(shown(tree(f, "references")).startsWith(name), qPrintable(shown(tree(f, "references"))));
 }
 

@@ -60,7 +60,9 @@ namespace {
 
 NoteBook& notes(WindowFixture& f) { return *f.window().context().notes; }
 QTreeView& table(WindowFixture& f) { return *f.window().findChild<QTreeView*>(QStringLiteral("notes")); }
-QString message(WindowFixture& f) { return f.window().messages().isVisible() ? f.window().messages().text() : QString(); }
+QString message(WindowFixture& f) {
+  return f.window().messages().isVisible() ? f.window().messages().text() : QString();
+}
 
 /// Presses the key, types into the dialog and accepts.
 bool write(WindowFixture& f, Qt::Key key, const QString& text) {
@@ -71,14 +73,19 @@ bool write(WindowFixture& f, Qt::Key key, const QString& text) {
   if (!dialog) return false;
   auto* edit = dialog->findChild<QWidget*>(QStringLiteral("note-text"));
   if (text.isEmpty()) QTest::keyClick(edit, Qt::Key_A, Qt::ControlModifier), QTest::keyClick(edit, Qt::Key_Delete);
-  for (const auto c : text) QTest::keyClick(edit, c == QLatin1Char('\n') ? '\r' : c.toLatin1(), c == QLatin1Char('\n') ? Qt::ShiftModifier : Qt::NoModifier);
-  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty()) dialog->grab().save(folder + QStringLiteral("/note-dialog.png"));
+  for (const auto c : text)
+    QTest::keyClick(edit, c == QLatin1Char('\n') ? '\r' : c.toLatin1(),
+                    c == QLatin1Char('\n') ? Qt::ShiftModifier : Qt::NoModifier);
+  if (const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES"); !folder.isEmpty())
+    dialog->grab().save(folder + QStringLiteral("/note-dialog.png"));
   QTest::keyClick(edit, Qt::Key_Return);
   QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
   return true;
 }
 
-QString lineOf(WindowFixture& f, TraceKind kind, BoundSymbolId op) { return f.listing(kind).textAt(f.listing(kind).rowOf(op)); }
+QString lineOf(WindowFixture& f, TraceKind kind, BoundSymbolId op) {
+  return f.listing(kind).textAt(f.listing(kind).rowOf(op));
+}
 
 QStringList column(WindowFixture& f, int column) {
   QStringList all;
@@ -104,7 +111,8 @@ void NotesTest::aCommentStandsAtItsLine() {
   f.selection().select(op);
   QVERIFY(write(f, Qt::Key_Semicolon, QStringLiteral("why\nhere")));
   for (auto kind : {TraceKind::forward, TraceKind::joint})
-    QCOMPARE(lineOf(f, kind, op), QString(before).replace(QStringLiteral("  # "), QStringLiteral("  ; why \u23ce here  # ")));
+    QCOMPARE(lineOf(f, kind, op),
+             QString(before).replace(QStringLiteral("  # "), QStringLiteral("  ; why \u23ce here  # ")));
   QCOMPARE(notes(f).at(op)->comment, std::string("why\nhere"));
   QTRY_VERIFY(content(notesFile()).contains(QStringLiteral("why\\nhere")));
   QTRY_VERIFY(!notes(f).unsaved());
@@ -126,11 +134,13 @@ void NotesTest::headersShowThoseOfTheirOperation() {
   QVERIFY(forward.spokenAt(0).contains(QStringLiteral("bookmark")));
   notes(f).edit(operation, {}, [](Note& n) { n.comment = "the first"; });
   notes(f).edit({}, f.analysis().document->outputs(operation)[0], [](Note& n) { n.name = "hidden"; });
-  QVERIFY2(forward.textAt(0).startsWith(QStringLiteral("hidden  ; the first  aten.linear")), qPrintable(forward.textAt(0)));
+  QVERIFY2(forward.textAt(0).startsWith(QStringLiteral("hidden  ; the first  aten.linear")),
+           qPrintable(forward.textAt(0)));
   auto& backward = f.listing(TraceKind::backward);
   int header = backward.rowCount() - 1;
   while (!backward.isHeader(header)) --header;
-  QVERIFY2(backward.textAt(header).startsWith(QStringLiteral("backward of hidden  ; the first  ")), qPrintable(backward.textAt(header)));
+  QVERIFY2(backward.textAt(header).startsWith(QStringLiteral("backward of hidden  ; the first  ")),
+           qPrintable(backward.textAt(header)));
   f.picture(QStringLiteral("notes-header"));
 }
 
@@ -143,7 +153,8 @@ void NotesTest::aNameStandsForTheValue() {
   const auto own = QString::fromStdString(tables.displayName(value));
   f.selection().select(made);
   QVERIFY(write(f, Qt::Key_N, QStringLiteral("hidden")));
-  QVERIFY2(lineOf(f, TraceKind::forward, made).startsWith(QStringLiteral("hidden = ")), qPrintable(lineOf(f, TraceKind::forward, made)));
+  QVERIFY2(lineOf(f, TraceKind::forward, made).startsWith(QStringLiteral("hidden = ")),
+           qPrintable(lineOf(f, TraceKind::forward, made)));
   QVERIFY(lineOf(f, TraceKind::forward, reader).contains(QStringLiteral("(hidden)")));
   QVERIFY(lineOf(f, TraceKind::joint, reader).contains(QStringLiteral("(hidden)")));
   f.selection().select(reader, value);  // the value it reads, not the one it makes
@@ -180,7 +191,8 @@ void NotesTest::aNameIsReadInEveryPanel() {
   front(f, "dock-inspector");
   f.selection().select(reader);
   QTRY_VERIFY(linesOf(f, "inspector").filter(QStringLiteral("(hidden)")).size() > 0);
-  QVERIFY2(linesOf(f, "inspector").filter(both).size() == 1, qPrintable(linesOf(f, "inspector").join(QLatin1Char('\n'))));
+  QVERIFY2(linesOf(f, "inspector").filter(both).size() == 1,
+           qPrintable(linesOf(f, "inspector").join(QLatin1Char('\n'))));
   f.selection().select(reader, value);
   QTRY_VERIFY(linesOf(f, "references").filter(both).size() == 1);
   const auto* values = f.window().findChild<QTreeView*>(QStringLiteral("values"))->model();
@@ -188,7 +200,8 @@ void NotesTest::aNameIsReadInEveryPanel() {
   QCOMPARE(values->index(0, ValuesModel::valueName).data(Qt::ToolTipRole).toString(), both);
   f.selection().select(made, value);
   f.window().findChild<QAction*>(QStringLiteral("action-pin-inspector"))->trigger();
-  QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-inspector"))->windowTitle(), QStringLiteral("Inspector (pinned: hidden)"));
+  QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-inspector"))->windowTitle(),
+           QStringLiteral("Inspector (pinned: hidden)"));
 }
 
 void NotesTest::aNameIsGoneTo() {
@@ -207,7 +220,10 @@ void NotesTest::aNameIsGoneTo() {
   };
   const auto* model = places(QStringLiteral("hidden state"));
   QTRY_COMPARE(model->rowCount(), 1);
-  QVERIFY2(model->index(0, 0).data(GotoModel::detailRole).toString().startsWith(QString::fromStdString(tables.displayName(value))),
+  QVERIFY2(model->index(0, 0)
+               .data(GotoModel::detailRole)
+               .toString()
+               .startsWith(QString::fromStdString(tables.displayName(value))),
            "it tells the name of the trace");
   QTest::keyClick(&f.window().quickOpen().line(), Qt::Key_Return);
   QTRY_COMPARE(f.selection().op(), made);
@@ -239,9 +255,11 @@ void NotesTest::theMenuOfALineHasTheCommands() {
     menu->close();
   });
   auto* viewport = f.listing(TraceKind::forward).viewport();
-  QContextMenuEvent event(QContextMenuEvent::Keyboard, viewport->rect().center(), viewport->mapToGlobal(viewport->rect().center()));
+  QContextMenuEvent event(QContextMenuEvent::Keyboard, viewport->rect().center(),
+                          viewport->mapToGlobal(viewport->rect().center()));
   QApplication::sendEvent(viewport, &event);
-  for (const auto* name : {"action-comment", "action-rename", "action-bookmark"}) QVERIFY2(entries.contains(QLatin1String(name)), name);
+  for (const auto* name : {"action-comment", "action-rename", "action-bookmark"})
+    QVERIFY2(entries.contains(QLatin1String(name)), name);
   QVERIFY(notes(f).at(op) && notes(f).at(op)->bookmark);
 }
 
@@ -254,7 +272,9 @@ void NotesTest::bookmarksAreWalked() {
     f.selection().select(op);
     f.press(Qt::Key_B, Qt::ControlModifier);
   }
-  QVERIFY(f.listing(TraceKind::forward).spokenAt(f.listing(TraceKind::forward).rowOf(marked[0])).contains(QStringLiteral("bookmark")));
+  QVERIFY(f.listing(TraceKind::forward)
+              .spokenAt(f.listing(TraceKind::forward).rowOf(marked[0]))
+              .contains(QStringLiteral("bookmark")));
   f.selection().select(forward[0]);
   f.listing(TraceKind::forward).setFocus();
   for (auto op : {marked[1], marked[0], marked[2], marked[1]}) {
@@ -284,7 +304,8 @@ void NotesTest::theDockListsAndEdits() {
   notes(f).edit(forward[5], {}, [](Note& n) { n.bookmark = true; });
   QVERIFY(!hint->isVisible());
   QCOMPARE(column(f, NotesModel::where),
-           (QStringList{QStringLiteral("input"), QStringLiteral("#%1 forward").arg(forward[1].index), QStringLiteral("#%1 forward").arg(forward[5].index),
+           (QStringList{QStringLiteral("input"), QStringLiteral("#%1 forward").arg(forward[1].index),
+                        QStringLiteral("#%1 forward").arg(forward[5].index),
                         QStringLiteral("#%1 backward").arg(f.analysis().backward.ops[0].index)}));
   QCOMPARE(column(f, NotesModel::name)[1], QStringLiteral("logits"));
   QCOMPARE(column(f, NotesModel::comment)[3], QStringLiteral("the first \u23ce of the backward"));
@@ -321,7 +342,8 @@ void NotesTest::notesComeBack() {
     WindowFixture f;
     QVERIFY(open(f));
     notes(f).edit(f.analysis().backward.ops[3], {}, [](Note& n) { n.comment = std::string("again"); });
-    notes(f).edit({}, f.analysis().document->outputs(f.analysis().forward.ops[1])[0], [](Note& n) { n.name = std::string("brand"); });
+    notes(f).edit({}, f.analysis().document->outputs(f.analysis().forward.ops[1])[0],
+                  [](Note& n) { n.name = std::string("brand"); });
     const auto before = f.controller().document();
     f.press(Qt::Key_R, Qt::ControlModifier);
     QTRY_VERIFY(f.controller().document() != before && !f.controller().opening());
@@ -352,8 +374,10 @@ void NotesTest::aPlaceThatIsGoneIsShown() {
   QVERIFY(open(f, 2));
   QTRY_COMPARE(notes(f).notes().size(), std::size_t(2));
   f.window().findChild<QAction*>(QStringLiteral("action-notes"))->trigger();
-  QCOMPARE(column(f, NotesModel::where), (QStringList{QStringLiteral("#%1 forward").arg(f.analysis().forward.ops[0].index), QStringLiteral("gone")}));
-  QVERIFY2(column(f, NotesModel::what)[1].contains(QStringLiteral("forward")), qPrintable(column(f, NotesModel::what)[1]));
+  QCOMPARE(column(f, NotesModel::where),
+           (QStringList{QStringLiteral("#%1 forward").arg(f.analysis().forward.ops[0].index), QStringLiteral("gone")}));
+  QVERIFY2(column(f, NotesModel::what)[1].contains(QStringLiteral("forward")),
+           qPrintable(column(f, NotesModel::what)[1]));
   f.picture(QStringLiteral("notes-lost"));
   // It stays in the file while others are changed, until it is removed.
   notes(f).edit(f.analysis().forward.ops[1], {}, [](Note& n) { n.bookmark = true; });
@@ -430,7 +454,8 @@ void NotesTest::twoWindowsKeepBothChanges() {
   QTRY_VERIFY(!notes(one).unsaved());
   notes(other).edit(other.analysis().forward.ops[1], {}, [](Note& n) { n.comment = "of the other"; });
   QTRY_COMPARE(notes(other).notes().size(), std::size_t(2));
-  QVERIFY(content(notesFile()).contains(QStringLiteral("of one")) && content(notesFile()).contains(QStringLiteral("of the other")));
+  QVERIFY(content(notesFile()).contains(QStringLiteral("of one")) &&
+          content(notesFile()).contains(QStringLiteral("of the other")));
 }
 
 void NotesTest::commandsSayWhyNot() {

@@ -98,7 +98,8 @@ void OpNumbersTest::V4_gradientFlowListsTheParameters() {
   QVERIFY(layer.isValid() && !table->isExpanded(layer));
   double square = 0;
   for (const auto& input : f.analysis().computation().inputs)
-    if (input.target.starts_with("blocks.0.")) square += std::pow(numbers(f).statistics(gradientOf(f.analysis(), input.value))->norm, 2);
+    if (input.target.starts_with("blocks.0."))
+      square += std::pow(numbers(f).statistics(gradientOf(f.analysis(), input.value))->norm, 2);
   QVERIFY(std::abs(layer.siblingAtColumn(2).data(sortRole).toDouble() - std::sqrt(square)) <= 1e-9 * std::sqrt(square));
   auto* chart = f.window().findChild<GradientFlowChart*>();
   const auto bars = chart->bars().size();
@@ -115,7 +116,8 @@ void OpNumbersTest::V4_gradientFlowListsTheParameters() {
   const auto first = chart->barRect(0).center().toPoint();
   QTest::mouseClick(chart, Qt::LeftButton, Qt::NoModifier, first);
   QCOMPARE(table->currentIndex(), rows->index(0, 0));
-  QCOMPARE(f.selection().value(), gradientOf(f.analysis(), parameterNamed(f, rows->index(0, 0).data(Qt::ToolTipRole).toString())));
+  QCOMPARE(f.selection().value(),
+           gradientOf(f.analysis(), parameterNamed(f, rows->index(0, 0).data(Qt::ToolTipRole).toString())));
   f.picture(QStringLiteral("gradient-flow"));
 }
 

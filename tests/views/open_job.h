@@ -14,10 +14,14 @@
 namespace retrograd::views {
 
 /// A sample among the artefacts of jobs; those beside the checkout may not be there.
-inline QString job(const char* name) { return QString::fromStdString(sourcePath((std::string("../shared/cases/jobs/") + name).c_str())); }
+inline QString job(const char* name) {
+  return QString::fromStdString(sourcePath((std::string("../shared/cases/jobs/") + name).c_str()));
+}
 
 /// The action of that name in the window.
-inline QAction* command(WindowFixture& f, const char* name) { return f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name)); }
+inline QAction* command(WindowFixture& f, const char* name) {
+  return f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
+}
 
 /// A log that is open, with the panel Job in front.
 struct OpenJob {
@@ -32,7 +36,9 @@ struct OpenJob {
     const auto found = model.match(model.index(0, 0), Qt::DisplayRole, text, 1, Qt::MatchExactly | Qt::MatchRecursive);
     return found.isEmpty() ? QModelIndex() : found.front();
   }
-  QString detail(const QString& what) const { return row(*findings->model(), what).siblingAtColumn(1).data().toString(); }
+  QString detail(const QString& what) const {
+    return row(*findings->model(), what).siblingAtColumn(1).data().toString();
+  }
   QString summary() { return f.window().panel<JobDock>().summary(); }
   /// The window of the job's own graphs, once its text is there.
   JobGraphsWindow* graphs() {
@@ -48,13 +54,15 @@ struct OpenJob {
   }
   static void picture(QWidget& window, const char* name) {
     const auto folder = qEnvironmentVariable("RETROGRAD_TEST_PICTURES");
-    if (!folder.isEmpty() && standsStill(window)) window.grab().save(QStringLiteral("%1/%2.png").arg(folder, QLatin1String(name)));
+    if (!folder.isEmpty() && standsStill(window))
+      window.grab().save(QStringLiteral("%1/%2.png").arg(folder, QLatin1String(name)));
   }
   /// Presses the button of the panel and waits for its answer.
   bool ask() {
     for (auto* button : f.window().panel<JobDock>().findChildren<QToolButton*>())
       if (button->defaultAction() == command(f, "second-opinion")) QTest::mouseClick(button, Qt::LeftButton);
-    return QTest::qWaitFor([this] { return !summary().isEmpty() && !summary().startsWith(QStringLiteral("Comparing")); }, 60000);
+    return QTest::qWaitFor(
+        [this] { return !summary().isEmpty() && !summary().startsWith(QStringLiteral("Comparing")); }, 60000);
   }
 
   WindowFixture f;

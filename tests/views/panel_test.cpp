@@ -23,7 +23,8 @@
 
 namespace retrograd::views {
 
-/// The contract of panels (views/docks/panel.h): in sight or not, what they may write, what stays while one steps, what is kept.
+/// The contract of panels (views/docks/panel.h): in sight or not, what they may write, what stays while one steps, what
+/// is kept.
 class PanelTest : public QObject {
   Q_OBJECT
 
@@ -52,9 +53,12 @@ QTreeView& tree(WindowFixture& f, const char* name) { return *f.window().findChi
 class Asked {
  public:
   explicit Asked(WindowFixture& f) : answered_(&f.controller().questions(), &Questions::valuesReady) {
-    QObject::connect(&f.controller().worker(), &Worker::started, &here_, [this](QObject*, const QString& tag) { tags_ << tag; });
+    QObject::connect(&f.controller().worker(), &Worker::started, &here_,
+                     [this](QObject*, const QString& tag) { tags_ << tag; });
   }
-  int of(const char* panel) const { return static_cast<int>(tags_.filter(QLatin1String(panel) + QLatin1Char('/')).size()); }
+  int of(const char* panel) const {
+    return static_cast<int>(tags_.filter(QLatin1String(panel) + QLatin1Char('/')).size());
+  }
   /// Until the panel Values, which is in sight, has an answer: it waits as long as others do before it asks.
   bool untilValues() {
     answered_.clear();
@@ -158,7 +162,8 @@ void PanelTest::enterAfterRecomputeAdoptsNothing() {
   QVERIFY(!why.verdict().isEmpty());
   // By keyboard it is adopted from the button, one Tab further.
   f.press(Qt::Key_Tab);
-  QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt"))));
+  QCOMPARE(QApplication::focusWidget(),
+           static_cast<QWidget*>(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt"))));
   f.press(Qt::Key_Return);
   QTRY_VERIFY(f.controller().document() != document);
 }
@@ -175,7 +180,8 @@ void PanelTest::theOverviewActivatesNoRow() {
   QTRY_VERIFY(view->rows().count() > 0);
   QSignalSpy activated(view, &DiffView::activated);
   const auto row = view->rowRect(1);
-  QTest::mouseDClick(view->viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(view->overviewRect().center().x(), row.center().y()));
+  QTest::mouseDClick(view->viewport(), Qt::LeftButton, Qt::NoModifier,
+                     QPoint(view->overviewRect().center().x(), row.center().y()));
   QVERIFY(activated.isEmpty());
   QTest::mouseDClick(view->viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(60, row.center().y()));
   QCOMPARE(activated.size(), 1);
@@ -227,7 +233,9 @@ void PanelTest::V9_wholeTextsAreInTooltipAndByEnter() {
   const auto section = inspector.model()->index(0, 0);
   QModelIndex schema;
   for (int row = 0; row < inspector.model()->rowCount(section); ++row)
-    if (const auto index = inspector.model()->index(row, 0, section); index.data().toString() == QStringLiteral("schema")) schema = index;
+    if (const auto index = inspector.model()->index(row, 0, section);
+        index.data().toString() == QStringLiteral("schema"))
+      schema = index;
   QVERIFY(schema.isValid());
   const auto whole = schema.siblingAtColumn(1).data().toString();
   QVERIFY(whole.size() > 20);
@@ -279,7 +287,8 @@ void PanelTest::emptyPanelsSayWhy() {
   QTRY_COMPARE(hint("inspector"), QString());
 }
 
-// A panel that fills its list a little later does not say meanwhile that nothing is open, or that there is nothing to list.
+// A panel that fills its list a little later does not say meanwhile that nothing is open, or that there is nothing to
+// list.
 void PanelTest::aListThatIsAboutToBeFilledIsNotCalledEmpty() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   const auto* hint = f.window().findChild<QLabel*>(QStringLiteral("gradient-flow-empty"));
@@ -307,7 +316,8 @@ void PanelTest::nothingOfAClosedDocumentStays() {
   front(f, "dock-memory");  // the Inspector and Values are out of sight, or not: both let go
   f.press(Qt::Key_W, Qt::ControlModifier);
   QTRY_VERIFY(!f.controller().document());
-  for (const char* name : {"modules", "inspector", "why", "values", "watches", "breakpoints", "references", "problems", "notes"})
+  for (const char* name :
+       {"modules", "inspector", "why", "values", "watches", "breakpoints", "references", "problems", "notes"})
     QVERIFY2(tree(f, name).model()->rowCount() == 0, name);
 }
 

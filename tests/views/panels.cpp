@@ -14,7 +14,8 @@ void addBreakpoint(WindowFixture& f, const QString& words) {
   QTest::keyClicks(line, words);
   QTest::keyClick(line, Qt::Key_Return);
   const auto* problem = f.window().findChild<QLabel*>(QStringLiteral("breakpoint-problem"));
-  if (!QTest::qWaitFor([&] { return line->text().isEmpty() || problem->isVisible(); })) qFatal("the words are not answered");
+  if (!QTest::qWaitFor([&] { return line->text().isEmpty() || problem->isVisible(); }))
+    qFatal("the words are not answered");
 }
 
 const std::vector<Breakpoint>& breakpoints(WindowFixture& f) { return f.window().context().execution->breakpoints(); }
@@ -29,7 +30,9 @@ QStringList linesOf(const QAbstractItemModel& model, const QModelIndex& parent) 
   return lines;
 }
 
-QStringList linesOf(WindowFixture& f, const char* tree) { return linesOf(*f.window().findChild<QTreeView*>(QLatin1String(tree))->model()); }
+QStringList linesOf(WindowFixture& f, const char* tree) {
+  return linesOf(*f.window().findChild<QTreeView*>(QLatin1String(tree))->model());
+}
 
 bool waitForLine(WindowFixture& f, const char* tree, const QString& part) {
   return QTest::qWaitFor([&] { return linesOf(f, tree).join(QLatin1Char('\n')).contains(part); }, 5000);
@@ -38,7 +41,8 @@ bool waitForLine(WindowFixture& f, const char* tree, const QString& part) {
 QModelIndex rowWith(const QAbstractItemModel& model, const QString& part, const QModelIndex& parent) {
   for (int row = 0; row < model.rowCount(parent); ++row) {
     const auto label = model.index(row, 0, parent);
-    if (label.data().toString().contains(part) || label.siblingAtColumn(1).data().toString().contains(part)) return label;
+    if (label.data().toString().contains(part) || label.siblingAtColumn(1).data().toString().contains(part))
+      return label;
     if (const auto below = rowWith(model, part, label); below.isValid()) return below;
   }
   return {};

@@ -37,7 +37,9 @@ namespace {
 
 ScheduleDock& schedule(WindowFixture& f) { return f.window().panel<ScheduleDock>(); }
 bool scheduled(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && schedule(f).run() && !schedule(f).isSimulating(); }, 60000);
+  return QTest::qWaitFor(
+      [&] { return !plan(f).busy() && !plan(f).measuring() && schedule(f).run() && !schedule(f).isSimulating(); },
+      60000);
 }
 
 }  // namespace
@@ -112,7 +114,8 @@ void PipelineRealTest::aWriteAcrossABorderIsRefused() {
       continue;
     }
     refused = true;
-    QVERIFY2(plan(f).problem().contains(QStringLiteral("move the cut")) || plan(f).problem().contains(QStringLiteral("Move the cut")),
+    QVERIFY2(plan(f).problem().contains(QStringLiteral("move the cut")) ||
+                 plan(f).problem().contains(QStringLiteral("Move the cut")),
              qPrintable(plan(f).problem()));
     QVERIFY(plan(f).problemOp());
     QCOMPARE(plan(f).cut()->stages(), 1);
@@ -137,7 +140,8 @@ void PipelineRealTest::stagesAreSavedAndOpenAlone() {
   QVERIFY(dialog);
   Q_EMIT dialog->fileSelected(folder.path());
   dialog->close();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().messages().text().contains(QStringLiteral("3 stages saved")); }, 20000));
+  QVERIFY(
+      QTest::qWaitFor([&] { return f.window().messages().text().contains(QStringLiteral("3 stages saved")); }, 20000));
   QVERIFY(QFileInfo::exists(folder.filePath(QStringLiteral("pipeline.json"))));
   const auto last = plan(f).cut()->split.stages.back().ops.size();
   QVERIFY(f.open(folder.filePath(QStringLiteral("stage_2.retrograd"))));
@@ -191,7 +195,8 @@ void PipelineRealTest::stagesGiveWhatTheModelGives() {
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("stage-check-table"));
   int gradients = 0;
   for (int row = 0; row < table->model()->rowCount(); ++row)
-    gradients += table->model()->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter"));
+    gradients +=
+        table->model()->index(row, StageCheckModel::what).data().toString().contains(QStringLiteral("parameter"));
   std::set<ValueId> parameters;
   for (const auto& input : f.analysis().computation().inputs)
     if (input.kind == InputKind::parameter && input.requiresGrad) parameters.insert(input.value);

@@ -15,7 +15,8 @@
 
 namespace retrograd::views {
 
-/// Pipeline stages in the window: the dock, the cuts by mouse and key, the marks in listings and graph; over a hand-made engine.
+/// Pipeline stages in the window: the dock, the cuts by mouse and key, the marks in listings and graph; over a
+/// hand-made engine.
 class PipelineTest : public QObject {
   Q_OBJECT
 
@@ -69,7 +70,8 @@ void PipelineTest::modelsHoldWhatModelsPromise() {
   QCOMPARE(edges.index(1, StageEdgesModel::allBytes).data().toString(), QStringLiteral("2.5 KiB"));
   QCOMPARE(shared.rowCount(), 0);
   for (QAbstractItemModel* model : std::initializer_list<QAbstractItemModel*>{&stages, &edges, &shared})
-    for (int column = 0; column < model->columnCount(); ++column) QVERIFY(!model->headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
+    for (int column = 0; column < model->columnCount(); ++column)
+      QVERIFY(!model->headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
   stages.show(nullptr);
   edges.show(nullptr);
   QCOMPARE(stages.rowCount(), 0);
@@ -185,7 +187,8 @@ void PipelineTest::measuringIsCancelledAndFails() {
 void PipelineTest::cutsAreSetAndTakenAwayByKey() {
   const auto f = opened();
   QVERIFY(f);
-  f->click(TraceKind::forward, f->analysis().forward.ops[4]);  // addmm of the second layer: cut where its operation begins
+  f->click(TraceKind::forward,
+           f->analysis().forward.ops[4]);  // addmm of the second layer: cut where its operation begins
   f->press(Qt::Key_K);
   QVERIFY(settled(*f));
   QCOMPARE(begins(*f), (Cuts{0, 2}));
@@ -327,7 +330,8 @@ void PipelineTest::aBorderIsDragged() {
   QTest::mousePress(bar, Qt::LeftButton, Qt::NoModifier, QPoint(from, y));
   // By parameters the layers are equally long; three of four layers lie left of three quarters.
   const int to = 8 + (bar->width() - 16) * 3 / 4;
-  QMouseEvent move(QEvent::MouseMove, QPointF(to, y), bar->mapToGlobal(QPointF(to, y)), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+  QMouseEvent move(QEvent::MouseMove, QPointF(to, y), bar->mapToGlobal(QPointF(to, y)), Qt::NoButton, Qt::LeftButton,
+                   Qt::NoModifier);
   QApplication::sendEvent(bar, &move);
   QTest::mouseRelease(bar, Qt::LeftButton, Qt::NoModifier, QPoint(to, y));
   QVERIFY(settled(*f));
@@ -391,7 +395,8 @@ void PipelineTest::stagesMarkTheListings() {
   QCOMPARE(plan(*f).mark(op(*f, 4)), 1);
   QVERIFY(listing.grab().toImage() != before);
   // A click on the breakpoint column still sets one, and the line's text is hit where it is.
-  QTest::mouseClick(listing.viewport(), Qt::LeftButton, Qt::NoModifier, listing.rowRect(listing.rowOf(joint[1])).topLeft() + QPoint(5, 5));
+  QTest::mouseClick(listing.viewport(), Qt::LeftButton, Qt::NoModifier,
+                    listing.rowRect(listing.rowOf(joint[1])).topLeft() + QPoint(5, 5));
   QVERIFY(QTest::qWaitFor([&] { return f->window().context().execution->hasBreakpoint(joint[1]); }, 10000));
   f->click(TraceKind::joint, joint[2]);
   QCOMPARE(f->selection().op(), joint[2]);
@@ -404,10 +409,11 @@ void PipelineTest::stagesColourTheGraph() {
   const auto f = opened();
   QVERIFY(f);
   const auto& document = *f->controller().document();
-  const auto tree = std::make_shared<const layout::GraphTree>(layout::buildTree(*document.analysis->document, document.analysis->joint));
+  const auto tree = std::make_shared<const layout::GraphTree>(
+      layout::buildTree(*document.analysis->document, document.analysis->joint));
   QVERIFY(ask(*f, equal(2)));
-  const GraphOverlay overlay(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, f->controller().ahead().numbers(), {},
-                             plan(*f).cut(), false);
+  const GraphOverlay overlay(Overlay::stage, tree, f->controller().document(), *f->window().context().execution,
+                             f->controller().ahead().numbers(), {}, plan(*f).cut(), false);
   const auto node = tree->nodeOf(document.analysis->joint.ops.front());
   QCOMPARE(overlay.text(node, layout::Lane::forward), QStringLiteral("stage 0"));
   QCOMPARE(overlay.fill(node, layout::Lane::forward), stageFill(0, false));
@@ -424,8 +430,8 @@ void PipelineTest::stagesColourTheGraph() {
     if (const auto text = overlay.edgeText(scene, static_cast<std::int32_t>(i)); !text.isEmpty()) crossing << text;
   crossing.sort();
   QCOMPARE(crossing, (QStringList{QStringLiteral("0 \u25b8 1: 320 B"), QStringLiteral("1 \u25b8 0: 320 B")}));
-  const GraphOverlay none(Overlay::stage, tree, f->controller().document(), *f->window().context().execution, f->controller().ahead().numbers(), {}, nullptr,
-                          false);
+  const GraphOverlay none(Overlay::stage, tree, f->controller().document(), *f->window().context().execution,
+                          f->controller().ahead().numbers(), {}, nullptr, false);
   QVERIFY(none.legend().front().text.contains(QStringLiteral("no stages")));
 }
 
@@ -435,7 +441,11 @@ void PipelineTest::cutsSurviveAReload() {
   plan(*f).cutBefore(op(*f, 3));
   QVERIFY(settled(*f));
   f->controller().reload();
-  QVERIFY(QTest::qWaitFor([&] { return !f->controller().opening() && plan(*f).cut() && &cut(*f).document() == f->controller().document().get(); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        return !f->controller().opening() && plan(*f).cut() && &cut(*f).document() == f->controller().document().get();
+      },
+      5000));
   QCOMPARE(begins(*f), (Cuts{0, 3}));
   QVERIFY(plan(*f).history().canUndo());
 }

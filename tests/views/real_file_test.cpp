@@ -53,7 +53,9 @@ QString archive() { return QString::fromStdString(sourcePath("tests/data/models/
 /// The first gradient op whose computation op has a forward op.
 BoundSymbolId gradientOp(const Analysis& analysis) {
   for (auto op : analysis.backward.ops)
-    if (analysis.document->boundSymbol(op).origin.role == Role::gradient && analysis.links.forwardOf(*analysis.document, op)) return op;
+    if (analysis.document->boundSymbol(op).origin.role == Role::gradient &&
+        analysis.links.forwardOf(*analysis.document, op))
+      return op;
   return {};
 }
 
@@ -69,7 +71,8 @@ void RealFileTest::clickOnBackwardOpSelectsItsForwardOrigin() {
   QCOMPARE(f.selection().op(), op);
   const auto forward = f.analysis().links.forwardOf(*f.analysis().document, op);
   QCOMPARE(f.selection().relation(forward), Relation::origin);
-  for (auto kind : {TraceKind::joint, TraceKind::forward}) QVERIFY(f.listing(kind).isRowVisible(f.listing(kind).rowOf(forward)));
+  for (auto kind : {TraceKind::joint, TraceKind::forward})
+    QVERIFY(f.listing(kind).isRowVisible(f.listing(kind).rowOf(forward)));
   f.press(Qt::Key_G);
   QCOMPARE(f.selection().op(), forward);
   f.press(Qt::Key_G);
@@ -105,7 +108,8 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(archive()));
   std::shared_ptr<const ValueReport> report;
-  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(), [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
+  QObject::connect(&f.controller().questions(), &Questions::valuesReady, &f.window(),
+                   [&](const std::shared_ptr<const ValueReport>& r) { report = r; });
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
   QVERIFY(QTest::qWaitFor([&] { return report && report->op == op && report->detail; }, 10000));
@@ -113,7 +117,8 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   QCOMPARE(report->position, std::size_t(0));
   f.press(Qt::Key_F11);
   f.press(Qt::Key_F11);
-  QVERIFY(QTest::qWaitFor([&] { return report->position == 2 && report->detail && report->detail->contents.data; }, 10000));
+  QVERIFY(
+      QTest::qWaitFor([&] { return report->position == 2 && report->detail && report->detail->contents.data; }, 10000));
   const auto& detail = *report->detail;
   QCOMPARE(detail.statistics.elements, detail.contents.meta.elements());
   std::int64_t counted = 0;
@@ -150,7 +155,8 @@ void RealFileTest::recomputingIsAdoptedAndRuns() {
   f.selection().select(chosen.maker, chosen.value);
   f.window().actions().recompute->trigger();
   QVERIFY(QTest::qWaitFor([&] { return !f.window().panel<WhyDock>().verdict().isEmpty(); }, 30000));
-  QVERIFY2(f.window().panel<WhyDock>().verdict().contains(QStringLiteral("measured")), qPrintable(f.window().panel<WhyDock>().verdict()));
+  QVERIFY2(f.window().panel<WhyDock>().verdict().contains(QStringLiteral("measured")),
+           qPrintable(f.window().panel<WhyDock>().verdict()));
   f.picture(QStringLiteral("what-if-asked"));
   QTest::mouseClick(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt")), Qt::LeftButton);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before && !f.controller().opening(); }, 30000));
@@ -177,7 +183,8 @@ void RealFileTest::walkFindsAFilledNan() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(archive()));
   f.window().actions().checkRun->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); }, 30000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); },
+                          30000));
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
   f.press(Qt::Key_F11);
@@ -198,20 +205,24 @@ void RealFileTest::gradientsAreCheckedAndRunsCompared() {
   QVERIFY(f.open(archive()));
   f.click(TraceKind::forward, f.analysis().forward.ops[1]);
   f.window().actions().checkGradient->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("is right")); }, 60000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("is right")); },
+                          60000));
   f.picture(QStringLiteral("checks"));
   const auto linear = f.analysis().computation().trace.ops[0];
   f.selection().select(linear, f.analysis().document->operands(linear)[1]);
   f.window().actions().terms->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the sum of")); }, 60000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<ChecksDock>().summary().contains(QStringLiteral("the sum of")); }, 60000));
   const auto weight = f.analysis().document->operands(linear)[1];
   QVERIFY(besideOf(f.analysis(), weight).valid());
   QCOMPARE(besideOf(f.analysis(), besideOf(f.analysis(), weight)), weight);
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 60000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 60000));
   f.window().findChild<QLineEdit*>(QStringLiteral("compare-tolerance"))->setText(QStringLiteral("1e-12"));
   f.window().actions().compare->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 60000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("diverge at")); }, 60000));
   f.picture(QStringLiteral("compare"));
 }
 
@@ -227,7 +238,9 @@ void RealFileTest::savedParametersCostNothing() {
   QVERIFY(reader);
   std::int64_t bytes = 0;  // what is saved for this op alone
   for (auto operand : document.operands(reader))
-    if (const auto& storage = document.storage(document.value(operand).storage); saved.contains(operand) && !storage.external) bytes += storage.bytes;
+    if (const auto& storage = document.storage(document.value(operand).storage);
+        saved.contains(operand) && !storage.external)
+      bytes += storage.bytes;
   InspectorModel model;
   model.show(f.controller().document(), reader);
   bool found = false;
@@ -256,7 +269,8 @@ void RealFileTest::valuesAreWritten() {
     problem = QStringLiteral("none yet");
     f.controller().questions().saveValue(weight, folder.filePath(QLatin1String(name)), done);
     QVERIFY(QTest::qWaitFor([&] { return problem.isEmpty(); }, 10000));
-    QVERIFY(QFile(folder.filePath(QLatin1String(name))).size() >= f.analysis().document->meta(f.analysis().document->value(weight).meta).bytes());
+    QVERIFY(QFile(folder.filePath(QLatin1String(name))).size() >=
+            f.analysis().document->meta(f.analysis().document->value(weight).meta).bytes());
   }
   f.controller().questions().saveValue(weight, QStringLiteral("/no/such/folder/weight.npy"), done);
   QVERIFY(QTest::qWaitFor([&] { return !problem.isEmpty(); }, 10000));
@@ -329,7 +343,8 @@ void RealFileTest::J13_droppedWeightsAndBatchAreBound() {
   const auto& data = controller.document()->request.data;
   QVERIFY(QString::fromStdString(data.weights).endsWith(QStringLiteral("model.safetensors")));
   const auto& problems = controller.document()->analysis->problems;
-  QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.message.find("weights taken from it") != std::string::npos; }));
+  QVERIFY(std::any_of(problems.begin(), problems.end(),
+                      [](const Problem& p) { return p.message.find("weights taken from it") != std::string::npos; }));
   f.picture(QStringLiteral("dropped"));
   // Both at once, and a batch while the weights are still being read.
   const auto hasBoth = [&] {
@@ -371,7 +386,8 @@ void saveSessionAs(WindowFixture& f, const QString& path, bool withWeights) {
 
 void RealFileTest::aSavedSessionKeepsThePartitionAndTheNotes() {
   const QTemporaryDir folder;
-  const auto model = folder.filePath(QStringLiteral("model.pt2")), session = folder.filePath(QStringLiteral("mine.retrograd"));
+  const auto model = folder.filePath(QStringLiteral("model.pt2")),
+             session = folder.filePath(QStringLiteral("mine.retrograd"));
   QVERIFY(QFile::copy(archive(), model));
   std::size_t saved = 0;
   {
@@ -390,7 +406,8 @@ void RealFileTest::aSavedSessionKeepsThePartitionAndTheNotes() {
     saved = f.analysis().backward.savedCount;
     f.window().context().notes->edit(f.analysis().backward.ops[0], {}, [](Note& note) { note.comment = "look here"; });
     saveSessionAs(f, session, true);
-    QVERIFY(QTest::qWaitFor([&] { return f.window().statusBar()->currentMessage().contains(QStringLiteral("mine.retrograd")); }, 20000));
+    QVERIFY(QTest::qWaitFor(
+        [&] { return f.window().statusBar()->currentMessage().contains(QStringLiteral("mine.retrograd")); }, 20000));
   }
   QVERIFY(QFile::remove(model));  // its weights are inside
   WindowFixture f(liveEngine());
@@ -408,7 +425,8 @@ void RealFileTest::aSessionThatCannotBeSavedIsTold() {
   QVERIFY(f.open(archive()));
   const auto refused = [&](const QString& path, const char* why) {
     saveSessionAs(f, path, false);
-    QVERIFY2(QTest::qWaitFor([&] { return f.window().messages().text().contains(QLatin1String(why)); }, 20000), qPrintable(f.window().messages().text()));
+    QVERIFY2(QTest::qWaitFor([&] { return f.window().messages().text().contains(QLatin1String(why)); }, 20000),
+             qPrintable(f.window().messages().text()));
   };
   const auto before = QFileInfo(archive()).size();
   refused(archive(), "is open here");
@@ -430,7 +448,8 @@ void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
   QCOMPARE(model.index(0, 0, model.index(0, 0)).data().toString(), QStringLiteral("0/0"));
   for (int rank = 0; rank < 2; ++rank) {
     const auto below = [&](const QString& text) {
-      return model.match(model.index(0, 0, model.index(rank, 0)), Qt::DisplayRole, text, -1, Qt::MatchExactly | Qt::MatchRecursive);
+      return model.match(model.index(0, 0, model.index(rank, 0)), Qt::DisplayRole, text, -1,
+                         Qt::MatchExactly | Qt::MatchRecursive);
     };
     for (const auto* kind : {"joint", "forward", "backward"}) {
       const auto found = below(QLatin1String(kind));
@@ -443,7 +462,8 @@ void RealFileTest::J2_thePanelJobListsRanksCompilesAndGraphs() {
   }
   tree->expandRecursively(model.index(0, 0));
   f.picture(QStringLiteral("job"));
-  const auto graphs = model.match(model.index(0, 0, model.index(1, 0)), Qt::DisplayRole, QStringLiteral("backward"), 1, Qt::MatchExactly | Qt::MatchRecursive);
+  const auto graphs = model.match(model.index(0, 0, model.index(1, 0)), Qt::DisplayRole, QStringLiteral("backward"), 1,
+                                  Qt::MatchExactly | Qt::MatchRecursive);
   tree->setCurrentIndex(graphs[0]);
   tree->setFocus();
   QTest::keyClick(tree, Qt::Key_Return);

@@ -39,7 +39,8 @@ void RecordedTest::J12_recordedNumbersNameTheSecondGelu() {
   request.data.batch = (folder + QStringLiteral("batch.safetensors")).toStdString();
   const auto before = f.window().context().controller->document();
   f.window().context().controller->reopen(request);
-  QTRY_VERIFY_WITH_TIMEOUT(f.window().context().controller->document() && f.window().context().controller->document() != before, 60000);
+  QTRY_VERIFY_WITH_TIMEOUT(
+      f.window().context().controller->document() && f.window().context().controller->document() != before, 60000);
   QVERIFY(command(f, "load-recorded")->isEnabled());
   QVERIFY(!next->isEnabled());
 
@@ -47,7 +48,9 @@ void RecordedTest::J12_recordedNumbersNameTheSecondGelu() {
   f.raise("dock-recorded");
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("recorded"));
   const QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
-  const auto answered = [&] { return !dock.summary().isEmpty() && !dock.summary().startsWith(QStringLiteral("Comparing")); };
+  const auto answered = [&] {
+    return !dock.summary().isEmpty() && !dock.summary().startsWith(QStringLiteral("Comparing"));
+  };
   dock.load(folder + QStringLiteral("perturbed.json"));
   QVERIFY(QTest::qWaitFor(answered, 60000));
   QVERIFY2(dock.summary().contains(QStringLiteral("first difference is aten::gelu")), qPrintable(dock.summary()));
@@ -82,7 +85,8 @@ void RecordedTest::J12_recordedNumbersNameTheSecondGelu() {
   QCOMPARE(table->model()->rowCount(), 0);
 }
 
-// The file's beginning decides whether it is a recording. Here that comes late, from a pipe: the window goes on meanwhile.
+// The file's beginning decides whether it is a recording. Here that comes late, from a pipe: the window goes on
+// meanwhile.
 void RecordedTest::J12_aDroppedRecordingIsLookedAtInTheBackground() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
@@ -110,7 +114,8 @@ void RecordedTest::J12_aDroppedRecordingIsLookedAtInTheBackground() {
   QTRY_VERIFY_WITH_TIMEOUT(f.window().messages().text().contains(QStringLiteral("norms.json")), 30000);
 }
 
-// Holds J9: a collective does not run; what depends on it says so, and is computed where its value is given with the inputs.
+// Holds J9: a collective does not run; what depends on it says so, and is computed where its value is given with the
+// inputs.
 void RecordedTest::J9_collectivesArePassedOverWhereTheirValuesAreGiven() {
   if (!QFileInfo::exists(job("tp"))) QSKIP("no samples of jobs");
   WindowFixture f(liveEngine());
@@ -139,7 +144,9 @@ void RecordedTest::J9_collectivesArePassedOverWhereTheirValuesAreGiven() {
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().position, f.execution().size);
-  QTRY_VERIFY2(shown("sum_1").contains(QStringLiteral("depends on the opaque op torch.ops._c10d_functional.wait_tensor.default")), qPrintable(shown("sum_1")));
+  QTRY_VERIFY2(shown("sum_1").contains(
+                   QStringLiteral("depends on the opaque op torch.ops._c10d_functional.wait_tensor.default")),
+               qPrintable(shown("sum_1")));
   // The long reason is elided, so that names and types stay in sight; its tooltip is whole.
   const auto* values = f.window().findChild<QTreeView*>(QStringLiteral("values"));
   QVERIFY(values->columnWidth(ValuesModel::state) < 20 * values->fontMetrics().averageCharWidth());

@@ -1,4 +1,5 @@
-// No event keeps the window's thread for more than 50 ms while a real model is opened, run, recorded, compared and cancelled.
+// No event keeps the window's thread for more than 50 ms while a real model is opened, run, recorded, compared and
+// cancelled.
 #include <sys/resource.h>
 
 #include <QApplication>
@@ -21,8 +22,8 @@
 
 namespace retrograd::views {
 
-/// Measures what each event takes. Other programs on a busy machine make events longer by the clock, not by processor time; what waits for
-/// another thread shows as a voluntary switch, and only then does the clock count.
+/// Measures what each event takes. Other programs on a busy machine make events longer by the clock, not by processor
+/// time; what waits for another thread shows as a voluntary switch, and only then does the clock count.
 class TimedApplication : public QApplication {
  public:
   using QApplication::QApplication;
@@ -53,7 +54,8 @@ class TimedApplication : public QApplication {
 
  private:
   static void note(Longest& longest, double seconds, const QString& name, QEvent::Type type) {
-    if (seconds > longest.seconds) longest = {seconds, QStringLiteral("%1 ms in event %2 of %3").arg(seconds * 1e3).arg(type).arg(name)};
+    if (seconds > longest.seconds)
+      longest = {seconds, QStringLiteral("%1 ms in event %2 of %3").arg(seconds * 1e3).arg(type).arg(name)};
   }
   static double processorSeconds() {
     timespec now{};
@@ -83,7 +85,9 @@ QString model() {
 }
 
 /// A made up model; RETROGRAD_TEST_BLOCKS tries other sizes (112,000 blocks are a million ops in the joint trace).
-QString blocks(const char* count) { return QStringLiteral("synthetic") + qEnvironmentVariable("RETROGRAD_TEST_BLOCKS", QLatin1String(count)); }
+QString blocks(const char* count) {
+  return QStringLiteral("synthetic") + qEnvironmentVariable("RETROGRAD_TEST_BLOCKS", QLatin1String(count));
+}
 
 void check() {
   QVERIFY2(application().processor().seconds <= longestAllowed, qPrintable(application().processor().what));
@@ -119,7 +123,8 @@ void ResponsiveTest::theWatchSeesABlock() {
     do {
       for (int i = 0; i < 1000; ++i) sink = sink + i;
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while (static_cast<double>(now.tv_sec - from.tv_sec) + static_cast<double>(now.tv_nsec - from.tv_nsec) * 1e-9 < 0.06);
+    } while (static_cast<double>(now.tv_sec - from.tv_sec) + static_cast<double>(now.tv_nsec - from.tv_nsec) * 1e-9 <
+             0.06);
     worked = true;
   });
   QTRY_VERIFY(worked);
@@ -135,7 +140,8 @@ void ResponsiveTest::theWatchSeesABlock() {
   QVERIFY(application().waiting().seconds > longestWait);
 }
 
-// Qt fills large areas with threads of a pool, and waits for them: jobs that keep all threads must not keep the painter.
+// Qt fills large areas with threads of a pool, and waits for them: jobs that keep all threads must not keep the
+// painter.
 void ResponsiveTest::paintingDoesNotWaitForJobs() {
   QSemaphore painted;
   std::atomic<int> begun = 0, gaveUp = 0;
@@ -156,7 +162,8 @@ void ResponsiveTest::paintingDoesNotWaitForJobs() {
   gradient.setColorAt(1, QColor(0, 0, 255, 100));
   QPainter(&image).fillRect(image.rect(), gradient);
   painted.release(threads);
-  QVERIFY(QTest::qWaitFor([&] { return std::none_of(jobs.begin(), jobs.end(), [](const auto& job) { return job->busy(); }); }, 30'000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return std::none_of(jobs.begin(), jobs.end(), [](const auto& job) { return job->busy(); }); }, 30'000));
   QCOMPARE(gaveUp.load(), 0);
 }
 
@@ -186,14 +193,17 @@ void ResponsiveTest::recordingAndCancelling() {
   for (int round = 0; round < 3; ++round) {
     QSignalSpy told(&f.controller().worker(), &Worker::progressed);
     f.window().actions().checkRun->trigger();
-    QTRY_VERIFY(told.size() >= round || !f.controller().questions().asking());  // each a little later than the one before
+    QTRY_VERIFY(told.size() >= round ||
+                !f.controller().questions().asking());  // each a little later than the one before
     f.controller().stop();
     QVERIFY(QTest::qWaitFor([&] { return !f.controller().questions().asking(); }, 60000));
   }
   f.window().actions().checkRun->trigger();
-  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); }, 30000));
+  QVERIFY(QTest::qWaitFor([&] { return f.window().panel<FindingsDock>().summary().contains(QStringLiteral("finite")); },
+                          30000));
   f.window().actions().compare->trigger();
-  QVERIFY2(QTest::qWaitFor([&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 30000),
+  QVERIFY2(QTest::qWaitFor(
+               [&] { return f.window().panel<CompareDock>().summary().contains(QStringLiteral("agree in")); }, 30000),
            qPrintable(f.window().panel<CompareDock>().summary()));
   check();
 }
@@ -236,7 +246,8 @@ void ResponsiveTest::filteringManyLines() {
     QTest::keyClick(QApplication::focusWidget(), c);
     QVERIFY(QTest::qWaitFor([&] { return !filter.busy(); }, 30000));
   }
-  for (auto op : {f.analysis().forward.ops.back(), f.analysis().backward.ops.back(), f.analysis().forward.ops.front()}) f.selection().select(op);
+  for (auto op : {f.analysis().forward.ops.back(), f.analysis().backward.ops.back(), f.analysis().forward.ops.front()})
+    f.selection().select(op);
   check();
 }
 
@@ -245,7 +256,9 @@ void ResponsiveTest::foldingAndSearchingManyLines() {
   QVERIFY(f.open(blocks("12000")));
   QVERIFY(f.quiet() && standsStill(f.window()));
   const auto& ops = f.analysis().forward.ops;
-  const auto nameOf = [&](BoundSymbolId op) { return QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0])); };
+  const auto nameOf = [&](BoundSymbolId op) {
+    return QString::fromStdString(f.analysis().document->displayName(f.analysis().document->outputs(op)[0]));
+  };
   application().begin();
   auto& listing = f.listing(TraceKind::forward);
   listing.setFocus();
@@ -284,7 +297,9 @@ void ResponsiveTest::theGraphOfManyOps() {
   QVERIFY(f.quiet() && standsStill(f.window()));
   auto& listings = f.window().listings();
   auto& graph = listings.graph();
-  const auto laidOut = [&] { return QTest::qWaitFor([&] { return graph.picture() && !graph.busy(); }, 60000) && f.quiet(); };
+  const auto laidOut = [&] {
+    return QTest::qWaitFor([&] { return graph.picture() && !graph.busy(); }, 60000) && f.quiet();
+  };
   const auto measured = [&](const char* what, auto&& work) {
     QVERIFY(f.quiet());
     application().begin();
@@ -308,7 +323,9 @@ void ResponsiveTest::theGraphOfManyOps() {
   const auto block = [&] {
     const auto& scene = graph.picture()->scene;
     for (std::int32_t i = 0; i < std::ssize(scene.boxes); ++i)
-      if (const auto node = scene.boxes[static_cast<std::size_t>(i)].node; node > 0 && scene.boxes[static_cast<std::size_t>(i)].open) return node;
+      if (const auto node = scene.boxes[static_cast<std::size_t>(i)].node;
+          node > 0 && scene.boxes[static_cast<std::size_t>(i)].open)
+        return node;
     return -1;
   };
   const auto node = block();
@@ -319,7 +336,8 @@ void ResponsiveTest::theGraphOfManyOps() {
   measured("close all", [&] { graph.setAllOpen(false); });
 }
 
-// The panels that list all modules, parameters and ops: filled, sorted and measured beside the window. 60,000 parameters in 30,000 layers.
+// The panels that list all modules, parameters and ops: filled, sorted and measured beside the window. 60,000
+// parameters in 30,000 layers.
 void ResponsiveTest::panelsOfManyParameters() {
   WindowFixture f(std::make_shared<FakeEngine>());
   const auto rowsOf = [&](const char* name) { return f.window().findChild<QTreeView*>(QLatin1String(name))->model(); };

@@ -10,7 +10,9 @@
 namespace retrograd::views {
 
 inline QString modelFile(const char* path) { return QString::fromStdString(sourcePath(path)); }
-inline void trigger(WindowFixture& f, const char* name) { f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name))->trigger(); }
+inline void trigger(WindowFixture& f, const char* name) {
+  f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name))->trigger();
+}
 inline RunNumbers& numbers(WindowFixture& f) { return f.controller().ahead().numbers(); }
 inline bool allKnown(WindowFixture& f) {
   return QTest::qWaitFor([&] { return numbers(f).size() > 0 && numbers(f).known() == numbers(f).size(); }, 30000);

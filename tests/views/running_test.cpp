@@ -11,7 +11,8 @@
 
 namespace retrograd::views {
 
-/// What is changed while a run goes on, and what running takes: breakpoints on the way, memory for the way back, memory measured.
+/// What is changed while a run goes on, and what running takes: breakpoints on the way, memory for the way back, memory
+/// measured.
 class RunningTest : public QObject {
   Q_OBJECT
 
@@ -65,7 +66,8 @@ void RunningTest::aBreakpointSetOnTheWayStopsTheRun() {
   QCOMPARE(f.execution().position, std::size_t(61));
 }
 
-// By keyboard alone over the border and back: each step selects the op that runs next, so that Values are those of that op. One who looks elsewhere stays.
+// By keyboard alone over the border and back: each step selects the op that runs next, so that Values are those of that
+// op. One who looks elsewhere stays.
 void RunningTest::theSelectedOpGoesAlongWithSteps() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic2")));
@@ -175,20 +177,24 @@ void RunningTest::memoryForTheWayBackIsAskedForAndKept() {
   auto* amount = dialog->findChild<QComboBox*>(QStringLiteral("history-amount"));
   auto* used = dialog->findChild<QLabel*>(QStringLiteral("history-used"));
   QCOMPARE(amount->currentText(), QStringLiteral("1.0 GiB"));
-  QVERIFY2(QTest::qWaitFor([&] { return used->text().contains(QStringLiteral("100 B for 1 op")); }, 5000), qPrintable(used->text()));
+  QVERIFY2(QTest::qWaitFor([&] { return used->text().contains(QStringLiteral("100 B for 1 op")); }, 5000),
+           qPrintable(used->text()));
   amount->setEditText(QStringLiteral("much"));
   dialog->accept();
   QVERIFY(dialog->isVisible());
-  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("history-problem"))->text().contains(QStringLiteral("'much' is not an amount")));
+  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("history-problem"))
+              ->text()
+              .contains(QStringLiteral("'much' is not an amount")));
   amount->setEditText(QStringLiteral("512 KiB"));
   dialog->accept();
   QCOMPARE(HistoryMemoryDialog::kept(*f.window().shared().settings), std::int64_t(512) << 10);
   // It holds for what is open, and for what is opened next.
   const auto budget = [&] {
     std::int64_t found = -1;
-    f.controller().questions().ask(&f.window(), QStringLiteral("test"), {}, [&](const QuestionContext& context, const Progress&) -> Worker::Deliver {
-      return [&found, bytes = context.runner->history().budget] { found = bytes; };
-    });
+    f.controller().questions().ask(&f.window(), QStringLiteral("test"), {},
+                                   [&](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+                                     return [&found, bytes = context.runner->history().budget] { found = bytes; };
+                                   });
     (void)QTest::qWaitFor([&] { return found >= 0; }, 5000);
     return found;
   };
@@ -202,7 +208,8 @@ void RunningTest::amountsOfMemoryAreRead() {
   QCOMPARE(bytesFromText(QStringLiteral(" 1.5 GiB ")), std::optional<std::int64_t>(1610612736));
   QCOMPARE(bytesFromText(QStringLiteral("64mb")), std::optional<std::int64_t>(std::int64_t(64) << 20));
   QCOMPARE(bytesFromText(QStringLiteral("0")), std::optional<std::int64_t>(0));
-  for (const auto* text : {"", "-1", "GiB", "1 EiB", "99999999999 TiB", "1e9", "0x10"}) QVERIFY2(!bytesFromText(QLatin1String(text)), text);
+  for (const auto* text : {"", "-1", "GiB", "1 EiB", "99999999999 TiB", "1e9", "0x10"})
+    QVERIFY2(!bytesFromText(QLatin1String(text)), text);
 }
 
 void RunningTest::theAllocatorIsMeasured() {
@@ -220,8 +227,11 @@ void RunningTest::theAllocatorIsMeasured() {
   QVERIFY(!button(QStringLiteral("Peak"))->isVisible());
   QVERIFY(action->isEnabled());
   action->trigger();
-  QVERIFY2(QTest::qWaitFor([&] { return dock->measured().contains(QStringLiteral("peak: ")); }, 5000), qPrintable(dock->measured()));
-  QVERIFY2(dock->measured().contains(QStringLiteral("peak: 4.9 KiB, 3.9 KiB of it in tensors; largest workspace 600 B")), qPrintable(dock->measured()));
+  QVERIFY2(QTest::qWaitFor([&] { return dock->measured().contains(QStringLiteral("peak: ")); }, 5000),
+           qPrintable(dock->measured()));
+  QVERIFY2(
+      dock->measured().contains(QStringLiteral("peak: 4.9 KiB, 3.9 KiB of it in tensors; largest workspace 600 B")),
+      qPrintable(dock->measured()));
   QTest::mouseClick(button(QStringLiteral("Workspace")), Qt::LeftButton);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[4]);
   QTest::mouseClick(button(QStringLiteral("Peak")), Qt::LeftButton);

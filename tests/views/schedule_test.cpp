@@ -102,7 +102,8 @@ void ScheduleTest::cellsLieWhereTheyRun() {
   QCOMPARE(layout.gaps(1).front().end, 1.0);
   QCOMPARE(layout.gaps(1).back().start, 7.0);
   QCOMPARE(layout.shortest(), 1.0);
-  QCOMPARE(layout.describe(layout.cellAt(1, 2.5)), QStringLiteral("Rank 1, stage 1: forward of microbatch 1 (F), from 2 to 3"));
+  QCOMPARE(layout.describe(layout.cellAt(1, 2.5)),
+           QStringLiteral("Rank 1, stage 1: forward of microbatch 1 (F), from 2 to 3"));
 }
 
 void ScheduleTest::cellsHaveNeighbours() {
@@ -138,7 +139,8 @@ void ScheduleTest::ranksHoldWhatModelsPromise() {
   QCOMPARE(model.index(2, ScheduleRanksModel::inFlight).data().toInt(), 1);
   // 3 (M + P - 1) in all, of which each rank works 3 M.
   QCOMPARE(model.index(1, ScheduleRanksModel::bubble).data().toString(), QStringLiteral("33.3 %"));
-  for (int column = 0; column < model.columnCount(); ++column) QVERIFY(!model.headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
+  for (int column = 0; column < model.columnCount(); ++column)
+    QVERIFY(!model.headerData(column, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty());
   model.show(nullptr);
   QCOMPARE(model.rowCount(), 0);
 }
@@ -189,7 +191,8 @@ void ScheduleTest::timesAreTheStagesWhereTheyFit() {
   const auto other = runSchedule(sized("GPipe", 3, 1), cut);
   QCOMPARE(other->times, StageTimes::equal);
   QCOMPARE(other->simulation.makespan, 9.0);
-  QVERIFY2(other->timesText().contains(QStringLiteral("cut into 4 stages, this schedule has 3")), qPrintable(other->timesText()));
+  QVERIFY2(other->timesText().contains(QStringLiteral("cut into 4 stages, this schedule has 3")),
+           qPrintable(other->timesText()));
   auto measured = std::make_shared<StageCut>(*cut);
   auto costs = std::make_shared<OpCosts>(cut->ops().size());
   measured->measured = costs;
@@ -201,7 +204,8 @@ void ScheduleTest::timesAreTheStagesWhereTheyFit() {
   auto linked = sized("GPipe", 4, 1);
   linked.link = 1e-3;  // a byte takes a microsecond
   double travel = 0;
-  for (const auto& border : cut->borders) travel += static_cast<double>(border.valueBytes + border.gradientBytes) * 1e-3;
+  for (const auto& border : cut->borders)
+    travel += static_cast<double>(border.valueBytes + border.gradientBytes) * 1e-3;
   QVERIFY(travel > 0);
   QVERIFY(std::abs(runSchedule(linked, measured)->simulation.makespan - 12 - travel) < 1e-9);
   QCOMPARE(runSchedule(linked, cut)->simulation.makespan, run->simulation.makespan);  // estimated times know no seconds
@@ -242,7 +246,8 @@ void ScheduleTest::theDockShowsARun() {
   const auto f = opened();
   QVERIFY(f);
   QCOMPARE(dock(*f).run()->times, StageTimes::equal);
-  QVERIFY2(dock(*f).message().startsWith(QStringLiteral("Makespan 33 · bubble 27.3 %")), qPrintable(dock(*f).message()));
+  QVERIFY2(dock(*f).message().startsWith(QStringLiteral("Makespan 33 · bubble 27.3 %")),
+           qPrintable(dock(*f).message()));
   auto* ranks = f->window().findChild<QSpinBox*>(QStringLiteral("schedule-size"));
   ranks->setValue(2);
   QVERIFY(settled(*f));
@@ -265,7 +270,8 @@ void ScheduleTest::arrowsGoFromCellToCell() {
   const auto* told = f->window().findChild<QLabel*>(QStringLiteral("schedule-cell"));
   QTest::keyClick(&canvas, Qt::Key_Right);
   QCOMPARE(canvas.current(), 0);
-  QVERIFY2(told->text().startsWith(QStringLiteral("Rank 0, stage 0: forward of microbatch 0 (F), from 0 to 1")), qPrintable(told->text()));
+  QVERIFY2(told->text().startsWith(QStringLiteral("Rank 0, stage 0: forward of microbatch 0 (F), from 0 to 1")),
+           qPrintable(told->text()));
   QCOMPARE(canvas.accessibleDescription(), told->text());
   QTest::keyClick(&canvas, Qt::Key_Right);
   QCOMPARE(canvas.current(), 1);
@@ -276,7 +282,8 @@ void ScheduleTest::arrowsGoFromCellToCell() {
   // The last rank is below what a low dock shows, and the keys lead there.
   for (int rank = 2; rank <= 3; ++rank) QTest::keyClick(&canvas, Qt::Key_Down);
   QCOMPARE(canvas.scheduleLayout().cell(canvas.current()).rank, 3);
-  QTest::mouseClick(canvas.viewport(), Qt::LeftButton, {}, canvas.cellRect(canvas.scheduleLayout().begin(3)).center().toPoint());
+  QTest::mouseClick(canvas.viewport(), Qt::LeftButton, {},
+                    canvas.cellRect(canvas.scheduleLayout().begin(3)).center().toPoint());
   QCOMPARE(canvas.current(), canvas.scheduleLayout().begin(3));
   QTest::mouseMove(canvas.viewport(), canvas.cellRect(canvas.scheduleLayout().begin(2)).center().toPoint());
   QTRY_VERIFY_WITH_TIMEOUT(told->text().startsWith(QStringLiteral("Rank 2, stage 2")), 20000);
@@ -300,7 +307,8 @@ void ScheduleTest::itZooms() {
   // The wheel keeps what is under the mouse.
   const auto point = canvas.cellRect(cell).center();
   const double before = canvas.scale();
-  QWheelEvent wheel(point, canvas.viewport()->mapToGlobal(point), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
+  QWheelEvent wheel(point, canvas.viewport()->mapToGlobal(point), {}, {0, 120}, Qt::NoButton, Qt::ControlModifier,
+                    Qt::NoScrollPhase, false);
   QApplication::sendEvent(canvas.viewport(), &wheel);
   QVERIFY(canvas.scale() > before);
   QCOMPARE(canvas.cellAt(point), cell);

@@ -40,7 +40,9 @@ void SessionTest::newerJobDropsOlderOfItsTag() {
   std::promise<void> gate;
   auto opened = gate.get_future().share();
   std::vector<int> done;
-  const auto noting = [&](int number) { return [&done, number](const Progress&) -> Worker::Deliver { return [&done, number] { done.push_back(number); }; }; };
+  const auto noting = [&](int number) {
+    return [&done, number](const Progress&) -> Worker::Deliver { return [&done, number] { done.push_back(number); }; };
+  };
   worker.post(&owner, job(QStringLiteral("other"), [opened](const Progress&) -> Worker::Deliver {
     opened.wait();
     return {};
@@ -89,7 +91,8 @@ void SessionTest::resultsOfGoneOwnersAreDropped() {
   // The next job is delivered after what the gone owner's would have been.
   QObject other;
   bool delivered = false;
-  worker.post(&other, job(QStringLiteral("b"), [&](const Progress&) -> Worker::Deliver { return [&] { delivered = true; }; }));
+  worker.post(&other,
+              job(QStringLiteral("b"), [&](const Progress&) -> Worker::Deliver { return [&] { delivered = true; }; }));
   QTRY_VERIFY(delivered);
   QVERIFY(!called);
 }
@@ -163,11 +166,13 @@ void SessionTest::programStepsByOperation() {
   const auto analysis = syntheticAnalysis(2);
   const Program program(analysis);
   QCOMPARE(program.size(), std::size_t(18));
-  QCOMPARE(program.steps().goal(Step::over, 0), std::size_t(2));   // t, addmm
-  QCOMPARE(program.steps().goal(Step::over, 2), std::size_t(3));   // relu
-  QCOMPARE(program.steps().goal(Step::over, 5), std::size_t(6));   // relu of the last layer: its backward is not the same group
+  QCOMPARE(program.steps().goal(Step::over, 0), std::size_t(2));  // t, addmm
+  QCOMPARE(program.steps().goal(Step::over, 2), std::size_t(3));  // relu
+  QCOMPARE(program.steps().goal(Step::over, 5),
+           std::size_t(6));  // relu of the last layer: its backward is not the same group
   QCOMPARE(program.steps().goal(Step::over, 7), std::size_t(12));  // five ops of linear's backward
-  QCOMPARE(program.steps().goal(Step::over, 7, [&](BoundSymbolId op) { return op == program.opAt(9); }), std::size_t(9));
+  QCOMPARE(program.steps().goal(Step::over, 7, [&](BoundSymbolId op) { return op == program.opAt(9); }),
+           std::size_t(9));
   QCOMPARE(program.steps().goal(Step::overBack, 12), std::size_t(7));
   QCOMPARE(program.steps().goal(Step::overBack, 6), std::size_t(5));
   QCOMPARE(program.steps().goal(Step::over, 18), std::size_t(18));

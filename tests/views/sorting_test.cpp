@@ -40,12 +40,14 @@ QTreeView& treeOf(WindowFixture& f, const char* name) { return *f.window().findC
 
 void clickTitle(const QTreeView& tree, int column) {
   auto* header = tree.header();
-  QTest::mouseClick(header->viewport(), Qt::LeftButton, Qt::NoModifier, {header->sectionViewportPosition(column) + 12, header->height() / 2});
+  QTest::mouseClick(header->viewport(), Qt::LeftButton, Qt::NoModifier,
+                    {header->sectionViewportPosition(column) + 12, header->height() / 2});
 }
 
 QList<double> numbers(const QTreeView& tree, int column) {
   QList<double> all;
-  for (int row = 0; row < tree.model()->rowCount(); ++row) all << tree.model()->index(row, column).data(sortRole).toDouble();
+  for (int row = 0; row < tree.model()->rowCount(); ++row)
+    all << tree.model()->index(row, column).data(sortRole).toDouble();
   return all;
 }
 
@@ -53,7 +55,9 @@ QList<double> numbers(const QTreeView& tree, int column) {
 class Numbers : public QAbstractTableModel {
  public:
   explicit Numbers(QList<double> numbers, QStringList texts) : numbers_(std::move(numbers)), texts_(std::move(texts)) {}
-  int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(texts_.size()); }
+  int rowCount(const QModelIndex& parent = {}) const override {
+    return parent.isValid() ? 0 : static_cast<int>(texts_.size());
+  }
   int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : 1; }
   QVariant data(const QModelIndex& index, int role) const override {
     if (role == sortRole && !numbers_.isEmpty()) return numbers_[index.row()];
@@ -172,8 +176,9 @@ void SortingTest::V9_everyListSearchesByTyping() {
 
 void SortingTest::V9_panelsWithNumbersAreSorted() {
   WindowFixture f;
-  for (const char* name : {"values", "watches", "references", "notes", "modules", "breakpoints", "compare", "checks", "problems", "stages-table",
-                           "stages-edges", "stages-shared", "stage-check-table", "trace-table", "gradient-flow"}) {
+  for (const char* name :
+       {"values", "watches", "references", "notes", "modules", "breakpoints", "compare", "checks", "problems",
+        "stages-table", "stages-edges", "stages-shared", "stage-check-table", "trace-table", "gradient-flow"}) {
     const auto* tree = f.window().findChild<QTreeView*>(QLatin1String(name));
     QVERIFY2(tree, name);
     QVERIFY2(tree->isSortingEnabled(), name);

@@ -48,9 +48,11 @@ class SourceTest : public QObject {
   /// The two files that the synthetic model names, as its stacks say they are.
   void writeSources(const QString& folder = {}) {
     QByteArray model;
-    for (int line = 1; line <= 40; ++line) model += line >= 31 && line <= 33 ? "        x = relu(self.linear(x))\n" : "# line\n";
+    for (int line = 1; line <= 40; ++line)
+      model += line >= 31 && line <= 33 ? "        x = relu(self.linear(x))\n" : "# line\n";
     write(folder + QStringLiteral("model.py"), model);
-    write(folder + QStringLiteral("train.py"), QByteArray(11 * 2, '#').replace("##", "#\n") + "    return self.layers(x)\n");
+    write(folder + QStringLiteral("train.py"),
+          QByteArray(11 * 2, '#').replace("##", "#\n") + "    return self.layers(x)\n");
   }
 
   std::unique_ptr<QTemporaryDir> folder_;
@@ -63,22 +65,30 @@ QTreeView& text(WindowFixture& f) { return *f.window().findChild<QTreeView*>(QSt
 QLabel& notice(WindowFixture& f) { return *f.window().findChild<QLabel*>(QStringLiteral("source-notice")); }
 QLabel& path(WindowFixture& f) { return *f.window().findChild<QLabel*>(QStringLiteral("source-path")); }
 SourceLinesModel& lines(WindowFixture& f) { return *static_cast<SourceLinesModel*>(text(f).model()); }
-QAction& command(WindowFixture& f, const char* name) { return *f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name)); }
-QString message(WindowFixture& f) { return f.window().messages().isVisible() ? f.window().messages().text() : QString(); }
+QAction& command(WindowFixture& f, const char* name) {
+  return *f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
+}
+QString message(WindowFixture& f) {
+  return f.window().messages().isVisible() ? f.window().messages().text() : QString();
+}
 
 }  // namespace
 
 void SourceTest::namesLeadToPaths() {
-  SourcePaths paths({{QStringLiteral("/home/ann"), QStringLiteral("/src")}, {QStringLiteral("/home/ann/lib"), QStringLiteral("/lib")}});
+  SourcePaths paths({{QStringLiteral("/home/ann"), QStringLiteral("/src")},
+                     {QStringLiteral("/home/ann/lib"), QStringLiteral("/lib")}});
   const auto found = paths.candidates(QStringLiteral("/home/ann/lib/a/m.py"), QStringLiteral("/models"));
-  QCOMPARE(found, (QStringList{QStringLiteral("/lib/a/m.py"), QStringLiteral("/src/lib/a/m.py"), QStringLiteral("/home/ann/lib/a/m.py"),
-                               QStringLiteral("/models/home/ann/lib/a/m.py"), QStringLiteral("/models/ann/lib/a/m.py"), QStringLiteral("/models/lib/a/m.py"),
+  QCOMPARE(found, (QStringList{QStringLiteral("/lib/a/m.py"), QStringLiteral("/src/lib/a/m.py"),
+                               QStringLiteral("/home/ann/lib/a/m.py"), QStringLiteral("/models/home/ann/lib/a/m.py"),
+                               QStringLiteral("/models/ann/lib/a/m.py"), QStringLiteral("/models/lib/a/m.py"),
                                QStringLiteral("/models/a/m.py"), QStringLiteral("/models/m.py")}));
-  QCOMPARE(paths.candidates(QStringLiteral("/home/anna/m.py"), {}), QStringList{QStringLiteral("/home/anna/m.py")});  // whole folders only
-  QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());                                              // beside no model
+  QCOMPARE(paths.candidates(QStringLiteral("/home/anna/m.py"), {}),
+           QStringList{QStringLiteral("/home/anna/m.py")});               // whole folders only
+  QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());  // beside no model
   QCOMPARE(paths.candidates(QStringLiteral("../../etc/m.py"), QStringLiteral("/models")),
            (QStringList{QStringLiteral("/models/etc/m.py"), QStringLiteral("/models/m.py")}));
-  QCOMPARE(paths.candidates(QStringLiteral("C:\\work\\m.py"), QStringLiteral("/models")).last(), QStringLiteral("/models/m.py"));
+  QCOMPARE(paths.candidates(QStringLiteral("C:\\work\\m.py"), QStringLiteral("/models")).last(),
+           QStringLiteral("/models/m.py"));
   QCOMPARE(paths.candidates(QStringLiteral("<eval_with_key>.3>"), QStringLiteral("/models")), QStringList());
 }
 
@@ -98,8 +108,10 @@ void SourceTest::aChosenFileMakesAMapping() {
 
 void SourceTest::editorsAreGivenWords() {
   const auto path = QStringLiteral("/a b/$(rm x);%l \"m.py");
-  QCOMPARE(editorArguments(QStringLiteral("code -g %f:%l"), path, 7), (QStringList{QStringLiteral("code"), QStringLiteral("-g"), path + QStringLiteral(":7")}));
-  QCOMPARE(editorArguments(QStringLiteral("\"/opt/my editor\" +%l"), path, -3), (QStringList{QStringLiteral("/opt/my editor"), QStringLiteral("+1"), path}));
+  QCOMPARE(editorArguments(QStringLiteral("code -g %f:%l"), path, 7),
+           (QStringList{QStringLiteral("code"), QStringLiteral("-g"), path + QStringLiteral(":7")}));
+  QCOMPARE(editorArguments(QStringLiteral("\"/opt/my editor\" +%l"), path, -3),
+           (QStringList{QStringLiteral("/opt/my editor"), QStringLiteral("+1"), path}));
   QCOMPARE(editorArguments(QStringLiteral("%f 100%%"), path, 1),
            (QStringList{QStringLiteral("%f"), QStringLiteral("100%"), path}));  // a model names no program
   QVERIFY(editorArguments({}, path, 1).isEmpty());
@@ -112,7 +124,8 @@ void SourceTest::filesAreReadWithCare() {
   write(QStringLiteral("empty.py"), {});
   const auto read = readSource({at(QStringLiteral("none.py")), folder_->path(), at(QStringLiteral("a.py"))});
   QCOMPARE(read.path, at(QStringLiteral("a.py")));
-  QCOMPARE(read.lines, (QStringList{QStringLiteral("one"), QStringLiteral("        two"), QStringLiteral("x       y")}));
+  QCOMPARE(read.lines,
+           (QStringList{QStringLiteral("one"), QStringLiteral("        two"), QStringLiteral("x       y")}));
   QVERIFY(readSource({at(QStringLiteral("big.py"))}, 99).problem.contains(QStringLiteral("larger")));
   QVERIFY(readSource({at(QStringLiteral("big.py"))}, 100).problem.isEmpty());
   QVERIFY(readSource({at(QStringLiteral("binary.py"))}).problem.contains(QStringLiteral("binary file")));
@@ -129,7 +142,8 @@ void SourceTest::modelsHoldTogether() {
   QCOMPARE(frames.rowCount(), 3);
   QCOMPARE(frames.shownRow(), 1);
   QCOMPARE(frames.index(0, FramesModel::place).data().toString(), QStringLiteral("linear.py:125"));
-  QVERIFY(frames.index(0, 0).data(Qt::FontRole).value<QFont>().italic() && !frames.index(1, 0).data(Qt::FontRole).isValid());
+  QVERIFY(frames.index(0, 0).data(Qt::FontRole).value<QFont>().italic() &&
+          !frames.index(1, 0).data(Qt::FontRole).isValid());
   frames.set({});
   QCOMPARE(frames.shownRow(), -1);
   SourceLinesModel model;
@@ -138,7 +152,8 @@ void SourceTest::modelsHoldTogether() {
   model.setCurrent(2);
   QCOMPARE(model.width(), 3);
   QCOMPARE(model.index(1, SourceLinesModel::ops).data().toString(), QStringLiteral("2"));
-  QVERIFY(model.index(1, 0).data(SourceLinesModel::currentRole).toBool() && !model.index(0, 0).data(SourceLinesModel::currentRole).toBool());
+  QVERIFY(model.index(1, 0).data(SourceLinesModel::currentRole).toBool() &&
+          !model.index(0, 0).data(SourceLinesModel::currentRole).toBool());
   QVERIFY(model.opsAt(0).empty());
   model.setCurrent(7);
   QCOMPARE(model.currentRow(), -1);
@@ -150,7 +165,8 @@ void SourceTest::theStackAndItsLine() {
   QVERIFY(f.open(model()));
   f.press(Qt::Key_U, Qt::ControlModifier);
   QVERIFY(stack(f).isVisible());
-  QVERIFY2(notice(f).isVisible() && notice(f).text().contains(QStringLiteral("Select an op")), qPrintable(notice(f).text()));
+  QVERIFY2(notice(f).isVisible() && notice(f).text().contains(QStringLiteral("Select an op")),
+           qPrintable(notice(f).text()));
   f.picture(QStringLiteral("source-empty"));
   f.click(TraceKind::forward, f.analysis().forward.ops[4]);
   QTRY_COMPARE(lines(f).currentRow(), 31);
@@ -210,8 +226,9 @@ void SourceTest::aMissingFileIsFound() {
   f.window().panel<SourceDock>().useFile(at(QStringLiteral("elsewhere/model.py")));
   QTRY_COMPARE(path(f).text(), at(QStringLiteral("elsewhere/model.py")));
   QTRY_COMPARE(lines(f).currentRow(), 30);
-  QVERIFY(
-      SourcePaths::load(*f.window().shared().settings).mappings().contains(PathMapping{QStringLiteral("model.py"), at(QStringLiteral("elsewhere/model.py"))}));
+  QVERIFY(SourcePaths::load(*f.window().shared().settings)
+              .mappings()
+              .contains(PathMapping{QStringLiteral("model.py"), at(QStringLiteral("elsewhere/model.py"))}));
 }
 
 void SourceTest::anotherVersionIsNoticed() {
@@ -260,7 +277,8 @@ void SourceTest::settingsAreEdited() {
   QVERIFY(dialog);
   auto* table = dialog->findChild<QTableWidget*>();
   for (auto* button : dialog->findChildren<QPushButton*>())
-    if (button->text() == QStringLiteral("&Add")) QTest::mouseClick(button, Qt::LeftButton), QTest::mouseClick(button, Qt::LeftButton);
+    if (button->text() == QStringLiteral("&Add"))
+      QTest::mouseClick(button, Qt::LeftButton), QTest::mouseClick(button, Qt::LeftButton);
   QCOMPARE(table->rowCount(), 2);
   table->item(0, 0)->setText(QStringLiteral("model.py"));
   table->item(0, 1)->setText(at(QStringLiteral("elsewhere/model.py")));

@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-/// Stages and the whole model: what the check tells, that it is cancelled, and that it goes with its cuts; over a hand-made engine.
+/// Stages and the whole model: what the check tells, that it is cancelled, and that it goes with its cuts; over a
+/// hand-made engine.
 class StageCheckTest : public QObject {
   Q_OBJECT
 
@@ -40,7 +41,8 @@ void StageCheckTest::stagesAreChecked() {
   QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   check->trigger();
   QVERIFY(checked(*f));
-  QVERIFY2(checks(*f).summary().startsWith(QStringLiteral("\u2717 1 of 3 tensors DIFFER")), qPrintable(checks(*f).summary()));
+  QVERIFY2(checks(*f).summary().startsWith(QStringLiteral("\u2717 1 of 3 tensors DIFFER")),
+           qPrintable(checks(*f).summary()));
   QCOMPARE(table->model()->rowCount(), 3);
   // What differs comes first.
   std::vector<ValueId> parameters;
@@ -61,7 +63,8 @@ void StageCheckTest::stagesAreChecked() {
   engine->fake.wrong = false;
   check->trigger();
   QVERIFY(checked(*f));
-  QVERIFY2(checks(*f).summary().startsWith(QStringLiteral("\u2713 2 stages give what the whole model gives: 2 of 3")), qPrintable(checks(*f).summary()));
+  QVERIFY2(checks(*f).summary().startsWith(QStringLiteral("\u2713 2 stages give what the whole model gives: 2 of 3")),
+           qPrintable(checks(*f).summary()));
 }
 
 void StageCheckTest::aCheckIsCancelledAndFails() {

@@ -82,8 +82,9 @@ MultiUse useOf(WindowFixture& f, const std::string& name) {
 /// Edges of a cut by which parameters are sent.
 std::size_t parametersSent(WindowFixture& f) {
   const auto& cut = *plan(f).cut();
-  return static_cast<std::size_t>(std::count_if(cut.split.edges.begin(), cut.split.edges.end(),
-                                                [&](const PipelineEdge& edge) { return edge.source >= 0 && !cut.tables().value(edge.value).producer; }));
+  return static_cast<std::size_t>(std::count_if(
+      cut.split.edges.begin(), cut.split.edges.end(),
+      [&](const PipelineEdge& edge) { return edge.source >= 0 && !cut.tables().value(edge.value).producer; }));
 }
 std::int64_t parameterBytes(WindowFixture& f) {
   std::int64_t bytes = 0;
@@ -99,7 +100,8 @@ ValueId parameter(WindowFixture& f, const std::string& name) {
 
 }  // namespace
 
-// Holds P37, P38: of each parameter it can be said whether stages have copies or are sent it, and the stages give the same either way.
+// Holds P37, P38: of each parameter it can be said whether stages have copies or are sent it, and the stages give the
+// same either way.
 void StageChoicesTest::sharedParametersAreSentOrCopied() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(data("pipeline/shared_2st/model.pt2")));
@@ -124,18 +126,21 @@ void StageChoicesTest::sharedParametersAreSentOrCopied() {
   QVERIFY(settled(f));
   QCOMPARE(plan(f).cut()->split.shared.at(1).use, MultiUse::transmit);
   QCOMPARE(plan(f).cut()->split.shared.at(0).use, MultiUse::replicate);
-  QCOMPARE(table->model()->index(1, SharedParametersModel::use).data().toString(), QStringLiteral("stage %1 sends it").arg(shared.at(1).nameIn.begin()->first));
+  QCOMPARE(table->model()->index(1, SharedParametersModel::use).data().toString(),
+           QStringLiteral("stage %1 sends it").arg(shared.at(1).nameIn.begin()->first));
   // It crosses now, with its bytes and its gradient, and one stage holds it.
   QCOMPARE(edges->rowCount(), crossing + static_cast<int>(shared.at(1).nameIn.size()) - 1);
   QCOMPARE(parameterBytes(f), copied - shared.at(1).bytes * static_cast<std::int64_t>(shared.at(1).nameIn.size() - 1));
-  const auto sent =
-      std::find_if(plan(f).cut()->edges.begin(), plan(f).cut()->edges.end(), [&](const EdgeDescription& edge) { return edge.bytes == shared.at(1).bytes; });
+  const auto sent = std::find_if(plan(f).cut()->edges.begin(), plan(f).cut()->edges.end(),
+                                 [&](const EdgeDescription& edge) { return edge.bytes == shared.at(1).bytes; });
   QVERIFY(sent != plan(f).cut()->edges.end());
   const int row = static_cast<int>(sent - plan(f).cut()->edges.begin());
-  QCOMPARE(edges->index(row, StageEdgesModel::source).data().toString(), QString::number(shared.at(1).nameIn.begin()->first));
+  QCOMPARE(edges->index(row, StageEdgesModel::source).data().toString(),
+           QString::number(shared.at(1).nameIn.begin()->first));
   QVERIFY(edges->index(row, StageEdgesModel::gradient).data().toString().contains(QStringLiteral("sent back")));
   QCOMPARE(find<QComboBox>(f, "stages-sharing")->currentIndex(), -1);  // not all alike
-  QCOMPARE(plan(f).history().undoText(), QStringLiteral("Send %1").arg(QString::fromStdString(shared.at(1).names.front())));
+  QCOMPARE(plan(f).history().undoText(),
+           QStringLiteral("Send %1").arg(QString::fromStdString(shared.at(1).names.front())));
   QVERIFY2(checkStages(f).startsWith(QStringLiteral("\u2713 3 stages")), qPrintable(checkStages(f)));
   showStages(f);
   f.picture(QStringLiteral("stages-sent"));
@@ -251,7 +256,9 @@ def computation(x, w, u):
   QCOMPARE(loss->currentText(), QStringLiteral("Loss: every output"));
 
   const auto chosen = [&](const std::string& place) {
-    return QTest::qWaitFor([&] { return !f.controller().opening() && f.controller().document()->request.loss == place; }, 20000) && settled(f);
+    return QTest::qWaitFor(
+               [&] { return !f.controller().opening() && f.controller().document()->request.loss == place; }, 20000) &&
+           settled(f);
   };
   loss->setFocus();
   QTest::keyClick(loss, Qt::Key_End);
@@ -273,14 +280,17 @@ def computation(x, w, u):
   // b and c lead to the loss, a does not.
   const auto& edges = plan(f).cut()->edges;
   for (std::size_t i = 0; i < edges.size(); ++i)
-    if (plan(f).cut()->split.edges[i].source >= 0) QCOMPARE(static_cast<bool>(plan(f).cut()->gradients[i]), edges[i].name != "a");
+    if (plan(f).cut()->split.edges[i].source >= 0)
+      QCOMPARE(static_cast<bool>(plan(f).cut()->gradients[i]), edges[i].name != "a");
   showStages(f);
   f.picture(QStringLiteral("stages-loss"));
   // Other inputs leave it as it is, and so does another partition.
   auto request = f.controller().document()->request;
   request.seed = 3;
   f.controller().reopen(request);
-  QVERIFY(QTest::qWaitFor([&] { return !f.controller().opening() && f.controller().document()->request.seed == 3; }, 20000) && settled(f));
+  QVERIFY(QTest::qWaitFor([&] { return !f.controller().opening() && f.controller().document()->request.seed == 3; },
+                          20000) &&
+          settled(f));
   QCOMPARE(loss->currentText(), QStringLiteral("Loss: 1 (loss)"));
   QCOMPARE(f.analysis().request.cotangents.size(), std::size_t(1));
 
@@ -304,14 +314,18 @@ void StageChoicesTest::whatCannotBeTheLossIsRefused() {
   auto* loss = find<QComboBox>(f, "stages-loss");
   QStringList names;
   for (int i = 0; i < loss->count(); ++i) names << loss->itemData(i).toString();
-  QVERIFY2(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("pair.1")) && names.contains(QStringLiteral("none")),
+  QVERIFY2(names.contains(QStringLiteral("a")) && names.contains(QStringLiteral("pair.1")) &&
+               names.contains(QStringLiteral("none")),
            qPrintable(names.join(QLatin1Char(' '))));
   loss->setFocus();
   QTest::keyClick(loss, Qt::Key_Down);
-  QVERIFY2(message(f).contains(QStringLiteral("grad can be implicitly created only for scalar outputs; linear is cpu f32[")), qPrintable(message(f)));
+  QVERIFY2(
+      message(f).contains(QStringLiteral("grad can be implicitly created only for scalar outputs; linear is cpu f32[")),
+      qPrintable(message(f)));
   QCOMPARE(loss->currentIndex(), 0);
   plan(f).chooseLoss("const");
-  QVERIFY2(message(f).contains(QStringLiteral("Loss spec must specify a dynamic value but got 3")), qPrintable(message(f)));
+  QVERIFY2(message(f).contains(QStringLiteral("Loss spec must specify a dynamic value but got 3")),
+           qPrintable(message(f)));
   QVERIFY(!f.controller().opening());
   QCOMPARE(f.controller().document(), document);
   QCOMPARE(plan(f).cut(), cut);
@@ -320,7 +334,8 @@ void StageChoicesTest::whatCannotBeTheLossIsRefused() {
   request.loss = "lost";
   f.controller().reopen(request);
   QVERIFY(QTest::qWaitFor([&] { return !f.controller().opening(); }, 20000));
-  QVERIFY2(f.window().messages().text().contains(QStringLiteral("no output of the name lost")), qPrintable(f.window().messages().text()));
+  QVERIFY2(f.window().messages().text().contains(QStringLiteral("no output of the name lost")),
+           qPrintable(f.window().messages().text()));
   QCOMPARE(f.controller().document(), document);
 }
 

@@ -21,12 +21,14 @@ class FakePipelines : public PipelineEngine {
     return costs;
   }
   /// The first parameter is as it should be, the second nearly, the third is not; of the rest nothing is told.
-  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit&, const Progress& progress) override {
+  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit&,
+                         const Progress& progress) override {
     while (blocks) progress.check();
     if (fails) throw Error(ErrorCode::execution, "out of memory", "aten.mm");
     StageCheck check;
     for (const auto& input : whole->computation().inputs)
-      if (input.kind == InputKind::parameter && check.rows.size() < 3) check.rows.push_back({StageCheckRow::Of::parameter, input.target, input.value});
+      if (input.kind == InputKind::parameter && check.rows.size() < 3)
+        check.rows.push_back({StageCheckRow::Of::parameter, input.target, input.value});
     check.rows.at(1).verdict = StageVerdict::close;
     check.rows.at(1).difference = 1e-7;
     check.rows.at(1).relative = 2e-7;
@@ -34,8 +36,8 @@ class FakePipelines : public PipelineEngine {
     check.rows.at(2).verdict = wrong ? StageVerdict::differs : StageVerdict::equal;
     return check;
   }
-  void writeStages(const std::shared_ptr<const Analysis>&, const PipelineSplit&, const std::vector<std::string>&, const std::string&,
-                   const Progress&) override {}
+  void writeStages(const std::shared_ptr<const Analysis>&, const PipelineSplit&, const std::vector<std::string>&,
+                   const std::string&, const Progress&) override {}
   void completeTypes(ModelFile&, const Analysis&) override { throw Error(ErrorCode::internal, "not a text"); }
 
   std::atomic<int> measured = 0;
@@ -68,7 +70,8 @@ Widget* find(WindowFixture& f, const char* name) {
 }
 
 /// Opens a file with this many layers (two ops each) and shows the dock.
-inline std::unique_ptr<WindowFixture> opened(const char* path = "synthetic:4", const std::shared_ptr<StagesEngine>& engine = std::make_shared<StagesEngine>()) {
+inline std::unique_ptr<WindowFixture> opened(
+    const char* path = "synthetic:4", const std::shared_ptr<StagesEngine>& engine = std::make_shared<StagesEngine>()) {
   auto f = std::make_unique<WindowFixture>(engine);
   if (!f->open(QLatin1String(path))) return nullptr;
   f->raise("dock-stages");
@@ -89,6 +92,8 @@ inline bool ask(WindowFixture& f, const CutRequest& request) {
 
 inline QAction* action(WindowFixture& f, const char* name) { return find<QAction>(f, name); }
 inline QString message(WindowFixture& f) { return find<QLabel>(f, "stages-message")->text(); }
-inline BoundSymbolId op(WindowFixture& f, std::size_t position) { return f.analysis().computation().trace.ops.at(position); }
+inline BoundSymbolId op(WindowFixture& f, std::size_t position) {
+  return f.analysis().computation().trace.ops.at(position);
+}
 
 }  // namespace retrograd::views

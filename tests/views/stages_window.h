@@ -8,11 +8,15 @@
 
 namespace retrograd::views {
 
-inline QString data(const char* name) { return QString::fromStdString(sourcePath("tests/data/")) + QLatin1String(name); }
+inline QString data(const char* name) {
+  return QString::fromStdString(sourcePath("tests/data/")) + QLatin1String(name);
+}
 inline StagePlan& plan(WindowFixture& f) { return *f.window().context().stages; }
 /// Waits until the model is cut, or cannot be.
 inline bool settled(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return !plan(f).busy() && !plan(f).measuring() && (plan(f).cut() || !plan(f).problem().isEmpty()); }, 60000);
+  return QTest::qWaitFor(
+      [&] { return !plan(f).busy() && !plan(f).measuring() && (plan(f).cut() || !plan(f).problem().isEmpty()); },
+      60000);
 }
 
 inline void showDock(WindowFixture& f, const char* name) { f.raise(name); }

@@ -14,7 +14,8 @@
 
 namespace retrograd::views {
 
-/// The first minutes with the program, on the sample that comes with it: start page, tour, and the report of what went wrong.
+/// The first minutes with the program, on the sample that comes with it: start page, tour, and the report of what went
+/// wrong.
 class StartTest : public QObject {
   Q_OBJECT
 
@@ -35,7 +36,9 @@ class StartTest : public QObject {
 
 namespace {
 
-QAction* action(MainWindow& window, const char* name) { return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name)); }
+QAction* action(MainWindow& window, const char* name) {
+  return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name));
+}
 
 void clickOn(QWidget& root, const char* name) {
   auto* button = root.findChild<QPushButton*>(QLatin1String(name));
@@ -52,7 +55,9 @@ QString mlp() { return samples().first().path; }
 /// A backward op with a forward op of its own.
 BoundSymbolId linkedOp(const Analysis& analysis) {
   for (auto op : analysis.backward.ops)
-    if (isBackwardRole(analysis.document->boundSymbol(op).origin.role) && analysis.links.forwardOf(*analysis.document, op)) return op;
+    if (isBackwardRole(analysis.document->boundSymbol(op).origin.role) &&
+        analysis.links.forwardOf(*analysis.document, op))
+      return op;
   return {};
 }
 
@@ -78,7 +83,8 @@ bool clickSavedValue(WindowFixture& f) {
 void StartTest::samplesAreWhatTheListNames() {
   const auto all = samples();
   QVERIFY(all.size() >= 2);
-  for (const auto& sample : all) QVERIFY(QFile::exists(sample.path) && !sample.title.isEmpty() && !sample.text.isEmpty());
+  for (const auto& sample : all)
+    QVERIFY(QFile::exists(sample.path) && !sample.title.isEmpty() && !sample.text.isEmpty());
   QTemporaryDir folder;
   QVERIFY(samplesIn(folder.path()).isEmpty());
   const auto write = [&](const QString& name, const QByteArray& content) {
@@ -105,7 +111,8 @@ void StartTest::theStartPageOpensASample() {
   auto* card = f.window().findChild<QPushButton*>(QStringLiteral("sample-mlp"));
   QTRY_VERIFY(card->isVisible());
   bool recent = false;
-  for (auto* button : f.window().findChild<WelcomePage*>()->findChildren<QPushButton*>()) recent |= button->text().contains(QStringLiteral("tiny_gpt.pt2"));
+  for (auto* button : f.window().findChild<WelcomePage*>()->findChildren<QPushButton*>())
+    recent |= button->text().contains(QStringLiteral("tiny_gpt.pt2"));
   QVERIFY(recent);
   card->setFocus();
   f.press(Qt::Key_Space);
@@ -125,14 +132,17 @@ void StartTest::theStartPageHasTheWindow() {
   };
   QCOMPARE(visible(f.window()), QStringList());
   const auto* keys = f.window().findChild<QLabel*>(QStringLiteral("start-keys"));
-  QVERIFY2(keys && keys->isVisible() && keys->text().startsWith(QStringLiteral("Ctrl+O  Open")) && keys->text().contains(QStringLiteral("Ctrl+Shift+P")),
+  QVERIFY2(keys && keys->isVisible() && keys->text().startsWith(QStringLiteral("Ctrl+O  Open")) &&
+               keys->text().contains(QStringLiteral("Ctrl+Shift+P")),
            keys ? qPrintable(keys->text()) : "");
   f.window().resize(1280, 800);
   QVERIFY(f.open(QStringLiteral("synthetic6")));
   const auto first = visible(f.window());
-  for (const char* name : {"dock-inspector", "dock-memory", "dock-modules", "dock-values", "dock-why"}) QVERIFY2(first.contains(QLatin1String(name)), name);
+  for (const char* name : {"dock-inspector", "dock-memory", "dock-modules", "dock-values", "dock-why"})
+    QVERIFY2(first.contains(QLatin1String(name)), name);
   const auto* modules = f.window().findChild<QDockWidget*>(QStringLiteral("dock-modules"));
-  QVERIFY2(modules->width() > 120 && modules->width() < f.window().width() / 3, qPrintable(QString::number(modules->width())));
+  QVERIFY2(modules->width() > 120 && modules->width() < f.window().width() / 3,
+           qPrintable(QString::number(modules->width())));
   f.window().findChild<QDockWidget*>(QStringLiteral("dock-memory"))->hide();
   const int width = modules->width();
   action(f.window(), "close")->trigger();
@@ -246,11 +256,13 @@ void StartTest::theReportTellsTheOp() {
   WindowFixture f(liveEngine());
   const Versions made{QStringLiteral("1.2"), QStringLiteral("3.4"), QStringLiteral("5.6"), QStringLiteral("Some OS")};
   const auto alone = bugReport(nullptr, {}, {}, made);
-  for (const auto* part : {"Retrograd 1.2", "LibTorch 3.4", "Qt 5.6", "Some OS"}) QVERIFY(alone.contains(QLatin1String(part)));
+  for (const auto* part : {"Retrograd 1.2", "LibTorch 3.4", "Qt 5.6", "Some OS"})
+    QVERIFY(alone.contains(QLatin1String(part)));
   QVERIFY(f.open(mlp()));
   const auto& document = *f.controller().document();
   const auto fileOnly = bugReport(&document, {}, f.execution(), made);
-  for (const auto* part : {"name: mlp.pt2", "seed: 0", "partition: default", "device: cpu"}) QVERIFY2(fileOnly.contains(QLatin1String(part)), part);
+  for (const auto* part : {"name: mlp.pt2", "seed: 0", "partition: default", "device: cpu"})
+    QVERIFY2(fileOnly.contains(QLatin1String(part)), part);
   QVERIFY(!fileOnly.contains(QStringLiteral("### Op")));
   for (auto op : f.analysis().backward.ops) {
     const auto text = bugReport(&document, op, f.execution(), made);
@@ -259,7 +271,8 @@ void StartTest::theReportTellsTheOp() {
     QVERIFY(text.contains(toQt(symbol.qualifiedName())) && text.contains(toQt(symbol.schema)));
     QCOMPARE(text.count(QStringLiteral("- operand")), static_cast<int>(tables.operands(op).size()));
     QVERIFY(!text.contains(QFileInfo(mlp()).path()));
-    if (symbol.name == "aten.mm.default") QVERIFY(text.contains(QStringLiteral("cpu f32[")) && text.contains(QStringLiteral("strides [")));
+    if (symbol.name == "aten.mm.default")
+      QVERIFY(text.contains(QStringLiteral("cpu f32[")) && text.contains(QStringLiteral("strides [")));
   }
   // Another seed and partition are told.
   auto request = document.request;
@@ -305,7 +318,8 @@ void StartTest::pictures() {
     QVERIFY(standsStill(widget));
     QVERIFY(widget.grab().save(QStringLiteral("%1/%2-%3.png").arg(folder, name).arg(number++)));
   };
-  f.window().shared().settings->setValue(QStringLiteral("recent"), QStringList{mlp(), samples()[1].path, QStringLiteral("/gone/model.pt2")});
+  f.window().shared().settings->setValue(QStringLiteral("recent"),
+                                         QStringList{mlp(), samples()[1].path, QStringLiteral("/gone/model.pt2")});
   f.window().findChild<WelcomePage*>()->hide();
   f.window().findChild<WelcomePage*>()->show();
   const std::array choices{Theme::Choice::light, Theme::Choice::dark, Theme::Choice::highContrast};

@@ -21,13 +21,15 @@ class Builder {
     Value value;
     if (!name.empty()) value.name = document_.intern(name);
     value.meta = document_.internMeta(meta);
-    value.storage = document_.addStorage(meta.bytes(), {}, kind != ValueKind::activation && kind != ValueKind::gradient);
+    value.storage =
+        document_.addStorage(meta.bytes(), {}, kind != ValueKind::activation && kind != ValueKind::gradient);
     value.kind = kind;
     return document_.addValue(value);
   }
 
   /// An op with one output; operands are all its arguments, then `literals`.
-  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {}, std::vector<Argument> literals = {}) {
+  BoundSymbolId op(const std::string& symbol, std::vector<ValueId> operands, ValueId output, BoundSymbol bound = {},
+                   std::vector<Argument> literals = {}) {
     Symbol s;
     s.name = symbol;
     s.known = true;
@@ -47,7 +49,9 @@ class Builder {
     return id;
   }
 
-  ValueId result(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation) { return tensor({}, std::move(sizes), kind); }
+  ValueId result(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation) {
+    return tensor({}, std::move(sizes), kind);
+  }
 
  private:
   Document& document_;
@@ -71,7 +75,8 @@ struct Layer {
 };
 
 /// The computation and the forward of one layer; `computedInput` is what flows into it in the computation.
-Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input, ValueId computedInput) {
+Layer addLayer(Builder& build, Document& document, Analysis& analysis, int number, ValueId input,
+               ValueId computedInput) {
   const auto index = std::to_string(number);
   Layer layer;
   layer.input = input;
@@ -92,8 +97,8 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   BoundSymbol bound;
   bound.module = layer.module;
   bound.name = document.intern(number ? "linear_" + index : "linear");
-  bound.source =
-      document.internSource({{"train.py", 12, "forward", "return self.layers(x)"}, {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
+  bound.source = document.internSource({{"train.py", 12, "forward", "return self.layers(x)"},
+                                        {"model.py", 31 + number, "forward", "x = relu(self.linear(x))"}});
   const auto linearOut = build.tensor(number ? "linear_" + index : "linear", {8, 10}, ValueKind::activation);
   layer.linear = build.op("aten.linear.default", {computedInput, layer.weight, bias}, linearOut, bound);
   bound.module = document.intern("layers." + index);
@@ -109,30 +114,35 @@ Layer addLayer(Builder& build, Document& document, Analysis& analysis, int numbe
   layer.output = build.result({8, 10});
   const auto fromLinear = derivedFrom(layer.linear, Role::forward, layer.module);
   analysis.forward.ops.push_back(build.op("aten.t.default", {layer.weight}, layer.weightT, fromLinear));
-  analysis.forward.ops.push_back(build.op("aten.addmm.default", {bias, input, layer.weightT}, layer.hidden, fromLinear));
   analysis.forward.ops.push_back(
-      build.op("aten.relu.default", {layer.hidden}, layer.output, derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
+      build.op("aten.addmm.default", {bias, input, layer.weightT}, layer.hidden, fromLinear));
+  analysis.forward.ops.push_back(build.op("aten.relu.default", {layer.hidden}, layer.output,
+                                          derivedFrom(layer.relu, Role::forward, document.intern("layers." + index))));
   return layer;
 }
 
 /// The backward of one layer; returns the gradient of its input and notes those of its parameters.
-ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient, std::map<ValueId, ValueId>& gradients) {
+ValueId addBackward(Builder& build, Document& document, Analysis& analysis, const Layer& layer, ValueId gradient,
+                    std::map<ValueId, ValueId>& gradients) {
   auto& ops = analysis.backward.ops;
   const auto add = [&](BoundSymbolId op) { ops.push_back(op); };
   const auto reluModule = document.boundSymbol(layer.relu).module;
   const auto masked = build.result({8, 10}, ValueKind::gradient);
-  add(build.op("aten.threshold_backward.default", {gradient, layer.output}, masked, derivedFrom(layer.relu, Role::gradient, reluModule, 0),
-               {Argument::ofInt(0)}));
+  add(build.op("aten.threshold_backward.default", {gradient, layer.output}, masked,
+               derivedFrom(layer.relu, Role::gradient, reluModule, 0), {Argument::ofInt(0)}));
   const auto toInput = build.result({8, 10}, ValueKind::gradient);
   const auto plain = build.result({10, 10}, ValueKind::gradient);
   add(build.op("aten.t.default", {layer.weightT}, plain, derivedFrom(layer.linear, Role::gradient, layer.module, 0)));
-  add(build.op("aten.mm.default", {masked, plain}, toInput, derivedFrom(layer.linear, Role::gradient, layer.module, 0)));
+  add(build.op("aten.mm.default", {masked, plain}, toInput,
+               derivedFrom(layer.linear, Role::gradient, layer.module, 0)));
   const auto transposed = build.result({10, 8}, ValueKind::gradient);
   add(build.op("aten.t.default", {masked}, transposed, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
   const auto toWeight = gradients[layer.weight] = build.result({10, 10}, ValueKind::gradient);
   const auto toBias = gradients[layer.bias] = build.result({10}, ValueKind::gradient);
-  add(build.op("aten.mm.default", {transposed, layer.input}, toWeight, derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
-  add(build.op("aten.sum.dim_IntList", {masked}, toBias, derivedFrom(layer.linear, Role::gradient, layer.module, 2), {Argument::ofList({Argument::ofInt(0)})}));
+  add(build.op("aten.mm.default", {transposed, layer.input}, toWeight,
+               derivedFrom(layer.linear, Role::gradient, layer.module, 1)));
+  add(build.op("aten.sum.dim_IntList", {masked}, toBias, derivedFrom(layer.linear, Role::gradient, layer.module, 2),
+               {Argument::ofList({Argument::ofInt(0)})}));
   return toInput;
 }
 
@@ -181,7 +191,8 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   analysis->joint.inputs.push_back(cotangent);
   analysis->joint.outputs = {value};
   analysis->joint.resultCount = 1;
-  for (auto input : computation.trace.inputs) analysis->joint.outputs.push_back(gradients.contains(input) ? gradients.at(input) : ValueId());
+  for (auto input : computation.trace.inputs)
+    analysis->joint.outputs.push_back(gradients.contains(input) ? gradients.at(input) : ValueId());
   analysis->joint.kind = TraceKind::joint;
   analysis->joint.ops = analysis->forward.ops;
   analysis->joint.forwardCount = analysis->forward.ops.size();
@@ -190,7 +201,8 @@ std::shared_ptr<const Analysis> syntheticAnalysis(int layers) {
   analysis->file.document = document;
   analysis->document = document;
   analysis->inputSource = {"x: drawn from seed 0"};
-  analysis->problems = {{Problem::Severity::warning, "the mode of the model is not in the file", "linear", made.empty() ? -1 : made[0].linear.index}};
+  analysis->problems = {{Problem::Severity::warning, "the mode of the model is not in the file", "linear",
+                         made.empty() ? -1 : made[0].linear.index}};
   return analysis;
 }
 
@@ -208,10 +220,12 @@ StopReason FakeRunner::runTo(std::size_t position, const Progress& progress) {
 StopReason FakeRunner::continueTo(std::size_t position, const Progress& progress) {
   const bool forward = position > position_;
   while (position_ != position) {
-    progress.at(analysis_->document->opName(opAt(forward ? position_ : position_ - 1)), static_cast<double>(position_) / static_cast<double>(size()));
+    progress.at(analysis_->document->opName(opAt(forward ? position_ : position_ - 1)),
+                static_cast<double>(position_) / static_cast<double>(size()));
     if (forward) std::this_thread::sleep_for(opTime);
     position_ += forward ? 1 : std::size_t(-1);
-    if (position_ < size() && breakpoints_.stopBetween({}, opAt(position_), [](const Breakpoint&) { return false; })) return StopReason::breakpoint;
+    if (position_ < size() && breakpoints_.stopBetween({}, opAt(position_), [](const Breakpoint&) { return false; }))
+      return StopReason::breakpoint;
     if (forward && breakOnBad_ && static_cast<std::int64_t>(position_) == badAt) return StopReason::badNumber;
   }
   return position == size() ? StopReason::end : position == 0 ? StopReason::start : StopReason::step;
@@ -234,9 +248,11 @@ ValueState FakeRunner::state(ValueId value) const {
   const auto& forward = analysis_->forward.ops;
   const auto& backward = analysis_->backward.ops;
   const auto inForward = std::find(forward.begin(), forward.end(), entry.producer);
-  const auto made = inForward != forward.end()
-                        ? static_cast<std::size_t>(inForward - forward.begin())
-                        : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) - backward.begin());
+  const auto made =
+      inForward != forward.end()
+          ? static_cast<std::size_t>(inForward - forward.begin())
+          : forward.size() + static_cast<std::size_t>(std::find(backward.begin(), backward.end(), entry.producer) -
+                                                      backward.begin());
   state.present = made < position_;
   if (!state.present) state.reason = "not computed yet";
   return state;
@@ -248,8 +264,9 @@ TensorData FakeRunner::contents(ValueId value) const {
   data.meta = analysis_->document->meta(analysis_->document->value(value).meta);
   auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(data.meta.elements()));
   for (std::size_t i = 0; i < numbers->size(); ++i)
-    (*numbers)[i] = filled_.contains(value) ? static_cast<float>(filled_.at(value))
-                                            : std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
+    (*numbers)[i] = filled_.contains(value)
+                        ? static_cast<float>(filled_.at(value))
+                        : std::sin(static_cast<float>(i * 7 + static_cast<std::size_t>(value.index)) * 0.37F) * 1.7F;
   data.data = reinterpret_cast<const std::byte*>(numbers->data());
   data.bytes = numbers->size() * sizeof(float);
   data.owner = numbers;
@@ -288,7 +305,8 @@ std::vector<std::int64_t> FakeRunner::histogram(ValueId value, int bins) const {
   return counts;
 }
 
-std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) {
+std::shared_ptr<const Analysis> FakeEngine::open(const OpenRequest& request, const Progress& progress,
+                                                 const OnRead& onRead) {
   asked.push_back(request.device);
   if (request.path.starts_with("block"))
     for (;;) {
@@ -325,7 +343,8 @@ RunRecord FakeEngine::record(const Analysis& analysis, const std::map<ValueId, d
   return record;
 }
 
-WhatIf FakeEngine::whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>&, const Progress&) {
+WhatIf FakeEngine::whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>&,
+                          const Progress&) {
   WhatIf result;
   const auto figures = [](const PartitionOptions& options) {
     PartitionFigures f;
@@ -343,12 +362,14 @@ WhatIf FakeEngine::whatIf(const Analysis& analysis, const PartitionOptions& part
   return result;
 }
 
-GradientCheck FakeEngine::checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) {
+GradientCheck FakeEngine::checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
+                                         const Progress& progress) {
   progress.check();
   GradientCheck check;
   check.directions = 3;
   check.passed = ops.size() <= 3;
-  check.rows.push_back({analysis.document->displayName(analysis.document->operands(ops.at(0))[0]), check.passed ? 1e-9 : 0.5, 0, {}});
+  check.rows.push_back(
+      {analysis.document->displayName(analysis.document->operands(ops.at(0))[0]), check.passed ? 1e-9 : 0.5, 0, {}});
   return check;
 }
 
@@ -358,7 +379,8 @@ AllocatorPeak FakeEngine::measureMemory(const std::shared_ptr<const Analysis>& a
   return {5000, 2, 4000, 600, 4};
 }
 
-RunComparison FakeEngine::compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) {
+RunComparison FakeEngine::compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance,
+                                  const Progress& progress) {
   compared.push_back(counterpart);
   if (!counterpart.path.empty()) throw Error(ErrorCode::badInput, "no such file", counterpart.path);
   RunComparison comparison;

@@ -19,7 +19,8 @@ namespace retrograd::views {
 namespace {
 
 bool says(const QString& text, const QStringList& words) {
-  return !text.isEmpty() && std::all_of(words.begin(), words.end(), [&](const QString& word) { return text.contains(word); });
+  return !text.isEmpty() &&
+         std::all_of(words.begin(), words.end(), [&](const QString& word) { return text.contains(word); });
 }
 
 QString plain(QString text) { return text.remove(QLatin1Char('&')); }
@@ -52,8 +53,8 @@ QWidget* User::front() {
   if (!found) found = QApplication::activeWindow();
   if (!found || !found->isVisible()) found = &window_;
   for (auto* widget : QApplication::topLevelWidgets())  // one that has just opened comes to the front
-    if (widget->isVisible() && widget->isWindow() && widget->parentWidget() == &window_ && (widget->windowFlags() & Qt::Dialog) == Qt::Dialog &&
-        widget->inherits("QDialog"))
+    if (widget->isVisible() && widget->isWindow() && widget->parentWidget() == &window_ &&
+        (widget->windowFlags() & Qt::Dialog) == Qt::Dialog && widget->inherits("QDialog"))
       found = widget;
   if (QApplication::activeWindow() != found) QApplication::setActiveWindow(found);
   return found;
@@ -145,7 +146,8 @@ void User::choose(QComboBox* box, const QString& text) {
   list->scrollTo(index);
   // A release soon after the click that opened the list counts as its end, and chooses nothing: then once more.
   const auto at = list->visualRect(index).center();
-  QTRY_VERIFY2((QTest::mouseMove(list->viewport(), at), list->isVisible() ? click(list->viewport(), at) : void(), box->currentText() == text),
+  QTRY_VERIFY2((QTest::mouseMove(list->viewport(), at), list->isVisible() ? click(list->viewport(), at) : void(),
+                box->currentText() == text),
                qPrintable(text));
 }
 
@@ -157,12 +159,14 @@ bool User::clickLine(TraceKind kind, const QStringList& words, const QString& wo
     for (int turns = 0; !view.isRowVisible(row) && turns < 2000; ++turns) {
       const QPoint delta(0, view.rowRect(row).top() < 0 ? 120 : -120);
       const QPointF at(view.viewport()->rect().center());
-      QWheelEvent wheel(at, view.viewport()->mapToGlobal(at), {}, delta, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+      QWheelEvent wheel(at, view.viewport()->mapToGlobal(at), {}, delta, Qt::NoButton, Qt::NoModifier,
+                        Qt::NoScrollPhase, false);
       QApplication::sendEvent(view.viewport(), &wheel);
     }
     const auto rect = view.rowRect(row);
     // Along the line until the word is met: how wide the gutter and the letters are is the view's business.
-    const auto wanted = word.isEmpty() ? ValueId() : f_.controller().document()->analysis->document->outputs(view.opAt(row))[0];
+    const auto wanted =
+        word.isEmpty() ? ValueId() : f_.controller().document()->analysis->document->outputs(view.opAt(row))[0];
     for (int x = rect.height() + 48; x < view.viewport()->width(); x += 6) {
       click(view.viewport(), QPoint(x, rect.center().y()));
       if (!wanted || f_.selection().value() == wanted) return f_.selection().op() == view.opAt(row);

@@ -5,7 +5,8 @@
 
 namespace retrograd::views {
 
-/// Someone before the window: has a keyboard and a mouse, and sees what is on the screen. No method does for them what hands would do.
+/// Someone before the window: has a keyboard and a mouse, and sees what is on the screen. No method does for them what
+/// hands would do.
 class User {
  public:
   explicit User(WindowFixture& fixture) : f_(fixture), window_(fixture.window()) {}
@@ -24,10 +25,12 @@ class User {
   void clickTool(const QString& tip);
   void clickTab(const QString& title);
   void choose(class QComboBox* box, const QString& text);
-  /// Into the first line with all of the words, below those on the screen too; the wheel brings it up. With `word`, on that word.
+  /// Into the first line with all of the words, below those on the screen too; the wheel brings it up. With `word`, on
+  /// that word.
   bool clickLine(TraceKind kind, const QStringList& words, const QString& word = {});
   void doubleClickRow(QTreeView& tree, const QString& text);
-  /// A file from the desktop, which delivers it to the window; that finds the widget under the pointer (none: the window's middle).
+  /// A file from the desktop, which delivers it to the window; that finds the widget under the pointer (none: the
+  /// window's middle).
   void drop(const QString& path, const QWidget* onto = nullptr);
 
   // The eyes.

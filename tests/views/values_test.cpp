@@ -1,4 +1,5 @@
-// What the panels of values say without scrolling, by keyboard, and where there is nothing to show; what comes into the window from outside.
+// What the panels of values say without scrolling, by keyboard, and where there is nothing to show; what comes into the
+// window from outside.
 #include <QAbstractItemModelTester>
 #include <QAccessible>
 #include <QComboBox>
@@ -53,7 +54,8 @@ QTreeView& treeOf(WindowFixture& f, const char* name) { return *f.window().findC
 
 void ValuesTest::V9_statisticsShow_data() {
   QTest::addColumn<QSize>("size");
-  for (const QSize size : {QSize(1280, 800), {1632, 918}, {1920, 1080}}) QTest::newRow(qPrintable(QString::number(size.width()))) << size;
+  for (const QSize size : {QSize(1280, 800), {1632, 918}, {1920, 1080}})
+    QTest::newRow(qPrintable(QString::number(size.width()))) << size;
 }
 
 void ValuesTest::V9_statisticsShow() {
@@ -67,14 +69,16 @@ void ValuesTest::V9_statisticsShow() {
     f.selection().select(op);
     QVERIFY(f.quiet());
     QVERIFY(standsStill(f.window()));
-    for (int column : {ValuesModel::valueName, ValuesModel::type, ValuesModel::nan, ValuesModel::inf, ValuesModel::least, ValuesModel::greatest,
-                       ValuesModel::mean, ValuesModel::norm}) {
+    for (int column : {ValuesModel::valueName, ValuesModel::type, ValuesModel::nan, ValuesModel::inf,
+                       ValuesModel::least, ValuesModel::greatest, ValuesModel::mean, ValuesModel::norm}) {
       const int right = table.columnViewportPosition(column) + table.columnWidth(column);
       QVERIFY2(right <= table.viewport()->width(),
-               qPrintable(QStringLiteral("column %1 ends at %2 of %3").arg(column).arg(right).arg(table.viewport()->width())));
+               qPrintable(
+                   QStringLiteral("column %1 ends at %2 of %3").arg(column).arg(right).arg(table.viewport()->width())));
       if (column < ValuesModel::least) continue;
       for (int row = 0; row < table.model()->rowCount(); ++row)  // a number is whole
-        QVERIFY(static_cast<QAbstractItemView&>(table).sizeHintForIndex(table.model()->index(row, column)).width() <= table.columnWidth(column));
+        QVERIFY(static_cast<QAbstractItemView&>(table).sizeHintForIndex(table.model()->index(row, column)).width() <=
+                table.columnWidth(column));
     }
     QVERIFY(table.viewport()->height() >= 3 * table.visualRect(table.model()->index(0, 0)).height());
     const auto* histogram = f.window().panel<ValuesDock>().findChild<HistogramView*>();
@@ -119,7 +123,8 @@ void ValuesTest::V9_anOperandIsReadByEnterAndLeadsOnWithCtrl() {
   }
 }
 
-// An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the reason.
+// An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the
+// reason.
 void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("fails.txt"));
@@ -157,7 +162,8 @@ void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
   QCOMPARE(view.numberAt(view.rowOf(numbers.failed())), QStringLiteral("! failed"));
   QVERIFY(view.findChild<MarkedScrollBar*>()->toolTip().contains(word));
   auto* tip = f.window().findChild<ValueTip*>();
-  tip->show(f.selection().op(), f.analysis().document->outputs(f.selection().op())[0], view.mapToGlobal(QPoint(40, 40)));
+  tip->show(f.selection().op(), f.analysis().document->outputs(f.selection().op())[0],
+            view.mapToGlobal(QPoint(40, 40)));
   QTRY_VERIFY2(tip->text().contains(word), qPrintable(tip->text()));
   QVERIFY(tip->isVisible());  // the window closes with the tip up
 }
@@ -175,7 +181,8 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
   for (auto kind : {TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint}) {
     traces->setFocus();
     QTest::keyClick(traces, Qt::Key_Home);
-    while (traces->currentText() != titleText(kind) && traces->currentIndex() + 1 < traces->count()) QTest::keyClick(traces, Qt::Key_Down);
+    while (traces->currentText() != titleText(kind) && traces->currentIndex() + 1 < traces->count())
+      QTest::keyClick(traces, Qt::Key_Down);
     QVERIFY(f.quiet());
     QCOMPARE(table.model()->rowCount(), static_cast<int>(document.trace(kind).lines.size()));
     QCOMPARE(table.model()->index(0, 0).data(opRole).toInt(), document.trace(kind).lines[0].index);
@@ -184,7 +191,8 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
     f.press(Qt::Key_Up, Qt::AltModifier);
     QVERIFY(f.quiet());
     QStringList names;
-    for (int row = 0; row < table.model()->rowCount(); ++row) names << table.model()->index(row, TraceTableModel::output).data().toString();
+    for (int row = 0; row < table.model()->rowCount(); ++row)
+      names << table.model()->index(row, TraceTableModel::output).data().toString();
     // t9 comes before t10.
     int last = -1;
     for (const auto& name : names) {
@@ -197,7 +205,8 @@ void ValuesTest::V4_theTraceTableListsEveryTrace() {
     table.sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
     QVERIFY(f.quiet());
     int known = 0;
-    for (int row = 0; row < table.model()->rowCount(); ++row) known += !table.model()->index(row, TraceTableModel::norm).data().toString().isEmpty();
+    for (int row = 0; row < table.model()->rowCount(); ++row)
+      known += !table.model()->index(row, TraceTableModel::norm).data().toString().isEmpty();
     QVERIFY2(known > table.model()->rowCount() / 2, qPrintable(titleText(kind)));
   }
 }
@@ -259,8 +268,10 @@ void ValuesTest::V10_livingTensorsAreAListByKeyboard() {
                                                 .arg(room.right())
                                                 .arg(room.bottom())));
   QVERIFY2(tree->header()->length() <= tree->viewport()->width(),
-           qPrintable(
-               QStringLiteral("columns need %1 of %2 pixels in a list of %3").arg(tree->header()->length()).arg(tree->viewport()->width()).arg(list->width())));
+           qPrintable(QStringLiteral("columns need %1 of %2 pixels in a list of %3")
+                          .arg(tree->header()->length())
+                          .arg(tree->viewport()->width())
+                          .arg(list->width())));
   QCOMPARE(QApplication::focusWidget(), tree);
   const auto name = QAccessible::queryAccessibleInterface(tree)->text(QAccessible::Name);
   QVERIFY2(name.contains(QStringLiteral("#%1").arg(f.selection().op().index)), qPrintable(name));
@@ -288,7 +299,8 @@ void ValuesTest::goToFindsOpsOfBodies() {
       QTest::keyClicks(line, QStringLiteral("#%1").arg(op.index));
       QVERIFY(f.quiet());
       QTest::keyClick(line, Qt::Key_Return);
-      QVERIFY2(f.selection().op() == op || OriginLinks::origin(document, f.selection().op()) == op, qPrintable(QStringLiteral("#%1").arg(op.index)));
+      QVERIFY2(f.selection().op() == op || OriginLinks::origin(document, f.selection().op()) == op,
+               qPrintable(QStringLiteral("#%1").arg(op.index)));
       QVERIFY(f.window().listings().active().rowOf(f.selection().op()) >= 0);
     }
   QVERIFY(bodies > 2);

@@ -64,14 +64,17 @@ void WholeTest::noTextOfAPanelIsCut() {
   QStringList cut;
   for (auto* label : dock->findChildren<QLabel*>()) {
     if (!label->isVisible() || label->text().isEmpty() || dynamic_cast<ElidedLabel*>(label)) continue;
-    const auto room = label->contentsRect().adjusted(label->margin(), label->margin(), -label->margin(), -label->margin());
-    const auto needed = label->fontMetrics().boundingRect(room, Qt::TextShowMnemonic | (label->wordWrap() ? Qt::TextWordWrap : 0), label->text());
+    const auto room =
+        label->contentsRect().adjusted(label->margin(), label->margin(), -label->margin(), -label->margin());
+    const auto needed = label->fontMetrics().boundingRect(
+        room, Qt::TextShowMnemonic | (label->wordWrap() ? Qt::TextWordWrap : 0), label->text());
     if (needed.width() > room.width() || needed.height() > room.height()) cut << label->text();
   }
   for (auto* button : dock->findChildren<QAbstractButton*>()) {
     const auto* tool = qobject_cast<QToolButton*>(button);
     const bool isIcon = tool && tool->toolButtonStyle() == Qt::ToolButtonIconOnly && !tool->icon().isNull();
-    if (button->isVisible() && !isIcon && !button->text().isEmpty() && button->width() < button->sizeHint().width()) cut << button->text();
+    if (button->isVisible() && !isIcon && !button->text().isEmpty() && button->width() < button->sizeHint().width())
+      cut << button->text();
   }
   QVERIFY2(cut.isEmpty(), qPrintable(cut.join(QLatin1Char('\n'))));
 }
@@ -82,9 +85,11 @@ void WholeTest::anEmptyListSaysWhy() {
   auto* dock = fixture_->raise(qPrintable(name));
   QVERIFY(fixture_->quiet());
   for (auto* list : dock->findChildren<QAbstractItemView*>()) {
-    if (!list->isVisible() || qobject_cast<QHeaderView*>(list) || !list->model() || list->model()->rowCount() > 0) continue;
+    if (!list->isVisible() || qobject_cast<QHeaderView*>(list) || !list->model() || list->model()->rowCount() > 0)
+      continue;
     const auto labels = list->viewport()->findChildren<QLabel*>();
-    const bool says = std::any_of(labels.begin(), labels.end(), [](const QLabel* label) { return label->isVisible() && label->text().size() > 8; });
+    const bool says = std::any_of(labels.begin(), labels.end(),
+                                  [](const QLabel* label) { return label->isVisible() && label->text().size() > 8; });
     QVERIFY2(says, qPrintable(list->objectName()));
   }
 }
@@ -92,7 +97,8 @@ void WholeTest::anEmptyListSaysWhy() {
 // Where the words of all buttons do not fit, they are lines alone before a button goes to a second row.
 void WholeTest::theGraphsControlsStayInOneRow() {
   fixture_->window().listings().graphAction()->setChecked(true);
-  for (auto kind : {TraceKind::forward, TraceKind::backward}) fixture_->window().listings().toggleAction(kind)->setChecked(false);
+  for (auto kind : {TraceKind::forward, TraceKind::backward})
+    fixture_->window().listings().toggleAction(kind)->setChecked(false);
   auto& pane = fixture_->window().listings().graphPane();
   QTRY_VERIFY(pane.isVisible());
   bool words = false, lines = false;
@@ -105,17 +111,20 @@ void WholeTest::theGraphsControlsStayInOneRow() {
     for (const auto* control : pane.findChildren<QToolButton*>())
       if (control->isVisible() && control->parentWidget() == button.parentWidget()) {
         const int middle = control->geometry().center().y();
-        QVERIFY2(top == 0 || std::abs(middle - top) < 4, qPrintable(QStringLiteral("%1 at %2").arg(control->text()).arg(width)));
+        QVERIFY2(top == 0 || std::abs(middle - top) < 4,
+                 qPrintable(QStringLiteral("%1 at %2").arg(control->text()).arg(width)));
         top = middle;
       }
   }
   QVERIFY(words);
   fixture_->window().resize(1280, 800);
-  for (auto kind : {TraceKind::forward, TraceKind::backward}) fixture_->window().listings().toggleAction(kind)->setChecked(true);
+  for (auto kind : {TraceKind::forward, TraceKind::backward})
+    fixture_->window().listings().toggleAction(kind)->setChecked(true);
   fixture_->window().listings().graphAction()->setChecked(false);
 }
 
-// 85 of 100 of a laptop's screen is what a first start has there: names, the current step and the memory's figures are seen.
+// 85 of 100 of a laptop's screen is what a first start has there: names, the current step and the memory's figures are
+// seen.
 void WholeTest::aSmallFirstWindowIsWhole() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   f.window().resize(1088, 640);
@@ -124,16 +133,19 @@ void WholeTest::aSmallFirstWindowIsWhole() {
   QVERIFY(f.quiet());
   QVERIFY(standsStill(f.window()));
   QCOMPARE(f.window().width(), 1088);
-  for (const auto& [name, least] : {std::pair("dock-modules", 140), {"dock-inspector", 230}, {"dock-memory", 340}, {"dock-values", 340}}) {
+  for (const auto& [name, least] :
+       {std::pair("dock-modules", 140), {"dock-inspector", 230}, {"dock-memory", 340}, {"dock-values", 340}}) {
     const int width = f.window().findChild<QDockWidget*>(QLatin1String(name))->width();
-    QVERIFY2(width >= least, qPrintable(QStringLiteral("%1 has %2 of %3").arg(QLatin1String(name)).arg(width).arg(least)));
+    QVERIFY2(width >= least,
+             qPrintable(QStringLiteral("%1 has %2 of %3").arg(QLatin1String(name)).arg(width).arg(least)));
   }
   const auto* bar = f.window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
   const auto* position = bar->findChild<QLabel*>(QStringLiteral("position"));
   const auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(f.window().actions().toCursor));
   f.window().actions().resume->trigger();
   QTRY_VERIFY(f.settle() && f.execution().position == f.execution().size);
-  QTRY_VERIFY(position->isVisible() && position->width() >= position->sizeHint().width() && bar->sizeHint().width() <= bar->width());
+  QTRY_VERIFY(position->isVisible() && position->width() >= position->sizeHint().width() &&
+              bar->sizeHint().width() <= bar->width());
   QCOMPARE(button->toolButtonStyle(), Qt::ToolButtonIconOnly);
   f.window().resize(1600, 800);
   QTRY_COMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);
@@ -221,23 +233,29 @@ void WholeTest::answersOfWhyAreNotCut() {
   f.window().resize(1280, 800);
   QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
   f.raise("dock-why");
-  f.selection().select(*std::find_if(f.analysis().forward.ops.begin(), f.analysis().forward.ops.end(), [&](BoundSymbolId op) {
-    const auto outputs = f.analysis().document->outputs(op);
-    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) { return f.controller().document()->saved.contains(value); });
-  }));
+  f.selection().select(
+      *std::find_if(f.analysis().forward.ops.begin(), f.analysis().forward.ops.end(), [&](BoundSymbolId op) {
+        const auto outputs = f.analysis().document->outputs(op);
+        return std::any_of(outputs.begin(), outputs.end(),
+                           [&](ValueId value) { return f.controller().document()->saved.contains(value); });
+      }));
   QVERIFY(f.quiet() && standsStill(f.window()));
   const auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("why"));
   int wrapped = 0;
-  for (auto row = tree->model()->index(0, 1); row.isValid(); row = tree->indexBelow(row.siblingAtColumn(0)).siblingAtColumn(1)) {
+  for (auto row = tree->model()->index(0, 1); row.isValid();
+       row = tree->indexBelow(row.siblingAtColumn(0)).siblingAtColumn(1)) {
     const auto cell = tree->visualRect(row);
-    const int needed = tree->fontMetrics().boundingRect(QRect(0, 0, cell.width() - 8, 1000), Qt::TextWordWrap, row.data().toString()).height();
+    const int needed = tree->fontMetrics()
+                           .boundingRect(QRect(0, 0, cell.width() - 8, 1000), Qt::TextWordWrap, row.data().toString())
+                           .height();
     QVERIFY2(cell.height() >= needed, qPrintable(row.data().toString()));
     wrapped += cell.height() >= 2 * tree->fontMetrics().height();
   }
   QVERIFY(wrapped > 0);
 }
 
-// What gives way first beside a saved value: the word, which the gutter has a mark for, then the bytes, then the end of the origin.
+// What gives way first beside a saved value: the word, which the gutter has a mark for, then the bytes, then the end of
+// the origin.
 void WholeTest::originsGiveWayLast() {
   LineText line;
   line.origin = QStringLiteral("\u2190 linear_5");
@@ -264,7 +282,8 @@ void WholeTest::savedBytesAndOriginsShowAt1920() {
   const auto& view = f.listing(TraceKind::forward);
   const auto columns = view.columns();
   const qreal character = QFontMetricsF(Theme::codeFont()).horizontalAdvance(QLatin1Char('m'));
-  QVERIFY2(view.viewport()->width() - columns.origin >= 20 * character, qPrintable(QString::number(view.viewport()->width() - columns.origin)));
+  QVERIFY2(view.viewport()->width() - columns.origin >= 20 * character,
+           qPrintable(QString::number(view.viewport()->width() - columns.origin)));
   QVERIFY(columns.codeEnd - view.textLeft(1) >= 34 * character);
 }
 
@@ -275,7 +294,8 @@ void WholeTest::theCountOfRepeatedLayersIsNotCut() {
   QCOMPARE(briefWithin(brief, metrics, metrics.horizontalAdvance(brief) - 1), QStringLiteral("\u00d711"));
 }
 
-// Holds V6: while code is cut, the column of shapes is no wider than one shape and the number of the others; a wide window shows all of them.
+// Holds V6: while code is cut, the column of shapes is no wider than one shape and the number of the others; a wide
+// window shows all of them.
 void WholeTest::columnsTakeWhatTheCodeLeaves() {
   auto& view = fixture_->listing(TraceKind::backward);
   const qreal character = QFontMetricsF(Theme::codeFont()).horizontalAdvance(QLatin1Char('m'));
@@ -288,7 +308,8 @@ void WholeTest::columnsTakeWhatTheCodeLeaves() {
   const auto narrow = shapes();
   QVERIFY2(narrow >= 16 && narrow <= 20, qPrintable(QString::number(narrow)));
   bool isCut = false;
-  for (int row = 0; row < view.rowCount(); ++row) isCut = isCut || (!view.isHeader(row) && view.shownCode(row).text.contains(QChar(0x2026)));
+  for (int row = 0; row < view.rowCount(); ++row)
+    isCut = isCut || (!view.isHeader(row) && view.shownCode(row).text.contains(QChar(0x2026)));
   QVERIFY(isCut);
   fixture_->window().resize(4000, 800);
   QTRY_VERIFY(view.viewport()->width() > 1500);

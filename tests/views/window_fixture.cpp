@@ -19,7 +19,8 @@ WindowFixture::WindowFixture(std::shared_ptr<Engine> engine, Start start)
     window_->resize(1600, 980);
     window_->listings().toggleAction(TraceKind::joint)->setChecked(true);
     for (auto* dock : window_->docks()) dock->show();
-    for (const auto* front : {"dock-values", "dock-memory", "dock-inspector"}) window_->findChild<QDockWidget*>(QLatin1String(front))->raise();
+    for (const auto* front : {"dock-values", "dock-memory", "dock-inspector"})
+      window_->findChild<QDockWidget*>(QLatin1String(front))->raise();
   }
   window_->show();
   // Without a window manager no window becomes active by itself.
@@ -35,7 +36,8 @@ bool WindowFixture::open(const QString& path) {
 }
 
 bool WindowFixture::settle() {
-  return QTest::qWaitFor([&] { return !execution().running && !controller().worker().busy(&controller(), QStringLiteral("run")); }, 60000);
+  return QTest::qWaitFor(
+      [&] { return !execution().running && !controller().worker().busy(&controller(), QStringLiteral("run")); }, 60000);
 }
 
 bool WindowFixture::quiet() {
@@ -79,7 +81,8 @@ void WindowFixture::click(TraceKind kind, BoundSymbolId op) {
   if (!view.isRowVisible(view.rowOf(op))) view.verticalScrollBar()->setValue(view.rowOf(op));
   const auto rect = view.rowRect(view.rowOf(op));
   // Right of the gutter and the fold mark, left of most text: x is where a line of depth 1 starts.
-  QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(tokens::gutterWidth + rect.height() + 30, rect.center().y()));
+  QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier,
+                    QPoint(tokens::gutterWidth + rect.height() + 30, rect.center().y()));
 }
 
 void WindowFixture::press(int key, Qt::KeyboardModifiers modifiers) {

@@ -16,7 +16,8 @@ class WindowFixture {
     everything,  ///< all docks and the joint are open, so that tests need not open them
     asItComes
   };
-  explicit WindowFixture(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>(), Start start = Start::everything);
+  explicit WindowFixture(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>(),
+                         Start start = Start::everything);
   ~WindowFixture();
 
   MainWindow& window() { return *window_; }
@@ -31,7 +32,8 @@ class WindowFixture {
   bool open(const QString& path);
   /// Waits until nothing runs.
   bool settle();
-  /// Waits until nothing of the window is under way: no job, no question, no panel that is about to ask. What has not come then never comes.
+  /// Waits until nothing of the window is under way: no job, no question, no panel that is about to ask. What has not
+  /// come then never comes.
   bool quiet();
   /// Opens the dock and brings it to the front; returns it when its panel is in sight.
   QDockWidget* raise(const char* dock);
@@ -49,7 +51,8 @@ class WindowFixture {
   MainWindow* window_;
 };
 
-/// Waits until the widget's picture stays the same from one turn of the event loop to the next: what moves or is still being drawn has come to rest.
+/// Waits until the widget's picture stays the same from one turn of the event loop to the next: what moves or is still
+/// being drawn has come to rest.
 bool standsStill(QWidget& widget);
 
 }  // namespace retrograd::views

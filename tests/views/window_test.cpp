@@ -76,7 +76,8 @@ void WindowTest::originKeyJumpsAndComesBack() {
   // From a forward op that was not jumped to, the key leads to its first backward op.
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);
   f.press(Qt::Key_G);
-  QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op, f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
+  QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op,
+           f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
   QCOMPARE(roleOf(f.analysis(), f.selection().op()), Role::gradient);
 }
 
@@ -145,7 +146,8 @@ void WindowTest::breakpointsStopAContinue() {
   QCOMPARE(f.execution().current, op);
   // A click into the gutter takes it away.
   auto& view = f.listing(TraceKind::backward);
-  QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier, QPoint(5, view.rowRect(view.rowOf(op)).center().y()));
+  QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier,
+                    QPoint(5, view.rowRect(view.rowOf(op)).center().y()));
   QVERIFY(f.window().context().execution->breakpoints().empty());
 }
 
@@ -170,7 +172,9 @@ void WindowTest::runningOpIsNamedAndCanBeStopped() {
   QVERIFY(f.open(QStringLiteral("synthetic100")));
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
-  QVERIFY(QTest::qWaitFor([&] { return f.window().busy().isVisible() && f.window().busy().text().contains(QStringLiteral("aten.")); }, 5000));
+  QVERIFY(QTest::qWaitFor(
+      [&] { return f.window().busy().isVisible() && f.window().busy().text().contains(QStringLiteral("aten.")); },
+      5000));
   QVERIFY(!f.window().actions().stepOver->isEnabled());
   QVERIFY(f.window().actions().stepOver->toolTip().contains(QStringLiteral("stop it first")));
   f.press(Qt::Key_F5, Qt::ShiftModifier);
@@ -297,7 +301,9 @@ void WindowTest::inputsDialogAsks() {
 void WindowTest::devicesAreChosenOrSayWhyNot() {
   auto engine = std::make_shared<FakeEngine>();
   const Device gpu = deviceFromString("cuda:0"), second = deviceFromString("cuda:1");
-  engine->deviceList = {{Device(), true, {}, {}}, {gpu, true, "Some GPU", {}}, {second, false, {}, "the driver is too old; install a newer one"}};
+  engine->deviceList = {{Device(), true, {}, {}},
+                        {gpu, true, "Some GPU", {}},
+                        {second, false, {}, "the driver is too old; install a newer one"}};
   WindowFixture f(engine);
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   const auto action = [&](const char* name) { return f.window().findChild<QAction*>(QLatin1String(name)); };
@@ -315,11 +321,16 @@ void WindowTest::everyWidgetHasAName() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   for (auto* widget : f.window().findChildren<QWidget*>()) {
-    if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible() || widget->objectName().startsWith(QStringLiteral("qt_"))) continue;
-    if (qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) || widget->inherits("QTabBar") || widget->inherits("QHeaderView")) continue;
+    if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible() ||
+        widget->objectName().startsWith(QStringLiteral("qt_")))
+      continue;
+    if (qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) || widget->inherits("QTabBar") ||
+        widget->inherits("QHeaderView"))
+      continue;
     auto* interface = QAccessible::queryAccessibleInterface(widget);
     QVERIFY2(interface && !interface->text(QAccessible::Name).isEmpty(),
-             qPrintable(QStringLiteral("%1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName())));
+             qPrintable(
+                 QStringLiteral("%1 %2").arg(QLatin1String(widget->metaObject()->className()), widget->objectName())));
   }
 }
 

@@ -29,7 +29,9 @@ class RowAccessible : public QAccessibleInterface, public QAccessibleActionInter
   int childCount() const override { return 0; }
   int indexOfChild(const QAccessibleInterface*) const override { return -1; }
   void setText(QAccessible::Text, const QString&) override {}
-  QString text(QAccessible::Text what) const override { return isValid() && what == QAccessible::Name ? view_->spokenAt(row_) : QString(); }
+  QString text(QAccessible::Text what) const override {
+    return isValid() && what == QAccessible::Name ? view_->spokenAt(row_) : QString();
+  }
   QRect rect() const override {
     if (!isValid()) return {};
     const auto rect = view_->rowRect(row_);
@@ -88,8 +90,12 @@ class CodeAccessible : public QAccessibleWidget {
     if (!id) id = QAccessible::registerAccessibleInterface(new RowAccessible(view(), row));
     return QAccessible::accessibleInterface(id);
   }
-  QAccessibleInterface* childAt(int x, int y) const override { return child(view()->rowAtY(view()->viewport()->mapFromGlobal(QPoint(x, y)).y())); }
-  QAccessibleInterface* focusChild() const override { return view()->hasFocus() ? child(view()->cursorRow()) : nullptr; }
+  QAccessibleInterface* childAt(int x, int y) const override {
+    return child(view()->rowAtY(view()->viewport()->mapFromGlobal(QPoint(x, y)).y()));
+  }
+  QAccessibleInterface* focusChild() const override {
+    return view()->hasFocus() ? child(view()->cursorRow()) : nullptr;
+  }
   int indexOfChild(const QAccessibleInterface* child) const override {
     const auto* row = dynamic_cast<const RowAccessible*>(child);
     return row ? row->row() : -1;

@@ -5,10 +5,11 @@
 
 namespace retrograd::views {
 
-/// A canvas for code: rows of equal height in the code font, as many as one likes, of which only those on screen are made and painted. Above a row there may be
-/// room for something else, such as the border between two stages.
+/// A canvas for code: rows of equal height in the code font, as many as one likes, of which only those on screen are
+/// made and painted. Above a row there may be room for something else, such as the border between two stages.
 ///
-/// It keeps the row of the keyboard and gives the rows to assistive technology: a list whose items have the rows' text as their name.
+/// It keeps the row of the keyboard and gives the rows to assistive technology: a list whose items have the rows' text
+/// as their name.
 class CodeView : public QAbstractScrollArea {
   Q_OBJECT
 

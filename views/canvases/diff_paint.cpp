@@ -77,7 +77,8 @@ void DiffView::paintRow(QPainter& painter, int visible, int top) const {
   painter.setBrush(Qt::NoBrush);
   painter.drawRect(whole.adjusted(0, 0, -1, -1));
   // The side of the keyboard, told by a bar at its edge.
-  if (rows_.folded(visible) == 1) painter.fillRect(QRect(side_ == Side::left ? 0 : halfWidth(), top, 3, rowHeight_), highlight);
+  if (rows_.folded(visible) == 1)
+    painter.fillRect(QRect(side_ == Side::left ? 0 : halfWidth(), top, 3, rowHeight_), highlight);
 }
 
 void DiffView::paintSide(QPainter& painter, int visible, Side side, const QRect& rect) const {
@@ -96,15 +97,16 @@ void DiffView::paintSide(QPainter& painter, int visible, Side side, const QRect&
   if (const auto ground = groundOf(own, row.kind); ground.isValid()) painter.fillRect(rect, ground);
   if (const auto number = gutterText(visible, side); !number.isEmpty()) {
     painter.setPen(colors.gutterText);
-    painter.drawText(QRectF(rect.left(), rect.top(), gutterWidth() - 2.6 * charWidth_, rect.height()), Qt::AlignRight | Qt::AlignVCenter, number);
+    painter.drawText(QRectF(rect.left(), rect.top(), gutterWidth() - 2.6 * charWidth_, rect.height()),
+                     Qt::AlignRight | Qt::AlignVCenter, number);
   }
   if (mark.isValid()) {
     auto font = painter.font();
     font.setBold(true);
     painter.setFont(font);
     painter.setPen(mark);
-    painter.drawText(QRectF(rect.left() + gutterWidth() - 2.4 * charWidth_, rect.top(), 2 * charWidth_, rect.height()), Qt::AlignCenter,
-                     DiffRows::sign(row.kind));
+    painter.drawText(QRectF(rect.left() + gutterWidth() - 2.4 * charWidth_, rect.top(), 2 * charWidth_, rect.height()),
+                     Qt::AlignCenter, DiffRows::sign(row.kind));
     font.setBold(false);
     painter.setFont(font);
   }
@@ -117,7 +119,8 @@ void DiffView::paintSide(QPainter& painter, int visible, Side side, const QRect&
 void DiffView::paintText(QPainter& painter, int visible, Side side, const QRect& rect, const QColor& mark) const {
   const auto& colors = theme_->colors();
   const auto& [line, changed] = prepared(visible, side);
-  const qreal left = rect.left() + charWidth_ / 2 + 2 * charWidth_ * rows_.depth(visible, side) - horizontalScrollBar()->value();
+  const qreal left =
+      rect.left() + charWidth_ / 2 + 2 * charWidth_ * rows_.depth(visible, side) - horizontalScrollBar()->value();
   auto ground = mark;
   ground.setAlphaF(theme_->dark() ? 0.34F : 0.22F);
   for (std::size_t i = 0; i < line.tokens.size(); ++i) {
@@ -127,7 +130,8 @@ void DiffView::paintText(QPainter& painter, int visible, Side side, const QRect&
     if (x + width < rect.left()) continue;
     if (i < changed.size() && changed[i] && token.kind != TokenKind::plain) {
       // The ground under the word, not under the blanks before a comment.
-      const auto blanks = static_cast<int>(line.text.mid(token.begin, token.length).indexOf(QRegularExpression(QStringLiteral("[^ #]"))));
+      const auto blanks = static_cast<int>(
+          line.text.mid(token.begin, token.length).indexOf(QRegularExpression(QStringLiteral("[^ #]"))));
       const qreal skip = std::max(0, blanks) * charWidth_;
       painter.fillRect(QRectF(x + skip - 1, rect.top() + 1, width - skip + 2, rect.height() - 2), ground);
       painter.fillRect(QRectF(x + skip - 1, rect.bottom() - 1, width - skip + 2, 1.5), mark);
@@ -157,11 +161,13 @@ QImage DiffView::makeOverview() const {
   // Of rows that share a pixel, one is enough; the left half of the strip is the left side's, as in the rows.
   std::array<double, 2> drawn{-1, -1};
   for (auto begin : rows_.blocks()) {
-    for (int visible = begin; visible < rows_.count() && rows_.folded(visible) == 1 && rows_.row(visible).kind != Kind::same; ++visible) {
+    for (int visible = begin;
+         visible < rows_.count() && rows_.folded(visible) == 1 && rows_.row(visible).kind != Kind::same; ++visible) {
       const auto& row = rows_.row(visible);
       const double y = std::floor(visible * scale), height = std::max(2.0, scale);
       for (auto side : bothSides) {
-        if (!(side == Side::left ? row.showsLeft() : row.showsRight()) || y < drawn[static_cast<std::size_t>(side)]) continue;
+        if (!(side == Side::left ? row.showsLeft() : row.showsRight()) || y < drawn[static_cast<std::size_t>(side)])
+          continue;
         drawn[static_cast<std::size_t>(side)] = y + height;
         painter.fillRect(QRectF(side == Side::left ? 3 : 8, y, 4, height), markOf(own, row.kind));
       }
@@ -177,7 +183,8 @@ void DiffView::paintOverview(QPainter& painter) const {
   painter.setPen(QPen(theme_->colors().gutterText, 1));
   painter.setBrush(Qt::NoBrush);
   const double scale = static_cast<double>(area.height()) / std::max(rows_.count(), visibleRows());
-  const double top = verticalScrollBar()->value() * scale, height = std::max(6.0, std::min(visibleRows(), rows_.count()) * scale);
+  const double top = verticalScrollBar()->value() * scale,
+               height = std::max(6.0, std::min(visibleRows(), rows_.count()) * scale);
   painter.drawRect(QRectF(area.left() + 1.5, top + 0.5, area.width() - 3, height - 1));
 }
 

@@ -80,18 +80,24 @@ void DiffView::updateScrollBars() {
   horizontal->setRange(0, std::max(0, static_cast<int>((widestText_ + 2) * charWidth_) - room));
 }
 
-QRect DiffView::overviewRect() const { return {viewport()->width() - overviewWidth, 0, overviewWidth, viewport()->height()}; }
+QRect DiffView::overviewRect() const {
+  return {viewport()->width() - overviewWidth, 0, overviewWidth, viewport()->height()};
+}
 
 const DiffView::Prepared& DiffView::prepared(int visible, Side side) const {
   auto& cache = texts_[static_cast<std::size_t>(side)];
   if (const auto* known = cache.object(visible)) return *known;
-  auto* made = new Prepared{rows_.line(visible, side), rows_.folded(visible) > 1 ? std::vector<bool>() : rows_.changedTokens(visible, side)};
-  widestText_ = std::max(widestText_, static_cast<int>(made->line.text.size()) + 2 * (rows_.folded(visible) > 1 ? 0 : rows_.depth(visible, side)));
+  auto* made = new Prepared{rows_.line(visible, side),
+                            rows_.folded(visible) > 1 ? std::vector<bool>() : rows_.changedTokens(visible, side)};
+  widestText_ = std::max(widestText_, static_cast<int>(made->line.text.size()) +
+                                          2 * (rows_.folded(visible) > 1 ? 0 : rows_.depth(visible, side)));
   cache.insert(visible, made);
   return *made;
 }
 
-QString DiffView::textAt(int visible, Side side) const { return visible >= 0 && visible < rows_.count() ? prepared(visible, side).line.text : QString(); }
+QString DiffView::textAt(int visible, Side side) const {
+  return visible >= 0 && visible < rows_.count() ? prepared(visible, side).line.text : QString();
+}
 
 std::pair<Side, BoundSymbolId> DiffView::opUnderCursor() const {
   const auto other = side_ == Side::left ? Side::right : Side::left;
@@ -156,7 +162,8 @@ void DiffView::resizeEvent(QResizeEvent* event) {
 
 void DiffView::keyPressEvent(QKeyEvent* event) {
   if (event->matches(QKeySequence::Copy)) return QApplication::clipboard()->setText(copyText());
-  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return CodeView::keyPressEvent(event);
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier))
+    return CodeView::keyPressEvent(event);
   switch (event->key()) {
     case Qt::Key_Up: return moveTo(cursor_ - 1);
     case Qt::Key_Down: return moveTo(cursor_ + 1);
@@ -203,13 +210,15 @@ void DiffView::mouseMoveEvent(QMouseEvent* event) {
 
 void DiffView::scrollToOverview(int y) {
   if (rows_.count() == 0) return;
-  const auto row = static_cast<int>(static_cast<qint64>(std::clamp(y, 0, viewport()->height() - 1)) * rows_.count() / std::max(1, viewport()->height()));
+  const auto row = static_cast<int>(static_cast<qint64>(std::clamp(y, 0, viewport()->height() - 1)) * rows_.count() /
+                                    std::max(1, viewport()->height()));
   verticalScrollBar()->setValue(row - visibleRows() / 2);
 }
 
 void DiffView::mouseDoubleClickEvent(QMouseEvent* event) {
   const auto point = event->position().toPoint();
-  if (overviewRect().contains(point) || rowAtY(point.y()) < 0) return;  // in the overview, each press has scrolled already
+  if (overviewRect().contains(point) || rowAtY(point.y()) < 0)
+    return;  // in the overview, each press has scrolled already
   QKeyEvent enter(QEvent::KeyPress, Qt::Key_Return, Qt::NoModifier);
   keyPressEvent(&enter);
 }

@@ -11,9 +11,9 @@ namespace retrograd::views {
 /// The mark's colour of a kind of row; invalid for what is the same.
 QColor markOf(const DiffColors& colors, DiffRow::Kind kind);
 
-/// Two traces side by side in one canvas: what answers to one another stands in one row, what stands on one side alone is across from a gap,
-/// so that both scroll in step by construction. At the right edge, where in the whole something differs. Text is made for the rows on screen
-/// only.
+/// Two traces side by side in one canvas: what answers to one another stands in one row, what stands on one side alone
+/// is across from a gap, so that both scroll in step by construction. At the right edge, where in the whole something
+/// differs. Text is made for the rows on screen only.
 class DiffView : public CodeView {
   Q_OBJECT
 
@@ -28,7 +28,9 @@ class DiffView : public CodeView {
   void showOnlyDifferences(bool on);
 
   int rowCount() const override { return rows_.count(); }
-  QString spokenAt(int visible) const override { return visible >= 0 && visible < rows_.count() ? rows_.spoken(visible) : QString(); }
+  QString spokenAt(int visible) const override {
+    return visible >= 0 && visible < rows_.count() ? rows_.spoken(visible) : QString();
+  }
   QString emptyText() const override { return message_; }
   void chooseRow(int visible) override { moveTo(visible); }
   void activateRow(int visible) override;

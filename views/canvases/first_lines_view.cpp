@@ -27,8 +27,10 @@ void FirstLinesView::placeTitle() {
 void FirstLinesView::show(FirstLines first) {
   first_ = std::move(first);
   cursor_ = rowCount() > 0 ? 0 : -1;
-  title_->setText(
-      tr("%1  \u00b7  first %2 of %3 ops, until forward and backward are derived").arg(titleText(TraceKind::computation)).arg(rowCount()).arg(first_.ops));
+  title_->setText(tr("%1  \u00b7  first %2 of %3 ops, until forward and backward are derived")
+                      .arg(titleText(TraceKind::computation))
+                      .arg(rowCount())
+                      .arg(first_.ops));
   verticalScrollBar()->setRange(0, lastTop());
   verticalScrollBar()->setValue(0);
   viewport()->update();
@@ -56,7 +58,8 @@ void FirstLinesView::paintEvent(QPaintEvent*) {
     const auto& line = first_.lines[static_cast<std::size_t>(row)];
     for (const auto& token : line.tokens) {
       painter.setPen(colorOf(colors, token.kind));
-      painter.drawText(QPointF(charWidth_ * (1 + token.begin), rowTop(row) + ascent_ + 1), line.text.mid(token.begin, token.length));
+      painter.drawText(QPointF(charWidth_ * (1 + token.begin), rowTop(row) + ascent_ + 1),
+                       line.text.mid(token.begin, token.length));
     }
   }
 }

@@ -5,7 +5,8 @@
 
 namespace retrograd::views {
 
-/// The first lines of a computation, to be read and scrolled while the rest is being derived; a title says how many of how many they are.
+/// The first lines of a computation, to be read and scrolled while the rest is being derived; a title says how many of
+/// how many they are.
 class FirstLinesView : public CodeView {
   Q_OBJECT
 

@@ -23,8 +23,10 @@ void GraphView::keepInSight() {
   const auto bounds = toQt(scene().bounds);
   const QSizeF view = QSizeF(size()) / scale_;
   const double strip = 80 / scale_;
-  origin_.setX(std::clamp(origin_.x(), bounds.left() - view.width() + strip, std::max(bounds.left() - view.width() + strip, bounds.right() - strip)));
-  origin_.setY(std::clamp(origin_.y(), bounds.top() - view.height() + strip, std::max(bounds.top() - view.height() + strip, bounds.bottom() - strip)));
+  origin_.setX(std::clamp(origin_.x(), bounds.left() - view.width() + strip,
+                          std::max(bounds.left() - view.width() + strip, bounds.right() - strip)));
+  origin_.setY(std::clamp(origin_.y(), bounds.top() - view.height() + strip,
+                          std::max(bounds.top() - view.height() + strip, bounds.bottom() - strip)));
 }
 
 void GraphView::panBy(const QPointF& pixels) {
@@ -44,7 +46,8 @@ void GraphView::zoomBy(double factor, const QPointF& around) {
 GraphView::Place GraphView::placeFor(const QRectF& area, double most) const {
   const double margin = 28;
   const double above = upperStrip(), below = lowerStrip();
-  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()), (height() - above - below - 2 * margin) / std::max(1.0, area.height()));
+  const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()),
+                              (height() - above - below - 2 * margin) / std::max(1.0, area.height()));
   const double scale = std::clamp(fit, leastScale, most);
   return {area.center() - QPointF(width(), height() + above - below) / (2 * scale), scale};
 }
@@ -76,7 +79,9 @@ void GraphView::zoomToModule() {
   if (!picture_ || current_ < 0) return;
   const auto& tree = *scene().tree;
   // An operation that is all of its module stands for it.
-  const auto isModule = [&](std::int32_t node) { return node == 0 || (tree.node(node).kind != layout::TreeNode::Kind::op && tree.node(node).label >= 0); };
+  const auto isModule = [&](std::int32_t node) {
+    return node == 0 || (tree.node(node).kind != layout::TreeNode::Kind::op && tree.node(node).label >= 0);
+  };
   std::vector<Place> places;  // from the inside out
   for (auto node = currentNode_; node >= 0; node = tree.node(node).parent) {
     QRectF area = node == 0 ? toQt(scene().bounds) : QRectF();
@@ -107,8 +112,10 @@ void GraphView::ensureVisible(int i, bool centre) {
     if (bounds.width() < area.width()) origin_.setX(bounds.center().x() - area.width() / 2);
   } else {
     const double margin = 24 / scale_;
-    origin_.rx() += std::min(0.0, rect.left() - margin - area.left()) + std::max(0.0, rect.right() + margin - area.right());
-    origin_.ry() += std::min(0.0, rect.top() - margin - area.top()) + std::max(0.0, rect.bottom() + margin - area.bottom());
+    origin_.rx() +=
+        std::min(0.0, rect.left() - margin - area.left()) + std::max(0.0, rect.right() + margin - area.right());
+    origin_.ry() +=
+        std::min(0.0, rect.top() - margin - area.top()) + std::max(0.0, rect.bottom() + margin - area.bottom());
   }
   keepInSight();
   moved();

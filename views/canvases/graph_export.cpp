@@ -24,7 +24,8 @@ constexpr double margin = 32;           // around the graph, canvas pixels
 constexpr double leastLegend = 320;     // what lines of it may take though the graph is narrower
 constexpr double longestPage = 14'400;  // points: what PDF readers show
 
-/// What there is to paint, in canvas pixels: the graph with a margin, above it the names of the lanes, below it the legend.
+/// What there is to paint, in canvas pixels: the graph with a margin, above it the names of the lanes, below it the
+/// legend.
 class Sheet {
  public:
   explicit Sheet(const GraphSheet& sheet) : sheet_(sheet), texts_(4000) {
@@ -49,7 +50,8 @@ class Sheet {
     const GraphPainter paint(scene(), sheet_.look, lens_, texts_);
     paint.all(painter, boxes, edges, progress);
     paint.lanes(painter);
-    if (!legend_.isEmpty()) paint.legend(&painter, QPointF(margin, lens_.size.height() - margin), lens_.size.width() - 2 * margin);
+    if (!legend_.isEmpty())
+      paint.legend(&painter, QPointF(margin, lens_.size.height() - margin), lens_.size.width() - 2 * margin);
   }
 
  private:
@@ -61,10 +63,15 @@ class Sheet {
   QSizeF legend_;
 };
 
-QString sizeText(const QSizeF& size) { return QObject::tr("%1 by %2 pixels").arg(std::ceil(size.width())).arg(std::ceil(size.height())); }
+QString sizeText(const QSizeF& size) {
+  return QObject::tr("%1 by %2 pixels").arg(std::ceil(size.width())).arg(std::ceil(size.height()));
+}
 
 [[noreturn]] void tooLarge(const QString& what) {
-  throw Error(ErrorCode::badUse, what.toStdString() + "; close groups (leave out --open-all, name modules with --open), or export another trace", "graph");
+  throw Error(
+      ErrorCode::badUse,
+      what.toStdString() + "; close groups (leave out --open-all, name modules with --open), or export another trace",
+      "graph");
 }
 
 void writeOut(const QByteArray& bytes, ExportSink& sink, const Progress& progress) {
@@ -109,7 +116,8 @@ QByteArray drawPdf(Sheet& sheet, const QString& title, const Progress& progress)
   const auto size = sheet.size() * 0.75;
   const double fit = std::min(1.0, longestPage / std::max(size.width(), size.height()));
   writer.setPageLayout(
-      QPageLayout(QPageSize(size * fit, QPageSize::Point, QStringLiteral("graph"), QPageSize::ExactMatch), QPageLayout::Portrait, QMarginsF()));
+      QPageLayout(QPageSize(size * fit, QPageSize::Point, QStringLiteral("graph"), QPageSize::ExactMatch),
+                  QPageLayout::Portrait, QMarginsF()));
   QPainter painter(&writer);
   const double scale = fit * 0.75 * resolution / 72;
   painter.scale(scale, scale);
@@ -122,7 +130,9 @@ QByteArray drawPng(Sheet& sheet, double scale, const Progress& progress) {
   const auto size = sheet.size() * scale;
   const double fit = std::min(1.0, std::sqrt(mostPixels / (size.width() * size.height())));
   if (fit < 1 && scale * fit < leastScale)
-    tooLarge(QObject::tr("a picture of %1 has too many pixels, and smaller its text could not be read; write an SVG or a PDF").arg(sizeText(size)));
+    tooLarge(QObject::tr(
+                 "a picture of %1 has too many pixels, and smaller its text could not be read; write an SVG or a PDF")
+                 .arg(sizeText(size)));
   const double factor = scale * fit;
   QImage image((sheet.size() * factor).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
   if (image.isNull()) tooLarge(QObject::tr("there is no memory for a picture of %1").arg(sizeText(size * fit)));
@@ -141,7 +151,8 @@ QByteArray drawPng(Sheet& sheet, double scale, const Progress& progress) {
 void ensureApplication() {
   if (QCoreApplication::instance()) return;
   qputenv("QT_QPA_PLATFORM", "offscreen");
-  qInstallMessageHandler([](QtMsgType, const QMessageLogContext&, const QString&) {});  // what this platform has to say concerns nobody
+  qInstallMessageHandler(
+      [](QtMsgType, const QMessageLogContext&, const QString&) {});  // what this platform has to say concerns nobody
   static int argc = 1;
   static char name[] = "retrograd";
   static char* argv[] = {name, nullptr};
@@ -160,28 +171,38 @@ const bool registered = (setGraphRenderer(render), true);
 GraphSheet layOutSheet(const ExportRequest& request, const Progress& progress) {
   const auto& analysis = request.analysis;
   const auto& trace = *request.traces.front();
-  auto tree = std::make_shared<const layout::GraphTree>(layout::buildTree(*analysis.document, trace, &analysis.computation(), progress));
+  auto tree = std::make_shared<const layout::GraphTree>(
+      layout::buildTree(*analysis.document, trace, &analysis.computation(), progress));
   auto open = request.drawing.openAll ? layout::allOpen(*tree) : layout::openingFolds(*tree);
   for (const auto& module : request.drawing.open)
     if (!layout::openModule(*tree, open, module))
-      throw Error(ErrorCode::badUse, "no op of this trace is in such a module; give its path, as 'h.3.attn'", "--open " + module);
+      throw Error(ErrorCode::badUse, "no op of this trace is in such a module; give its path, as 'h.3.attn'",
+                  "--open " + module);
   layout::DotClient dot;
-  layout::Shaper shaper(std::move(tree), [&dot](const layout::LayerGraph& graph, const Progress& p) { return layout::bestLayering(dot, graph, p); });
+  layout::Shaper shaper(std::move(tree), [&dot](const layout::LayerGraph& graph, const Progress& p) {
+    return layout::bestLayering(dot, graph, p);
+  });
   auto picture = std::make_shared<GraphPicture>();
   picture->scene = layout::makeScene(shaper, open, progress);
   GraphSheet sheet{std::move(picture), graphLook(request.drawing.dark),
-                   QString::fromStdString(std::filesystem::path(analysis.file.path).filename().string() + ": " + std::string(name(trace.kind)))};
+                   QString::fromStdString(std::filesystem::path(analysis.file.path).filename().string() + ": " +
+                                          std::string(name(trace.kind)))};
   sheet.look.plain = sheet.look.detail;
   return sheet;
 }
 
-void drawSheet(const GraphSheet& graph, DrawingFormat format, double scale, ExportSink& sink, const Progress& progress) {
+void drawSheet(const GraphSheet& graph, DrawingFormat format, double scale, ExportSink& sink,
+               const Progress& progress) {
   if (QFontDatabase::families().isEmpty())
-    throw Error(ErrorCode::badUse, "no font is installed (such as fonts-dejavu-core), so that nothing could be written in the boxes", "graph");
+    throw Error(ErrorCode::badUse,
+                "no font is installed (such as fonts-dejavu-core), so that nothing could be written in the boxes",
+                "graph");
   if (graph.picture->scene.boxes.empty()) throw Error(ErrorCode::badUse, "the trace has no ops to draw", "graph");
   Sheet sheet(graph);
   if (format != DrawingFormat::png && sheet.items() > mostDrawn)
-    tooLarge(QObject::tr("%1 boxes and lines are more than the %2 that programs for SVG and PDF show well").arg(sheet.items()).arg(mostDrawn));
+    tooLarge(QObject::tr("%1 boxes and lines are more than the %2 that programs for SVG and PDF show well")
+                 .arg(sheet.items())
+                 .arg(mostDrawn));
   QByteArray bytes;
   switch (format) {
     case DrawingFormat::svg: bytes = drawSvg(sheet, graph.title, progress); break;

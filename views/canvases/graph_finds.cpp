@@ -18,16 +18,20 @@ namespace {
 
 const QString findTag = QStringLiteral("find");
 
-std::shared_ptr<const GraphFinds> findIn(const layout::GraphTree& tree, const LinePattern& pattern, const Progress& progress) {
+std::shared_ptr<const GraphFinds> findIn(const layout::GraphTree& tree, const LinePattern& pattern,
+                                         const Progress& progress) {
   auto finds = std::make_shared<GraphFinds>();
   finds->below.resize(static_cast<std::size_t>(tree.size()));
   for (auto& each : finds->below) each.fill(0);
   for (std::int32_t i = 0; i < tree.size(); ++i) {
     if (i % 1024 == 0) progress.check();
     const auto& node = tree.node(i);
-    if (node.kind != layout::TreeNode::Kind::op || !pattern.matches(lineOf(tree.document(), node.op, nullptr, true).text)) continue;
+    if (node.kind != layout::TreeNode::Kind::op ||
+        !pattern.matches(lineOf(tree.document(), node.op, nullptr, true).text))
+      continue;
     finds->ops.push_back(i);
-    for (auto at = i; at >= 0; at = tree.node(at).parent) ++finds->below[static_cast<std::size_t>(at)][static_cast<std::size_t>(node.lane)];
+    for (auto at = i; at >= 0; at = tree.node(at).parent)
+      ++finds->below[static_cast<std::size_t>(at)][static_cast<std::size_t>(node.lane)];
   }
   return finds;
 }
@@ -43,7 +47,8 @@ void GraphView::find(const QString& key, const LinePattern& pattern, bool forwar
   job.tag = findTag;
   job.title = tr("Searching the graph");
   job.replaceRunning = true;
-  job.work = [self = this, tree = scene().tree, document = document_, kind = kind_, key, pattern, forward](const Progress& progress) {
+  job.work = [self = this, tree = scene().tree, document = document_, kind = kind_, key, pattern,
+              forward](const Progress& progress) {
     auto finds = findIn(*tree, pattern, progress);
     return Worker::Deliver([self, document, kind, key, forward, finds] {
       if (self->document_ != document || self->kind_ != kind || self->findKey_ != key) return;
@@ -66,7 +71,8 @@ void GraphView::goToFind(bool forward) {
   const auto& ops = finds_->ops;
   if (ops.empty()) return Q_EMIT findDone(0, 0);
   // From the current box on: what comes after it in the tree, or before it.
-  const auto at = forward ? std::upper_bound(ops.begin(), ops.end(), currentNode_) : std::lower_bound(ops.begin(), ops.end(), currentNode_);
+  const auto at = forward ? std::upper_bound(ops.begin(), ops.end(), currentNode_)
+                          : std::lower_bound(ops.begin(), ops.end(), currentNode_);
   const auto next = forward ? (at == ops.end() ? ops.begin() : at) : (at == ops.begin() ? ops.end() - 1 : at - 1);
   const auto op = scene().tree->node(*next).op;
   Q_EMIT findDone(static_cast<int>(ops.size()), static_cast<int>(next - ops.begin()) + 1);
@@ -95,7 +101,8 @@ void GraphView::clearWays() {
   update();
 }
 
-layout::Reach GraphView::waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from, const std::vector<BoundSymbolId>& to) {
+layout::Reach GraphView::waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from,
+                                const std::vector<BoundSymbolId>& to) {
   const auto nodes = [&](const std::vector<BoundSymbolId>& ops) {
     std::vector<std::int32_t> found;
     for (auto op : ops)
@@ -168,7 +175,8 @@ void GraphView::paintFinds(QPainter& painter) const {
     }
     // A tag at the upper edge: how many, or a dot for one.
     const auto text = found > 1 ? QString::number(found) : QStringLiteral("\u2022");
-    const QRectF tag(rect.left() + 4, rect.top() - metrics.height() / 2, metrics.horizontalAdvance(text) + 8, metrics.height());
+    const QRectF tag(rect.left() + 4, rect.top() - metrics.height() / 2, metrics.horizontalAdvance(text) + 8,
+                     metrics.height());
     painter.setBrush(theme.valueMark);
     painter.setPen(QPen(theme.originMark, 1));
     painter.drawRoundedRect(tag, 3, 3);

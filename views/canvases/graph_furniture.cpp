@@ -11,7 +11,8 @@
 namespace retrograd::views {
 namespace {
 
-constexpr double fromEdge = 12, mapWidth = 100, mapHeight = 240, mapShare = 0.36;  // pixels at most, and of the view's height
+constexpr double fromEdge = 12, mapWidth = 100, mapHeight = 240,
+                 mapShare = 0.36;  // pixels at most, and of the view's height
 
 }  // namespace
 
@@ -40,9 +41,12 @@ QRectF GraphView::minimapRect() const {
   if (!picture_ || !minimapShown_) return {};
   const auto bounds = toQt(scene().bounds);
   if (visibleArea().contains(bounds)) return {};
-  const double factor = std::min(mapWidth / std::max(1.0, bounds.width()), std::min(mapHeight, height() * mapShare) / std::max(1.0, bounds.height()));
+  const double factor = std::min(mapWidth / std::max(1.0, bounds.width()),
+                                 std::min(mapHeight, height() * mapShare) / std::max(1.0, bounds.height()));
   const QSizeF size(std::max(24.0, bounds.width() * factor), std::max(24.0, bounds.height() * factor));
-  const double left = minimapCorner_ == Qt::BottomLeftCorner || minimapCorner_ == Qt::TopLeftCorner ? fromEdge : width() - size.width() - fromEdge;
+  const double left = minimapCorner_ == Qt::BottomLeftCorner || minimapCorner_ == Qt::TopLeftCorner
+                          ? fromEdge
+                          : width() - size.width() - fromEdge;
   const bool top = minimapCorner_ == Qt::TopLeftCorner || minimapCorner_ == Qt::TopRightCorner;
   return {QPointF(left, top ? upperStrip() + fromEdge : height() - lowerStrip() - size.height() - fromEdge), size};
 }
@@ -73,8 +77,9 @@ int GraphView::minimapCovers() const {
   if (map.isEmpty()) return 0;
   std::vector<std::int32_t> below;
   picture_->grid.boxesIn(QRectF(toScene(map.topLeft()), map.size() / scale_), below);
-  return static_cast<int>(
-      std::count_if(below.begin(), below.end(), [&](std::int32_t i) { return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map); }));
+  return static_cast<int>(std::count_if(below.begin(), below.end(), [&](std::int32_t i) {
+    return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map);
+  }));
 }
 
 bool GraphView::minimapFades() const { return !pointsAtMinimap_ && !onMinimap_ && minimapCovers() > 0; }
@@ -102,7 +107,8 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
     minimap_.fill(look_.colors.canvas);
     for (const auto& b : scene().boxes) {
       if (b.open) continue;
-      const QRectF r((b.rect.x - bounds.left()) * fx * ratio, (b.rect.y - bounds.top()) * fy * ratio, b.rect.width * fx * ratio, b.rect.height * fy * ratio);
+      const QRectF r((b.rect.x - bounds.left()) * fx * ratio, (b.rect.y - bounds.top()) * fy * ratio,
+                     b.rect.width * fx * ratio, b.rect.height * fy * ratio);
       fillPixels(minimap_, r, paint.fillFor(b).accent.rgb());
     }
   }
@@ -116,8 +122,8 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
   const auto area = visibleArea().intersected(bounds);
   painter.setPen(QPen(look_.colors.selected, 1.5));
   painter.setBrush(faded(look_.colors.selected, 0.12));
-  painter.drawRect(QRectF(map.left() + (area.left() - bounds.left()) * fx, map.top() + (area.top() - bounds.top()) * fy, area.width() * fx,
-                          std::max(3.0, area.height() * fy)));
+  painter.drawRect(QRectF(map.left() + (area.left() - bounds.left()) * fx, map.top() + (area.top() - bounds.top()) * fy,
+                          area.width() * fx, std::max(3.0, area.height() * fy)));
   painter.setOpacity(1);
 }
 

@@ -39,9 +39,11 @@ GraphGrid::GraphGrid(const layout::Scene& scene) : bounds_(toQt(scene.bounds)) {
 }
 
 GraphGrid::Cells GraphGrid::cellsOf(const QRectF& area) const {
-  const auto at = [this](double distance, int count) { return static_cast<int>(std::clamp(distance / cell_, 0.0, count - 1.0)); };
-  return {at(area.left() - bounds_.left(), columns_), at(area.top() - bounds_.top(), rows_), at(area.right() - bounds_.left(), columns_),
-          at(area.bottom() - bounds_.top(), rows_)};
+  const auto at = [this](double distance, int count) {
+    return static_cast<int>(std::clamp(distance / cell_, 0.0, count - 1.0));
+  };
+  return {at(area.left() - bounds_.left(), columns_), at(area.top() - bounds_.top(), rows_),
+          at(area.right() - bounds_.left(), columns_), at(area.bottom() - bounds_.top(), rows_)};
 }
 
 void GraphGrid::fill(Layer& layer, const std::vector<QRectF>& areas) const {
@@ -50,7 +52,8 @@ void GraphGrid::fill(Layer& layer, const std::vector<QRectF>& areas) const {
   layer.count = areas.size();
   const auto each = [&](const Cells& c, auto&& visit) {
     for (int y = c.top; y <= c.bottom; ++y)
-      for (int x = c.left; x <= c.right; ++x) visit(static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(x));
+      for (int x = c.left; x <= c.right; ++x)
+        visit(static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(x));
   };
   const auto isLarge = [](const Cells& c) { return (c.right - c.left + 1) * (c.bottom - c.top + 1) > largeCells; };
   for (std::size_t i = 0; i < areas.size(); ++i) {
@@ -62,21 +65,26 @@ void GraphGrid::fill(Layer& layer, const std::vector<QRectF>& areas) const {
   layer.items.resize(layer.begin.back());
   auto at = layer.begin;
   for (std::size_t i = 0; i < areas.size(); ++i)
-    if (const auto c = cellsOf(areas[i]); !isLarge(c)) each(c, [&](std::size_t cell) { layer.items[at[cell]++] = static_cast<std::int32_t>(i); });
+    if (const auto c = cellsOf(areas[i]); !isLarge(c))
+      each(c, [&](std::size_t cell) { layer.items[at[cell]++] = static_cast<std::int32_t>(i); });
 }
 
 void GraphGrid::query(const Layer& layer, const QRectF& area, std::vector<std::int32_t>& found) const {
   found.clear();
   if (columns_ == 0 || layer.begin.empty()) return;
-  // A bit for each item puts them in order and drops the second of two cells at once: with the whole of a large graph in sight sorting was a sixth of a frame.
+  // A bit for each item puts them in order and drops the second of two cells at once: with the whole of a large graph
+  // in sight sorting was a sixth of a frame.
   constexpr std::size_t bits = 64;
   std::vector<std::uint64_t> seen(layer.count / bits + 1);
-  const auto see = [&seen](std::int32_t item) { seen[static_cast<std::size_t>(item) / bits] |= std::uint64_t{1} << (static_cast<std::size_t>(item) % bits); };
+  const auto see = [&seen](std::int32_t item) {
+    seen[static_cast<std::size_t>(item) / bits] |= std::uint64_t{1} << (static_cast<std::size_t>(item) % bits);
+  };
   for (auto item : layer.large) see(item);
   const auto c = cellsOf(area);
   for (int y = c.top; y <= c.bottom; ++y) {
     const auto row = static_cast<std::size_t>(y) * static_cast<std::size_t>(columns_);
-    const auto first = layer.begin[row + static_cast<std::size_t>(c.left)], last = layer.begin[row + static_cast<std::size_t>(c.right) + 1];
+    const auto first = layer.begin[row + static_cast<std::size_t>(c.left)],
+               last = layer.begin[row + static_cast<std::size_t>(c.right) + 1];
     for (auto i = first; i < last; ++i) see(layer.items[i]);
   }
   for (std::size_t word = 0; word < seen.size(); ++word)

@@ -14,11 +14,14 @@
 namespace retrograd::views {
 
 void GraphView::keyPressEvent(QKeyEvent* event) {
-  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier)) return QWidget::keyPressEvent(event);
+  if (event->modifiers() & (Qt::AltModifier | Qt::MetaModifier | Qt::ControlModifier))
+    return QWidget::keyPressEvent(event);
   if (event->key() == Qt::Key_Escape && busy_) return cancelLayout();
   if (event->key() == Qt::Key_Escape && !ways_.boxes.empty()) return clearWays();
   if (event->key() == Qt::Key_Escape && finds_) return clearFind();
-  if (!picture_) return event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter ? layOutAgain() : QWidget::keyPressEvent(event);
+  if (!picture_)
+    return event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter ? layOutAgain()
+                                                                           : QWidget::keyPressEvent(event);
   switch (event->key()) {
     case Qt::Key_Up:
     case Qt::Key_Down:
@@ -62,7 +65,8 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
   }
 }
 
-/// Up and down go along edges, where there are some in that direction; to the side to the next box, or across the ladder to the other lane.
+/// Up and down go along edges, where there are some in that direction; to the side to the next box, or across the
+/// ladder to the other lane.
 int GraphView::neighbour(int key) const {
   if (current_ < 0) return scene().boxes.empty() ? -1 : 0;
   const auto here = toQt(box(current_).rect);
@@ -126,9 +130,12 @@ void GraphView::mousePressEvent(QMouseEvent* event) {
     setCurrent(i);
     return setOpen(box(i).node, !box(i).open);
   }
-  if (i >= 0 && (event->button() == Qt::LeftButton || event->button() == Qt::RightButton) && !box(i).open) setCurrent(i);
+  if (i >= 0 && (event->button() == Qt::LeftButton || event->button() == Qt::RightButton) && !box(i).open)
+    setCurrent(i);
   // On a frame only its title is the frame; the rest is ground to hold on to.
-  if (i >= 0 && box(i).open && event->button() == Qt::LeftButton && at.y() < boxRect(i).top() + layout::frame::header * scale_) setCurrent(i);
+  if (i >= 0 && box(i).open && event->button() == Qt::LeftButton &&
+      at.y() < boxRect(i).top() + layout::frame::header * scale_)
+    setCurrent(i);
 }
 
 void GraphView::mouseMoveEvent(QMouseEvent* event) {
@@ -172,8 +179,10 @@ void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
 
 void GraphView::wheelEvent(QWheelEvent* event) {
   if (!picture_) return;
-  const auto pixels = event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 120.0 * 90 : QPointF(event->pixelDelta());
-  if (event->modifiers() & Qt::ControlModifier) zoomBy(std::pow(1.25, event->angleDelta().y() / 120.0), event->position());
+  const auto pixels =
+      event->pixelDelta().isNull() ? QPointF(event->angleDelta()) / 120.0 * 90 : QPointF(event->pixelDelta());
+  if (event->modifiers() & Qt::ControlModifier)
+    zoomBy(std::pow(1.25, event->angleDelta().y() / 120.0), event->position());
   else if (event->modifiers() & Qt::ShiftModifier) panBy({-(pixels.y() + pixels.x()), 0});
   else panBy(-pixels);
   event->accept();
@@ -191,20 +200,28 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
   const auto op = opOf(current_);
   if (current_ >= 0 && scene().tree->canOpen(currentNode_)) {
     const bool open = box(current_).open;
-    menu->addAction(withFixedKey(open ? tr("Close") : tr("Open"), Qt::Key_Enter), this, [this, open, node = currentNode_] { setOpen(node, !open); });
+    menu->addAction(withFixedKey(open ? tr("Close") : tr("Open"), Qt::Key_Enter), this,
+                    [this, open, node = currentNode_] { setOpen(node, !open); });
   }
-  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })
+      ->setEnabled(op.valid());
+  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this,
+                  [this, op] { Q_EMIT breakpointRequested(op); })
+      ->setEnabled(op.valid());
   menu->addSeparator();
   menu->addAction(withFixedKey(tr("Open All"), Qt::Key_Asterisk), this, [this] { setAllOpen(true); });
   menu->addAction(withFixedKey(tr("Close All"), Qt::Key_Slash), this, [this] { setAllOpen(false); });
   menu->addSeparator();
   menu->addAction(withKey(tr("Zoom to Fit"), *this, "graph-fit"), this, [this] { zoomToFit(); });
   menu->addAction(withFixedKey(tr("Zoom to Width"), Qt::Key_Home), this, [this] { zoomToWidth(); });
-  menu->addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); })->setEnabled(current_ >= 0);
-  menu->addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); })->setEnabled(current_ >= 0);
+  menu->addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); })
+      ->setEnabled(current_ >= 0);
+  menu->addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); })
+      ->setEnabled(current_ >= 0);
   Q_EMIT menuAboutToShow(menu);
-  menu->exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0 ? event->globalPos() : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
+  menu->exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0
+                 ? event->globalPos()
+                 : mapToGlobal(boxRect(current_).bottomLeft().toPoint()));
 }
 
 void GraphView::focusInEvent(QFocusEvent* event) {
@@ -231,15 +248,19 @@ bool GraphView::event(QEvent* event) {
   if (const auto op = opOf(i)) {
     const auto& document = *document_->analysis->document;
     text = QString::fromStdString(printCall(document, op));
-    if (const auto comment = QString::fromStdString(printComment(document, op)); !comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
+    if (const auto comment = QString::fromStdString(printComment(document, op)); !comment.isEmpty())
+      text += QStringLiteral("\n# ") + comment;
   } else if (i >= 0 && !box(i).open) {
     const auto& node = scene().tree->node(box(i).node);
     text = textOf(i);
-    if (node.savedBytes > 0) text += QLatin1Char('\n') + tr("keeps %1 for the backward").arg(bytesText(node.savedBytes));
+    if (node.savedBytes > 0)
+      text += QLatin1Char('\n') + tr("keeps %1 for the backward").arg(bytesText(node.savedBytes));
   }
   // Plain text: names of a file must not be read as markup.
   if (text.isEmpty()) QToolTip::hideText();
-  else QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), this);
+  else
+    QToolTip::showText(help->globalPos(),
+                       QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), this);
   return true;
 }
 

@@ -13,7 +13,10 @@ void GraphView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), look_.colors.canvas);
   if (!picture_) {
     painter.setPen(look_.colors.faint);
-    const auto text = busy_ ? tr("Laying out ...") : !problem_.isEmpty() ? problem_ : document_ ? tr("No ops") : QString();
+    const auto text = busy_                 ? tr("Laying out ...")
+                      : !problem_.isEmpty() ? problem_
+                      : document_           ? tr("No ops")
+                                            : QString();
     painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, text);
     return;
   }
@@ -101,7 +104,8 @@ void GraphView::paintSmallTitles(QPainter& painter) const {
     if (metrics.horizontalAdvance(title) > rect.width()) {
       const auto node = box(i).node;
       const bool isRun = scene().tree->node(node).kind == layout::TreeNode::Kind::run;
-      const auto module = isRun ? briefWithin(toQt(text.brief), metrics, rect.width()) : toQt(scene().tree->label(node));
+      const auto module =
+          isRun ? briefWithin(toQt(text.brief), metrics, rect.width()) : toQt(scene().tree->label(node));
       if (!module.isEmpty()) title = module;
     }
     if (rect.width() < least && metrics.horizontalAdvance(title) > rect.width() + 1) continue;
@@ -118,7 +122,8 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   for (auto i : boxesHere_)
     if (box(i).open) frames.append(toScreen(toQt(box(i).rect)));
   painter.drawRects(frames);
-  const auto lines = linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[static_cast<std::size_t>(edge)].kind); });
+  const auto lines =
+      linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[static_cast<std::size_t>(edge)].kind); });
   for (std::size_t kind = 0; kind < lines.size(); ++kind) {
     painter.setPen(QPen(faded(look_.colors.edge[kind], 0.7), 0));  // without dashes: they cost more than all the rest
     painter.drawLines(lines[kind]);
@@ -182,7 +187,8 @@ void GraphView::paintHighlights(QPainter& painter) const {
   if (selected >= 0) outline(selected, look_.colors.selected, 2.4, false);
   if (current_ >= 0 && current_ != selected) outline(current_, look_.colors.selected, 1.6, true);
   if (detail() != Detail::full)
-    if (const auto now = boxOf(context_.execution->now().current); now >= 0) outline(now, context_.theme->colors().executionLine, 2, false);
+    if (const auto now = boxOf(context_.execution->now().current); now >= 0)
+      outline(now, context_.theme->colors().executionLine, 2, false);
 }
 
 }  // namespace retrograd::views

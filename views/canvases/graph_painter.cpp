@@ -51,16 +51,20 @@ GraphLook graphLook(bool dark, bool highContrast) {
   return look;
 }
 
-void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges, const Progress& progress) const {
+void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes,
+                       const std::vector<std::int32_t>& edges, const Progress& progress) const {
   const auto titles = titleLines(boxes);
-  const auto isLit = [&](std::int32_t i) { return lens_.reach && std::binary_search(lens_.reach->edges.begin(), lens_.reach->edges.end(), i); };
+  const auto isLit = [&](std::int32_t i) {
+    return lens_.reach && std::binary_search(lens_.reach->edges.begin(), lens_.reach->edges.end(), i);
+  };
   const double steps = static_cast<double>(boxes.size() + edges.size()) + 1;
   double done = 0;
   const auto step = [&] { progress.at("drawing", ++done / steps); };
   for (auto i : boxes)
     if (box(i).open) frame(painter, i);
   // Origin links below, saved tensors above: those are few and asked for most.
-  for (auto kind : {layout::EdgeKind::origin, layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::accumulation, layout::EdgeKind::saved}) {
+  for (auto kind : {layout::EdgeKind::origin, layout::EdgeKind::data, layout::EdgeKind::gradient,
+                    layout::EdgeKind::accumulation, layout::EdgeKind::saved}) {
     if (!look_.shown[static_cast<std::size_t>(kind)]) continue;
     for (auto i : edges) {
       const auto& one = scene().edges[static_cast<std::size_t>(i)];
@@ -157,8 +161,10 @@ void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t
     }
     if (rect.height() < metrics.height() + 8 || rect.width() < 48 || stuckLine(i, metrics)) continue;
     const QRectF line(rect.left() + 1, rect.top() + 1, rect.width() - 2, metrics.height() + 6);
-    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title), Qt::ElideRight, line.width() - 31);
-    painter.fillRect(QRectF(line.left() + 7, line.top() + 2, metrics.horizontalAdvance(title) + 6, line.height() - 3), faded(look_.colors.canvas, 0.85));
+    const auto title = metrics.elidedText(toQt(layout::boxText(*scene().tree, box(i).node, box(i).lane).title),
+                                          Qt::ElideRight, line.width() - 31);
+    painter.fillRect(QRectF(line.left() + 7, line.top() + 2, metrics.horizontalAdvance(title) + 6, line.height() - 3),
+                     faded(look_.colors.canvas, 0.85));
     painter.setPen(i == lens_.current ? look_.colors.selected : look_.colors.frameText);
     painter.drawText(QPointF(line.left() + 10, line.top() + 3 + metrics.ascent()), title);
     drawChevron(painter, {line.right() - 12, line.center().y()}, 3.5, true, look_.colors.faint);
@@ -202,7 +208,8 @@ void GraphPainter::stuckTitles(QPainter& painter, const std::vector<std::int32_t
 const GraphText& GraphPainter::textFor(int i) const {
   if (const auto* known = texts_->object(i)) return *known;
   const auto text = layout::boxText(*scene().tree, box(i).node, box(i).lane);
-  const double room = box(i).rect.width - 2 * layout::box::padX - (scene().tree->canOpen(box(i).node) ? layout::box::chevron : 0) + 4;
+  const double room =
+      box(i).rect.width - 2 * layout::box::padX - (scene().tree->canOpen(box(i).node) ? layout::box::chevron : 0) + 4;
   auto* made = new GraphText;
   const auto prepare = [&](QStaticText& target, const QString& words, const QFont& font) {
     target.setTextFormat(Qt::PlainText);
@@ -245,12 +252,15 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
   painter.drawRoundedRect(rect, corner, corner);
   // The role as a bar on the outer side.
   const double bar = 4 * lens_.scale;
-  const QRectF strip(b.lane == layout::Lane::backward ? rect.right() - bar - 1 : rect.left() + 1, rect.top() + corner / 2, bar, rect.height() - corner);
+  const QRectF strip(b.lane == layout::Lane::backward ? rect.right() - bar - 1 : rect.left() + 1,
+                     rect.top() + corner / 2, bar, rect.height() - corner);
   painter.fillRect(strip, fill.accent);
 
   if (lens_.scale < readable) {
     smallText(painter, i, rect);
-    if (group) drawChevron(painter, {rect.right() - 8 - (b.lane == layout::Lane::backward ? bar : 0), rect.center().y()}, 2.5, false, look_.colors.faint);
+    if (group)
+      drawChevron(painter, {rect.right() - 8 - (b.lane == layout::Lane::backward ? bar : 0), rect.center().y()}, 2.5,
+                  false, look_.colors.faint);
     return marks(painter, i, rect);
   }
   const auto& text = textFor(i);
@@ -271,14 +281,17 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
   if (text.hasBadges) {
     painter.setPen(Qt::NoPen);
     painter.setBrush(dimmed ? faded(look_.colors.badge, dimmedShare) : look_.colors.badge);
-    painter.drawRoundedRect(QRectF(layout::box::padX - 4, y + 1, text.badges.size().width() + 8, layout::box::badgeHeight - 2), 4, 4);
+    painter.drawRoundedRect(
+        QRectF(layout::box::padX - 4, y + 1, text.badges.size().width() + 8, layout::box::badgeHeight - 2), 4, 4);
     painter.setPen(ink(look_.colors.badgeText));
     painter.drawStaticText(QPointF(layout::box::padX, y + 2), text.badges);
   }
   painter.restore();
   if (group)
-    drawChevron(painter, {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale}, 3.5 * lens_.scale,
-                false, look_.colors.faint);
+    drawChevron(
+        painter,
+        {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale},
+        3.5 * lens_.scale, false, look_.colors.faint);
   marks(painter, i, rect);
 }
 
@@ -296,12 +309,15 @@ void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const
   const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, look_.colors.canvas, dimmedShare) : color; };
   // What the overlay tells comes before what there is no room for.
   const bool both = room.height() >= 2 * metrics.height() - 2 && !told.isEmpty();
-  const QRectF first(room.left(), both ? room.center().y() - metrics.height() + 1 : room.top(), room.width(), both ? metrics.height() : room.height());
+  const QRectF first(room.left(), both ? room.center().y() - metrics.height() + 1 : room.top(), room.width(),
+                     both ? metrics.height() : room.height());
   painter.setFont(font);
   painter.setPen(ink(look_.colors.text));
   const auto whole = toQt(text.title);
   const bool isRun = tree.node(box(i).node).kind == layout::TreeNode::Kind::run;
-  const auto title = isRun && metrics.horizontalAdvance(whole) > room.width() ? briefWithin(toQt(text.brief), metrics, room.width()) : whole;
+  const auto title = isRun && metrics.horizontalAdvance(whole) > room.width()
+                         ? briefWithin(toQt(text.brief), metrics, room.width())
+                         : whole;
   painter.drawText(first, Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(title, Qt::ElideRight, room.width()));
   if (!both) return;
   painter.setFont(look_.detail);
@@ -310,7 +326,8 @@ void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const
                    QFontMetricsF(look_.detail).elidedText(told, Qt::ElideRight, room.width()));
 }
 
-/// What is where on a box: breakpoint at the outer top corner, NaN at the inner one, the op that runs next as an arrow from outside, origin links as diamonds.
+/// What is where on a box: breakpoint at the outer top corner, NaN at the inner one, the op that runs next as an arrow
+/// from outside, origin links as diamonds.
 void GraphPainter::marks(QPainter& painter, int i, const QRectF& rect) const {
   if (!lens_.execution) return;
   const auto& theme = look_.theme;
@@ -332,16 +349,19 @@ void GraphPainter::marks(QPainter& painter, int i, const QRectF& rect) const {
     painter.setBrush(mark == BreakpointMark::disabled ? QBrush(look_.colors.canvas) : QBrush(theme.breakpoint));
     const QRectF disc(rect.left() - size / 2, rect.top() - size / 2, size, size);
     painter.drawEllipse(disc);
-    if (mark == BreakpointMark::conditional) painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), look_.colors.canvas);
+    if (mark == BreakpointMark::conditional)
+      painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), look_.colors.canvas);
   }
   const auto& badValues = lens_.execution->badValues();
   const bool bad = std::any_of(now.bad.begin(), now.bad.end(), holds) || (now.failed && holds(now.failed)) ||
-                   std::any_of(badValues.begin(), badValues.end(), [&](ValueId v) { return holds(tree.document().value(v).producer); });
+                   std::any_of(badValues.begin(), badValues.end(),
+                               [&](ValueId v) { return holds(tree.document().value(v).producer); });
   if (bad) {
     const QPointF c(rect.right() - size / 2, rect.top());
     painter.setPen(QPen(look_.colors.canvas, 1));
     painter.setBrush(theme.bad);
-    painter.drawPolygon(QPolygonF{{c + QPointF(0, -size * 0.6), c + QPointF(size * 0.7, size * 0.5), c + QPointF(-size * 0.7, size * 0.5)}});
+    painter.drawPolygon(QPolygonF{
+        {c + QPointF(0, -size * 0.6), c + QPointF(size * 0.7, size * 0.5), c + QPointF(-size * 0.7, size * 0.5)}});
   }
   if (now.current && holds(now.current)) {
     painter.setPen(QPen(theme.executionLine, 2));

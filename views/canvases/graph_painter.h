@@ -66,15 +66,16 @@ struct GraphLens {
   QRectF toScreen(const QRectF& r) const { return {toScreen(r.topLeft()), r.size() * scale}; }
 };
 
-/// Paints a laid out graph in full detail, piece by piece, on whatever there is to paint on: the canvas, a picture, a page. Everything is placed by the
-/// lens, not by the painter's transformation.
+/// Paints a laid out graph in full detail, piece by piece, on whatever there is to paint on: the canvas, a picture, a
+/// page. Everything is placed by the lens, not by the painter's transformation.
 class GraphPainter {
  public:
   GraphPainter(const layout::Scene& scene, const GraphLook& look, const GraphLens& lens, GraphTexts& texts)
       : scene_(scene), look_(look), lens_(lens), texts_(&texts) {}
 
   /// These boxes (those around others first) and edges, and over them the lit ones.
-  void all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges, const Progress& progress = {}) const;
+  void all(QPainter& painter, const std::vector<std::int32_t>& boxes, const std::vector<std::int32_t>& edges,
+           const Progress& progress = {}) const;
   void frame(QPainter& painter, int box) const;
   /// Titles of those of the boxes that are frames and begin in sight.
   void frameTitles(QPainter& painter, const std::vector<std::int32_t>& boxes) const;
@@ -85,12 +86,13 @@ class GraphPainter {
   /// The label is moved along its edge where it would cover one of these lines of text.
   void edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit, const std::vector<QRectF>& titles) const;
   std::vector<QPointF> pointsOf(const layout::SceneEdge& edge) const;
-  /// What the lens wants the line to be labelled with; empty where nothing is known, or the line is too small to have a label.
+  /// What the lens wants the line to be labelled with; empty where nothing is known, or the line is too small to have a
+  /// label.
   QString lineLabel(std::int32_t line, bool lit) const;
   /// Which lane is which, at the top edge, whatever part of it is in sight.
   void lanes(QPainter& painter) const;
-  /// What the overlay's colours mean, in lines of at most this width. `corner` is the lower left one. Its size, painted or not (null painter); empty without an
-  /// overlay.
+  /// What the overlay's colours mean, in lines of at most this width. `corner` is the lower left one. Its size, painted
+  /// or not (null painter); empty without an overlay.
   QSizeF legend(QPainter* painter, const QPointF& corner, double width) const;
 
   const GraphLens& lens() const { return lens_; }
@@ -108,15 +110,19 @@ class GraphPainter {
   const layout::SceneBox& box(int i) const { return scene_.boxes[static_cast<std::size_t>(i)]; }
   QPointF toScreen(const QPointF& p) const { return lens_.toScreen(p); }
   QRectF toScreen(const QRectF& r) const { return lens_.toScreen(r); }
-  Relation relationOf(BoundSymbolId op) const { return op && lens_.selection ? lens_.selection->relation(op) : Relation::none; }
+  Relation relationOf(BoundSymbolId op) const {
+    return op && lens_.selection ? lens_.selection->relation(op) : Relation::none;
+  }
   void marks(QPainter& painter, int box, const QRectF& rect) const;
   /// NaN or infinite where a value has one; nullopt where a value is not known.
   std::optional<double> normOf(std::int32_t line) const;
-  void drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color, bool crosses,
+  void drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge,
+                 const std::vector<QPointF>& points, const QColor& color, bool crosses,
                  const std::vector<QRectF>& titles) const;
   /// Where frames have their titles.
   std::vector<QRectF> titleLines(const std::vector<std::int32_t>& boxes) const;
-  /// The words of a box that is smaller than they are: its title in a size that can be read, as much of it as there is room for.
+  /// The words of a box that is smaller than they are: its title in a size that can be read, as much of it as there is
+  /// room for.
   void smallText(QPainter& painter, int box, const QRectF& rect) const;
   QFont frameFont() const;
   /// Where the title of a frame stands that begins above the view; nothing for one that begins in it.

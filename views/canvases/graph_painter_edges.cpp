@@ -70,11 +70,14 @@ void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool l
     if (across) return QPointF(to.x() > from.x() ? 1 : -1, 0);
     return QPointF(0, to.y() > from.y() ? 1 : -1);
   };
-  if (edge.arrowAtEnd) drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
-  if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin) drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
+  if (edge.arrowAtEnd)
+    drawHead(painter, points.back(), direction(points[points.size() - 2], points.back()), size, pen.color());
+  if (edge.arrowAtBegin && edge.kind != layout::EdgeKind::origin)
+    drawHead(painter, points.front(), direction(points[1], points.front()), size, pen.color());
 }
 
-void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit, const std::vector<QRectF>& titles) const {
+void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit,
+                             const std::vector<QRectF>& titles) const {
   if (lens_.scale < leastLabelled) return;
   const auto line = static_cast<std::int32_t>(&edge - scene().edges.data());
   const auto crossing = look_.overlay ? look_.overlay->edgeText(scene(), line) : QString();
@@ -83,7 +86,8 @@ void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, b
   const auto pen = edgePen(look_.colors, edge.kind, 1);
   const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
   const bool background = !lit && lens_.hovering && lens_.reach && !lens_.reach->edges.empty();
-  drawLabel(painter, label, edge, pointsOf(edge), faded(pen.color(), (background ? 0.4 : 1) * (!lit && across ? 0.8 : 1)), !crossing.isEmpty(), titles);
+  drawLabel(painter, label, edge, pointsOf(edge),
+            faded(pen.color(), (background ? 0.4 : 1) * (!lit && across ? 0.8 : 1)), !crossing.isEmpty(), titles);
 }
 
 QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {
@@ -93,8 +97,10 @@ QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {
   QString label;
   if (lens_.label == LineLabel::norms) {
     if (const auto norm = normOf(line)) label = numberText(*norm);
-  } else if (const auto bytes = saved ? edge.bytes : lens_.lines ? lens_.lines->bytes(line) : 0; bytes > 0) label = bytesText(bytes);
-  return label.isEmpty() && lit && edge.count > 1 ? QObject::tr("%n values", nullptr, static_cast<int>(edge.count)) : label;
+  } else if (const auto bytes = saved ? edge.bytes : lens_.lines ? lens_.lines->bytes(line) : 0; bytes > 0)
+    label = bytesText(bytes);
+  return label.isEmpty() && lit && edge.count > 1 ? QObject::tr("%n values", nullptr, static_cast<int>(edge.count))
+                                                  : label;
 }
 
 std::optional<double> GraphPainter::normOf(std::int32_t line) const {
@@ -110,11 +116,14 @@ std::optional<double> GraphPainter::normOf(std::int32_t line) const {
     inf = inf || statistics->inf > 0;
     squares += statistics->norm * statistics->norm;
   }
-  return nan ? std::numeric_limits<double>::quiet_NaN() : inf ? std::numeric_limits<double>::infinity() : std::sqrt(squares);
+  return nan   ? std::numeric_limits<double>::quiet_NaN()
+         : inf ? std::numeric_limits<double>::infinity()
+               : std::sqrt(squares);
 }
 
-void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge, const std::vector<QPointF>& points, const QColor& color,
-                             bool crosses, const std::vector<QRectF>& titles) const {
+void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge,
+                             const std::vector<QPointF>& points, const QColor& color, bool crosses,
+                             const std::vector<QRectF>& titles) const {
   const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
   auto font = look_.detail;
   font.setPixelSize(10);
@@ -127,9 +136,12 @@ void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layo
   const bool next = !across && !crosses && std::abs(points.back().y() - points.front().y()) < 2.5 * metrics.height();
   const auto tagAt = [&](double percent) {
     const auto point = path.pointAtPercent(percent);
-    return QRectF(next ? point.x() + 3 : point.x() - width / 2 - 3, point.y() - metrics.height() / 2, width + 6, metrics.height());
+    return QRectF(next ? point.x() + 3 : point.x() - width / 2 - 3, point.y() - metrics.height() / 2, width + 6,
+                  metrics.height());
   };
-  const auto isFree = [&](const QRectF& tag) { return std::none_of(titles.begin(), titles.end(), [&](const QRectF& title) { return title.intersects(tag); }); };
+  const auto isFree = [&](const QRectF& tag) {
+    return std::none_of(titles.begin(), titles.end(), [&](const QRectF& title) { return title.intersects(tag); });
+  };
   auto tag = tagAt(0.5);
   if (!isFree(tag))
     for (double percent : {0.65, 0.35, 0.8, 0.2})

@@ -45,7 +45,10 @@ struct GraphView::LayoutBench {
 };
 
 GraphView::GraphView(ViewContext context, QWidget* parent)
-    : QWidget(parent), context_(context), worker_(std::make_unique<Worker>()), bench_(std::make_shared<LayoutBench>(layout::layoutHelper())) {
+    : QWidget(parent),
+      context_(context),
+      worker_(std::make_unique<Worker>()),
+      bench_(std::make_shared<LayoutBench>(layout::layoutHelper())) {
   setObjectName(QStringLiteral("graph"));
   setAccessibleName(tr("Graph"));
   setFocusPolicy(Qt::StrongFocus);
@@ -75,8 +78,9 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
     connect(context_.stages, &StagePlan::changed, this, [this] {
       if (overlayKind_ == Overlay::stage) requestOverlay();
     });
-  connect(worker_.get(), &Worker::progressed, this,
-          [this](QObject*, const QString&, const QString& stage, double fraction) { busyPanel_->tell(stage, fraction); });
+  connect(
+      worker_.get(), &Worker::progressed, this,
+      [this](QObject*, const QString&, const QString& stage, double fraction) { busyPanel_->tell(stage, fraction); });
   busyPanel_ = new GraphBusy(this);
   connect(busyPanel_, &GraphBusy::cancelled, this, &GraphView::cancelLayout);
   updateStyle();
@@ -100,7 +104,8 @@ void GraphView::updateStyle() {
 void GraphView::updateFilter() {
   if (!isVisible()) return;
   const auto& ops = context_.filter->ops();
-  look_.filter = picture_ && ops && ops->document == document_ ? std::make_shared<const BoxFilter>(*scene().tree, *ops) : nullptr;
+  look_.filter =
+      picture_ && ops && ops->document == document_ ? std::make_shared<const BoxFilter>(*scene().tree, *ops) : nullptr;
   minimap_ = {};
   update();
 }
@@ -129,10 +134,11 @@ void GraphView::requestOverlay() {
   if (!picture_ || !document_) return;
   // Times are the runner's, which lives on the worker; all else is here.
   if (overlayKind_ != Overlay::time || !context_.execution->now().available) return makeOverlay({});
-  context_.controller->questions().ask(this, QStringLiteral("graph-times"), {}, [self = this](const views::QuestionContext& context, const Progress&) {
-    auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
-    return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
-  });
+  context_.controller->questions().ask(
+      this, QStringLiteral("graph-times"), {}, [self = this](const views::QuestionContext& context, const Progress&) {
+        auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
+        return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
+      });
 }
 
 void GraphView::makeOverlay(const std::vector<OpMeasure>& measures) {
@@ -149,16 +155,27 @@ GraphLook GraphView::look(bool dark) const {
   look.shown = look_.shown;
   look.plain = look_.plain;
   if (picture_ && overlayKind_ != Overlay::role)
-    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution, context_.controller->ahead().numbers(),
-                                                        measures_, context_.stages ? context_.stages->cut() : nullptr, dark);
+    look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution,
+                                                        context_.controller->ahead().numbers(), measures_,
+                                                        context_.stages ? context_.stages->cut() : nullptr, dark);
   return look;
 }
 
 GraphLens GraphView::lens() const {
   const auto* lines = picture_ ? &picture_->lines : nullptr;
   const auto* lit = ways_.boxes.empty() || hovered_ >= 0 ? &reach_ : &ways_;
-  return {origin_, scale_, QSizeF(size()), context_.selection, context_.execution, lit, current_, hovered_ >= 0, lines, &context_.controller->ahead().numbers(),
-          label_,  true};
+  return {origin_,
+          scale_,
+          QSizeF(size()),
+          context_.selection,
+          context_.execution,
+          lit,
+          current_,
+          hovered_ >= 0,
+          lines,
+          &context_.controller->ahead().numbers(),
+          label_,
+          true};
 }
 
 void GraphView::documentChanged() {
@@ -217,16 +234,18 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
   job.tag = layoutTag;
   job.title = tr("Laying out the graph");
   job.replaceRunning = true;
-  job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal, from = waysFrom_,
-              to = waysTo_](const Progress& progress) mutable {
+  job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal,
+              from = waysFrom_, to = waysTo_](const Progress& progress) mutable {
     bench->asking = false;
     if (bench->document != document || bench->kind != kind || !bench->shaper) {
       bench->shaper.reset();
       progress.at("boxes and what flows between them", 0);
       const auto& analysis = *document->analysis;
-      auto tree = std::make_shared<layout::GraphTree>(layout::buildTree(*analysis.document, traceOf(analysis, kind), &analysis.computation(), progress));
+      auto tree = std::make_shared<layout::GraphTree>(
+          layout::buildTree(*analysis.document, traceOf(analysis, kind), &analysis.computation(), progress));
       bench->shaper = std::make_unique<layout::Shaper>(
-          std::move(tree), [raw = bench.get()](const layout::LayerGraph& graph, const Progress& p) { return raw->layering(graph, p); });
+          std::move(tree),
+          [raw = bench.get()](const layout::LayerGraph& graph, const Progress& p) { return raw->layering(graph, p); });
       bench->document = document;
       bench->kind = kind;
     }
@@ -280,7 +299,8 @@ void GraphView::setBusy(bool busy) {
   busy ? busyPanel_->begin() : busyPanel_->end();
 }
 
-void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor, BoundSymbolId reveal) {
+void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor,
+                           BoundSymbolId reveal) {
   setBusy(false);
   // What was opened or closed stays where it is; everything else moves around it.
   std::optional<QPointF> before;
@@ -380,7 +400,8 @@ void GraphView::setAllOpen(bool open) {
   if (!picture_) return;
   const auto& tree = *scene().tree;
   layout::Folds folds(static_cast<std::size_t>(tree.size()), false);
-  for (std::int32_t i = 0; i < tree.size(); ++i) folds[static_cast<std::size_t>(i)] = i == 0 || (open && tree.canOpen(i));
+  for (std::int32_t i = 0; i < tree.size(); ++i)
+    folds[static_cast<std::size_t>(i)] = i == 0 || (open && tree.canOpen(i));
   requestLayout(std::move(folds), currentNode_);
 }
 
@@ -418,7 +439,8 @@ void GraphView::selectionChanged() {
 
 void GraphView::executionChanged() {
   update();
-  if (look_.overlay && followsTheRun(overlayKind_) && !context_.execution->now().running && isVisible()) requestOverlay();
+  if (look_.overlay && followsTheRun(overlayKind_) && !context_.execution->now().running && isVisible())
+    requestOverlay();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;
@@ -463,7 +485,8 @@ class GraphAccessible : public QAccessibleWidget {
   explicit GraphAccessible(GraphView* view) : QAccessibleWidget(view, QAccessible::Canvas) {}
   QString text(QAccessible::Text what) const override {
     const auto* view = static_cast<const GraphView*>(widget());
-    return what == QAccessible::Value || what == QAccessible::Description ? view->textOf(view->current()) : QAccessibleWidget::text(what);
+    return what == QAccessible::Value || what == QAccessible::Description ? view->textOf(view->current())
+                                                                          : QAccessibleWidget::text(what);
   }
 };
 

@@ -25,14 +25,16 @@ struct GraphPicture {
   LineValues lines;
 };
 
-/// The ops of a graph that a search found, in the order of its tree, and how many of them each node has below it, by lane.
+/// The ops of a graph that a search found, in the order of its tree, and how many of them each node has below it, by
+/// lane.
 struct GraphFinds {
   std::vector<std::int32_t> ops;  ///< tree nodes
   std::vector<std::array<std::int32_t, layout::laneCount>> below;
 };
 
-/// One trace as a graph that folds by module: the joint as a ladder, forward down on the left, backward up on the right, each backward op in the
-/// row of its origin. An own canvas: what is outside is not looked at, detail depends on the scale, 100,000 boxes pan at some 10 ms a frame.
+/// One trace as a graph that folds by module: the joint as a ladder, forward down on the left, backward up on the
+/// right, each backward op in the row of its origin. An own canvas: what is outside is not looked at, detail depends on
+/// the scale, 100,000 boxes pan at some 10 ms a frame.
 ///
 /// The keyboard's box (`current`) is this view's own; making an op's box current selects the op for all views.
 class GraphView : public QWidget {
@@ -63,8 +65,8 @@ class GraphView : public QWidget {
   const std::shared_ptr<const GraphPicture>& picture() const { return picture_; }
   bool busy() const { return busy_; }
   const GraphBusy& busyPanel() const { return *busyPanel_; }
-  /// Stops the layout that runs. Where it waited for dot, the graph is laid out without, and dot is no longer asked for large groups of this document;
-  /// else what was there stays.
+  /// Stops the layout that runs. Where it waited for dot, the graph is laid out without, and dot is no longer asked for
+  /// large groups of this document; else what was there stays.
   void cancelLayout();
   /// Another program in place of `retrograd-layout`, for what is laid out from now on.
   void setLayoutHelper(const std::string& program);
@@ -89,14 +91,15 @@ class GraphView : public QWidget {
   /// Opens what hides the op and goes there.
   void reveal(BoundSymbolId op);
 
-  /// Marks all ops whose line has the text, in place, and groups with how many are in them; goes to the next one. Another search with the same `key` only goes
-  /// on.
+  /// Marks all ops whose line has the text, in place, and groups with how many are in them; goes to the next one.
+  /// Another search with the same `key` only goes on.
   void find(const QString& key, const LinePattern& pattern, bool forward);
   void clearFind();
   /// How many of the ops in a box the search found.
   int foundIn(int box) const;
 
-  /// Lights all ways along values from these ops to those, until Esc or another document; waysLit() tells when they are found.
+  /// Lights all ways along values from these ops to those, until Esc or another document; waysLit() tells when they are
+  /// found.
   void lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to);
   void clearWays();
   /// The lines and boxes that are lit.
@@ -106,7 +109,8 @@ class GraphView : public QWidget {
   void zoomToWidth();
   void zoomTo(const QRectF& area, double mostScale = 1);
   void zoomToSelection();
-  /// The module that the current box stands in, in both lanes; where that is what one sees already, the module around it.
+  /// The module that the current box stands in, in both lanes; where that is what one sees already, the module around
+  /// it.
   void zoomToModule();
   void zoomToFullSize() { zoomBy(1 / scale_, {width() / 2.0, height() / 2.0}); }
   void zoomBy(double factor, const QPointF& around);
@@ -162,7 +166,8 @@ class GraphView : public QWidget {
   void layOutAgain() {
     if (!busy_) requestLayout({});
   }
-  void layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor, BoundSymbolId reveal);
+  void layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor,
+                  BoundSymbolId reveal);
   const layout::Scene& scene() const { return picture_->scene; }
   const layout::SceneBox& box(int i) const { return scene().boxes[static_cast<std::size_t>(i)]; }
 
@@ -186,7 +191,8 @@ class GraphView : public QWidget {
   void goToFind(bool forward);
   void requestWays();
   /// Of these ops those that the scene's trace has.
-  static layout::Reach waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from, const std::vector<BoundSymbolId>& to);
+  static layout::Reach waysIn(const layout::Scene& scene, const std::vector<BoundSymbolId>& from,
+                              const std::vector<BoundSymbolId>& to);
   void paintFinds(QPainter& painter) const;
   /// The boxes below the small map.
   int minimapCovers() const;

@@ -19,7 +19,9 @@ void HistogramView::set(std::vector<std::int64_t> counts, const TensorStatistics
   counts_ = std::move(counts);
   statistics_ = statistics;
   setAccessibleDescription(
-      counts_.empty() ? QString() : tr("From %1 to %2, mean %3").arg(numberText(statistics.min), numberText(statistics.max), numberText(statistics.mean)));
+      counts_.empty() ? QString()
+                      : tr("From %1 to %2, mean %3")
+                            .arg(numberText(statistics.min), numberText(statistics.max), numberText(statistics.mean)));
   setVisible(!counts_.empty());
   update();
 }
@@ -37,7 +39,9 @@ void HistogramView::paintEvent(QPaintEvent*) {
     if (counts_[i] == 0) continue;
     // At least two pixels: a single outlier among millions still shows.
     const double height = std::max(2.0, area.height() * static_cast<double>(counts_[i]) / static_cast<double>(most));
-    painter.fillRect(QRectF(area.left() + width * static_cast<double>(i), area.bottom() - height + 1, std::max(1.0, width - 1), height), colors.plot);
+    painter.fillRect(QRectF(area.left() + width * static_cast<double>(i), area.bottom() - height + 1,
+                            std::max(1.0, width - 1), height),
+                     colors.plot);
   }
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   const QRect labels(area.left(), area.bottom() + 2, area.width(), fontMetrics().height());
@@ -45,13 +49,15 @@ void HistogramView::paintEvent(QPaintEvent*) {
   painter.drawText(labels, Qt::AlignLeft | Qt::AlignVCenter, numberText(statistics_.min));
   painter.drawText(labels, Qt::AlignRight | Qt::AlignVCenter, numberText(statistics_.max));
   if (statistics_.min < 0 && statistics_.max > 0) {
-    const int zero = area.left() + static_cast<int>(area.width() * -statistics_.min / (statistics_.max - statistics_.min));
+    const int zero =
+        area.left() + static_cast<int>(area.width() * -statistics_.min / (statistics_.max - statistics_.min));
     painter.setPen(QPen(colors.comment, 1, Qt::DotLine));
     painter.drawLine(zero, area.top(), zero, area.bottom());
   }
   if (statistics_.nan + statistics_.inf == 0) return;
   painter.setPen(colors.bad);
-  painter.drawText(area.adjusted(4, 0, -4, 0), Qt::AlignRight | Qt::AlignTop, tr("! %1 NaN, %2 Inf").arg(statistics_.nan).arg(statistics_.inf));
+  painter.drawText(area.adjusted(4, 0, -4, 0), Qt::AlignRight | Qt::AlignTop,
+                   tr("! %1 NaN, %2 Inf").arg(statistics_.nan).arg(statistics_.inf));
 }
 
 bool HistogramView::event(QEvent* event) {
@@ -59,11 +65,14 @@ bool HistogramView::event(QEvent* event) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const auto area = plot();
     const auto cells = static_cast<double>(counts_.size());
-    const auto cell = std::clamp(static_cast<double>(help->x() - area.left()) / std::max(1, area.width()) * cells, 0.0, cells - 1);
+    const auto cell =
+        std::clamp(static_cast<double>(help->x() - area.left()) / std::max(1, area.width()) * cells, 0.0, cells - 1);
     const auto i = static_cast<std::size_t>(cell);
     const double step = (statistics_.max - statistics_.min) / cells;
     const double from = statistics_.min + step * static_cast<double>(i);
-    QToolTip::showText(help->globalPos(), tr("%1 elements from %2 to %3").arg(counts_[i]).arg(numberText(from), numberText(from + step)), this);
+    QToolTip::showText(help->globalPos(),
+                       tr("%1 elements from %2 to %3").arg(counts_[i]).arg(numberText(from), numberText(from + step)),
+                       this);
     return true;
   }
   return QWidget::event(event);

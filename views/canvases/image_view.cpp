@@ -16,7 +16,8 @@ constexpr double greatestCell = 64;
 
 }  // namespace
 
-ImageView::ImageView(Theme* theme, SliceModel* slice, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme), slice_(slice) {
+ImageView::ImageView(Theme* theme, SliceModel* slice, QWidget* parent)
+    : QAbstractScrollArea(parent), theme_(theme), slice_(slice) {
   setObjectName(QStringLiteral("image"));
   setAccessibleName(tr("The slice as a picture"));
   setFrameShape(QFrame::NoFrame);
@@ -40,7 +41,9 @@ void ImageView::reset() {
   layOut();
 }
 
-QRect ImageView::area() const { return viewport()->rect().adjusted(margin, margin, -scaleWidth, -fontMetrics().height() - 2 * margin); }
+QRect ImageView::area() const {
+  return viewport()->rect().adjusted(margin, margin, -scaleWidth, -fontMetrics().height() - 2 * margin);
+}
 
 double ImageView::fitting() const {
   const auto room = area();
@@ -93,7 +96,8 @@ void ImageView::paintEvent(QPaintEvent*) {
   paintMarks(painter);
   paintScale(painter);
   painter.setPen(theme_->colors().text);
-  const QRect line(margin, viewport()->height() - fontMetrics().height() - margin, viewport()->width() - 2 * margin, fontMetrics().height());
+  const QRect line(margin, viewport()->height() - fontMetrics().height() - margin, viewport()->width() - 2 * margin,
+                   fontMetrics().height());
   auto text = cursorText();
   if (cell() < 1) text += tr("   (every %1th element shows)").arg(static_cast<int>(std::ceil(1 / cell())));
   painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, text);
@@ -103,8 +107,10 @@ void ImageView::paintEvent(QPaintEvent*) {
 void ImageView::paintCells(QPainter& painter) {
   const auto room = area();
   const double size = cell();
-  const int width = std::min(room.width(), static_cast<int>(std::ceil(slice_->columnCount() * size)) - horizontalScrollBar()->value());
-  const int height = std::min(room.height(), static_cast<int>(std::ceil(slice_->rowCount() * size)) - verticalScrollBar()->value());
+  const int width = std::min(
+      room.width(), static_cast<int>(std::ceil(slice_->columnCount() * size)) - horizontalScrollBar()->value());
+  const int height =
+      std::min(room.height(), static_cast<int>(std::ceil(slice_->rowCount() * size)) - verticalScrollBar()->value());
   if (width <= 0 || height <= 0) return;
   QImage image(width, height, QImage::Format_RGB32);
   int lastRow = -1;
@@ -118,7 +124,8 @@ void ImageView::paintCells(QPainter& painter) {
     lastRow = row;
     int lastColumn = -1;
     for (int x = 0; x < width; ++x) {
-      const int column = std::min(static_cast<int>((x + horizontalScrollBar()->value()) / size), slice_->columnCount() - 1);
+      const int column =
+          std::min(static_cast<int>((x + horizontalScrollBar()->value()) / size), slice_->columnCount() - 1);
       line[x] = column == lastColumn ? line[x - 1] : scale_.color(slice_->number(row, column));
       lastColumn = column;
     }
@@ -132,12 +139,14 @@ void ImageView::paintMarks(QPainter& painter) {
   const auto room = area();
   const double size = cell();
   const auto cellRect = [&](int row, int column) {
-    return QRectF(room.left() + column * size - horizontalScrollBar()->value(), room.top() + row * size - verticalScrollBar()->value(), size, size);
+    return QRectF(room.left() + column * size - horizontalScrollBar()->value(),
+                  room.top() + row * size - verticalScrollBar()->value(), size, size);
   };
   painter.save();
   painter.setClipRect(room);
   if (size >= 4) {
-    const int firstRow = static_cast<int>(verticalScrollBar()->value() / size), firstColumn = static_cast<int>(horizontalScrollBar()->value() / size);
+    const int firstRow = static_cast<int>(verticalScrollBar()->value() / size),
+              firstColumn = static_cast<int>(horizontalScrollBar()->value() / size);
     const int rows = std::min(slice_->rowCount(), firstRow + static_cast<int>(room.height() / size) + 2);
     const int columns = std::min(slice_->columnCount(), firstColumn + static_cast<int>(room.width() / size) + 2);
     painter.setPen(QPen(colors.pictureMark, 1));
@@ -166,14 +175,17 @@ void ImageView::paintMarks(QPainter& painter) {
 
 void ImageView::paintScale(QPainter& painter) {
   const auto room = area();
-  const QRect bar(room.right() + 10, room.top() + fontMetrics().height() / 2, barWidth, std::max(8, room.height() - fontMetrics().height()));
+  const QRect bar(room.right() + 10, room.top() + fontMetrics().height() / 2, barWidth,
+                  std::max(8, room.height() - fontMetrics().height()));
   const double span = scale_.greatest() - scale_.least();
   for (int y = 0; y < bar.height(); ++y)
-    painter.fillRect(bar.left(), bar.top() + y, bar.width(), 1, QColor(scale_.color(scale_.greatest() - span * y / std::max(1, bar.height() - 1))));
+    painter.fillRect(bar.left(), bar.top() + y, bar.width(), 1,
+                     QColor(scale_.color(scale_.greatest() - span * y / std::max(1, bar.height() - 1))));
   painter.setPen(theme_->colors().comment);
   const auto label = [&](double number, int y) {
-    painter.drawText(QRect(bar.right() + 5, y - fontMetrics().height() / 2, scaleWidth - barWidth - 14, fontMetrics().height()),
-                     Qt::AlignLeft | Qt::AlignVCenter, numberText(number));
+    painter.drawText(
+        QRect(bar.right() + 5, y - fontMetrics().height() / 2, scaleWidth - barWidth - 14, fontMetrics().height()),
+        Qt::AlignLeft | Qt::AlignVCenter, numberText(number));
   };
   label(scale_.greatest(), bar.top());
   label(scale_.least(), bar.bottom());

@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// A slice as a picture, an element a cell, with its colour scale beside. A cursor goes over the elements by arrows or mouse and tells index and number;
+/// A slice as a picture, an element a cell, with its colour scale beside. A cursor goes over the elements by arrows or
+/// mouse and tells index and number;
 /// + and - zoom, 0 fits the slice into the view. Cells with NaN are crossed, those with an infinity bear a dot.
 class ImageView : public QAbstractScrollArea {
   Q_OBJECT

@@ -1,4 +1,5 @@
-// The text of a listing: the code, cut in its middle where there is no room for it, and beside it columns with shapes and origins.
+// The text of a listing: the code, cut in its middle where there is no room for it, and beside it columns with shapes
+// and origins.
 #include <QPainter>
 
 #include "views/canvases/listing_view.h"
@@ -8,11 +9,13 @@ namespace retrograd::views {
 namespace {
 
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
-// Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider than this while code is cut. Shapes then
-// take a third of the room at most, as long as the one of a tensor of three dimensions fits: a call's other results are a number before its code is cut.
-// Origins come while the code keeps enough to be read, with the bytes that are saved while it keeps more. What room all code leaves is the columns'.
+// Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider
+// than this while code is cut. Shapes then take a third of the room at most, as long as the one of a tensor of three
+// dimensions fits: a call's other results are a number before its code is cut. Origins come while the code keeps enough
+// to be read, with the bytes that are saved while it keeps more. What room all code leaves is the columns'.
 constexpr int leastCode = 28, roomyCode = 34, easyCode = 40;
-constexpr int leastColumn = 8, oneShape = 16, widestColumn = 26, widestOriginColumn = 14, widestBriefOrigin = 22, between = 2;
+constexpr int leastColumn = 8, oneShape = 16, widestColumn = 26, widestOriginColumn = 14, widestBriefOrigin = 22,
+              between = 2;
 
 }  // namespace
 
@@ -23,7 +26,8 @@ void ListingView::setNumbers(bool on) {
 
 int ListingView::numbersWidth() const {
   if (!numbers_ || !document()) return 0;
-  return columnAt(static_cast<qreal>(QString::number(index().document().boundSymbolCount()).size()) + 1) + tokens::tight;
+  return columnAt(static_cast<qreal>(QString::number(index().document().boundSymbolCount()).size()) + 1) +
+         tokens::tight;
 }
 
 ListingView::Columns ListingView::columns() const {
@@ -34,7 +38,8 @@ ListingView::Columns ListingView::columns() const {
   Columns columns{width, width, width};
   if (room - shape < leastCode) return columns;
   if (room - shape - origin < roomyCode) origin = 0;
-  if (const int brief = std::min(widest_.briefOrigin, widestBriefOrigin) + between; origin > 0 && room - shape - brief >= easyCode)
+  if (const int brief = std::min(widest_.briefOrigin, widestBriefOrigin) + between;
+      origin > 0 && room - shape - brief >= easyCode)
     origin = std::max(origin, brief);
   int spare = std::max(0, room - shape - origin - between - widest_.code);
   const auto widen = [&spare](int& column, int wanted) {
@@ -74,13 +79,15 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
   for (const auto& token : line.tokens) {
     const int x = left + columnAt(token.begin);
     const int width = columnAt(token.length);
-    if (marked && token.value == marked) painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
+    if (marked && token.value == marked)
+      painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
     auto font = painter.font();
     font.setBold(token.kind == TokenKind::header);
     font.setUnderline(token.kind == TokenKind::ownName);
     painter.setFont(font);
     painter.setPen(colorOf(colors, token.kind));
-    painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1), line.text.mid(token.begin, token.length));
+    painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1),
+                     line.text.mid(token.begin, token.length));
   }
   auto font = painter.font();
   font.setBold(false);
@@ -93,17 +100,20 @@ void ListingView::paintColumns(QPainter& painter, int visible, const QRect& rect
   const auto& line = lineText(visible);
   const auto places = columns();
   const auto charactersIn = [this](int left, int right) { return static_cast<int>((right - left) / charWidth_) - 1; };
-  const auto draw = [&](const QString& text, int left) { painter.drawText(QPointF(left, rect.top() + ascent_ + 1), text); };
+  const auto draw = [&](const QString& text, int left) {
+    painter.drawText(QPointF(left, rect.top() + ascent_ + 1), text);
+  };
   painter.setPen(controls.columnText);
-  if (const int characters = charactersIn(places.shape, places.origin); characters > 1) draw(shapeWithin(line, characters), places.shape);
+  if (const int characters = charactersIn(places.shape, places.origin); characters > 1)
+    draw(shapeWithin(line, characters), places.shape);
   if (const int characters = charactersIn(places.origin, viewport()->width() - columnRect().width()); characters > 1)
     draw(originWithin(line, characters), places.origin);
   if (const auto op = opAt(visible); op && numbersWidth() > 0) {
     painter.setOpacity(1);
     painter.setClipping(false);
     painter.setPen(context_.theme->colors().gutterText);
-    painter.drawText(QRect(gutterWidth() - numbersWidth(), rect.top(), numbersWidth() - tokens::tight, rect.height()), Qt::AlignRight | Qt::AlignVCenter,
-                     QStringLiteral("#%1").arg(op.index));
+    painter.drawText(QRect(gutterWidth() - numbersWidth(), rect.top(), numbersWidth() - tokens::tight, rect.height()),
+                     Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("#%1").arg(op.index));
   }
 }
 

@@ -70,9 +70,11 @@ void ListingView::mousePressEvent(QMouseEvent* event) {
     Q_EMIT breakpointRequested(opForKey(visible));
     return;
   }
-  if (event->button() == Qt::LeftButton && point.x() >= foldLeft && point.x() < foldLeft + rowHeight_ && outline().foldable(rows_.rowAt(visible)))
+  if (event->button() == Qt::LeftButton && point.x() >= foldLeft && point.x() < foldLeft + rowHeight_ &&
+      outline().foldable(rows_.rowAt(visible)))
     return toggleFold(visible);
-  // The menu of several selected lines is for all of them: a right click on one selects its op and leaves the lines selected.
+  // The menu of several selected lines is for all of them: a right click on one selects its op and leaves the lines
+  // selected.
   const bool keepsLines = event->button() == Qt::RightButton && isMarked(visible);
   if (!keepsLines) setCursor(visible, event->modifiers() & Qt::ShiftModifier);
   selectOpOf(visible, valueAt(point, visible));
@@ -114,19 +116,25 @@ void ListingView::contextMenuEvent(QContextMenuEvent* event) {
   const int pointed = byMouse ? rowAtY(event->pos().y()) : -1;
   const auto op = opForKey(isMarked(pointed) ? pointed : cursor_);
   auto* menu = contextMenu(this);
-  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })->setEnabled(op.valid());
-  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this, [this, op] { Q_EMIT breakpointRequested(op); })->setEnabled(op.valid());
+  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })
+      ->setEnabled(op.valid());
+  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this,
+                  [this, op] { Q_EMIT breakpointRequested(op); })
+      ->setEnabled(op.valid());
   menu->addSeparator();
-  menu->addAction(withFixedKey(tr("Copy"), QKeySequence::Copy), this, [this] { QApplication::clipboard()->setText(copyText()); });
+  menu->addAction(withFixedKey(tr("Copy"), QKeySequence::Copy), this,
+                  [this] { QApplication::clipboard()->setText(copyText()); });
   menu->addAction(withFixedKey(tr("Fold All"), Qt::Key_Slash), this, [this] { setAllFolded(true); });
   menu->addAction(withFixedKey(tr("Unfold All"), Qt::Key_Asterisk), this, [this] { setAllFolded(false); });
   Q_EMIT menuAboutToShow(menu);
-  menu->exec(byMouse ? event->globalPos() : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0)));
+  menu->exec(byMouse ? event->globalPos()
+                     : viewport()->mapToGlobal(rowRect(cursor_).bottomLeft() + QPoint(gutterWidth(), 0)));
 }
 
 /// While a border is dragged, Esc lets it where it was and does not lead back.
 bool ListingView::event(QEvent* event) {
-  const bool escapes = event->type() == QEvent::ShortcutOverride && drag_.stage >= 0 && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape;
+  const bool escapes = event->type() == QEvent::ShortcutOverride && drag_.stage >= 0 &&
+                       static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape;
   if (!escapes) return CodeView::event(event);
   event->accept();
   return true;
@@ -155,14 +163,20 @@ QString ListingView::toolTipAt(const QPoint& point) const {
     if (now.current == op) marks << tr("Runs next");
     if (now.failed == op) marks << tr("Failed: %1").arg(now.error);
     const auto& numbers = context_.controller->ahead().numbers();
-    if (numbers.failed() == op && now.failed != op) marks << tr("Failed when it was run ahead: %1").arg(numbers.failure());
+    if (numbers.failed() == op && now.failed != op)
+      marks << tr("Failed when it was run ahead: %1").arg(numbers.failure());
     if (now.bad.contains(op) || numbers.isBad(op)) marks << tr("Made NaN or Inf");
     if (const auto* note = context_.notes->at(op); note && note->bookmark) marks << tr("Bookmark");
-    if (isKept(visible)) marks << tr("Does not pass the filter: visible because it is selected, is the counterpart of the selected op, or runs next");
+    if (isKept(visible))
+      marks << tr(
+          "Does not pass the filter: visible because it is selected, is the counterpart of the selected op, or runs "
+          "next");
     for (auto value : document.outputs(op))
-      if (this->document()->saved.contains(value)) marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+      if (this->document()->saved.contains(value))
+        marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
     if (point.x() >= marksWidth() && stageAt(visible) >= 0) marks << tr("Pipeline stage %1").arg(stageAt(visible));
-    if (marks.isEmpty() && togglesBreakpoint(point) && this->document()->program.executed(op)) marks << tr("Click to set a breakpoint");
+    if (marks.isEmpty() && togglesBreakpoint(point) && this->document()->program.executed(op))
+      marks << tr("Click to set a breakpoint");
     return marks.join(QLatin1Char('\n'));
   }
   if (const auto value = valueAt(point, visible)) {
@@ -177,7 +191,8 @@ QString ListingView::toolTipAt(const QPoint& point) const {
   auto text = QString::fromStdString(printCall(document, op));
   const auto comment = QString::fromStdString(printComment(document, op));
   if (!comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
-  if (const auto* note = context_.notes->at(op); note && !note->comment.empty()) text += QStringLiteral("\n; ") + toQt(note->comment);
+  if (const auto* note = context_.notes->at(op); note && !note->comment.empty())
+    text += QStringLiteral("\n; ") + toQt(note->comment);
   return text;
 }
 
@@ -187,7 +202,10 @@ bool ListingView::viewportEvent(QEvent* event) {
     const auto text = toolTipAt(help->pos());
     // Plain text: names of a file must not be read as markup.
     if (text.isEmpty()) QToolTip::hideText();
-    else QToolTip::showText(help->globalPos(), QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()), viewport());
+    else
+      QToolTip::showText(help->globalPos(),
+                         QStringLiteral("<pre style='white-space:pre-wrap'>%1</pre>").arg(text.toHtmlEscaped()),
+                         viewport());
     return true;
   }
   return CodeView::viewportEvent(event);

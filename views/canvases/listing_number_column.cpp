@@ -9,7 +9,8 @@ namespace retrograd::views {
 namespace {
 
 constexpr int columnCharacters = 11;
-/// The trace's own first op with a NaN or Inf; where it has none, that of the run, from which an op of the computation has its origin.
+/// The trace's own first op with a NaN or Inf; where it has none, that of the run, from which an op of the computation
+/// has its origin.
 BoundSymbolId firstBadOf(const TraceIndex& trace, const RunNumbers& numbers) {
   BoundSymbolId first;
   for (auto op : numbers.badOps())
@@ -17,12 +18,14 @@ BoundSymbolId firstBadOf(const TraceIndex& trace, const RunNumbers& numbers) {
   return first ? first : numbers.firstBad();
 }
 
-constexpr double softShare = 0.26, strongShare = 0.4;  ///< of a bar's colour; the rest is the column's, so that text is read on both
+constexpr double softShare = 0.26,
+                 strongShare = 0.4;  ///< of a bar's colour; the rest is the column's, so that text is read on both
 
 }  // namespace
 
 void ListingView::setColumn(OpFigure kind) {
-  if (kind == OpFigure::gradientNorm && kind_ == TraceKind::backward) kind = OpFigure::none;  // gradients have none of their own
+  if (kind == OpFigure::gradientNorm && kind_ == TraceKind::backward)
+    kind = OpFigure::none;  // gradients have none of their own
   if (kind == column_) return;
   column_ = kind;
   sums_ = {};
@@ -66,7 +69,8 @@ ListingView::Below ListingView::below(std::int32_t row) const {
     }
   }
   const auto begin = static_cast<std::size_t>(row), end = static_cast<std::size_t>(lines.end[begin]);
-  return {sums_.number[end] - sums_.number[begin], sums_.known[end] > sums_.known[begin], sums_.bad[end] > sums_.bad[begin]};
+  return {sums_.number[end] - sums_.number[begin], sums_.known[end] > sums_.known[begin],
+          sums_.bad[end] > sums_.bad[begin]};
 }
 
 QColor ListingView::barColor(const Colors& colors, bool isBad, bool isBeyond) {
@@ -101,7 +105,8 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
     if (!number) continue;
     const bool isBad = column_ == OpFigure::bad || !std::isfinite(*number);
     const double share = !std::isfinite(*number) ? 1 : scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
-    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4), barColor(colors, isBad, *number > scale));
+    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4),
+                     barColor(colors, isBad, *number > scale));
     painter.setPen(colors.text);
     painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberText(column_, number));
   }
@@ -118,8 +123,10 @@ void ListingView::updateMarks() {
   const auto& colors = context_.theme->colors();
   const auto mark = [&](BoundSymbolId op, const QColor& color, const QString& what) {
     int row = op && document() ? rowOf(op) : -1;
-    if (row < 0 && op && document()) row = rowOf(OriginLinks::origin(index().document(), op));  // of the computation: the op that it comes from
-    if (row >= 0) marks.push_back({rows_.count() > 1 ? static_cast<double>(row) / (rows_.count() - 1) : 0.0, color, what});
+    if (row < 0 && op && document())
+      row = rowOf(OriginLinks::origin(index().document(), op));  // of the computation: the op that it comes from
+    if (row >= 0)
+      marks.push_back({rows_.count() > 1 ? static_cast<double>(row) / (rows_.count() - 1) : 0.0, color, what});
   };
   const auto& numbers = context_.controller->ahead().numbers();
   const auto& now = context_.execution->now();

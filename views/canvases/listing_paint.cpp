@@ -48,7 +48,8 @@ void drawBookmark(QPainter& painter, const QRectF& box, const QColor& color) {
   const qreal w = box.width() * 0.28, h = box.height() * 0.46;
   painter.setPen(Qt::NoPen);
   painter.setBrush(color);
-  painter.drawPolygon(QPolygonF{{c + QPointF(-w, -h), c + QPointF(w, -h), c + QPointF(w, h), c + QPointF(0, h * 0.45), c + QPointF(-w, h)}});
+  painter.drawPolygon(QPolygonF{
+      {c + QPointF(-w, -h), c + QPointF(w, -h), c + QPointF(w, h), c + QPointF(0, h * 0.45), c + QPointF(-w, h)}});
 }
 
 /// A triangle with an exclamation mark: NaN or Inf, or an op that failed.
@@ -57,7 +58,8 @@ void drawWarning(QPainter& painter, const QRectF& box, const QColor& color, cons
   const qreal r = box.height() * 0.4;
   painter.setPen(Qt::NoPen);
   painter.setBrush(color);
-  painter.drawPolygon(QPolygonF{{c + QPointF(0, -r), c + QPointF(r * 1.05, r * 0.85), c + QPointF(-r * 1.05, r * 0.85)}});
+  painter.drawPolygon(
+      QPolygonF{{c + QPointF(0, -r), c + QPointF(r * 1.05, r * 0.85), c + QPointF(-r * 1.05, r * 0.85)}});
   painter.setPen(QPen(inner, 1.3));
   painter.drawLine(c + QPointF(0, -r * 0.35), c + QPointF(0, r * 0.3));
   painter.drawPoint(c + QPointF(0, r * 0.62));
@@ -74,9 +76,11 @@ void drawSaved(QPainter& painter, const QRectF& box, const QColor& color) {
 }
 
 QString whyNoBackward(const Analysis& analysis) {
-  if (analysis.refusedGradients.empty()) return ListingView::tr("No backward: no result depends on what has a gradient");
+  if (analysis.refusedGradients.empty())
+    return ListingView::tr("No backward: no result depends on what has a gradient");
   const auto op = analysis.refusedGradients.begin()->second;
-  return ListingView::tr("No backward: every gradient passes through an opaque op: %1").arg(toQt(opaqueOpsText(*analysis.document, {&op, 1})));
+  return ListingView::tr("No backward: every gradient passes through an opaque op: %1")
+      .arg(toQt(opaqueOpsText(*analysis.document, {&op, 1})));
 }
 
 }  // namespace
@@ -90,11 +94,12 @@ void ListingView::paintEvent(QPaintEvent*) {
   painter.setFont(viewport()->font());
   if (rows_.count() == 0) {
     painter.setPen(colors.gutterText);
-    painter.drawText(viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     rows_.isFiltered() && !index().lines.empty()                         ? tr("No op passes the filter")
-                     : document()->analysis->derived() && kind_ == TraceKind::backward    ? whyNoBackward(*document()->analysis)
-                     : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
-                                                                                          : tr("Not derived: see Problems"));
+    painter.drawText(
+        viewport()->rect().adjusted(gutterWidth(), 0, 0, 0), Qt::AlignCenter | Qt::TextWordWrap,
+        rows_.isFiltered() && !index().lines.empty()                         ? tr("No op passes the filter")
+        : document()->analysis->derived() && kind_ == TraceKind::backward    ? whyNoBackward(*document()->analysis)
+        : document()->analysis->derived() || kind_ == TraceKind::computation ? tr("No ops")
+                                                                             : tr("Not derived: see Problems"));
     return;
   }
   const int first = verticalScrollBar()->value();
@@ -152,11 +157,16 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto op = opAt(visible);
   // Two cells: where the run stops and stands; what the op's values are about.
   const qreal size = marksWidth() / 2.0;
-  const auto cell = [&](int column) { return QRectF(rect.left() + column * size, rect.top() + (rect.height() - size) / 2, size, size).adjusted(1, 1, -1, -1); };
+  const auto cell = [&](int column) {
+    return QRectF(rect.left() + column * size, rect.top() + (rect.height() - size) / 2, size, size)
+        .adjusted(1, 1, -1, -1);
+  };
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   const auto row = rows_.rowAt(visible);
-  const auto shows = [&](BoundSymbolId other) { return op ? other == op : rows_.folded(row) && rowOf(other) == visible; };
+  const auto shows = [&](BoundSymbolId other) {
+    return op ? other == op : rows_.folded(row) && rowOf(other) == visible;
+  };
   auto breakpoint = context_.execution->mark(op);
   if (!op && rows_.folded(row))
     for (const auto& [other, mark] : context_.execution->marks())
@@ -166,19 +176,22 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto* note = context_.notes->at(opForKey(visible));
   bool bookmarked = note && note->bookmark;
   if (!op && rows_.folded(row))
-    for (const auto& other : context_.notes->notes()) bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));
+    for (const auto& other : context_.notes->notes())
+      bookmarked = bookmarked || (other.note.bookmark && other.op && shows(other.op));
   const auto& numbers = context_.controller->ahead().numbers();
   const bool failed = (now.failed && shows(now.failed)) || (numbers.failed() && shows(numbers.failed()));
   const bool bad = op ? now.bad.contains(op) || numbers.isBad(op) : rows_.folded(row) && badBelow(row);
   const auto outputs = op ? index().document().outputs(op) : std::span<const ValueId>();
-  const bool first = breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
+  const bool first =
+      breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
   if (bookmarked) drawBookmark(painter, cell(first ? 0 : 1), colors.ownWords);
   if (failed || bad) drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
            std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
     drawSaved(painter, cell(1), colors.saved);
   // Before the text, where a header has its fold mark: that one shows it in the gutter.
-  const auto before = op ? QRectF(textLeft(visible) - size - 2, cell(1).top(), cell(1).width(), cell(1).height()) : cell(1);
+  const auto before =
+      op ? QRectF(textLeft(visible) - size - 2, cell(1).top(), cell(1).width(), cell(1).height()) : cell(1);
   if (relation == Relation::origin) drawDiamond(painter, before, colors.originMark, true);
   if (relation == Relation::derived) drawDiamond(painter, before, colors.derivedMark, false);
   painter.restore();
@@ -193,7 +206,8 @@ void ListingView::paintFold(QPainter& painter, int visible, const QRect& rect) c
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(context_.theme->colors().comment, 1.6, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
-  if (rows_.folded(row)) painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
+  if (rows_.folded(row))
+    painter.drawPolyline(QPolygonF{{c + QPointF(-r / 2, -r), c + QPointF(r / 2, 0), c + QPointF(-r / 2, r)}});
   else painter.drawPolyline(QPolygonF{{c + QPointF(-r, -r / 2), c + QPointF(0, r / 2), c + QPointF(r, -r / 2)}});
   painter.restore();
 }

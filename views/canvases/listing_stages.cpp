@@ -24,7 +24,8 @@ int ListingView::stagesWidth() const {
 BoundSymbolId ListingView::firstOpAt(int visible) const {
   if (const auto op = opForKey(visible)) return op;
   for (auto row = rows_.rowAt(visible); row < outline().rows(); ++row)
-    if (const auto item = outline().item[static_cast<std::size_t>(row)]; item >= 0) return index().lines[static_cast<std::size_t>(item)];
+    if (const auto item = outline().item[static_cast<std::size_t>(row)]; item >= 0)
+      return index().lines[static_cast<std::size_t>(item)];
   return {};
 }
 
@@ -45,7 +46,9 @@ bool ListingView::beginsStage(int visible) const {
   return above >= 0 && stage != above;
 }
 
-int ListingView::roomAbove(int visible) const { return stagesWidth() > 0 && beginsStage(visible) ? rowHeight_ * 3 / 4 : 0; }
+int ListingView::roomAbove(int visible) const {
+  return stagesWidth() > 0 && beginsStage(visible) ? rowHeight_ * 3 / 4 : 0;
+}
 
 int ListingView::borderY(int visible) const { return rowTop(visible) - roomAbove(visible) / 2; }
 
@@ -109,7 +112,8 @@ void ListingView::paintDrag(QPainter& painter) const {
   const int y = borderY(drag_.row);
   painter.setPen(QPen(color, 3));
   painter.drawLine(marksWidth(), y, viewport()->width(), y);
-  const auto text = good ? tr("Stage %1 begins here").arg(drag_.descending ? drag_.stage - 1 : drag_.stage) : tr("Not here");
+  const auto text =
+      good ? tr("Stage %1 begins here").arg(drag_.descending ? drag_.stage - 1 : drag_.stage) : tr("Not here");
   const auto width = painter.fontMetrics().horizontalAdvance(text) + 12, height = painter.fontMetrics().height();
   const QRect tag(gutterWidth() + 6, std::max(0, y - height / 2), width, height);
   painter.setPen(QPen(color, 1));

@@ -119,7 +119,9 @@ BoundSymbolId ListingView::opAt(int visible) const {
   return item >= 0 ? index().lines[static_cast<std::size_t>(item)] : BoundSymbolId();
 }
 
-bool ListingView::isHeader(int visible) const { return document() && visible >= 0 && visible < rows_.count() && outline().isHeader(rows_.rowAt(visible)); }
+bool ListingView::isHeader(int visible) const {
+  return document() && visible >= 0 && visible < rows_.count() && outline().isHeader(rows_.rowAt(visible));
+}
 
 int ListingView::rowOf(BoundSymbolId op) const {
   if (!document()) return -1;
@@ -131,7 +133,8 @@ const LineText& ListingView::lineText(int visible) const {
   const auto row = rows_.rowAt(visible);
   if (const auto* known = texts_.object(row)) return *known;
   auto* made = new LineText(makeLine(row));
-  if (made->codeLength >= 0) widest_.code = std::max(widest_.code, 2 * outline().depth[static_cast<std::size_t>(row)] + made->codeLength);
+  if (made->codeLength >= 0)
+    widest_.code = std::max(widest_.code, 2 * outline().depth[static_cast<std::size_t>(row)] + made->codeLength);
   widest_.shapes = std::max(widest_.shapes, static_cast<int>(made->shape.size()));
   widest_.firstShape = std::max(widest_.firstShape, leastShape(*made));
   widest_.origin = std::max(widest_.origin, fullOrigin(*made));
@@ -148,10 +151,13 @@ LineText ListingView::makeLine(std::int32_t row) const {
     return header.operation ? withNotes(std::move(line), header.operation, index().document(), *context_.notes) : line;
   }
   const auto op = index().lines[static_cast<std::size_t>(item)];
-  return withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(), *context_.notes);
+  return withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(),
+                   *context_.notes);
 }
 
-QString ListingView::textAt(int visible) const { return visible >= 0 && visible < rows_.count() ? lineText(visible).text : QString(); }
+QString ListingView::textAt(int visible) const {
+  return visible >= 0 && visible < rows_.count() ? lineText(visible).text : QString();
+}
 
 int ListingView::textLeft(int visible) const {
   const auto depth = outline().depth[static_cast<std::size_t>(rows_.rowAt(visible))];
@@ -225,11 +231,12 @@ Relation ListingView::relationOf(int visible) const {
 void ListingView::selectionChanged() {
   viewport()->update();
   const auto op = context_.selection->op();
-  if (!document() || selecting_) return;  // lines that come and go under the pointer would make a double click meet another one
+  if (!document() || selecting_)
+    return;  // lines that come and go under the pointer would make a double click meet another one
   changeRows([this] { return keepLines(); });
   if (!op) return;
-  // The listing where the op was chosen shows it already; here its counterpart matters more: the forward origin of a backward
-  // op, the first backward op of a forward op. Where this trace has none, the op itself.
+  // The listing where the op was chosen shows it already; here its counterpart matters more: the forward origin of a
+  // backward op, the first backward op of a forward op. Where this trace has none, the op itself.
   const auto own = rowOf(op);
   const auto counterpart = rowOf(counterpartHere());
   if (own >= 0) setCursor(own, false);
@@ -249,7 +256,8 @@ BoundSymbolId ListingView::counterpartHere() const {
   if (!origin) return {};
   if (origin != selection.op() && index().line(origin) >= 0) return origin;
   for (auto derived : index().analysis->links.derived(origin))
-    if (isBackwardRole(document.boundSymbol(derived).origin.role) != fromBackward && index().line(derived) >= 0) return derived;
+    if (isBackwardRole(document.boundSymbol(derived).origin.role) != fromBackward && index().line(derived) >= 0)
+      return derived;
   // A computation op: what stands for it here.
   for (auto derived : index().analysis->links.derived(origin))
     if (selection.op() == origin && index().line(derived) >= 0) return derived;
@@ -304,7 +312,9 @@ bool ListingView::keepLines() {
 
 void ListingView::changeRows(const std::function<bool()>& change) {
   auto* bar = verticalScrollBar();
-  const auto rowOrNone = [&](int visible) { return visible >= 0 && visible < rows_.count() ? rows_.rowAt(visible) : -1; };
+  const auto rowOrNone = [&](int visible) {
+    return visible >= 0 && visible < rows_.count() ? rows_.rowAt(visible) : -1;
+  };
   const bool holdsCursor = cursor_ >= 0 && isRowVisible(cursor_);
   const int held = holdsCursor ? cursor_ : bar->value(), below = held - bar->value();
   const auto cursorRow = rowOrNone(cursor_), anchorRow = rowOrNone(anchor_), heldRow = rowOrNone(held);
@@ -316,7 +326,9 @@ void ListingView::changeRows(const std::function<bool()>& change) {
   viewport()->update();
 }
 
-bool ListingView::isKept(int visible) const { return document() && visible >= 0 && visible < rows_.count() && !rows_.passes(rows_.rowAt(visible)); }
+bool ListingView::isKept(int visible) const {
+  return document() && visible >= 0 && visible < rows_.count() && !rows_.passes(rows_.rowAt(visible));
+}
 
 QString ListingView::spokenAt(int visible) const {
   if (visible < 0 || visible >= rows_.count()) return {};
@@ -327,7 +339,8 @@ QString ListingView::spokenAt(int visible) const {
   if (context_.execution->mark(op) != BreakpointMark::none) words << tr("breakpoint");
   const auto& now = context_.execution->now();
   if (op && now.current == op) words << tr("runs next");
-  if (const auto number = numberAt(visible); !number.isEmpty()) words << views::titleOf(column_) + QLatin1Char(' ') + number;
+  if (const auto number = numberAt(visible); !number.isEmpty())
+    words << views::titleOf(column_) + QLatin1Char(' ') + number;
   if (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))) words << tr("made NaN or Inf");
   if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))
     words << (badBelow(row) ? tr("folded, NaN or Inf in it") : tr("folded"));

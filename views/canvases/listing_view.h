@@ -13,11 +13,11 @@
 
 namespace retrograd::views {
 
-/// One trace as code: one op a line, coloured, foldable, with a gutter. Text is made for the lines on screen only, so that a
-/// million lines open and scroll like a hundred.
+/// One trace as code: one op a line, coloured, foldable, with a gutter. Text is made for the lines on screen only, so
+/// that a million lines open and scroll like a hundred.
 ///
-/// The keyboard's line (`cursor`) is this view's own; moving it selects that line's op for all views. Lines related to the
-/// selected op are marked, and the nearest of them is scrolled into view.
+/// The keyboard's line (`cursor`) is this view's own; moving it selects that line's op for all views. Lines related to
+/// the selected op are marked, and the nearest of them is scrolled into view.
 class ListingView : public CodeView {
   Q_OBJECT
 
@@ -33,7 +33,8 @@ class ListingView : public CodeView {
   /// The whole text of a visible row, what the columns show behind "#".
   QString textAt(int visible) const;
   bool isHeader(int visible) const;
-  /// Where the code ends and the columns at the right begin, in pixels; the width of the viewport where there is no room for one.
+  /// Where the code ends and the columns at the right begin, in pixels; the width of the viewport where there is no
+  /// room for one.
   struct Columns {
     int codeEnd = 0, shape = 0, origin = 0;
   };
@@ -118,7 +119,9 @@ class ListingView : public CodeView {
   void setCursor(int visible, bool extend);
   void ensureVisible(int visible, bool centre);
   /// Of several selected lines one.
-  bool isMarked(int visible) const { return anchor_ != cursor_ && visible >= std::min(cursor_, anchor_) && visible <= std::max(cursor_, anchor_); }
+  bool isMarked(int visible) const {
+    return anchor_ != cursor_ && visible >= std::min(cursor_, anchor_) && visible <= std::max(cursor_, anchor_);
+  }
   void selectOpOf(int visible, ValueId value = {});
   void selectCursorOp() { selectOpOf(cursor_); }
   void toggleFold(int visible);
@@ -186,7 +189,8 @@ class ListingView : public CodeView {
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;
   OpFigure column_ = OpFigure::none;
-  /// Of the outline's rows up to each: sums of the column, how many of them are known, lines with NaN or Inf. Empty until a folded row is painted.
+  /// Of the outline's rows up to each: sums of the column, how many of them are known, lines with NaN or Inf. Empty
+  /// until a folded row is painted.
   struct Sums {
     std::vector<double> number;
     std::vector<std::int32_t> known, bad;
@@ -196,8 +200,8 @@ class ListingView : public CodeView {
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
-  /// Characters, of the lines seen so far: of their code with its indentation, of all shapes of a line, of the first alone, of origins with and without the
-  /// word "saved".
+  /// Characters, of the lines seen so far: of their code with its indentation, of all shapes of a line, of the first
+  /// alone, of origins with and without the word "saved".
   struct Widths {
     int code = 0, shapes = 0, firstShape = 0, origin = 0, briefOrigin = 0;
   };

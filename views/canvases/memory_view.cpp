@@ -13,7 +13,8 @@
 namespace retrograd::views {
 namespace {
 
-/// A power of two, so that all marks of an axis up to `most` are round numbers of B, KiB, MiB; at most `marks` of them beyond 0.
+/// A power of two, so that all marks of an axis up to `most` are round numbers of B, KiB, MiB; at most `marks` of them
+/// beyond 0.
 std::int64_t byteStep(std::int64_t most, int marks) {
   std::int64_t step = 1;
   while (most / step > marks) step *= 2;
@@ -43,7 +44,8 @@ QColor MemoryView::fillOf(const Colors& colors, MemoryUse use) {
 
 QColor MemoryView::colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
 
-void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize, std::function<BoundSymbolId(std::size_t)> opAt) {
+void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize,
+                     std::function<BoundSymbolId(std::size_t)> opAt) {
   timeline_ = std::move(timeline);
   opAt_ = std::move(opAt);
   stack_ = {};
@@ -53,7 +55,9 @@ void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t
   end_ = empty() ? 1 : static_cast<double>(count());
   if (empty() || (current_ && *current_ >= count())) current_.reset();
   setAccessibleDescription(empty() ? QString()
-                                   : tr("%1 ops, peak %2 after %3").arg(count()).arg(bytesText(timeline_->peakBytes), idAt(timeline_->peakPosition)));
+                                   : tr("%1 ops, peak %2 after %3")
+                                         .arg(count())
+                                         .arg(bytesText(timeline_->peakBytes), idAt(timeline_->peakPosition)));
   update();
 }
 
@@ -75,9 +79,13 @@ QRect MemoryView::plot() const {
   return rect().adjusted(6 + axis, fontMetrics().height() + 4, -8, -fontMetrics().height() - 6);
 }
 
-double MemoryView::placeOf(double x) const { return begin_ + (x - plot().left()) / std::max(1, plot().width()) * (end_ - begin_); }
+double MemoryView::placeOf(double x) const {
+  return begin_ + (x - plot().left()) / std::max(1, plot().width()) * (end_ - begin_);
+}
 
-double MemoryView::xAt(double place) const { return plot().left() + (place - begin_) / (end_ - begin_) * plot().width(); }
+double MemoryView::xAt(double place) const {
+  return plot().left() + (place - begin_) / (end_ - begin_) * plot().width();
+}
 
 std::pair<std::size_t, std::size_t> MemoryView::range() const {
   if (empty()) return {0, 0};
@@ -100,7 +108,8 @@ void MemoryView::zoomBy(double factor, double around) {
 
 std::optional<std::size_t> MemoryView::positionAt(const QPointF& point) const {
   const auto area = plot();
-  if (empty() || area.width() <= 0 || point.x() < area.left() || point.x() >= area.left() + area.width()) return std::nullopt;
+  if (empty() || area.width() <= 0 || point.x() < area.left() || point.x() >= area.left() + area.width())
+    return std::nullopt;
   return std::min(count() - 1, static_cast<std::size_t>(std::max(0.0, placeOf(point.x()))));
 }
 
@@ -127,7 +136,9 @@ void MemoryView::paintEvent(QPaintEvent*) {
   if (dragFrom_ && dragTo_) {
     auto shade = palette().color(QPalette::Highlight);
     shade.setAlphaF(0.25f);
-    painter.fillRect(QRectF(QPointF(xAt(std::min(*dragFrom_, *dragTo_)), area.top()), QPointF(xAt(std::max(*dragFrom_, *dragTo_)), area.bottom())), shade);
+    painter.fillRect(QRectF(QPointF(xAt(std::min(*dragFrom_, *dragTo_)), area.top()),
+                            QPointF(xAt(std::max(*dragFrom_, *dragTo_)), area.bottom())),
+                     shade);
   }
   painter.restore();
   if (!hasFocus()) return;
@@ -154,7 +165,9 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const auto peak = static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes));
   for (int column = 0; column < area.width(); ++column) {
-    const auto at = [&](int x) { return static_cast<std::size_t>(begin_ + static_cast<double>(x) * (end_ - begin_) / area.width()); };
+    const auto at = [&](int x) {
+      return static_cast<std::size_t>(begin_ + static_cast<double>(x) * (end_ - begin_) / area.width());
+    };
     const auto begin = std::min(at(column), count() - 1), end = std::clamp(at(column + 1), begin + 1, count());
     auto highest = begin;
     for (auto i = begin; i < end; ++i)
@@ -167,7 +180,8 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
       below += bytes;
       const int top = area.bottom() - static_cast<int>(below / peak * (area.height() - 1));
       // The fill is soft, its upper edge in the full colour.
-      painter.fillRect(QRect(area.left() + column, top, 1, std::max(1, bottom - top)), fillOf(colors, static_cast<MemoryUse>(use)));
+      painter.fillRect(QRect(area.left() + column, top, 1, std::max(1, bottom - top)),
+                       fillOf(colors, static_cast<MemoryUse>(use)));
       painter.fillRect(QRect(area.left() + column, top, 1, 1), colorOf(colors, static_cast<MemoryUse>(use)));
     }
   }
@@ -180,10 +194,12 @@ void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
   const auto peak = std::max<std::int64_t>(1, timeline_->peakBytes);
   const auto step = byteStep(peak, std::clamp(area.height() / (2 * line), 1, 5));
   for (std::int64_t bytes = 0; bytes <= peak; bytes += step) {
-    const int y = area.bottom() - static_cast<int>(static_cast<double>(bytes) / static_cast<double>(peak) * (area.height() - 1));
+    const int y =
+        area.bottom() - static_cast<int>(static_cast<double>(bytes) / static_cast<double>(peak) * (area.height() - 1));
     painter.fillRect(QRect(area.left() - 3, y, area.width() + 3, 1), colors.border);
     painter.setPen(colors.gutterText);
-    painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter, bytesText(bytes));
+    painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter,
+                     bytesText(bytes));
   }
   for (const auto& [position, id] : ticks()) {
     const int x = xOf(position);
@@ -191,7 +207,9 @@ void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
     painter.setPen(colors.gutterText);
     // Below its tick, but whole: near an edge it moves inwards.
     const int width = painter.fontMetrics().horizontalAdvance(id);
-    painter.drawText(QPoint(std::clamp(x - width / 2, 2, std::max(2, this->width() - width - 2)), area.bottom() + 5 + painter.fontMetrics().ascent()), id);
+    painter.drawText(QPoint(std::clamp(x - width / 2, 2, std::max(2, this->width() - width - 2)),
+                            area.bottom() + 5 + painter.fontMetrics().ascent()),
+                     id);
   }
 }
 
@@ -201,8 +219,11 @@ std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   std::vector<std::pair<std::size_t, QString>> ticks;
   const auto area = plot();
   if (empty() || area.width() < 2) return ticks;
-  // Every id that 1, 2, 5, 10... divides, as far apart as the ids need. The longest id is that of the first or of the last op.
-  const double room = 1.6 * fontMetrics().horizontalAdvance(std::max(idAt(0), idAt(count() - 1), [](auto& a, auto& b) { return a.size() < b.size(); })) + 12;
+  // Every id that 1, 2, 5, 10... divides, as far apart as the ids need. The longest id is that of the first or of the
+  // last op.
+  const double room = 1.6 * fontMetrics().horizontalAdvance(std::max(idAt(0), idAt(count() - 1), [](auto& a, auto& b) {
+    return a.size() < b.size();
+  })) + 12;
   const double perOp = area.width() / (end_ - begin_);
   std::uint32_t apart = 1;
   for (int i = 0; apart * perOp < room && apart < count(); ++i) apart = i % 3 == 1 ? apart / 2 * 5 : apart * 2;
@@ -218,7 +239,8 @@ std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   return ticks;
 }
 
-/// Where the run stands, on the axis: the numbers of ops are below it. Over the lines of the selected op and the border, which may be at the same place.
+/// Where the run stands, on the axis: the numbers of ops are below it. Over the lines of the selected op and the
+/// border, which may be at the same place.
 void MemoryView::paintExecution(QPainter& painter, const QRect& area) const {
   if (execution_ == 0 || execution_ > count()) return;
   const int x = xOf(execution_ - 1), foot = area.bottom() + 1;
@@ -237,7 +259,8 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
     const int border = static_cast<int>(xAt(static_cast<double>(forwardSize_)));
     line(border, colors.text, Qt::DashLine, 1);
     painter.setPen(colors.comment);
-    // On both sides of the border, above the plot; at the far end of a side where the peak's label has the place, and left out where neither has room.
+    // On both sides of the border, above the plot; at the far end of a side where the peak's label has the place, and
+    // left out where neither has room.
     const QRect label = peakLabel();
     const auto word = [&](const QString& text, std::initializer_list<int> lefts, int from, int to) {
       const int width = fontMetrics().horizontalAdvance(text);
@@ -256,7 +279,8 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   const int peak = xOf(timeline_->peakPosition);
   painter.setBrush(colors.text);
   painter.setPen(Qt::NoPen);
-  painter.drawPolygon(QPolygonF{{QPointF(peak + 0.5, area.top()), QPointF(peak - 4, area.top() - 6), QPointF(peak + 5, area.top() - 6)}});
+  painter.drawPolygon(QPolygonF{
+      {QPointF(peak + 0.5, area.top()), QPointF(peak - 4, area.top() - 6), QPointF(peak + 5, area.top() - 6)}});
   painter.setPen(colors.text);
   painter.drawText(peakLabel(), Qt::AlignLeft | Qt::TextDontClip, peakText());
   if (hover_ && hover_ != current_) line(xOf(*hover_), colors.comment, Qt::DotLine, 1);
@@ -265,7 +289,8 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   // A thin line in the grey of an inactive window's selection would not be seen on the fills.
   const auto highlight = palette().color(QPalette::Active, QPalette::Highlight);
   line(x, highlight, Qt::SolidLine, 2);
-  const auto level = area.bottom() - static_cast<double>(timeline_->total(*current_)) / static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes)) *
+  const auto level = area.bottom() - static_cast<double>(timeline_->total(*current_)) /
+                                         static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes)) *
                                          (area.height() - 1);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(colors.background, 1));
@@ -285,7 +310,8 @@ QRect MemoryView::peakLabel() const {
 void MemoryView::pick(std::size_t position) {
   setCurrent(position);
   // What is chosen by key comes into sight.
-  if (const auto at = static_cast<double>(position); at < begin_ || at >= end_) zoomTo(at - (end_ - begin_) / 2, at + (end_ - begin_) / 2);
+  if (const auto at = static_cast<double>(position); at < begin_ || at >= end_)
+    zoomTo(at - (end_ - begin_) / 2, at + (end_ - begin_) / 2);
   Q_EMIT picked(position);
 }
 
@@ -299,7 +325,8 @@ void MemoryView::mousePressEvent(QMouseEvent* event) {
 }
 
 void MemoryView::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (const auto position = positionAt(event->position()); position && event->button() == Qt::LeftButton) Q_EMIT activated(*position);
+  if (const auto position = positionAt(event->position()); position && event->button() == Qt::LeftButton)
+    Q_EMIT activated(*position);
 }
 
 void MemoryView::mouseMoveEvent(QMouseEvent* event) {
@@ -328,7 +355,8 @@ void MemoryView::wheelEvent(QWheelEvent* event) {
   const double steps = (delta.y() != 0 ? delta.y() : delta.x()) / 120.0;
   if (event->modifiers() & Qt::ShiftModifier || delta.y() == 0) {
     const double by = -steps * (end_ - begin_) / 8;
-    zoomTo(begin_ + std::clamp(by, -begin_, static_cast<double>(count()) - end_), end_ + std::clamp(by, -begin_, static_cast<double>(count()) - end_));
+    zoomTo(begin_ + std::clamp(by, -begin_, static_cast<double>(count()) - end_),
+           end_ + std::clamp(by, -begin_, static_cast<double>(count()) - end_));
   } else {
     zoomBy(std::pow(0.8, steps), std::clamp(placeOf(event->position().x()), begin_, end_));
   }

@@ -10,9 +10,10 @@
 
 namespace retrograd::views {
 
-/// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A position is an op of
-/// the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a tenth, Home, End and P (the peak) jump. The wheel, + and - zoom,
-/// 0 shows all; dragging with Shift zooms to a range. At the left is an axis in bytes, below one of the ids of ops with the border.
+/// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A
+/// position is an op of the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a
+/// tenth, Home, End and P (the peak) jump. The wheel, + and - zoom, 0 shows all; dragging with Shift zooms to a range.
+/// At the left is an axis in bytes, below one of the ids of ops with the border.
 class MemoryView : public QWidget {
   Q_OBJECT
 
@@ -20,7 +21,8 @@ class MemoryView : public QWidget {
   MemoryView(Theme* theme, QWidget* parent = nullptr);
 
   /// Null shows nothing. `forwardSize` is the border; `opAt` gives the op of a position.
-  void set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize, std::function<BoundSymbolId(std::size_t)> opAt);
+  void set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize,
+           std::function<BoundSymbolId(std::size_t)> opAt);
   /// How many ops have run; 0 marks nothing.
   void setExecution(std::size_t position);
   /// The position that is selected, if the selected op runs at all.
@@ -69,8 +71,8 @@ class MemoryView : public QWidget {
   std::size_t count() const { return timeline_->liveBytes.size(); }
   QRect plot() const;
   void pick(std::size_t position);
-  /// The axes and the columns of all uses, drawn again when the timeline, the size or the colours changed: a million ops are not walked each time the mouse
-  /// moves.
+  /// The axes and the columns of all uses, drawn again when the timeline, the size or the colours changed: a million
+  /// ops are not walked each time the mouse moves.
   const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;

@@ -41,8 +41,11 @@ void ScheduleView::show(ScheduleLayout layout) {
   scale_ = fitScale();
   placeBars();
   const auto* run = layout_.run();
-  setAccessibleDescription(
-      layout_.empty() ? hint_ : tr("%1 ranks, %2 cells, until %3").arg(layout_.ranks()).arg(layout_.cells().size()).arg(run->timeText(layout_.makespan())));
+  setAccessibleDescription(layout_.empty() ? hint_
+                                           : tr("%1 ranks, %2 cells, until %3")
+                                                 .arg(layout_.ranks())
+                                                 .arg(layout_.cells().size())
+                                                 .arg(run->timeText(layout_.makespan())));
   viewport()->update();
   Q_EMIT told(-1);
 }
@@ -53,7 +56,9 @@ void ScheduleView::setHint(const QString& hint) {
   viewport()->update();
 }
 
-int ScheduleView::labelWidth() const { return side + fontMetrics().horizontalAdvance(tr("rank %1").arg(std::max(0, layout_.ranks() - 1))) + 10; }
+int ScheduleView::labelWidth() const {
+  return side + fontMetrics().horizontalAdvance(tr("rank %1").arg(std::max(0, layout_.ranks() - 1))) + 10;
+}
 int ScheduleView::plotWidth() const { return std::max(1, viewport()->width() - labelWidth() - side); }
 double ScheduleView::fitScale() const { return layout_.makespan() > 0 ? plotWidth() / layout_.makespan() : 1; }
 double ScheduleView::x(double time) const { return labelWidth() + time * scale_ - horizontalScrollBar()->value(); }
@@ -84,7 +89,8 @@ void ScheduleView::placeBars() {
 }
 
 void ScheduleView::setScale(double scale) {
-  const double least = fitScale(), most = std::max(least, std::min(240 / std::max(layout_.shortest(), 1e-300), widest / std::max(layout_.makespan(), 1e-300)));
+  const double least = fitScale(), most = std::max(least, std::min(240 / std::max(layout_.shortest(), 1e-300),
+                                                                   widest / std::max(layout_.makespan(), 1e-300)));
   scale_ = std::clamp(scale, least, most);
   fits_ = scale_ <= least;
   placeBars();
@@ -130,9 +136,11 @@ void ScheduleView::paintRank(QPainter& painter, int rank) const {
   const auto& colors = theme_->colors();
   painter.setPen(colors.text);
   painter.setFont(font());
-  painter.drawText(QRect(side, y(rank), labelWidth() - side, rowHeight), Qt::AlignVCenter | Qt::AlignLeft, tr("rank %1").arg(rank));
+  painter.drawText(QRect(side, y(rank), labelWidth() - side, rowHeight), Qt::AlignVCenter | Qt::AlignLeft,
+                   tr("rank %1").arg(rank));
   painter.save();
-  painter.setClipRect(QRect(labelWidth() - 1, 0, viewport()->width() - labelWidth() + 1, viewport()->height() - axisHeight()));
+  painter.setClipRect(
+      QRect(labelWidth() - 1, 0, viewport()->width() - labelWidth() + 1, viewport()->height() - axisHeight()));
   const double from = time(labelWidth()), to = time(viewport()->width());
   painter.setPen(QPen(colors.border, 1));
   painter.setBrush(QBrush(colors.gutterText, Qt::BDiagPattern));
@@ -151,7 +159,8 @@ void ScheduleView::paintRank(QPainter& painter, int rank) const {
   painter.setBrush(Qt::NoBrush);
   for (int marked : {hovered_, current_}) {
     if (marked < 0 || layout_.cell(marked).rank != rank) continue;
-    painter.setPen(QPen(marked == current_ ? palette().color(QPalette::Highlight) : colors.text, marked == current_ ? 3 : 1));
+    painter.setPen(
+        QPen(marked == current_ ? palette().color(QPalette::Highlight) : colors.text, marked == current_ ? 3 : 1));
     painter.drawRect(cellRect(marked).adjusted(0.5, 1.5, -0.5, -1.5));
   }
   painter.restore();
@@ -165,7 +174,9 @@ void ScheduleView::paintCell(QPainter& painter, const ScheduleCell& cell, const 
   painter.drawRect(rect.adjusted(0, 0.5, 0, -0.5));
   auto small = font();
   small.setPointSizeF(small.pointSizeF() * 0.75);
-  const auto fits = [&](const QFont& font, const QString& text) { return QFontMetrics(font).horizontalAdvance(text) + 1 <= rect.width(); };
+  const auto fits = [&](const QFont& font, const QString& text) {
+    return QFontMetrics(font).horizontalAdvance(text) + 1 <= rect.width();
+  };
   // The microbatch goes first where room is short, then the letter gets small.
   auto text = ScheduleLayout::label(cell);
   auto font = this->font();
@@ -209,12 +220,14 @@ void ScheduleView::paintAxis(QPainter& painter) const {
   const double wanted = 100 / scale_, power = std::pow(10.0, std::floor(std::log10(wanted)));
   const double step = power * (wanted / power <= 1 ? 1 : wanted / power <= 2 ? 2 : wanted / power <= 5 ? 5 : 10);
   const double last = std::min(layout_.makespan() * (1 + 1e-9), time(viewport()->width()));
-  for (auto i = static_cast<std::int64_t>(std::ceil(std::max(0.0, time(labelWidth())) / step)); static_cast<double>(i) * step <= last; ++i) {
+  for (auto i = static_cast<std::int64_t>(std::ceil(std::max(0.0, time(labelWidth())) / step));
+       static_cast<double>(i) * step <= last; ++i) {
     const double at = x(static_cast<double>(i) * step);
     painter.fillRect(QRectF(at, top, 1, 4), colors.gutterText);
     const auto text = layout_.run()->timeText(static_cast<double>(i) * step);
     const double width = fontMetrics().horizontalAdvance(text);
-    const double left = std::clamp(at - width / 2, static_cast<double>(labelWidth()), std::max<double>(labelWidth(), viewport()->width() - width - 2));
+    const double left = std::clamp(at - width / 2, static_cast<double>(labelWidth()),
+                                   std::max<double>(labelWidth(), viewport()->width() - width - 2));
     painter.setPen(colors.comment);
     painter.drawText(QPointF(left, top + 5 + fontMetrics().ascent()), text);
   }
@@ -235,7 +248,8 @@ void ScheduleView::reveal(int cell) {
   auto* across = horizontalScrollBar();
   auto* down = verticalScrollBar();
   const auto rect = cellRect(cell);
-  if (rect.left() < labelWidth() || rect.width() > plotWidth()) across->setValue(across->value() + static_cast<int>(std::floor(rect.left())) - labelWidth());
+  if (rect.left() < labelWidth() || rect.width() > plotWidth())
+    across->setValue(across->value() + static_cast<int>(std::floor(rect.left())) - labelWidth());
   else if (rect.right() > viewport()->width() - side)
     across->setValue(across->value() + static_cast<int>(std::ceil(rect.right())) - viewport()->width() + side);
   const int bottom = viewport()->height() - axisHeight();
@@ -258,7 +272,8 @@ void ScheduleView::mousePressEvent(QMouseEvent* event) {
 void ScheduleView::mouseMoveEvent(QMouseEvent* event) { setHovered(cellAt(event->position())); }
 
 void ScheduleView::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (const int cell = cellAt(event->position()); cell >= 0 && event->button() == Qt::LeftButton) Q_EMIT activated(cell);
+  if (const int cell = cellAt(event->position()); cell >= 0 && event->button() == Qt::LeftButton)
+    Q_EMIT activated(cell);
 }
 
 void ScheduleView::wheelEvent(QWheelEvent* event) {

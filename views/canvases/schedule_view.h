@@ -7,8 +7,9 @@
 
 namespace retrograd::views {
 
-/// A simulated schedule: a row for each rank, time to the right, cells with letter and microbatch, hatched where a rank waits. Ctrl+wheel, + and -
-/// zoom, 0 shows all, the wheel moves; arrows go from cell to cell, Up and Down to another rank, Enter leads to the stage.
+/// A simulated schedule: a row for each rank, time to the right, cells with letter and microbatch, hatched where a rank
+/// waits. Ctrl+wheel, + and - zoom, 0 shows all, the wheel moves; arrows go from cell to cell, Up and Down to another
+/// rank, Enter leads to the stage.
 class ScheduleView : public QAbstractScrollArea {
   Q_OBJECT
 

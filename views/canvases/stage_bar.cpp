@@ -17,7 +17,9 @@ namespace {
 QString loadName(const StageCut& cut) {
   if (cut.request.stages > 1 && cut.request.balance == Balance::parameters) return QObject::tr("parameters");
   if (cut.request.stages > 1 && cut.request.balance == Balance::bytes) return QObject::tr("bytes");
-  return cut.measured && !(cut.request.stages > 1 && cut.request.balance == Balance::estimate) ? QObject::tr("measured time") : QObject::tr("estimated time");
+  return cut.measured && !(cut.request.stages > 1 && cut.request.balance == Balance::estimate)
+             ? QObject::tr("measured time")
+             : QObject::tr("estimated time");
 }
 
 }  // namespace
@@ -80,7 +82,9 @@ int StageBar::borderAt(const QPointF& point) const {
   constexpr int reach = 5;
   int best = -1;
   for (int s = 1; s < stages(); ++s)
-    if (const auto away = std::abs(point.x() - xOf(begin(s))); away <= reach && (best < 0 || away < std::abs(point.x() - xOf(begin(best))))) best = s;
+    if (const auto away = std::abs(point.x() - xOf(begin(s)));
+        away <= reach && (best < 0 || away < std::abs(point.x() - xOf(begin(best)))))
+      best = s;
   return best;
 }
 
@@ -110,7 +114,8 @@ void StageBar::paintEvent(QPaintEvent*) {
   painter.setBrush(colors.gutterText);
   for (int s = 1; s < stages(); ++s) {
     const double x = side + static_cast<double>(s) / stages() * (width() - 2 * side);
-    painter.drawPolygon(QPolygonF{{QPointF(x, barTop + barHeight + 1), QPointF(x - 3.5, barTop + barHeight + 6), QPointF(x + 3.5, barTop + barHeight + 6)}});
+    painter.drawPolygon(QPolygonF{{QPointF(x, barTop + barHeight + 1), QPointF(x - 3.5, barTop + barHeight + 6),
+                                   QPointF(x + 3.5, barTop + barHeight + 6)}});
   }
   paintBorders(painter);
 }
@@ -167,7 +172,8 @@ void StageBar::mousePressEvent(QMouseEvent* event) {
 
 void StageBar::mouseMoveEvent(QMouseEvent* event) {
   if (!cut_) return;
-  if (dragged_ < 0 || !(event->buttons() & Qt::LeftButton)) return setCursor(borderAt(event->position()) < 0 ? Qt::ArrowCursor : Qt::SplitHCursor);
+  if (dragged_ < 0 || !(event->buttons() & Qt::LeftButton))
+    return setCursor(borderAt(event->position()) < 0 ? Qt::ArrowCursor : Qt::SplitHCursor);
   const auto least = dragged_ == 1 ? 1 : begin(dragged_ - 1) + 1, most = begin(dragged_ + 1) - 1;
   if (least > most) return;
   target_ = std::clamp(positionAt(event->position().x()), least, most);
@@ -183,7 +189,8 @@ void StageBar::mouseReleaseEvent(QMouseEvent* event) {
 }
 
 void StageBar::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (const int stage = cut_ ? stageAt(event->position()) : -1; stage >= 0 && event->button() == Qt::LeftButton) Q_EMIT activated(stage);
+  if (const int stage = cut_ ? stageAt(event->position()) : -1; stage >= 0 && event->button() == Qt::LeftButton)
+    Q_EMIT activated(stage);
 }
 
 void StageBar::moveBy(int ops) {
@@ -231,7 +238,8 @@ QString StageBar::tipAt(const QPointF& point) const {
   return tr("%1 of the %2\n%3 ops, %4 of parameters, %5 of activations, time %6")
       .arg(label(s, true), loadName(*cut_))
       .arg(facts.ops)
-      .arg(bytesText(facts.parameterBytes), bytesText(facts.activationBytes), StagesModel::timeText(*cut_, facts.time()));
+      .arg(bytesText(facts.parameterBytes), bytesText(facts.activationBytes),
+           StagesModel::timeText(*cut_, facts.time()));
 }
 
 bool StageBar::event(QEvent* event) {

@@ -8,9 +8,9 @@
 
 namespace retrograd::views {
 
-/// The model from left to right, as long as its ops' load, parted into its stages: equal stages are equally long, and ticks below show where equal ones
-/// would end. At each border stands what crosses it. Borders are dragged; Left and Right choose a stage, Ctrl+Left and Ctrl+Right move where it
-/// begins by one op, Enter leads to it.
+/// The model from left to right, as long as its ops' load, parted into its stages: equal stages are equally long, and
+/// ticks below show where equal ones would end. At each border stands what crosses it. Borders are dragged; Left and
+/// Right choose a stage, Ctrl+Left and Ctrl+Right move where it begins by one op, Enter leads to it.
 class StageBar : public QWidget {
   Q_OBJECT
 
@@ -54,7 +54,9 @@ class StageBar : public QWidget {
   int footHeight() const { return fontMetrics().height() + 10; }
   int stages() const { return cut_ ? cut_->stages() : 0; }
   int xOf(std::size_t position) const;
-  std::size_t begin(int stage) const { return stage < stages() ? cut_->split.stages[static_cast<std::size_t>(stage)].begin : cut_->ops().size(); }
+  std::size_t begin(int stage) const {
+    return stage < stages() ? cut_->split.stages[static_cast<std::size_t>(stage)].begin : cut_->ops().size();
+  }
   QString label(int stage, bool full) const;
   QString tipAt(const QPointF& point) const;
   void paintStage(QPainter& painter, int stage) const;

@@ -2,12 +2,14 @@
 
 namespace retrograd::views {
 
-BoxFilter::BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops) : passes_(static_cast<std::size_t>(tree.size())) {
+BoxFilter::BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops)
+    : passes_(static_cast<std::size_t>(tree.size())) {
   // In preorder: what is below a node comes after it.
   for (auto i = tree.size() - 1; i >= 0; --i) {
     const auto& node = tree.node(i);
     auto& own = passes_[static_cast<std::size_t>(i)];
-    if (node.kind == layout::TreeNode::Kind::op && ops.passes[static_cast<std::size_t>(node.op.index)]) own[static_cast<std::size_t>(node.lane)] = true;
+    if (node.kind == layout::TreeNode::Kind::op && ops.passes[static_cast<std::size_t>(node.op.index)])
+      own[static_cast<std::size_t>(node.lane)] = true;
     if (node.parent < 0) continue;
     auto& above = passes_[static_cast<std::size_t>(node.parent)];
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = above[lane] || own[lane];

@@ -14,13 +14,16 @@ using Kind = DiffRow::Kind;
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-QString arrows(const std::string& text) { return QString::fromStdString(text).replace(QLatin1String(" -> "), QStringLiteral(" \u2192 ")); }
+QString arrows(const std::string& text) {
+  return QString::fromStdString(text).replace(QLatin1String(" -> "), QStringLiteral(" \u2192 "));
+}
 
 }  // namespace
 
 DiffSide ComparedTrace::side() const {
   // The joint of a pass's trace is that trace itself.
-  return {analysis->document.get(), trace, &analysis->computation().trace, passes || !analysis->derived() ? nullptr : &analysis->joint};
+  return {analysis->document.get(), trace, &analysis->computation().trace,
+          passes || !analysis->derived() ? nullptr : &analysis->joint};
 }
 
 std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrace right, const Progress& progress) {
@@ -32,14 +35,17 @@ std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrac
   return comparison;
 }
 
-DiffRows::DiffRows(std::shared_ptr<const Comparison> comparison, bool onlyDifferences) : comparison_(std::move(comparison)), onlyDifferences_(onlyDifferences) {
+DiffRows::DiffRows(std::shared_ptr<const Comparison> comparison, bool onlyDifferences)
+    : comparison_(std::move(comparison)), onlyDifferences_(onlyDifferences) {
   if (!comparison_) return;
   const auto& diff = comparison_->diff;
-  for (auto side : bothSides) rowOfOp_[static_cast<std::size_t>(side)].assign(comparison_->of(side).analysis->document->boundSymbolCount(), -1);
+  for (auto side : bothSides)
+    rowOfOp_[static_cast<std::size_t>(side)].assign(comparison_->of(side).analysis->document->boundSymbolCount(), -1);
   for (std::size_t i = 0; i < diff.rows.size(); ++i)
     for (auto side : bothSides)
       if (const auto& row = diff.rows[i]; side == Side::left ? row.showsLeft() : row.showsRight())
-        if (const auto op = diff.op(row, side)) rowOfOp_[static_cast<std::size_t>(side)][at(op.index)] = static_cast<std::int32_t>(i);
+        if (const auto op = diff.op(row, side))
+          rowOfOp_[static_cast<std::size_t>(side)][at(op.index)] = static_cast<std::int32_t>(i);
   showOnlyDifferences(onlyDifferences);
 }
 
@@ -49,7 +55,8 @@ void DiffRows::showOnlyDifferences(bool on) {
   shown_.assign(comparison_->diff.rows.size(), !on);
   if (on)
     for (const auto& [begin, end] : hunksOf(comparison_->diff, context))
-      std::fill(shown_.begin() + static_cast<std::ptrdiff_t>(begin), shown_.begin() + static_cast<std::ptrdiff_t>(end), std::uint8_t{1});
+      std::fill(shown_.begin() + static_cast<std::ptrdiff_t>(begin), shown_.begin() + static_cast<std::ptrdiff_t>(end),
+                std::uint8_t{1});
   // One row more is no longer than the row that would stand for it.
   for (std::size_t i = 0; i < shown_.size(); ++i)
     if (!shown_[i] && (i == 0 || shown_[i - 1]) && (i + 1 == shown_.size() || shown_[i + 1])) shown_[i] = 1;
@@ -77,7 +84,8 @@ void DiffRows::rebuild() {
 int DiffRows::folded(int visible) const {
   const auto begin = begins_[static_cast<std::size_t>(visible)];
   if (shown_[at(begin)]) return 1;
-  const auto end = visible + 1 < count() ? begins_[static_cast<std::size_t>(visible) + 1] : static_cast<std::int32_t>(visibleOf_.size());
+  const auto end = visible + 1 < count() ? begins_[static_cast<std::size_t>(visible) + 1]
+                                         : static_cast<std::int32_t>(visibleOf_.size());
   return end - begin;
 }
 
@@ -102,13 +110,16 @@ int DiffRows::nextBlock(int visible, bool forward) const {
   return here == blocks_.begin() ? -1 : *(here - 1);
 }
 
-int DiffRows::blockAt(int visible) const { return static_cast<int>(std::upper_bound(blocks_.begin(), blocks_.end(), visible) - blocks_.begin()) - 1; }
+int DiffRows::blockAt(int visible) const {
+  return static_cast<int>(std::upper_bound(blocks_.begin(), blocks_.end(), visible) - blocks_.begin()) - 1;
+}
 
 LineText DiffRows::line(int visible, Side side) const {
   const auto& one = row(visible);
   if (folded(visible) > 1 || !(side == Side::left ? one.showsLeft() : one.showsRight())) return {};
   if (const auto op = comparison_->diff.op(one, side))
-    return lineOf(*comparison_->of(side).analysis->document, op, &comparison_->saved[static_cast<std::size_t>(side)], true);
+    return lineOf(*comparison_->of(side).analysis->document, op, &comparison_->saved[static_cast<std::size_t>(side)],
+                  true);
   LineText line;
   const auto what = one.part == DiffRow::Part::input ? QObject::tr("input ") : QString();
   line.text = what + QString::fromStdString(diffLine(comparison_->diff, one, side));
@@ -126,19 +137,24 @@ std::vector<bool> DiffRows::changedTokens(int visible, Side side) const {
   for (auto which : bothSides) {
     LineText line;
     if (const auto op = comparison_->diff.op(one, which))
-      line = lineOf(*comparison_->of(which).analysis->document, op, &comparison_->saved[static_cast<std::size_t>(which)], true);
+      line = lineOf(*comparison_->of(which).analysis->document, op,
+                    &comparison_->saved[static_cast<std::size_t>(which)], true);
     else line = this->line(visible, which);
     for (const auto& token : line.tokens) {
       const auto value = which == Side::left || !token.value ? token.value : pairs.partner(Side::right, token.value);
       const bool known = value && (which == Side::left || pairs.same(value, token.value));
       const auto text = line.text.mid(token.begin, token.length);
-      const auto number = static_cast<std::int32_t>(
-          texts.try_emplace(known ? QStringLiteral("value %1").arg(value.index) : text, static_cast<std::int32_t>(texts.size())).first->second);
+      const auto number =
+          static_cast<std::int32_t>(texts
+                                        .try_emplace(known ? QStringLiteral("value %1").arg(value.index) : text,
+                                                     static_cast<std::int32_t>(texts.size()))
+                                        .first->second);
       tokens[static_cast<std::size_t>(which)].push_back(number);
     }
   }
   std::vector<bool> changed(tokens[static_cast<std::size_t>(side)].size(), true);
-  for (const auto& [left, right] : alignTokens(tokens[0], tokens[1])) changed[at(side == Side::left ? left : right)] = false;
+  for (const auto& [left, right] : alignTokens(tokens[0], tokens[1]))
+    changed[at(side == Side::left ? left : right)] = false;
   return changed;
 }
 
@@ -177,7 +193,8 @@ QString DiffRows::spoken(int visible) const {
   const auto& one = row(visible);
   const auto text = line(visible, one.showsLeft() ? Side::left : Side::right).text;
   if (one.kind == Kind::same) return QObject::tr("equal: %1").arg(text);
-  if (one.kind == Kind::changed) return QObject::tr("changed: %1; %2; now %3").arg(what, text, line(visible, Side::right).text);
+  if (one.kind == Kind::changed)
+    return QObject::tr("changed: %1; %2; now %3").arg(what, text, line(visible, Side::right).text);
   return QStringLiteral("%1: %2").arg(what, text);
 }
 

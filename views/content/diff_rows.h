@@ -30,7 +30,8 @@ struct Comparison {
 /// Throws Error(cancelled).
 std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrace right, const Progress& progress);
 
-/// The rows of a comparison as they are seen: all of them, or with long equal stretches folded to one row each. Knows no widget.
+/// The rows of a comparison as they are seen: all of them, or with long equal stretches folded to one row each. Knows
+/// no widget.
 class DiffRows {
  public:
   /// Equal rows that stay around what differs where the others are folded.
@@ -48,7 +49,9 @@ class DiffRows {
   int count() const { return static_cast<int>(begins_.size()); }
   /// How many rows of the comparison stand behind a visible one; more than one where it is folded.
   int folded(int visible) const;
-  const DiffRow& row(int visible) const { return comparison_->diff.rows[static_cast<std::size_t>(begins_[static_cast<std::size_t>(visible)])]; }
+  const DiffRow& row(int visible) const {
+    return comparison_->diff.rows[static_cast<std::size_t>(begins_[static_cast<std::size_t>(visible)])];
+  }
   /// The visible row that shows the op, or the folded one that hides it; -1 where the side has no such op.
   int rowOf(Side side, BoundSymbolId op) const;
   BoundSymbolId opAt(int visible, Side side) const;

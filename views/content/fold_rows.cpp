@@ -21,14 +21,16 @@ void FoldRows::setFolded(std::int32_t row, bool on) {
 
 void FoldRows::setAllFolded(bool on) {
   if (!outline_) return;
-  for (std::int32_t row = 0; row < outline_->rows(); ++row) folded_[static_cast<std::size_t>(row)] = on && outline_->foldable(row);
+  for (std::int32_t row = 0; row < outline_->rows(); ++row)
+    folded_[static_cast<std::size_t>(row)] = on && outline_->foldable(row);
   rebuild();
 }
 
 bool FoldRows::reveal(std::int32_t row) {
   if (!outline_ || row < 0) return false;
   bool changed = false;
-  for (auto parent = outline_->parent[static_cast<std::size_t>(row)]; parent >= 0; parent = outline_->parent[static_cast<std::size_t>(parent)]) {
+  for (auto parent = outline_->parent[static_cast<std::size_t>(row)]; parent >= 0;
+       parent = outline_->parent[static_cast<std::size_t>(parent)]) {
     changed = changed || folded(parent);
     folded_[static_cast<std::size_t>(parent)] = false;
   }
@@ -53,10 +55,13 @@ bool FoldRows::keep(std::vector<std::int32_t> lines) {
 /// The first line at or after a row; one past the last line where there is none.
 std::int32_t FoldRows::firstLine(std::int32_t row) const {
   while (row < outline_->rows() && outline_->isHeader(row)) ++row;
-  return row < outline_->rows() ? outline_->item[static_cast<std::size_t>(row)] : static_cast<std::int32_t>(outline_->rowOfLine.size());
+  return row < outline_->rows() ? outline_->item[static_cast<std::size_t>(row)]
+                                : static_cast<std::int32_t>(outline_->rowOfLine.size());
 }
 
-FoldRows::Lines FoldRows::linesOf(std::int32_t row) const { return {firstLine(row), firstLine(outline_->end[static_cast<std::size_t>(row)])}; }
+FoldRows::Lines FoldRows::linesOf(std::int32_t row) const {
+  return {firstLine(row), firstLine(outline_->end[static_cast<std::size_t>(row)])};
+}
 
 std::int32_t FoldRows::passingBelow(std::int32_t row) const {
   const auto [begin, end] = linesOf(row);

@@ -6,9 +6,11 @@
 
 namespace retrograd::views {
 
-/// Which rows of an outline show, given which are folded and which lines pass a filter. "Visible" indices count shown rows only.
+/// Which rows of an outline show, given which are folded and which lines pass a filter. "Visible" indices count shown
+/// rows only.
 ///
-/// A filter leaves the lines that pass, with the headers and ops they stand below, and the lines that are kept in spite of it.
+/// A filter leaves the lines that pass, with the headers and ops they stand below, and the lines that are kept in spite
+/// of it.
 class FoldRows {
  public:
   FoldRows() = default;
@@ -17,7 +19,8 @@ class FoldRows {
 
   std::int32_t count() const { return static_cast<std::int32_t>(visible_.size()); }
   std::int32_t rowAt(std::int32_t visible) const { return visible_[static_cast<std::size_t>(visible)]; }
-  /// The visible index of a row, or that of the folded row it hides in; -1 for no row and for one that the filter hides.
+  /// The visible index of a row, or that of the folded row it hides in; -1 for no row and for one that the filter
+  /// hides.
   std::int32_t visibleOf(std::int32_t row) const;
   bool folded(std::int32_t row) const { return folded_[static_cast<std::size_t>(row)]; }
   void setFolded(std::int32_t row, bool on);

@@ -43,8 +43,9 @@ QString toolTipText(Overlay overlay) {
   return {};
 }
 
-GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document,
-                           const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures,
+GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree,
+                           std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
+                           const RunNumbers& numbers, const std::vector<OpMeasure>& measures,
                            std::shared_ptr<const StageCut> cut, bool dark)
     : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), colors_(dark), cut_(std::move(cut)) {
   if (kind_ == Overlay::stage) {
@@ -56,7 +57,8 @@ GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphT
   legend_ = makeLegend();
 }
 
-void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures) {
+void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numbers,
+                         const std::vector<OpMeasure>& measures) {
   if (kind_ == Overlay::time) {
     byOp_.assign(document_->analysis->document->boundSymbolCount(), 0);
     for (std::size_t i = 0; i < measures.size(); ++i)
@@ -78,7 +80,8 @@ void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numb
     auto& above = amounts_[static_cast<std::size_t>(node.parent)];
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) {
       if (sums) above[lane] += amount[lane];
-      else if (amount[lane] != nothing) above[lane] = above[lane] == nothing || above[lane] == amount[lane] ? amount[lane] : mixed;
+      else if (amount[lane] != nothing)
+        above[lane] = above[lane] == nothing || above[lane] == amount[lane] ? amount[lane] : mixed;
     }
   }
 }
@@ -96,7 +99,8 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
       const auto operands = document.operands(op);
       for (auto output : outputs) {
         const auto storage = output ? document.value(output).storage : StorageId();
-        const bool shared = std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return v && document.value(v).storage == storage; });
+        const bool shared = std::any_of(operands.begin(), operands.end(),
+                                        [&](ValueId v) { return v && document.value(v).storage == storage; });
         if (storage && !shared) bytes += static_cast<double>(document.storage(storage).bytes);
       }
       return bytes;
@@ -110,10 +114,15 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
           bytes += static_cast<double>(document.storage(storage).bytes);
       return bytes;
     }
-    case Overlay::health: return badOps_.contains(op) || std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); }) ? 1 : 0;
+    case Overlay::health:
+      return badOps_.contains(op) ||
+                     std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); })
+                 ? 1
+                 : 0;
     case Overlay::dtype:
       for (auto output : outputs)
-        if (output && document.isTensor(output)) return static_cast<double>(document.meta(document.value(output).meta).dtype);
+        if (output && document.isTensor(output))
+          return static_cast<double>(document.meta(document.value(output).meta).dtype);
       return nothing;
     case Overlay::device:
       for (auto output : outputs) {
@@ -130,7 +139,8 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
 
 void GraphOverlay::setSteps() {
   // Each step is four times the one before: times and bytes of ops lie far apart. The first takes all that is less.
-  for (int step = 0; step < steps; ++step) least_[static_cast<std::size_t>(step)] = step == 0 ? 0 : most_ * std::pow(4.0, step - steps + 0.5);
+  for (int step = 0; step < steps; ++step)
+    least_[static_cast<std::size_t>(step)] = step == 0 ? 0 : most_ * std::pow(4.0, step - steps + 0.5);
 }
 
 int GraphOverlay::stepOf(double amount) const {
@@ -148,14 +158,17 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
     case Overlay::time: return amount > 0 ? secondsText(amount) : QObject::tr("not run");
     case Overlay::bytes: return bytesText(static_cast<std::int64_t>(amount));
     case Overlay::saved:
-      if (lane == layout::Lane::backward) return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
-      return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : QObject::tr("keeps nothing");
+      if (lane == layout::Lane::backward)
+        return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
+      return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount)))
+                        : QObject::tr("keeps nothing");
     case Overlay::health:
       if (amount <= 0) return {};
       return amount == 1 ? QObject::tr("NaN/Inf") : QObject::tr("NaN/Inf: %1").arg(static_cast<int>(amount));
     case Overlay::dtype:
       if (amount == mixed) return QObject::tr("several dtypes");
-      return amount == nothing ? QObject::tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
+      return amount == nothing ? QObject::tr("no tensor")
+                               : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
     case Overlay::device:
       if (amount == mixed) return QObject::tr("several devices");
       return amount == nothing ? QObject::tr("no tensor") : toQt(toString(devices_[static_cast<std::size_t>(amount)]));
@@ -163,7 +176,9 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
   return {};
 }
 
-QString GraphOverlay::edgeText(const layout::Scene& scene, std::int32_t edge) const { return stages_ ? stages_->edgeText(scene, edge) : QString(); }
+QString GraphOverlay::edgeText(const layout::Scene& scene, std::int32_t edge) const {
+  return stages_ ? stages_->edgeText(scene, edge) : QString();
+}
 
 QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
   if (stages_) {
@@ -193,7 +208,8 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
 std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
   std::vector<Entry> entries;
   const auto ramp = [&](auto&& words) {
-    for (int step = 0; step < steps; ++step) entries.push_back({colors_.ramp(step), words(most_ / std::pow(4.0, steps - 1 - step))});
+    for (int step = 0; step < steps; ++step)
+      entries.push_back({colors_.ramp(step), words(most_ / std::pow(4.0, steps - 1 - step))});
   };
   switch (kind_) {
     case Overlay::role: break;
@@ -204,9 +220,12 @@ std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
       }
       for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
         const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
-        entries.push_back({colors_.stage(s), QObject::tr("stage %1: %2, %3 of parameters").arg(s).arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
+        entries.push_back({colors_.stage(s), QObject::tr("stage %1: %2, %3 of parameters")
+                                                 .arg(s)
+                                                 .arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
       }
-      if (cut_->stages() > mostStagesInLegend) entries.push_back({colors_.none(), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
+      if (cut_->stages() > mostStagesInLegend)
+        entries.push_back({colors_.none(), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
       break;
     case Overlay::time:
       if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(secondsText(amount)); });
@@ -217,17 +236,21 @@ std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
       ramp([](double amount) { return QObject::tr("about %1").arg(bytesText(static_cast<std::int64_t>(amount))); });
       if (kind_ == Overlay::saved) entries.push_back({colors_.recomputed(), QObject::tr("recomputed")});
       break;
-    case Overlay::health: entries.push_back({colors_.bad(), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")}); break;
+    case Overlay::health:
+      entries.push_back({colors_.bad(), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")});
+      break;
     case Overlay::dtype: {
       std::set<int> present;
       for (std::int32_t i = 0; i < tree_->size(); ++i)
         for (auto amount : amounts_[static_cast<std::size_t>(i)])
           if (amount >= 0) present.insert(static_cast<int>(amount));
-      for (auto dtype : present) entries.push_back({colors_.dtype(static_cast<DType>(dtype)), toQt(shortName(static_cast<DType>(dtype)))});
+      for (auto dtype : present)
+        entries.push_back({colors_.dtype(static_cast<DType>(dtype)), toQt(shortName(static_cast<DType>(dtype)))});
       break;
     }
     case Overlay::device:
-      for (std::size_t i = 0; i < devices_.size(); ++i) entries.push_back({colors_.stage(static_cast<int>(i)), toQt(toString(devices_[i]))});
+      for (std::size_t i = 0; i < devices_.size(); ++i)
+        entries.push_back({colors_.stage(static_cast<int>(i)), toQt(toString(devices_[i]))});
       break;
   }
   return entries;

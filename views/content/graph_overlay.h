@@ -22,12 +22,14 @@ QString toolTipText(Overlay overlay);
 /// Whether it shows what a run measures or finds, and so is out of date when a run has gone on.
 inline bool followsTheRun(Overlay overlay) { return overlay == Overlay::time || overlay == Overlay::health; }
 
-/// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are made once.
+/// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are
+/// made once.
 class GraphOverlay {
  public:
   /// `measures` by position of the program, for Overlay::time; `cut`, which may be null, for Overlay::stage.
-  GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree, std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
-               const RunNumbers& numbers, const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
+  GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree,
+               std::shared_ptr<const OpenDocument> document, const ExecutionState& execution, const RunNumbers& numbers,
+               const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
 
   Overlay kind() const { return kind_; }
   /// In place of a box's second line; empty where there is nothing to tell.

@@ -4,7 +4,9 @@
 
 namespace retrograd::views {
 
-QString oneLine(const std::string& comment) { return toQt(comment).trimmed().replace(QLatin1Char('\n'), QStringLiteral(" \u23ce ")); }
+QString oneLine(const std::string& comment) {
+  return toQt(comment).trimmed().replace(QLatin1Char('\n'), QStringLiteral(" \u23ce "));
+}
 
 LineText withNotes(LineText line, BoundSymbolId op, const Document& document, const NoteBook& notes) {
   if (notes.notes().empty()) return line;
@@ -22,10 +24,12 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
   for (auto value : document.outputs(op))
     if (const auto* note = notes.at(value); note && !note->comment.empty()) comments << oneLine(note->comment);
   const auto addComments = [&] {
-    if (!comments.isEmpty()) add(QStringLiteral("  ; ") + std::exchange(comments, {}).join(QStringLiteral("; ")), TokenKind::note);
+    if (!comments.isEmpty())
+      add(QStringLiteral("  ; ") + std::exchange(comments, {}).join(QStringLiteral("; ")), TokenKind::note);
   };
   for (const auto& token : line.tokens) {
-    // Before what the program has to say: that is longer, and matters less. A header may begin with a comment: "backward of".
+    // Before what the program has to say: that is longer, and matters less. A header may begin with a comment:
+    // "backward of".
     if (token.kind == TokenKind::comment && token.begin > 0) addComments();
     if (token.begin == line.codeLength) noted.codeLength = static_cast<int>(noted.text.size());
     const bool isOperation = token.kind == TokenKind::header && !document.outputs(op).empty();

@@ -4,7 +4,8 @@
 
 namespace retrograd::views {
 
-LineValues::LineValues(const layout::Scene& scene, const Progress& progress) : begin_(scene.edges.size() + 1, 0), bytes_(scene.edges.size(), 0) {
+LineValues::LineValues(const layout::Scene& scene, const Progress& progress)
+    : begin_(scene.edges.size() + 1, 0), bytes_(scene.edges.size(), 0) {
   const auto& tree = *scene.tree;
   const auto& document = tree.document();
   const layout::LineIndex index(scene);
@@ -13,7 +14,9 @@ LineValues::LineValues(const layout::Scene& scene, const Progress& progress) : b
   for (const auto& edge : tree.edges()) {
     if (++done % 4096 == 0) progress.check();
     if (!edge.value || !document.isTensor(edge.value)) continue;
-    index.forEachLine(edge, [&](std::int32_t line) { pairs.push_back(static_cast<std::uint64_t>(line) << 32 | static_cast<std::uint32_t>(edge.value.index)); });
+    index.forEachLine(edge, [&](std::int32_t line) {
+      pairs.push_back(static_cast<std::uint64_t>(line) << 32 | static_cast<std::uint32_t>(edge.value.index));
+    });
   }
   std::sort(pairs.begin(), pairs.end());
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());

@@ -6,7 +6,8 @@
 
 namespace retrograd::views {
 
-/// The tensors that run along each line of a laid out graph, each once, ascending by id, and their bytes. Made on the layout worker; never changed.
+/// The tensors that run along each line of a laid out graph, each once, ascending by id, and their bytes. Made on the
+/// layout worker; never changed.
 class LineValues {
  public:
   LineValues() = default;

@@ -14,7 +14,8 @@ void NodeStages::Range::add(const Range& other) {
   last = std::max(last, other.last);
 }
 
-NodeStages::NodeStages(const layout::GraphTree& tree, const StageCut& cut) : tree_(tree), ranges_(static_cast<std::size_t>(tree.size())) {
+NodeStages::NodeStages(const layout::GraphTree& tree, const StageCut& cut)
+    : tree_(tree), ranges_(static_cast<std::size_t>(tree.size())) {
   for (auto i = tree.size() - 1; i >= 0; --i) {
     const auto& node = tree.node(i);
     auto& ranges = ranges_[static_cast<std::size_t>(i)];
@@ -23,7 +24,8 @@ NodeStages::NodeStages(const layout::GraphTree& tree, const StageCut& cut) : tre
       ranges[static_cast<std::size_t>(node.lane)].add({stage, stage});
     }
     if (node.parent < 0) continue;
-    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) ranges_[static_cast<std::size_t>(node.parent)][lane].add(ranges[lane]);
+    for (std::size_t lane = 0; lane < layout::laneCount; ++lane)
+      ranges_[static_cast<std::size_t>(node.parent)][lane].add(ranges[lane]);
   }
 }
 
@@ -35,7 +37,8 @@ int NodeStages::only(std::int32_t node, layout::Lane lane) const {
 QString NodeStages::text(std::int32_t node, layout::Lane lane) const {
   const auto& all = range(node, lane);
   if (all.first < 0) return {};
-  return all.first == all.last ? QObject::tr("stage %1").arg(all.first) : QObject::tr("stages %1 to %2").arg(all.first).arg(all.last);
+  return all.first == all.last ? QObject::tr("stage %1").arg(all.first)
+                               : QObject::tr("stages %1 to %2").arg(all.first).arg(all.last);
 }
 
 QString NodeStages::edgeText(const layout::Scene& scene, std::int32_t edge) const {
@@ -49,7 +52,8 @@ QString NodeStages::edgeText(const layout::Scene& scene, std::int32_t edge) cons
 }
 
 QString NodeStages::makeEdgeText(const layout::Scene& scene, const layout::SceneEdge& edge) const {
-  if (edge.from < 0 || edge.to < 0 || edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin) return {};
+  if (edge.from < 0 || edge.to < 0 || edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin)
+    return {};
   const auto& upper = scene.boxes[static_cast<std::size_t>(edge.from)];
   const auto& lower = scene.boxes[static_cast<std::size_t>(edge.to)];
   const int above = only(upper.node, upper.lane), below = only(lower.node, lower.lane);
@@ -60,15 +64,18 @@ QString NodeStages::makeEdgeText(const layout::Scene& scene, const layout::Scene
     for (auto i = from; i < tree_.node(from).end; ++i) {
       if (tree_.node(i).kind != layout::TreeNode::Kind::op || tree_.node(i).lane != edge.lane) continue;
       for (const auto& one : tree_.edgesFrom(i))
-        if (one.kind == edge.kind && tree_.within(one.to, to) && values.insert(one.value).second && tree_.document().isTensor(one.value))
+        if (one.kind == edge.kind && tree_.within(one.to, to) && values.insert(one.value).second &&
+            tree_.document().isTensor(one.value))
           bytes += tree_.document().meta(tree_.document().value(one.value).meta).bytes();
     }
     return bytes;
   };
   // Gradients go against the direction of the points, mostly.
   QStringList texts;
-  if (const auto bytes = bytesFrom(upper.node, lower.node); bytes > 0) texts << QObject::tr("%1 \u25b8 %2: %3").arg(above).arg(below).arg(bytesText(bytes));
-  if (const auto bytes = bytesFrom(lower.node, upper.node); bytes > 0) texts << QObject::tr("%1 \u25b8 %2: %3").arg(below).arg(above).arg(bytesText(bytes));
+  if (const auto bytes = bytesFrom(upper.node, lower.node); bytes > 0)
+    texts << QObject::tr("%1 \u25b8 %2: %3").arg(above).arg(below).arg(bytesText(bytes));
+  if (const auto bytes = bytesFrom(lower.node, upper.node); bytes > 0)
+    texts << QObject::tr("%1 \u25b8 %2: %3").arg(below).arg(above).arg(bytesText(bytes));
   return texts.join(QStringLiteral("  "));
 }
 

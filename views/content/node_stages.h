@@ -19,7 +19,8 @@ class NodeStages {
   int only(std::int32_t node, layout::Lane lane) const;
   /// "stage 2", "stages 0 to 2"; empty where no op is in a stage.
   QString text(std::int32_t node, layout::Lane lane) const;
-  /// "0 \u25b8 1: 3.1 MiB" for an edge between boxes of two stages; empty for all others. Found once an edge of a scene.
+  /// "0 \u25b8 1: 3.1 MiB" for an edge between boxes of two stages; empty for all others. Found once an edge of a
+  /// scene.
   QString edgeText(const layout::Scene& scene, std::int32_t edge) const;
 
  private:
@@ -27,7 +28,9 @@ class NodeStages {
     int first = -1, last = -1;
     void add(const Range& other);
   };
-  const Range& range(std::int32_t node, layout::Lane lane) const { return ranges_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)]; }
+  const Range& range(std::int32_t node, layout::Lane lane) const {
+    return ranges_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
+  }
   QString makeEdgeText(const layout::Scene& scene, const layout::SceneEdge& edge) const;
 
   const layout::GraphTree& tree_;

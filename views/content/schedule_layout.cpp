@@ -30,7 +30,8 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const ScheduleRun> run) : run_(st
       if (timed.start > free) gaps.push_back({free, timed.start});
       if (timed.end > timed.start) shortest_ = std::min(shortest_, timed.end - timed.start);
       const auto& [kind, stage, microbatch, parts] = timed.action;
-      cells_.push_back({static_cast<int>(rank), kind, stage, microbatch, timed.start, timed.end, timed.overlapped, timed.position});
+      cells_.push_back(
+          {static_cast<int>(rank), kind, stage, microbatch, timed.start, timed.end, timed.overlapped, timed.position});
       free = std::max(free, timed.end);
     }
     if (simulation.makespan > free) gaps.push_back({free, simulation.makespan});
@@ -40,7 +41,8 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const ScheduleRun> run) : run_(st
 
 int ScheduleLayout::firstAfter(int rank, double time) const {
   const auto from = cells_.begin() + begin(rank), to = cells_.begin() + end(rank);
-  return static_cast<int>(std::partition_point(from, to, [time](const ScheduleCell& cell) { return cell.end <= time; }) - cells_.begin());
+  return static_cast<int>(
+      std::partition_point(from, to, [time](const ScheduleCell& cell) { return cell.end <= time; }) - cells_.begin());
 }
 
 int ScheduleLayout::cellAt(int rank, double time) const {
@@ -76,7 +78,11 @@ QString ScheduleLayout::label(const ScheduleCell& cell) { return letter(cell.kin
 
 QString ScheduleLayout::describe(int index) const {
   const auto& cell = this->cell(index);
-  auto text = tr("Rank %1, stage %2: %3 of microbatch %4").arg(cell.rank).arg(cell.stage).arg(meaning(cell.kind)).arg(cell.microbatch);
+  auto text = tr("Rank %1, stage %2: %3 of microbatch %4")
+                  .arg(cell.rank)
+                  .arg(cell.stage)
+                  .arg(meaning(cell.kind))
+                  .arg(cell.microbatch);
   text += tr(" (%1), from %2 to %3").arg(letter(cell.kind)).arg(run_->timeText(cell.start), run_->timeText(cell.end));
   return cell.overlapped ? text + tr(", in an overlap") : text;
 }

@@ -47,7 +47,9 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
     : QDialog(parent), context_(context), a_(a), b_(b), summary_(new QLabel(this)), table_(new QTreeWidget(this)) {
   setObjectName(QStringLiteral("compare-values"));
   const auto& document = *context_.controller->document()->analysis->document;
-  const auto name = [&](const ValuePlace& place) { return fullNameOf(document, place.value, context_.notes) + tr(" at #%1").arg(place.op.index); };
+  const auto name = [&](const ValuePlace& place) {
+    return fullNameOf(document, place.value, context_.notes) + tr(" at #%1").arg(place.op.index);
+  };
   setWindowTitle(tr("Compare Values"));
   summary_->setObjectName(QStringLiteral("compare-values-summary"));
   summary_->setTextFormat(Qt::PlainText);
@@ -76,9 +78,10 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
     answer->difference = context.engine.compareValues(answer->a.data, answer->b.data);
     return [this, answer] { show(*answer); };
   };
-  context_.controller->questions().ask(this, QStringLiteral("compare values"), tr("Comparing two values"), question, [this](const QString& message) {
-    summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
-  });
+  context_.controller->questions().ask(
+      this, QStringLiteral("compare values"), tr("Comparing two values"), question, [this](const QString& message) {
+        summary_->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
+      });
 }
 
 void CompareValuesDialog::show(const Answer& answer) {
@@ -104,15 +107,17 @@ void CompareValuesDialog::show(const Answer& answer) {
     summary_->setText(sameType ? tr("They cannot be compared element by element: %1").arg(toQt(d.failure))
                                : tr("Their types differ, so their elements cannot be compared; the statistics can"));
   } else {
-    add(tr("Largest difference"), numberText(d.largest), d.largest > 0 ? tr("at %1").arg(elementText(answer.a.data.meta, d.place)) : QString());
+    add(tr("Largest difference"), numberText(d.largest),
+        d.largest > 0 ? tr("at %1").arg(elementText(answer.a.data.meta, d.place)) : QString());
     add(tr("Mean difference"), numberText(d.mean), {});
     add(tr("Relative difference"), numberText(d.relative), {});
     add(tr("Cosine"), numberText(d.cosine), {});
-    summary_->setText(
-        d.identical ? tr("They are the same, bit for bit")
-        : d.different == 0 && d.oneFinite == 0
-            ? tr("Their elements are equal")
-            : tr("%1 of %2 elements differ, by %3 at most").arg(d.different + d.oneFinite).arg(answer.a.data.meta.elements()).arg(numberText(d.largest)));
+    summary_->setText(d.identical                            ? tr("They are the same, bit for bit")
+                      : d.different == 0 && d.oneFinite == 0 ? tr("Their elements are equal")
+                                                             : tr("%1 of %2 elements differ, by %3 at most")
+                                                                   .arg(d.different + d.oneFinite)
+                                                                   .arg(answer.a.data.meta.elements())
+                                                                   .arg(numberText(d.largest)));
   }
   for (int column = 0; column < 3; ++column) table_->resizeColumnToContents(column);
 }

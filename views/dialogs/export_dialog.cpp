@@ -26,13 +26,18 @@ DrawingFormat drawingOf(const ExportFormat& format) {
 }  // namespace
 
 ExportDialog::ExportDialog(ViewContext context, QSettings* settings, ShownGraph shownGraph, QWidget* parent)
-    : QDialog(parent), context_(context), settings_(settings), shownGraph_(std::move(shownGraph)), job_(new PoolJob(this)) {
+    : QDialog(parent),
+      context_(context),
+      settings_(settings),
+      shownGraph_(std::move(shownGraph)),
+      job_(new PoolJob(this)) {
   setObjectName(QStringLiteral("export-dialog"));
   setWindowTitle(tr("Export"));
   format_ = new QComboBox(this);
   format_->setObjectName(QStringLiteral("export-format"));
   format_->setAccessibleName(tr("Format"));
-  for (const auto& format : exportFormats()) format_->addItem(QString::fromStdString(format.name).toUpper(), QString::fromStdString(format.name));
+  for (const auto& format : exportFormats())
+    format_->addItem(QString::fromStdString(format.name).toUpper(), QString::fromStdString(format.name));
   description_ = new QLabel(this);
   description_->setWordWrap(true);
   times_ = new QCheckBox(tr("with &times of a run"), this);
@@ -140,7 +145,9 @@ QWidget* ExportDialog::makePath() {
   return row;
 }
 
-const ExportFormat& ExportDialog::format() const { return *findExportFormat(format_->currentData().toString().toStdString()); }
+const ExportFormat& ExportDialog::format() const {
+  return *findExportFormat(format_->currentData().toString().toStdString());
+}
 
 std::vector<TraceKind> ExportDialog::traces() const {
   std::vector<TraceKind> chosen;
@@ -149,7 +156,9 @@ std::vector<TraceKind> ExportDialog::traces() const {
   return chosen;
 }
 
-QString ExportDialog::suffix() const { return format().suffix.empty() ? QStringLiteral("-profile.json") : QString::fromStdString(format().suffix); }
+QString ExportDialog::suffix() const {
+  return format().suffix.empty() ? QStringLiteral("-profile.json") : QString::fromStdString(format().suffix);
+}
 
 /// Beside the last one, else beside the model, under its name.
 QString ExportDialog::suggestedPath() const {
@@ -160,11 +169,13 @@ QString ExportDialog::suggestedPath() const {
   return QStringLiteral("%1/%2%3").arg(folder, model.completeBaseName(), suffix());
 }
 
-/// A path that someone named is theirs: another format changes its ending, and only where that is the one of the format before.
+/// A path that someone named is theirs: another format changes its ending, and only where that is the one of the format
+/// before.
 void ExportDialog::followFormat() {
   const auto now = suffix(), before = std::exchange(suffix_, now);
   if (!namedPath_) return path_->setText(suggestedPath());
-  if (auto path = path_->text(); !before.isEmpty() && path.endsWith(before)) path_->setText(path.chopped(before.size()) + now);
+  if (auto path = path_->text(); !before.isEmpty() && path.endsWith(before))
+    path_->setText(path.chopped(before.size()) + now);
 }
 
 void ExportDialog::documentChanged() {
@@ -193,7 +204,8 @@ void ExportDialog::formatChanged() {
   auto sentence = QString::fromStdString(now.description);
   description_->setText(sentence.replace(0, 1, sentence.front().toUpper()));
   drawing_->setVisible(now.isDrawing);
-  if (auto* label = qobject_cast<QFormLayout*>(layout()->itemAt(0)->layout())->labelForField(drawing_)) label->setVisible(now.isDrawing);
+  if (auto* label = qobject_cast<QFormLayout*>(layout()->itemAt(0)->layout())->labelForField(drawing_))
+    label->setVisible(now.isDrawing);
   scale_->setVisible(now.name == "png");
   times_->setVisible(now.run == ExportFormat::Run::wanted);
   for (auto kind : kinds) {
@@ -233,9 +245,11 @@ QString ExportDialog::problem() const {
   if (path_->text().trimmed().isEmpty()) return tr("Name the file to write");
   const QFileInfo target(path_->text().trimmed());
   if (target.isDir()) return tr("That is a folder: name a file in it");
-  if (target.canonicalFilePath() == QFileInfo(QString::fromStdString(document->request.path)).canonicalFilePath() && target.exists())
+  if (target.canonicalFilePath() == QFileInfo(QString::fromStdString(document->request.path)).canonicalFilePath() &&
+      target.exists())
     return tr("That is the file that is exported: name another one");
-  if (format().run == ExportFormat::Run::needed && !document->noRunReason.isEmpty()) return tr("The format shows a run: %1").arg(document->noRunReason);
+  if (format().run == ExportFormat::Run::needed && !document->noRunReason.isEmpty())
+    return tr("The format shows a run: %1").arg(document->noRunReason);
   return {};
 }
 
@@ -251,7 +265,9 @@ void ExportDialog::updateState() {
   say(!reason.isEmpty() ? reason : replaces ? tr("The file is there already and will be replaced") : QString(), false);
 }
 
-void ExportDialog::say(const QString& text, bool isProblem) { message_->setText(isProblem ? QStringLiteral("! ") + text : text); }
+void ExportDialog::say(const QString& text, bool isProblem) {
+  message_->setText(isProblem ? QStringLiteral("! ") + text : text);
+}
 
 void ExportDialog::choose(const QString& format, const QList<TraceKind>& traces, const QString& path) {
   format_->setCurrentIndex(format_->findData(format));
@@ -263,7 +279,8 @@ void ExportDialog::start() {
   if (busy() || !problem().isEmpty()) return;
   bar_->setRange(0, 0);
   const auto& now = format();
-  const bool wantsRun = now.run == ExportFormat::Run::needed || (now.run == ExportFormat::Run::wanted && times_->isChecked());
+  const bool wantsRun =
+      now.run == ExportFormat::Run::needed || (now.run == ExportFormat::Run::wanted && times_->isChecked());
   if (!wantsRun) return write({});
   measuring_ = true;
   say(tr("Running the model once ..."), false);
@@ -274,11 +291,12 @@ void ExportDialog::start() {
       write(measures);
     };
   };
-  context_.controller->questions().ask(this, measureTag, tr("Running for the export"), question, [this](const QString& message) {
-    if (!measuring_) return;  // cancelled here, and by now it may be writing something else
-    measuring_ = false;
-    finished({}, message.isEmpty() ? tr("Cancelled; nothing was written") : message);
-  });
+  context_.controller->questions().ask(
+      this, measureTag, tr("Running for the export"), question, [this](const QString& message) {
+        if (!measuring_) return;  // cancelled here, and by now it may be writing something else
+        measuring_ = false;
+        finished({}, message.isEmpty() ? tr("Cancelled; nothing was written") : message);
+      });
   updateState();
   say(tr("Running the model once ..."), false);
 }
@@ -295,7 +313,8 @@ void ExportDialog::write(std::vector<OpMeasure> measures) {
   drawing.dark = dark_->isChecked();
   drawing.openAll = groups == Groups::all;
   drawing.scale = scale_->currentData().toDouble();
-  job_->start([this, analysis, path, now, chosen, sheet, drawing, measures = std::move(measures)](const Progress& progress) -> PoolJob::Deliver {
+  job_->start([this, analysis, path, now, chosen, sheet, drawing,
+               measures = std::move(measures)](const Progress& progress) -> PoolJob::Deliver {
     QString problem;
     try {
       const auto file = path.toStdString();
@@ -306,7 +325,8 @@ void ExportDialog::write(std::vector<OpMeasure> measures) {
         });
       else exportFile(*now, {*analysis, tracesOf(*analysis, chosen), measures, file, drawing}, progress);
     } catch (const Error& error) {
-      problem = error.code() == ErrorCode::cancelled ? tr("Cancelled; nothing was written") : QString::fromUtf8(error.what());
+      problem =
+          error.code() == ErrorCode::cancelled ? tr("Cancelled; nothing was written") : QString::fromUtf8(error.what());
     } catch (const std::exception& error) {
       problem = QString::fromStdString(messageOf(error));
     }

@@ -16,8 +16,8 @@
 
 namespace retrograd::views {
 
-/// Writes what is open to a file in any of the formats there are. Runs beside the window, with progress and Cancel, while the window goes on; what is
-/// written appears whole or not at all.
+/// Writes what is open to a file in any of the formats there are. Runs beside the window, with progress and Cancel,
+/// while the window goes on; what is written appears whole or not at all.
 class ExportDialog : public QDialog {
   Q_OBJECT
 

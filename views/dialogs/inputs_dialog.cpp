@@ -65,14 +65,19 @@ QWidget* InputsDialog::makeSources() {
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(sample_, 0, 0, 1, 3);
   layout->addWidget(drawn_, 1, 0, 1, 3);
-  file_->setToolTip(tr("A safetensors file with a tensor for each input, by its name, and for results of opaque ops that are to be known"));
+  file_->setToolTip(
+      tr("A safetensors file with a tensor for each input, by its name, and for results of opaque ops that are to be "
+         "known"));
   layout->addWidget(file_, 2, 0);
   layout->addWidget(path_, 2, 1);
   layout->addWidget(browse_, 2, 2);
   layout->addWidget(seedLabel, 3, 0);
   layout->addWidget(seed_, 3, 1, Qt::AlignLeft);
   layout->setColumnStretch(1, 1);
-  (request_.source == InputSource::sample ? sample_ : request_.source == InputSource::drawn ? drawn_ : file_)->setChecked(true);
+  (request_.source == InputSource::sample  ? sample_
+   : request_.source == InputSource::drawn ? drawn_
+                                           : file_)
+      ->setChecked(true);
   for (auto* button : {sample_, drawn_, file_}) connect(button, &QRadioButton::toggled, this, &InputsDialog::update);
   for (auto* line : {path_, seed_}) connect(line, &QLineEdit::textChanged, this, &InputsDialog::update);
   connect(browse_, &QPushButton::clicked, this, &InputsDialog::browse);
@@ -80,8 +85,8 @@ QWidget* InputsDialog::makeSources() {
 }
 
 void InputsDialog::browse() {
-  auto* dialog =
-      new QFileDialog(this, tr("Inputs"), QFileInfo(QString::fromStdString(request_.path)).absolutePath(), tr("safetensors (*.safetensors);;All files (*)"));
+  auto* dialog = new QFileDialog(this, tr("Inputs"), QFileInfo(QString::fromStdString(request_.path)).absolutePath(),
+                                 tr("safetensors (*.safetensors);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
@@ -95,7 +100,8 @@ void InputsDialog::update() {
   path_->setEnabled(file_->isChecked());
   QString problem;
   if (file_->isChecked() && path_->text().isEmpty()) problem = tr("Name the file with the inputs.");
-  if (file_->isChecked() && !path_->text().isEmpty() && !QFileInfo::exists(path_->text())) problem = tr("There is no such file.");
+  if (file_->isChecked() && !path_->text().isEmpty() && !QFileInfo::exists(path_->text()))
+    problem = tr("There is no such file.");
   if (!seedFromText(seed_->text())) problem = noSeedText(seed_->text());
   why_->setText(problem);
   ok_->setEnabled(problem.isEmpty());
@@ -104,7 +110,9 @@ void InputsDialog::update() {
 
 OpenRequest InputsDialog::request() const {
   auto request = request_;
-  request.source = sample_->isChecked() ? InputSource::sample : drawn_->isChecked() ? InputSource::drawn : InputSource::file;
+  request.source = sample_->isChecked()  ? InputSource::sample
+                   : drawn_->isChecked() ? InputSource::drawn
+                                         : InputSource::file;
   request.inputFile = file_->isChecked() ? path_->text().toStdString() : std::string();
   request.seed = seedFromText(seed_->text()).value_or(request_.seed);
   request.gradInputs = model_->gradInputs();

@@ -14,7 +14,8 @@ const QString tipTag = QStringLiteral("value tip");
 
 QString lineOf(const TensorStatistics& s) {
   return QObject::tr("min %1   max %2   mean %3   std %4\nnorm %5   NaN %6   Inf %7   zeros %8")
-      .arg(numberText(s.min), numberText(s.max), numberText(s.mean), numberText(s.standardDeviation), numberText(s.norm))
+      .arg(numberText(s.min), numberText(s.max), numberText(s.mean), numberText(s.standardDeviation),
+           numberText(s.norm))
       .arg(s.nan)
       .arg(s.inf)
       .arg(s.zeros);
@@ -29,7 +30,10 @@ struct ValueTip::Answer {
 };
 
 ValueTip::ValueTip(ViewContext context, QWidget* parent)
-    : QFrame(parent, Qt::ToolTip), context_(context), text_(new QLabel(this)), histogram_(new HistogramView(context.theme, this)) {
+    : QFrame(parent, Qt::ToolTip),
+      context_(context),
+      text_(new QLabel(this)),
+      histogram_(new HistogramView(context.theme, this)) {
   setObjectName(QStringLiteral("value-tip"));
   setFrameShape(QFrame::StyledPanel);
   setAttribute(Qt::WA_ShowWithoutActivating);
@@ -49,7 +53,8 @@ QString ValueTip::heading() const {
   const auto& document = *context_.controller->document()->analysis->document;
   const auto meta = document.value(value_).meta;
   const auto name = fullNameOf(document, value_, context_.notes);
-  return meta ? QStringLiteral("%1  %2  %3").arg(name, typeText(document.meta(meta)), bytesText(document.meta(meta).bytes()))
+  return meta ? QStringLiteral("%1  %2  %3")
+                    .arg(name, typeText(document.meta(meta)), bytesText(document.meta(meta).bytes()))
               : name + QStringLiteral("  ") + tr("number");
 }
 
@@ -62,9 +67,11 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
   histogram_->hide();
   text_->setText(heading());
   adjustSize();
-  const auto screen = QApplication::screenAt(at) ? QApplication::screenAt(at)->availableGeometry() : QApplication::primaryScreen()->availableGeometry();
+  const auto screen = QApplication::screenAt(at) ? QApplication::screenAt(at)->availableGeometry()
+                                                 : QApplication::primaryScreen()->availableGeometry();
   const int room = 170;  // for what is not there yet
-  move(std::min(at.x() + 12, screen.right() - std::max(width(), 320)), at.y() + 18 + room > screen.bottom() ? at.y() - room - 8 : at.y() + 18);
+  move(std::min(at.x() + 12, screen.right() - std::max(width(), 320)),
+       at.y() + 18 + room > screen.bottom() ? at.y() - room - 8 : at.y() + 18);
   QFrame::show();
   if (const auto& now = context_.execution->now(); !now.available) {
     text_->setText(heading() + QLatin1Char('\n') + now.unavailableReason);
@@ -72,7 +79,9 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
   }
   if (context_.execution->now().running) {  // the worker is busy with the run: what that has seen is here
     const auto* s = context_.controller->ahead().numbers().statistics(value);
-    return text_->setText(heading() + QLatin1Char('\n') + (s ? lineOf(*s) : tr("A run goes on: there is more when it stops"))), adjustSize();
+    return text_->setText(heading() + QLatin1Char('\n') +
+                          (s ? lineOf(*s) : tr("A run goes on: there is more when it stops"))),
+           adjustSize();
   }
   const auto question = [this, op, value](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     if (!context.runner) return {};

@@ -7,14 +7,16 @@
 
 namespace retrograd::views {
 
-/// What a value is, beside the pointer: name, shape, dtype, and, as soon as they are known, statistics and a small histogram, as the value was at an op.
+/// What a value is, beside the pointer: name, shape, dtype, and, as soon as they are known, statistics and a small
+/// histogram, as the value was at an op.
 class ValueTip : public QFrame {
   Q_OBJECT
 
  public:
   ValueTip(ViewContext context, QWidget* parent);
 
-  /// Shows at the point, in global coordinates. An operand is shown as it was before the op, what the op makes as it is after.
+  /// Shows at the point, in global coordinates. An operand is shown as it was before the op, what the op makes as it is
+  /// after.
   void show(BoundSymbolId op, ValueId value, const QPoint& at);
   void leave();
   ValueId value() const { return value_; }

@@ -40,13 +40,15 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
   connect(remove, &QAction::triggered, this, &BreakpointsDock::removeCurrent);
   setList(table_);
   words_->setEnabled(false);
-  connect(context_.controller, &DocumentController::documentChanged, this, [this] { words_->setEnabled(context_.controller->document() != nullptr); });
+  connect(context_.controller, &DocumentController::documentChanged, this,
+          [this] { words_->setEnabled(context_.controller->document() != nullptr); });
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, &BreakpointsDock::invalidate);
   connect(context_.execution, &ExecutionState::changed, this, [this] {
     if (inSight()) model_->setHits(context_.execution->now().hits);
   });
-  connect(model_, &BreakpointsModel::enableRequested, this,
-          [this](int row, bool on) { context_.controller->marks().enableBreakpoint(static_cast<std::size_t>(row), on); });
+  connect(model_, &BreakpointsModel::enableRequested, this, [this](int row, bool on) {
+    context_.controller->marks().enableBreakpoint(static_cast<std::size_t>(row), on);
+  });
 }
 
 QWidget* BreakpointsDock::makeLine() {
@@ -54,7 +56,8 @@ QWidget* BreakpointsDock::makeLine() {
   words_ = new QLineEdit(line);
   words_->setObjectName(QStringLiteral("breakpoint-words"));
   words_->setAccessibleName(tr("New breakpoint"));
-  words_->setPlaceholderText(tr("Add: kind mm if nan   ·   module layers.0   ·   value t12 if norm > 10   ·   any if inf after 2"));
+  words_->setPlaceholderText(
+      tr("Add: kind mm if nan   ·   module layers.0   ·   value t12 if norm > 10   ·   any if inf after 2"));
   words_->setToolTip(
       tr("#12 or a value's name, kind OP, module PATH, value NAME or any;\n"
          "then if nan, if inf, if norm > X, if max > X or if meta; then after N to let N hits pass"));
@@ -94,12 +97,14 @@ void BreakpointsDock::activate(const QModelIndex& row) {
 void BreakpointsDock::add() {
   const auto words = words_->text().trimmed();
   if (words.isEmpty()) return;
-  context_.controller->marks().addBreakpoint(words, [line = QPointer<BreakpointsDock>(this), words](const QString& problem) {
-    if (!line) return;
-    line->problem_->setText(QStringLiteral("! ") + problem);
-    line->problem_->setVisible(!problem.isEmpty());
-    if (problem.isEmpty() && line->words_->text().trimmed() == words) line->words_->clear();
-  });
+  context_.controller->marks().addBreakpoint(words,
+                                             [line = QPointer<BreakpointsDock>(this), words](const QString& problem) {
+                                               if (!line) return;
+                                               line->problem_->setText(QStringLiteral("! ") + problem);
+                                               line->problem_->setVisible(!problem.isEmpty());
+                                               if (problem.isEmpty() && line->words_->text().trimmed() == words)
+                                                 line->words_->clear();
+                                             });
 }
 
 void BreakpointsDock::removeCurrent() {
@@ -111,7 +116,8 @@ void BreakpointsDock::removeCurrent() {
 
 bool BreakpointsDock::eventFilter(QObject* watched, QEvent* event) {
   // Space switches the row, whatever column the cursor stands in.
-  if (watched == table_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
+  if (watched == table_ && event->type() == QEvent::KeyPress &&
+      static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
     const auto box = ofModel(table_->currentIndex()).siblingAtColumn(BreakpointsModel::where);
     const bool on = box.data(Qt::CheckStateRole).toInt() == Qt::Checked;
     if (box.isValid()) model_->setData(box, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);

@@ -9,7 +9,8 @@
 
 namespace retrograd::views {
 
-/// The breakpoints and a line to add one (`kind mm if nan`). Enter or a double click leads to one, Space switches it, Delete takes it away.
+/// The breakpoints and a line to add one (`kind mm if nan`). Enter or a double click leads to one, Space switches it,
+/// Delete takes it away.
 class BreakpointsDock : public Panel {
   Q_OBJECT
 
@@ -20,7 +21,9 @@ class BreakpointsDock : public Panel {
   bool eventFilter(QObject* watched, QEvent* event) override;
   void refresh() override;
   void forget() override { model_->set(nullptr, {}); }
-  QString emptyText() const override { return unlessClosed(tr("No breakpoints: choose an op and press F9, or type one below")); }
+  QString emptyText() const override {
+    return unlessClosed(tr("No breakpoints: choose an op and press F9, or type one below"));
+  }
   void activate(const QModelIndex& row) override;
 
  private:

@@ -18,7 +18,11 @@ const QString checkQuestion = QStringLiteral("check");
 }  // namespace
 
 ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWidget* parent)
-    : Panel(context, "checks", parent), model_(new ChecksModel(this)), tree_(new QTreeView(this)), range_(new QLineEdit(this)), summary_(new QLabel(this)) {
+    : Panel(context, "checks", parent),
+      model_(new ChecksModel(this)),
+      tree_(new QTreeView(this)),
+      range_(new QLineEdit(this)),
+      summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("checks"));
   tree_->setModel(model_);
   new SortedRows(*tree_);
@@ -30,7 +34,8 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
   range_->setObjectName(QStringLiteral("checks-range"));
   range_->setAccessibleName(tr("Ops whose gradient is checked"));
   range_->setPlaceholderText(tr("The selected op; or #12 to #20   ·   module layers.0   ·   all"));
-  range_->setToolTip(tr("Which ops to check as one: empty for the selected one, #12, a value's name, #12 to #20, module PATH, or all"));
+  range_->setToolTip(tr(
+      "Which ops to check as one: empty for the selected one, #12, a value's name, #12 to #20, module PATH, or all"));
   range_->setClearButtonEnabled(true);
   summary_->setObjectName(QStringLiteral("checks-summary"));
   summary_->setTextFormat(Qt::PlainText);
@@ -68,7 +73,8 @@ ValueId ChecksDock::chosen() const {
 void ChecksDock::check() {
   auto words = range_->text().trimmed();
   if (words.isEmpty() && context_.selection->op()) words = QStringLiteral("#%1").arg(context_.selection->op().index);
-  const auto work = [this, words = words.toStdString()](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, words = words.toStdString()](const QuestionContext& context,
+                                                        const Progress& progress) -> Worker::Deliver {
     const auto ops = opRange(*context.document.analysis, words);
     const auto result = context.engine.checkGradients(*context.document.analysis, ops, progress);
     return [this, ops, result] {
@@ -77,8 +83,9 @@ void ChecksDock::check() {
       tree_->expandAll();
       const auto range = rangeText(*document.analysis->document, ops);
       summary_->setText(result.rows.empty() ? tr("%1: nothing flows in that has a gradient").arg(range)
-                        : result.passed     ? tr("\u2713 The gradient of %1 is right").arg(range)
-                                            : tr("\u2717 The gradient of %1 is WRONG, or it is not smooth there").arg(range));
+                        : result.passed
+                            ? tr("\u2713 The gradient of %1 is right").arg(range)
+                            : tr("\u2717 The gradient of %1 is WRONG, or it is not smooth there").arg(range));
     };
   };
   askAloud(summary_, checkQuestion, tr("Checking the gradient"), tr("Checking..."), work);
@@ -89,7 +96,8 @@ void ChecksDock::terms() {
   if (!value) return;
   const auto work = [this, value](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     const auto& analysis = *context.document.analysis;
-    const auto record = context.engine.record(analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
+    const auto record = context.engine.record(
+        analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
     const auto result = gradientTerms(analysis, value, record);
     return [this, result] {
       const auto& document = *context_.controller->document();

@@ -26,7 +26,8 @@ class ChecksDock : public Panel {
   void forget() override;
   QString emptyText() const override {
     return unlessClosed(
-        tr("Select an op, or name ops above: Check compares their gradient with differences of their results, Terms lists what was added up to it"));
+        tr("Select an op, or name ops above: Check compares their gradient with differences of their results, Terms "
+           "lists what was added up to it"));
   }
 
  private:

@@ -29,8 +29,11 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
   prepareTree(*table_, tr("Two runs op by op"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
-  for (const auto& [column, width] :
-       {std::pair(CompareModel::value, 120), {CompareModel::relative, 90}, {CompareModel::largest, 90}, {CompareModel::normA, 90}, {CompareModel::normB, 90}})
+  for (const auto& [column, width] : {std::pair(CompareModel::value, 120),
+                                      {CompareModel::relative, 90},
+                                      {CompareModel::largest, 90},
+                                      {CompareModel::normA, 90},
+                                      {CompareModel::normB, 90}})
     table_->header()->resizeSection(column, width);
   summary_ = new QLabel(this);
   summary_->setObjectName(QStringLiteral("compare-summary"));
@@ -84,9 +87,11 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   seed_ = makeField(fields, "compare-seed", tr("Seed of the other run"), tr("As here"), compare);
   tolerance_ = makeField(fields, "compare-tolerance", tr("Tolerance"), {}, compare);
   tolerance_->setToolTip(tr("Relative difference at which two values part; empty: what is usual for the precision"));
-  weights_ = makeField(fields, "compare-weights", tr("Safetensors file with weights of the other run"), tr("Its own"), compare);
+  weights_ = makeField(fields, "compare-weights", tr("Safetensors file with weights of the other run"), tr("Its own"),
+                       compare);
   file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
-  for (auto* edit : {seed_, tolerance_}) edit->setFixedWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
+  for (auto* edit : {seed_, tolerance_})
+    edit->setFixedWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
   auto* rows = new FlowLayout(fields);  // a narrow panel takes more rows
   rows->setContentsMargins(8, 4, 6, 4);
   const auto place = [&](const QString& title, QWidget* field, QToolButton* browser = nullptr) {
@@ -106,14 +111,18 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   place(tr("&Device"), device_);
   place(tr("&Seed"), seed_);
   place(tr("&Tolerance"), tolerance_);
-  place(tr("W&eights"), weights_, makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")));
-  place(tr("Fi&le"), file_, makeBrowser(fields, file_, tr("Compare With"), tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")));
+  place(tr("W&eights"), weights_,
+        makeBrowser(fields, weights_, tr("Weights of the Other Run"), tr("Weights (*.safetensors)")));
+  place(tr("Fi&le"), file_,
+        makeBrowser(fields, file_, tr("Compare With"),
+                    tr("Models and sessions (*.pt2 *.pt *.retrograd);;All files (*)")));
   connect(precision_, &QComboBox::currentIndexChanged, this, &CompareDock::precisionChanged);
   precisionChanged();
   return fields;
 }
 
-QLineEdit* CompareDock::makeField(QWidget* parent, const char* name, const QString& title, const QString& empty, QAction* compare) {
+QLineEdit* CompareDock::makeField(QWidget* parent, const char* name, const QString& title, const QString& empty,
+                                  QAction* compare) {
   auto* field = new QLineEdit(parent);
   field->setObjectName(QLatin1String(name));
   field->setAccessibleName(title);
@@ -140,8 +149,11 @@ QToolButton* CompareDock::makeBrowser(QWidget* parent, QLineEdit* field, const Q
 
 void CompareDock::refresh() {
   const auto& document = context_.controller->document();
-  precision_->setItemText(0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
-  device_->setItemText(0, document ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device))) : tr("As here"));
+  precision_->setItemText(
+      0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
+  device_->setItemText(0, document
+                              ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device)))
+                              : tr("As here"));
   for (auto* combo : {precision_, device_}) {
     QStyleOptionComboBox option;
     option.initFrom(combo);
@@ -154,9 +166,10 @@ void CompareDock::refresh() {
 void CompareDock::askForDevices() {
   if (devicesFilled_ || !context_.controller->document()) return;
   // Once more for each document until it is answered: of a document that goes, no answer comes.
-  ask(Asked::inSight, QStringLiteral("devices"), {}, [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
-    return [this, devices = context.engine.devices()] { fillDevices(devices); };
-  });
+  ask(Asked::inSight, QStringLiteral("devices"), {},
+      [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+        return [this, devices = context.engine.devices()] { fillDevices(devices); };
+      });
 }
 
 /// One that cannot be used stands there too and says why.
@@ -165,7 +178,9 @@ void CompareDock::fillDevices(const std::vector<DeviceStatus>& devices) {
   auto* items = qobject_cast<QStandardItemModel*>(device_->model());
   for (const auto& status : devices) {
     const auto device = QString::fromStdString(toString(status.device));
-    device_->addItem(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device), device);
+    device_->addItem(
+        status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device),
+        device);
     auto* item = items->item(device_->count() - 1);
     item->setEnabled(status.available);
     item->setToolTip(status.available ? tr("Runs the other on %1").arg(device) : QString::fromStdString(status.reason));
@@ -177,7 +192,9 @@ std::optional<DType> CompareDock::precision() const {
   return dtype.isValid() ? std::optional(static_cast<DType>(dtype.toInt())) : std::nullopt;
 }
 
-void CompareDock::precisionChanged() { tolerance_->setPlaceholderText(QString::number(usualTolerance(precision()), 'g')); }
+void CompareDock::precisionChanged() {
+  tolerance_->setPlaceholderText(QString::number(usualTolerance(precision()), 'g'));
+}
 
 CompareDock::Fields CompareDock::fields() const {
   Fields fields;
@@ -215,7 +232,8 @@ void CompareDock::compare() {
   const auto fields = this->fields();
   if (!fields.problem.isEmpty()) return summary_->setText(QStringLiteral("! ") + fields.problem);
   const auto work = [this, fields](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
-    auto comparison = std::make_shared<const RunComparison>(context.engine.compare(*context.document.analysis, fields.other, fields.tolerance, progress));
+    auto comparison = std::make_shared<const RunComparison>(
+        context.engine.compare(*context.document.analysis, fields.other, fields.tolerance, progress));
     return [this, comparison, words = fields.words] { show(comparison, words); };
   };
   askAloud(summary_, QStringLiteral("compare"), tr("Comparing"), tr("Running both..."), work);
@@ -226,14 +244,16 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
   model_->show(document, comparison);
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
-  auto text = first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3")
-                              .arg(words)
-                              .arg(comparison->rows.size())
-                              .arg(numberText(comparison->largest))
-                        : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4")
-                              .arg(words, nameOf(*document->analysis->document, comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
-                              .arg(first + 1)
-                              .arg(comparison->rows.size());
+  auto text = first < 0
+                  ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3")
+                        .arg(words)
+                        .arg(comparison->rows.size())
+                        .arg(numberText(comparison->largest))
+                  : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4")
+                        .arg(words, nameOf(*document->analysis->document,
+                                           comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
+                        .arg(first + 1)
+                        .arg(comparison->rows.size());
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())
     text += tr("; ops only here: %1, only there: %2").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
   summary_->setText(text);

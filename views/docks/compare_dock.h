@@ -10,8 +10,8 @@
 
 namespace retrograd::views {
 
-/// The run of what is open beside another one, op by op: in another precision, on another device, with another seed, with other weights, of another
-/// file, or several of these at once; what `retrograd compare` offers.
+/// The run of what is open beside another one, op by op: in another precision, on another device, with another seed,
+/// with other weights, of another file, or several of these at once; what `retrograd compare` offers.
 class CompareDock : public Panel {
   Q_OBJECT
 
@@ -26,7 +26,10 @@ class CompareDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
-  QString emptyText() const override { return unlessClosed(tr("Choose above in what the other run differs: Compare runs both and lists where they diverge")); }
+  QString emptyText() const override {
+    return unlessClosed(
+        tr("Choose above in what the other run differs: Compare runs both and lists where they diverge"));
+  }
 
  private:
   /// What the fields ask for.

@@ -51,7 +51,8 @@ void ElementsView::makeTable(const QString& name) {
   table_->setShowGrid(false);
   table_->setFont(Theme::codeFont());
   const QFontMetrics metrics(table_->font());
-  for (auto* header : {table_->horizontalHeader(), table_->verticalHeader()}) header->setSectionResizeMode(QHeaderView::Fixed);
+  for (auto* header : {table_->horizontalHeader(), table_->verticalHeader()})
+    header->setSectionResizeMode(QHeaderView::Fixed);
   table_->horizontalHeader()->setDefaultSectionSize(metrics.horizontalAdvance(QStringLiteral("-1.23456e-10")) + 10);
   table_->verticalHeader()->setDefaultSectionSize(metrics.height() + 4);
   addCopy(*table_);

@@ -12,7 +12,10 @@
 namespace retrograd::views {
 
 FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, QWidget* parent)
-    : Panel(context, "findings", parent), model_(new NanModel(this)), tree_(new QTreeView(this)), summary_(new QLabel(this)) {
+    : Panel(context, "findings", parent),
+      model_(new NanModel(this)),
+      tree_(new QTreeView(this)),
+      summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("findings"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Findings: the way to the root of a NaN or Inf"), false);
@@ -72,7 +75,8 @@ void FindingsDock::ask(ValueId value, bool select) {
       if (select && way->root) context_.selection->select(way->root);
     };
   };
-  askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Running the model to look for NaN and Inf..."), work);
+  askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Running the model to look for NaN and Inf..."),
+           work);
 }
 
 void FindingsDock::show(const NanWalk& walk) {

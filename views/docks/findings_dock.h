@@ -24,7 +24,8 @@ class FindingsDock : public Panel {
  protected:
   void forget() override;
   QString emptyText() const override {
-    return unlessClosed(tr("Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from one to the op that made it"));
+    return unlessClosed(tr(
+        "Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from one to the op that made it"));
   }
 
  private:

@@ -28,8 +28,10 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
   connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     if (const int value = index.data(valueRole).toInt(); value >= 0) context_.selection->selectValue(ValueId(value));
   });
-  connect(tree_, &QTreeView::collapsed, this, [this](const QModelIndex& section) { collapsed_.insert(section.data().toString()); });
-  connect(tree_, &QTreeView::expanded, this, [this](const QModelIndex& section) { collapsed_.remove(section.data().toString()); });
+  connect(tree_, &QTreeView::collapsed, this,
+          [this](const QModelIndex& section) { collapsed_.insert(section.data().toString()); });
+  connect(tree_, &QTreeView::expanded, this,
+          [this](const QModelIndex& section) { collapsed_.remove(section.data().toString()); });
 }
 
 void InspectorDock::refresh() {
@@ -39,7 +41,8 @@ void InspectorDock::refresh() {
 
 void InspectorDock::expandSections() {
   for (int row = 0; row < model_->rowCount(); ++row)
-    if (const auto section = model_->index(row, 0); !collapsed_.contains(section.data().toString())) tree_->expand(section);
+    if (const auto section = model_->index(row, 0); !collapsed_.contains(section.data().toString()))
+      tree_->expand(section);
 }
 
 void InspectorDock::activate(const QModelIndex& row) {

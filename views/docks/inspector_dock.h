@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// The selected op in full; Enter shows the whole text of a row, Ctrl+Enter or a double click on a row that names another op leads there.
+/// The selected op in full; Enter shows the whole text of a row, Ctrl+Enter or a double click on a row that names
+/// another op leads there.
 class InspectorDock : public Panel {
   Q_OBJECT
 

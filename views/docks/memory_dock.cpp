@@ -22,14 +22,16 @@ QString tipOf(MemoryUse use) {
     case MemoryUse::result: return QObject::tr("Outputs of the computation that nothing saves");
     case MemoryUse::gradient: return QObject::tr("Gradients of parameters and inputs");
     case MemoryUse::forward: return QObject::tr("Values of the forward that it lets go itself");
-    case MemoryUse::backward: return QObject::tr("Values of the backward that it lets go itself, recomputed ones included");
+    case MemoryUse::backward:
+      return QObject::tr("Values of the backward that it lets go itself, recomputed ones included");
   }
   return {};
 }
 
 }  // namespace
 
-MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "memory", parent), view_(new MemoryView(context.theme, this)) {
+MemoryDock::MemoryDock(ViewContext context, QWidget* parent)
+    : Panel(context, "memory", parent), view_(new MemoryView(context.theme, this)) {
   caption_ = new ElidedLabel(this);
   caption_->setObjectName(QStringLiteral("memory-caption"));
   auto* layout = new QVBoxLayout(this);
@@ -44,7 +46,8 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "m
     if (inSight()) view_->setExecution(context_.execution->now().position);
   });
   connect(context_.theme, &Theme::changed, this, &MemoryDock::recolor);
-  connect(view_, &MemoryView::picked, this, [this](std::size_t position) { context_.selection->select(opAt(position)); });
+  connect(view_, &MemoryView::picked, this,
+          [this](std::size_t position) { context_.selection->select(opAt(position)); });
   connect(view_, &MemoryView::activated, this, [this](std::size_t position) { Q_EMIT jumpRequested(opAt(position)); });
   connect(view_, &MemoryView::listRequested, this, [this](std::size_t position, const QPoint& at) {
     auto* list = new AliveList(*document_, *timeline_, position, this);
@@ -55,7 +58,8 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent) : Panel(context, "m
     });
     list->showAt(at, *screen());
   });
-  connect(view_, &MemoryView::hovered, this, [this](std::optional<std::size_t> position) { describeAt(position ? position : view_->current()); });
+  connect(view_, &MemoryView::hovered, this,
+          [this](std::optional<std::size_t> position) { describeAt(position ? position : view_->current()); });
   recolor();
   forget();
 }
@@ -82,7 +86,8 @@ QWidget* MemoryDock::makeLegend() {
     entry->setSpacing(5);
     entry->addWidget(swatches_[i]);
     entry->addWidget(figures_[i], 1);
-    const int at = static_cast<int>(i), row = at / above, span = row == 0 ? columns / above : columns / (static_cast<int>(memoryUseCount) - above);
+    const int at = static_cast<int>(i), row = at / above,
+              span = row == 0 ? columns / above : columns / (static_cast<int>(memoryUseCount) - above);
     layout->addLayout(entry, row, at % above * span, 1, span);
   }
   for (int column = 0; column < columns; ++column) layout->setColumnStretch(column, 1);
@@ -135,8 +140,10 @@ void MemoryDock::measure() {
 
 void MemoryDock::showMeasured(const AllocatorPeak& peak) {
   peak_ = peak;
-  auto text = tr("Allocator's peak: %1, %2 of it in tensors").arg(bytesText(peak.peakBytes), bytesText(peak.tensorBytes));
-  text += peak.workspaceBytes > 0 ? tr("; largest workspace %1").arg(bytesText(peak.workspaceBytes)) : tr("; no op took a workspace");
+  auto text =
+      tr("Allocator's peak: %1, %2 of it in tensors").arg(bytesText(peak.peakBytes), bytesText(peak.tensorBytes));
+  text += peak.workspaceBytes > 0 ? tr("; largest workspace %1").arg(bytesText(peak.workspaceBytes))
+                                  : tr("; no op took a workspace");
   measured_->setText(text);
   measured_->setToolTip(text + QLatin1Char('\n') + tr("Memory that libraries take elsewhere is not seen"));
   toPeak_->show();
@@ -153,7 +160,9 @@ void MemoryDock::recolor() {
   }
 }
 
-BoundSymbolId MemoryDock::opAt(std::size_t position) const { return document_ ? document_->program.opAt(position) : BoundSymbolId(); }
+BoundSymbolId MemoryDock::opAt(std::size_t position) const {
+  return document_ ? document_->program.opAt(position) : BoundSymbolId();
+}
 
 void MemoryDock::forget() {
   timeline_.reset();
@@ -176,7 +185,8 @@ void MemoryDock::askForTimeline(const std::shared_ptr<const OpenDocument>& open)
     return [this, open, timeline] {
       document_ = open;
       timeline_ = timeline;
-      view_->set(timeline, open->program.forwardSize(), [open](std::size_t position) { return open->program.opAt(position); });
+      view_->set(timeline, open->program.forwardSize(),
+                 [open](std::size_t position) { return open->program.opAt(position); });
       refresh();
     };
   };
@@ -203,9 +213,10 @@ QString MemoryDock::aliveAt(std::size_t position) const {
                  .arg(maker.index)
                  .arg(maker ? shortOpName(document, maker) : QString());
   }
-  const auto all =
-      std::count_if(timeline_->lives.begin(), timeline_->lives.end(), [&](const auto& life) { return life.from <= position && position < life.to; });
-  if (const auto more = static_cast<int>(all) - static_cast<int>(shown.size()); more > 0) lines << tr("and %n more: Space lists them", nullptr, more);
+  const auto all = std::count_if(timeline_->lives.begin(), timeline_->lives.end(),
+                                 [&](const auto& life) { return life.from <= position && position < life.to; });
+  if (const auto more = static_cast<int>(all) - static_cast<int>(shown.size()); more > 0)
+    lines << tr("and %n more: Space lists them", nullptr, more);
   return lines.join(QLatin1Char('\n'));
 }
 
@@ -220,11 +231,14 @@ void MemoryDock::describeAt(std::optional<std::size_t> position) {
   const auto line = op ? lineOf(*document_->analysis->document, op, nullptr, true, false).text : QString();
   const auto what = position ? tr("%1 live after %2") : tr("Peak: %1 live after %2");
   caption_->setText(what.arg(bytesText(timeline_->total(at)), line));
-  const auto always = tr("Alive all the time: parameters %1, inputs %2").arg(bytesText(timeline_->parameterBytes), bytesText(timeline_->inputBytes));
+  const auto always = tr("Alive all the time: parameters %1, inputs %2")
+                          .arg(bytesText(timeline_->parameterBytes), bytesText(timeline_->inputBytes));
   caption_->setToolTip(caption_->text() + QLatin1Char('\n') + always);
   for (std::size_t i = 0; i < memoryUseCount; ++i)
-    figures_[i]->setText(QStringLiteral("%1 %2").arg(labelOf(static_cast<MemoryUse>(i)), bytesText(timeline_->liveBytes[at][i])));
-  view_->setToolTip(QStringLiteral("<pre>%1</pre>").arg((caption_->text() + QLatin1Char('\n') + aliveAt(at)).toHtmlEscaped()));
+    figures_[i]->setText(
+        QStringLiteral("%1 %2").arg(labelOf(static_cast<MemoryUse>(i)), bytesText(timeline_->liveBytes[at][i])));
+  view_->setToolTip(
+      QStringLiteral("<pre>%1</pre>").arg((caption_->text() + QLatin1Char('\n') + aliveAt(at)).toHtmlEscaped()));
 }
 
 }  // namespace retrograd::views

@@ -16,7 +16,8 @@ constexpr std::array numbers{ModulesModel::forward, ModulesModel::backward};
 
 }  // namespace
 
-ModulesDock::ModulesDock(ViewContext context, QWidget* parent) : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
+ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
+    : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("modules"));
   tree_->setModel(model_);
   new SortedRows(*tree_);

@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// The modules; Enter or a double click leads to the first op of one, and the selected op's module is marked. Rows have their module as moduleRole.
+/// The modules; Enter or a double click leads to the first op of one, and the selected op's module is marked. Rows have
+/// their module as moduleRole.
 class ModulesDock : public Panel {
   Q_OBJECT
 
@@ -18,7 +19,9 @@ class ModulesDock : public Panel {
   void refresh() override;
   void forget() override;
   void leave() override;
-  QString emptyText() const override { return job_.busy() ? QString() : unlessClosed(tr("The model names no modules")); }
+  QString emptyText() const override {
+    return job_.busy() ? QString() : unlessClosed(tr("The model names no modules"));
+  }
 
  private:
   void list(const std::shared_ptr<const OpenDocument>& document);

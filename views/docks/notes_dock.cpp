@@ -9,7 +9,8 @@
 
 namespace retrograd::views {
 
-NotesDock::NotesDock(ViewContext context, QWidget* parent) : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
+NotesDock::NotesDock(ViewContext context, QWidget* parent)
+    : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("notes"));
   table_->setModel(model_);
   new SortedRows(*table_);
@@ -35,7 +36,8 @@ NotesDock::NotesDock(ViewContext context, QWidget* parent) : Panel(context, "not
   add(tr("Bookmark"), QKeySequence(Qt::Key_Space), [this] { toggleBookmark(); });
   add(tr("Remove"), QKeySequence::Delete, [this] { remove(); });
   connect(context_.notes, &NoteBook::changed, this, &NotesDock::invalidate);
-  connect(model_, &NotesModel::bookmarkRequested, this, [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });
+  connect(model_, &NotesModel::bookmarkRequested, this,
+          [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });
 }
 
 void NotesDock::refresh() {
@@ -48,8 +50,9 @@ QString NotesDock::emptyText() const {
     const auto key = keyText(*this, command);
     return key.isEmpty() ? tr("Marks > %1").arg(entry) : key;
   };
-  return unlessClosed(tr("No notes yet.\n%1  comments the selected op,  %2  names its value,  %3  bookmarks it.")
-                          .arg(keyOf("comment", tr("Comment")), keyOf("rename", tr("Name")), keyOf("bookmark", tr("Bookmark"))));
+  return unlessClosed(
+      tr("No notes yet.\n%1  comments the selected op,  %2  names its value,  %3  bookmarks it.")
+          .arg(keyOf("comment", tr("Comment")), keyOf("rename", tr("Name")), keyOf("bookmark", tr("Bookmark"))));
 }
 
 void NotesDock::activate(const QModelIndex& index) {
@@ -67,7 +70,8 @@ void NotesDock::edit(int column) {
 
 void NotesDock::toggleBookmark() {
   const auto index = ofModel(table_->currentIndex());
-  if (index.isValid()) context_.notes->edit(model_->noteAt(index.row()), [](Note& note) { note.bookmark = !note.bookmark; });
+  if (index.isValid())
+    context_.notes->edit(model_->noteAt(index.row()), [](Note& note) { note.bookmark = !note.bookmark; });
 }
 
 void NotesDock::remove() {

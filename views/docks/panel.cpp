@@ -22,7 +22,8 @@ QHeaderView* headerOf(QAbstractItemView* list) {
 
 }  // namespace
 
-Panel::Panel(ViewContext context, const char* name, QWidget* parent) : QWidget(parent), context_(context), name_(QLatin1String(name)) {
+Panel::Panel(ViewContext context, const char* name, QWidget* parent)
+    : QWidget(parent), context_(context), name_(QLatin1String(name)) {
   setObjectName(QStringLiteral("panel-") + name_);
   soon_.setSingleShot(true);
   soon_.setInterval(0);
@@ -45,8 +46,9 @@ Panel::Panel(ViewContext context, const char* name, QWidget* parent) : QWidget(p
 }
 
 bool Panel::busy() const {
-  return soon_.isActive() ||
-         std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) { return question.state == QuestionState::asked; });
+  return soon_.isActive() || std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) {
+           return question.state == QuestionState::asked;
+         });
 }
 
 // A tree widget's model is reset when it goes, which is after this panel and before its connections.
@@ -74,23 +76,27 @@ std::shared_ptr<const OpenDocument> Panel::document() const {
 void Panel::ask(Asked asked, const QString& question, const QString& title, Questions::Question work, Failed failed) {
   if (!context_.controller->document()) return;
   questions_[question] = {asked, QuestionState::asked};
-  const auto answered = [this, question, work = std::move(work)](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+  const auto answered = [this, question, work = std::move(work)](const QuestionContext& context,
+                                                                 const Progress& progress) -> Worker::Deliver {
     return [this, question, deliver = work(context, progress)] {
       questions_[question].state = QuestionState::answered;
       if (deliver) deliver();
       updateEmptyText();
     };
   };
-  context_.controller->questions().ask(this, tag(question), title, answered, [this, question, failed = std::move(failed)](const QString& message) {
-    questions_[question].state = message.isEmpty() ? QuestionState::cancelled : QuestionState::failed;
-    if (failed) failed(message);
-  });
+  context_.controller->questions().ask(
+      this, tag(question), title, answered, [this, question, failed = std::move(failed)](const QString& message) {
+        questions_[question].state = message.isEmpty() ? QuestionState::cancelled : QuestionState::failed;
+        if (failed) failed(message);
+      });
 }
 
-void Panel::askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy, Questions::Question work) {
+void Panel::askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy,
+                     Questions::Question work) {
   line->setText(busy);
-  ask(Asked::anyhow, question, title, std::move(work),
-      [line](const QString& message) { line->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message); });
+  ask(Asked::anyhow, question, title, std::move(work), [line](const QString& message) {
+    line->setText(message.isEmpty() ? tr("Cancelled") : QStringLiteral("! ") + message);
+  });
 }
 
 void Panel::cancel(const QString& question) { context_.controller->questions().cancel(tag(question)); }
@@ -163,7 +169,8 @@ void Panel::restoreState(const QVariantMap& state) {
 bool Panel::event(QEvent* event) {
   const bool handled = QWidget::event(event);
   if (event->type() == QEvent::ParentChange) followDock();
-  if (event->type() == QEvent::Show || event->type() == QEvent::Hide || event->type() == QEvent::ParentChange) updateSight();
+  if (event->type() == QEvent::Show || event->type() == QEvent::Hide || event->type() == QEvent::ParentChange)
+    updateSight();
   return handled;
 }
 
@@ -199,7 +206,8 @@ void Panel::updateSight() {
 }
 
 bool Panel::eventFilter(QObject* watched, QEvent* event) {
-  if (list_ && watched == list_->viewport() && event->type() == QEvent::Resize) empty_->setGeometry(list_->viewport()->rect());
+  if (list_ && watched == list_->viewport() && event->type() == QEvent::Resize)
+    empty_->setGeometry(list_->viewport()->rect());
   if (event->type() == QEvent::ContextMenu)
     for (auto* list : lists_)
       if (watched == list || watched == list->viewport()) {

@@ -13,9 +13,11 @@ namespace retrograd::views {
 /// A panel of the window: what a dock holds, one view of the open document.
 ///
 /// The contract, kept here so that no panel keeps it by hand:
-/// - A panel works only in sight. Not in sight are a closed dock, one behind another's tab, and those of a hidden window.
+/// - A panel works only in sight. Not in sight are a closed dock, one behind another's tab, and those of a hidden
+/// window.
 /// - What changes meanwhile is remembered (invalidate()) and shown once the panel comes into sight.
-/// - It shows nothing of a document that is closed or was replaced: forget() is called before the document goes, and answers for it are dropped.
+/// - It shows nothing of a document that is closed or was replaced: forget() is called before the document goes, and
+/// answers for it are dropped.
 /// - It has one question of a name at a time. A newer one takes the place of an older, of which nothing more is heard.
 /// - Where its list is empty, emptyText() says why.
 /// - saveState() and restoreState() keep what a person arranged in it from one start to the next.
@@ -53,7 +55,8 @@ class Panel : public QWidget {
   enum class QuestionState { none, asked, answered, failed, cancelled };
   using Failed = std::function<void(const QString&)>;
 
-  /// Says that what the panel shows is out of date: refresh() follows, at once or after `delay()`, or when the panel comes into sight.
+  /// Says that what the panel shows is out of date: refresh() follows, at once or after `delay()`, or when the panel
+  /// comes into sight.
   void invalidate();
   /// Has several changes within this time followed by one refresh().
   void setDelay(int milliseconds) { soon_.setInterval(milliseconds); }
@@ -67,19 +70,23 @@ class Panel : public QWidget {
   /// The open document if the selection is of it; null while none is open or another is about to take its place.
   std::shared_ptr<const OpenDocument> document() const;
 
-  /// Asks on the worker. `question` names what is asked, for this panel; `title` shows in the status bar. `failed` hears why there is no answer, and an
-  /// empty text where the question was cancelled.
+  /// Asks on the worker. `question` names what is asked, for this panel; `title` shows in the status bar. `failed`
+  /// hears why there is no answer, and an empty text where the question was cancelled.
   void ask(Asked asked, const QString& question, const QString& title, Questions::Question work, Failed failed = {});
-  /// The same for a person, with a line that says how far it is: `busy` while it is asked; "Cancelled", or the error behind "! ", where there is no answer.
-  void askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy, Questions::Question work);
+  /// The same for a person, with a line that says how far it is: `busy` while it is asked; "Cancelled", or the error
+  /// behind "! ", where there is no answer.
+  void askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy,
+                Questions::Question work);
   void cancel(const QString& question);
   QuestionState state(const QString& question) const { return questions_.value(question).state; }
 
   /// Has the widget fill the panel.
   void fillWith(QWidget* widget);
-  /// A list of the panel. A row that names an op leads there by Enter or a double click; its actions are in its context menu, which can be extended.
+  /// A list of the panel. A row that names an op leads there by Enter or a double click; its actions are in its context
+  /// menu, which can be extended.
   void addList(QAbstractItemView* list);
-  /// The list that the panel is about: also, emptyText() shows over it while it has no rows, and the widths of its columns are kept.
+  /// The list that the panel is about: also, emptyText() shows over it while it has no rows, and the widths of its
+  /// columns are kept.
   void setList(QAbstractItemView* list);
   /// Why the list is empty.
   virtual QString emptyText() const { return {}; }

@@ -8,7 +8,12 @@
 namespace retrograd::views {
 
 PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin, const ViewContext& context)
-    : QToolButton(dock), dock_(dock), selection_(selection), theme_(context.theme), notes_(context.notes), title_(dock->windowTitle()) {
+    : QToolButton(dock),
+      dock_(dock),
+      selection_(selection),
+      theme_(context.theme),
+      notes_(context.notes),
+      title_(dock->windowTitle()) {
   setObjectName(QStringLiteral("pin"));
   setDefaultAction(pin);
   setToolButtonStyle(Qt::ToolButtonIconOnly);
@@ -37,7 +42,8 @@ bool PinButton::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void PinButton::place() {
-  const auto* neighbour = dock_->findChild<QWidget*>(QStringLiteral("qt_dockwidget_floatbutton"), Qt::FindDirectChildrenOnly);
+  const auto* neighbour =
+      dock_->findChild<QWidget*>(QStringLiteral("qt_dockwidget_floatbutton"), Qt::FindDirectChildrenOnly);
   if (!neighbour) return;
   const int icon = style()->pixelMetric(QStyle::PM_SmallIconSize, nullptr, this);
   const int side = std::max(neighbour->height(), icon + 2);

@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// In the title bar of a dock, left of Qt's own buttons: pins what the dock shows. While that is so, the title says what it is.
+/// In the title bar of a dock, left of Qt's own buttons: pins what the dock shows. While that is so, the title says
+/// what it is.
 class PinButton : public QToolButton {
   Q_OBJECT
 

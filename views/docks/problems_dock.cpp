@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent) : Panel(context, "problems", parent), model_(new ProblemsModel(this)) {
+ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent)
+    : Panel(context, "problems", parent), model_(new ProblemsModel(this)) {
   auto* tree = new QTreeView(this);
   tree->setObjectName(QStringLiteral("problems"));
   tree->setModel(model_);
@@ -21,7 +22,8 @@ ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent) : Panel(context
   tree->header()->resizeSection(1, 200);
   fillWith(tree);
   setList(tree);
-  connect(context_.controller, &DocumentController::documentChanged, this, [this] { model_->setDocument(context_.controller->document()); });
+  connect(context_.controller, &DocumentController::documentChanged, this,
+          [this] { model_->setDocument(context_.controller->document()); });
   connect(context_.execution, &ExecutionState::changed, this, [this] {
     const auto& now = context_.execution->now();
     model_->setRunProblem(now.error, now.failed);

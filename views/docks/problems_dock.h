@@ -6,7 +6,8 @@
 
 namespace retrograd::views {
 
-/// The problems; Enter or a double click leads to the op one belongs to. The dock's title has their number, in sight or not.
+/// The problems; Enter or a double click leads to the op one belongs to. The dock's title has their number, in sight or
+/// not.
 class ProblemsDock : public Panel {
   Q_OBJECT
 

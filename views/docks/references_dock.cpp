@@ -8,7 +8,8 @@
 namespace retrograd::views {
 namespace {
 
-/// The selected value alone; else what the op makes, then what it reads. Parameters and inputs are listed too: who else uses them?
+/// The selected value alone; else what the op makes, then what it reads. Parameters and inputs are listed too: who else
+/// uses them?
 std::vector<ValueId> asked(const Document& document, BoundSymbolId op, ValueId value) {
   if (value) return {value};
   std::vector<ValueId> values;
@@ -73,7 +74,8 @@ void ReferencesDock::refresh() {
 void ReferencesDock::markSelected() {
   const auto section = model_->index(0, 0);
   for (int row = 0; row < model_->rowCount(section); ++row)
-    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op()) return tree_->setCurrentIndex(shownIn(*tree_, index));
+    if (const auto index = model_->index(row, 0, section); opOf(index) == context_.selection->op())
+      return tree_->setCurrentIndex(shownIn(*tree_, index));
 }
 
 void ReferencesDock::step(bool forward) {

@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// Cross references of the selected value, or of what the selected op makes and reads. Enter or a double click leads to a place; the use
-/// before and after the selected op are one key away (step()).
+/// Cross references of the selected value, or of what the selected op makes and reads. Enter or a double click leads to
+/// a place; the use before and after the selected op are one key away (step()).
 class ReferencesDock : public Panel {
   Q_OBJECT
 
@@ -24,7 +24,9 @@ class ReferencesDock : public Panel {
   void refresh() override;
   void forget() override;
   void leave() override;
-  QString emptyText() const override { return unlessClosed(tr("Select a value or an op to see who makes and uses it")); }
+  QString emptyText() const override {
+    return unlessClosed(tr("Select a value or an op to see who makes and uses it"));
+  }
 
  private:
   void markSelected();

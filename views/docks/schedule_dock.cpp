@@ -49,15 +49,20 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
   using Ranks = ScheduleRanksModel;
-  for (const auto& [column, width] :
-       {std::pair<int, int>(Ranks::rank, 36), {Ranks::bubble, 54}, {Ranks::inFlight, 54}, {Ranks::peakBytes, 66}, {Ranks::busy, 64}, {Ranks::stages, 48}})
+  for (const auto& [column, width] : {std::pair<int, int>(Ranks::rank, 36),
+                                      {Ranks::bubble, 54},
+                                      {Ranks::inFlight, 54},
+                                      {Ranks::peakBytes, 66},
+                                      {Ranks::busy, 64},
+                                      {Ranks::stages, 48}})
     table_->header()->resizeSection(column, width);
   auto* parts = new QSplitter(this);
   parts->setObjectName(QStringLiteral("schedule-parts"));
   parts->addWidget(view_);
   parts->addWidget(table_);
   // The table gets what its columns need, but never so much that cells cannot be told apart; it then scrolls.
-  const int tableWidth = table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent);
+  const int tableWidth =
+      table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent);
   table_->setMaximumWidth(tableWidth);
   view_->setMinimumWidth(tableWidth * 2 / 3);
   parts->setSizes({tableWidth * 2 / 3, tableWidth});
@@ -76,14 +81,17 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   layout->addWidget(parts, 1);
   layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
   connect(view_, &ScheduleView::told, this, [this](int cell) {
-    const auto legend = view_->scheduleLayout().empty() ? QString() : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
+    const auto legend = view_->scheduleLayout().empty()
+                            ? QString()
+                            : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
     cell_->setText(cell >= 0 ? view_->scheduleLayout().describe(cell) : legend);
   });
   connect(view_, &ScheduleView::activated, this, [this](int cell) {
     if (run_ && run_->cut) Q_EMIT jumpRequested(run_->cut->firstOp(view_->scheduleLayout().cell(cell).stage));
   });
   connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (const auto& cells = view_->scheduleLayout(); !cells.empty() && cells.begin(index.row()) < cells.end(index.row()))
+    if (const auto& cells = view_->scheduleLayout();
+        !cells.empty() && cells.begin(index.row()) < cells.end(index.row()))
       view_->setCurrent(cells.begin(index.row()));
   });
   connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::invalidate);
@@ -144,12 +152,13 @@ QWidget* ScheduleDock::makeControls() {
   ranks_ = makeSpin("schedule-size", tr("Ranks"), tr(" ranks"), 512, request_.ranks);
   each_ = makeSpin("schedule-each", tr("Stages that each rank holds"), QString(), 64, request_.stagesPerRank);
   each_->setPrefix(tr("stages a rank: "));
-  microbatches_ = makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
+  microbatches_ =
+      makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
   link_ = makeLink();
   auto* row = new FlowLayout(line);
   row->setContentsMargins(6, 4, 6, 4);
-  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_), static_cast<QWidget*>(microbatches_),
-                       static_cast<QWidget*>(link_)})
+  for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_),
+                       static_cast<QWidget*>(microbatches_), static_cast<QWidget*>(link_)})
     row->addWidget(widget);
   return line;
 }
@@ -220,15 +229,18 @@ void ScheduleDock::show(const std::shared_ptr<const ScheduleRun>& run) {
   run_ = run;
   model_->show(run);
   link_->setEnabled(run->times == StageTimes::measured);
-  link_->setToolTip(link_->isEnabled() ? tr("What crosses between stages takes its bytes over this speed; at 0 it is there at once")
-                                       : tr("Transfers need measured times: cut the model and use Measure Times"));
+  link_->setToolTip(link_->isEnabled()
+                        ? tr("What crosses between stages takes its bytes over this speed; at 0 it is there at once")
+                        : tr("Transfers need measured times: cut the model and use Measure Times"));
   if (run->runs())
-    message_->setText(tr("Makespan %1 · bubble %2 % · %3. %4")
-                          .arg(run->timeText(run->simulation.makespan))
-                          .arg(100 * run->simulation.bubble, 0, 'f', 1)
-                          .arg(request_.file.isEmpty() ? tr("%1 stages").arg(run->schedule.stages)  // the fields above have the rest
-                                                       : tr("%1 stages, %2 microbatches").arg(run->schedule.stages).arg(run->schedule.microbatches),
-                               run->timesText()));
+    message_->setText(
+        tr("Makespan %1 · bubble %2 % · %3. %4")
+            .arg(run->timeText(run->simulation.makespan))
+            .arg(100 * run->simulation.bubble, 0, 'f', 1)
+            .arg(request_.file.isEmpty()
+                     ? tr("%1 stages").arg(run->schedule.stages)  // the fields above have the rest
+                     : tr("%1 stages, %2 microbatches").arg(run->schedule.stages).arg(run->schedule.microbatches),
+                 run->timesText()));
   else message_->setText(QStringLiteral("! ") + run->problem);
   Q_EMIT changed();
 }
@@ -242,7 +254,8 @@ void ScheduleDock::showRequest() {
   const auto* kind = findScheduleKind(request_.kind.toStdString());
   ranks_->setValue(request_.ranks);
   each_->setEnabled(kind && kind->fixedStagesPerRank == 0);
-  each_->setToolTip(each_->isEnabled() ? tr("Stages that each rank holds") : tr("This schedule has a number of its own"));
+  each_->setToolTip(each_->isEnabled() ? tr("Stages that each rank holds")
+                                       : tr("This schedule has a number of its own"));
   each_->setValue(stagesPerRank(request_));
   microbatches_->setValue(request_.microbatches);
   link_->setValue(request_.link);

@@ -12,7 +12,8 @@
 
 namespace retrograd::views {
 
-/// A pipeline schedule over time: a published one or a CSV file, simulated with the times of the open model's stages where they fit.
+/// A pipeline schedule over time: a published one or a CSV file, simulated with the times of the open model's stages
+/// where they fit.
 class ScheduleDock : public Panel {
   Q_OBJECT
 
@@ -22,8 +23,8 @@ class ScheduleDock : public Panel {
 
   /// Shows the schedule of a CSV file in place of a published one.
   void openFile(const QString& path);
-  /// As the suffix says: .svg the drawing, .json all figures, else CSV, on request with the sends and receives that it implies. Throws Error(io),
-  /// Error(badUse) where it has these already.
+  /// As the suffix says: .svg the drawing, .json all figures, else CSV, on request with the sends and receives that it
+  /// implies. Throws Error(io), Error(badUse) where it has these already.
   void save(const QString& path, bool withTransfers = false) const;
   /// The newest run; null before the first.
   const std::shared_ptr<const ScheduleRun>& run() const { return run_; }

@@ -24,7 +24,8 @@ class LineDelegate : public RowDelegate {
     RowDelegate::initStyleOption(option, index);
     const auto& colors = theme_->colors();
     if (index.data(SourceLinesModel::currentRole).toBool()) option->backgroundBrush = colors.selected;
-    option->palette.setColor(QPalette::Text, index.column() == SourceLinesModel::code ? colors.text : colors.gutterText);
+    option->palette.setColor(QPalette::Text,
+                             index.column() == SourceLinesModel::code ? colors.text : colors.gutterText);
   }
 
  private:
@@ -36,7 +37,10 @@ QString trimmedFirstLine(const QString& text) { return text.section(QLatin1Char(
 }  // namespace
 
 SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAction*>& actions, QWidget* parent)
-    : Panel(context, "source", parent), settings_(settings), frames_(new FramesModel(this)), lines_(new SourceLinesModel(this)) {
+    : Panel(context, "source", parent),
+      settings_(settings),
+      frames_(new FramesModel(this)),
+      lines_(new SourceLinesModel(this)) {
   stack_ = new QTreeView(this);
   stack_->setObjectName(QStringLiteral("source-stack"));
   stack_->setModel(frames_);
@@ -93,7 +97,8 @@ QWidget* SourceDock::makeText() {
   layout->addWidget(path_);
   layout->addWidget(notice_);
   layout->addWidget(text_, 1);
-  layout->addItem(new QSpacerItem(0, 0, QSizePolicy::Minimum, QSizePolicy::Expanding));  // where no text shows, the words stand on top
+  layout->addItem(new QSpacerItem(0, 0, QSizePolicy::Minimum,
+                                  QSizePolicy::Expanding));  // where no text shows, the words stand on top
   return side;
 }
 
@@ -140,9 +145,10 @@ void SourceDock::refresh() {
   launches_ = false;
   found_.clear();
   path_->clear();
-  showProblem(!op                                           ? unlessClosed(tr("Select an op to see the Python source that it comes from"))
-              : document->analysis->document->sourceCount() ? tr("This op has no source: none is known of what it comes from")
-                                                            : tr("The model says of no op where it comes from"));
+  showProblem(!op ? unlessClosed(tr("Select an op to see the Python source that it comes from"))
+              : document->analysis->document->sourceCount()
+                  ? tr("This op has no source: none is known of what it comes from")
+                  : tr("The model says of no op where it comes from"));
 }
 
 void SourceDock::read() {
@@ -150,12 +156,14 @@ void SourceDock::read() {
   const auto row = stack_->currentIndex();
   if (!inSight() || !document || !row.isValid()) return;
   const auto name = frames_->frame(row.row()).file;
-  const auto tried = SourcePaths::load(*settings_).candidates(toQt(name), QFileInfo(toQt(document->request.path)).absolutePath());
+  const auto tried =
+      SourcePaths::load(*settings_).candidates(toQt(name), QFileInfo(toQt(document->request.path)).absolutePath());
   job_.start([this, document, name, tried](const Progress& progress) -> PoolJob::Deliver {
     auto answer = std::make_shared<Answer>();
     answer->tried = tried;
     answer->source = readSource(tried);
-    if (answer->source.problem.isEmpty()) answer->ops = opsByLine(document->trace(TraceKind::computation), name, progress);
+    if (answer->source.problem.isEmpty())
+      answer->ops = opsByLine(document->trace(TraceKind::computation), name, progress);
     return [this, answer] { show(*answer); };
   });
 }
@@ -170,22 +178,28 @@ void SourceDock::show(const Answer& answer) {
   path_->setToolTip(tr("The model names it %1").arg(toQt(frame.file)));
   if (std::exchange(launches_, false)) launch();
   if (found_.isEmpty()) {
-    const auto places = answer.tried.isEmpty() ? QString() : tr("Looked for:\n%1").arg(answer.tried.join(QLatin1Char('\n')));
-    return showProblem(tr("%1 is not there. Use Find File to locate it and the files next to it.").arg(QFileInfo(toQt(frame.file)).fileName()), places);
+    const auto places =
+        answer.tried.isEmpty() ? QString() : tr("Looked for:\n%1").arg(answer.tried.join(QLatin1Char('\n')));
+    return showProblem(tr("%1 is not there. Use Find File to locate it and the files next to it.")
+                           .arg(QFileInfo(toQt(frame.file)).fileName()),
+                       places);
   }
   if (!source.problem.isEmpty()) return showProblem(source.problem);
   lines_->set(source.lines, answer.ops);
   lines_->setCurrent(frame.line);
   const auto expected = trimmedFirstLine(toQt(frame.code));
-  const bool same = expected.isEmpty() || (lines_->currentRow() >= 0 && source.lines[lines_->currentRow()].trimmed() == expected);
+  const bool same =
+      expected.isEmpty() || (lines_->currentRow() >= 0 && source.lines[lines_->currentRow()].trimmed() == expected);
   notice_->setText(tr("Line %1 is not what it was when the model was saved: %2").arg(frame.line).arg(expected));
   notice_->setVisible(!same);
   text_->show();
   const int character = text_->fontMetrics().horizontalAdvance(QLatin1Char('m'));
   constexpr int widest = 1000;  // characters that one can scroll to
-  text_->header()->resizeSection(SourceLinesModel::number, character * (3 + static_cast<int>(QString::number(lines_->rowCount()).size())) + 10);
+  text_->header()->resizeSection(SourceLinesModel::number,
+                                 character * (3 + static_cast<int>(QString::number(lines_->rowCount()).size())) + 10);
   text_->header()->resizeSection(SourceLinesModel::ops, character * 5);
-  text_->header()->resizeSection(SourceLinesModel::code, std::max(character * std::min(lines_->width() + 2, widest), text_->viewport()->width()));
+  text_->header()->resizeSection(
+      SourceLinesModel::code, std::max(character * std::min(lines_->width() + 2, widest), text_->viewport()->width()));
   if (lines_->currentRow() < 0) return;
   text_->setCurrentIndex(lines_->index(lines_->currentRow(), SourceLinesModel::code));
   text_->scrollTo(lines_->index(lines_->currentRow(), SourceLinesModel::number), QAbstractItemView::PositionAtCenter);
@@ -216,8 +230,10 @@ void SourceDock::launch() {
   const auto row = stack_->currentIndex();
   if (!row.isValid() || found_.isEmpty()) return Q_EMIT failed(notice_->text().section(QLatin1Char('\n'), 0, 0));
   // The line that one stands at, where that is in view; else the frame's.
-  const int line = text_->isVisible() && text_->currentIndex().isValid() ? text_->currentIndex().row() + 1 : frames_->frame(row.row()).line;
-  if (const auto problem = retrograd::views::openInEditor(editorCommand(*settings_), found_, line); !problem.isEmpty()) Q_EMIT failed(problem);
+  const int line = text_->isVisible() && text_->currentIndex().isValid() ? text_->currentIndex().row() + 1
+                                                                         : frames_->frame(row.row()).line;
+  if (const auto problem = retrograd::views::openInEditor(editorCommand(*settings_), found_, line); !problem.isEmpty())
+    Q_EMIT failed(problem);
 }
 
 void SourceDock::goToOpOf(int row) {

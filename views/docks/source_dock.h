@@ -9,8 +9,8 @@
 
 namespace retrograd::views {
 
-/// The Python source that the selected op comes from: its stack, and the file of the chosen frame around its line. Enter or a double click on
-/// a line leads to the next op that comes from it. Files are read on the pool.
+/// The Python source that the selected op comes from: its stack, and the file of the chosen frame around its line.
+/// Enter or a double click on a line leads to the next op that comes from it. Files are read on the pool.
 class SourceDock : public Panel {
   Q_OBJECT
 

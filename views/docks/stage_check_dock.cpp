@@ -19,7 +19,10 @@ const QString question = QStringLiteral("check");
 }  // namespace
 
 StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* cancel, QWidget* parent)
-    : Panel(context, "stage-check", parent), model_(new StageCheckModel(this)), table_(new QTreeView(this)), summary_(new QLabel(this)) {
+    : Panel(context, "stage-check", parent),
+      model_(new StageCheckModel(this)),
+      table_(new QTreeView(this)),
+      summary_(new QLabel(this)) {
   setObjectName(QStringLiteral("stage-check"));
   table_->setObjectName(QStringLiteral("stage-check-table"));
   table_->setModel(model_);
@@ -28,7 +31,8 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
   using Model = StageCheckModel;
-  for (const auto& [column, width] : {std::pair<int, int>(Model::name, 130), {Model::what, 130}, {Model::verdict, 190}, {Model::difference, 78}})
+  for (const auto& [column, width] :
+       {std::pair<int, int>(Model::name, 130), {Model::what, 130}, {Model::verdict, 190}, {Model::difference, 78}})
     table_->header()->resizeSection(column, width);
   summary_->setObjectName(QStringLiteral("stage-check-summary"));
   summary_->setAccessibleName(tr("What the check found"));
@@ -60,15 +64,16 @@ void StageCheckDock::clear(const QString& text) {
 
 QString StageCheckDock::emptyText() const {
   const auto& cut = context_.stages->cut();
-  return unlessClosed(cut && cut->stages() > 1 ? tr("Check runs the stages and the whole model, and compares what they give")
-                                               : tr("The model is in one piece: cut it in the panel Stages first"));
+  return unlessClosed(cut && cut->stages() > 1
+                          ? tr("Check runs the stages and the whole model, and compares what they give")
+                          : tr("The model is in one piece: cut it in the panel Stages first"));
 }
 
 void StageCheckDock::planChanged() {
   updateEmptyText();
   const auto& cut = context_.stages->cut();
-  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts && cut->request.options == cut_->request.options &&
-                cut->bench == cut_->bench))
+  if (!cut_ || (cut && cut->split.stages.size() == cut_->split.stages.size() && cut->cuts == cut_->cuts &&
+                cut->request.options == cut_->request.options && cut->bench == cut_->bench))
     return;
   if (checking_) Panel::cancel(question);
   checking_ = false;
@@ -92,10 +97,14 @@ void StageCheckDock::check() {
     return [this, cut, found = std::move(found)]() mutable {
       if (cut_ != cut) return;
       checking_ = false;
-      const auto equal = found.count(StageVerdict::equal), close = found.count(StageVerdict::close), wrong = found.count(StageVerdict::differs);
-      auto text =
-          wrong == 0 ? tr("\u2713 %1 stages give what the whole model gives: %2 of %3 tensors bit for bit").arg(cut->stages()).arg(equal).arg(found.rows.size())
-                     : tr("\u2717 %1 of %2 tensors DIFFER from the whole model's").arg(wrong).arg(found.rows.size());
+      const auto equal = found.count(StageVerdict::equal), close = found.count(StageVerdict::close),
+                 wrong = found.count(StageVerdict::differs);
+      auto text = wrong == 0
+                      ? tr("\u2713 %1 stages give what the whole model gives: %2 of %3 tensors bit for bit")
+                            .arg(cut->stages())
+                            .arg(equal)
+                            .arg(found.rows.size())
+                      : tr("\u2717 %1 of %2 tensors DIFFER from the whole model's").arg(wrong).arg(found.rows.size());
       if (close > 0) text += tr(", %1 within the tolerance").arg(close);
       summary_->setText(text + QLatin1Char('.'));
       model_->show(context_.controller->document(), std::move(found));

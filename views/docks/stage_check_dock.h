@@ -9,7 +9,8 @@ namespace retrograd::views {
 
 struct StageCut;
 
-/// Whether the stages of the present cut together give what the whole model gives, tensor by tensor; a row leads to the op that makes it.
+/// Whether the stages of the present cut together give what the whole model gives, tensor by tensor; a row leads to the
+/// op that makes it.
 class StageCheckDock : public Panel {
   Q_OBJECT
 

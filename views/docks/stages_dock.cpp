@@ -27,7 +27,8 @@ QString pointsText(const CutRequest& request) {
 
 }  // namespace
 
-StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent) : Panel(context, "stages", parent), plan_(context.stages) {
+StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent)
+    : Panel(context, "stages", parent), plan_(context.stages) {
   setObjectName(QStringLiteral("stages"));
   bar_ = new StageBar(context_.theme, this);
   auto* layout = new QVBoxLayout(this);
@@ -60,7 +61,8 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   points_ = new QLineEdit(line);
   points_->setObjectName(QStringLiteral("stages-points"));
   points_->setAccessibleName(tr("Points to cut at"));
-  points_->setToolTip(tr("A module (h.3) or an op (#relu_4), with :after to cut behind it; several with commas between them"));
+  points_->setToolTip(
+      tr("A module (h.3) or an op (#relu_4), with :after to cut behind it; several with commas between them"));
   stages_ = new QSpinBox(line);
   stages_->setObjectName(QStringLiteral("stages-count"));
   stages_->setAccessibleName(tr("Number of stages"));
@@ -98,7 +100,8 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
   connect(points_, &QLineEdit::returnPressed, this, [this] { change(tr("Cut at points")); });
   connect(stages_, &QSpinBox::valueChanged, this, [this] { change(tr("Number of stages")); });
   connect(balance_, &QComboBox::activated, this, [this] { change(tr("What stages have equal")); });
-  connect(markers_, &QCheckBox::clicked, this, [this](bool on) { change(on ? tr("Cut at the file's markers") : tr("Leave out the file's markers")); });
+  connect(markers_, &QCheckBox::clicked, this,
+          [this](bool on) { change(on ? tr("Cut at the file's markers") : tr("Leave out the file's markers")); });
   return line;
 }
 
@@ -144,7 +147,8 @@ QTreeView* StagesDock::makeTable(QAbstractItemModel* model, const QString& name,
   table->header()->setStretchLastSection(true);
   connect(table, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     const auto value = index.data(valueRole);
-    if (const auto op = opOf(index)) context_.selection->select(op, value.isValid() ? ValueId(value.toInt()) : ValueId());
+    if (const auto op = opOf(index))
+      context_.selection->select(op, value.isValid() ? ValueId(value.toInt()) : ValueId());
   });
   return table;
 }
@@ -170,12 +174,14 @@ QWidget* StagesDock::makeTables() {
                                       {StageEdgesModel::bytes, 76},
                                       {StageEdgesModel::allBytes, 106}})
     edgesTable_->header()->resizeSection(column, width);
-  for (const auto& [column, width] :
-       {std::pair<int, int>(SharedParametersModel::names, 170), {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}})
+  for (const auto& [column, width] : {std::pair<int, int>(SharedParametersModel::names, 170),
+                                      {SharedParametersModel::stages, 150},
+                                      {SharedParametersModel::use, 200}})
     sharedTable_->header()->resizeSection(column, width);
-  connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
-    if (index.isValid()) bar_->setCurrent(ofModel(index).row());
-  });
+  connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+          [this](const QModelIndex& index) {
+            if (index.isValid()) bar_->setCurrent(ofModel(index).row());
+          });
 
   for (auto* table : {edgesTable_, sharedTable_}) addList(table);
   notes_ = new QLabel(this);
@@ -234,7 +240,8 @@ QWidget* StagesDock::makeSharing() {
   shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
   shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
   shared_->setPlaceholderText(tr("As chosen for each"));
-  connect(shared_, &QComboBox::activated, this, [this] { plan_->shareAll(static_cast<MultiUse>(shared_->currentData().toInt())); });
+  connect(shared_, &QComboBox::activated, this,
+          [this] { plan_->shareAll(static_cast<MultiUse>(shared_->currentData().toInt())); });
   copy_ = new QAction(tr("&Copy in Each Stage"), sharedTable_);
   send_ = new QAction(tr("&Sent by the First Stage"), sharedTable_);
   connect(copy_, &QAction::triggered, this, [this] { share(MultiUse::replicate); });
@@ -248,13 +255,15 @@ QWidget* StagesDock::makeSharing() {
 
 std::vector<SharedParameter> StagesDock::selectedShared() const {
   std::vector<SharedParameter> selected;
-  for (const auto& index : sharedTable_->selectionModel()->selectedRows()) selected.push_back(sharedModel_->at(ofModel(index).row()));
+  for (const auto& index : sharedTable_->selectionModel()->selectedRows())
+    selected.push_back(sharedModel_->at(ofModel(index).row()));
   return selected;
 }
 
 bool StagesDock::eventFilter(QObject* watched, QEvent* event) {
   // Space switches what is selected; where it is of both kinds, to copies.
-  if (watched == sharedTable_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
+  if (watched == sharedTable_ && event->type() == QEvent::KeyPress &&
+      static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
     (copy_->isEnabled() ? copy_ : send_)->trigger();
     return true;
   }
@@ -292,7 +301,8 @@ void StagesDock::refresh() {
     balance_->setCurrentIndex(balance_->findData(static_cast<int>(request.balance)));
   }
   markers_->setChecked(request.useMarkers);
-  shared_->setCurrentIndex(request.options.multiUseOf.empty() ? shared_->findData(static_cast<int>(request.options.multiUse)) : -1);
+  shared_->setCurrentIndex(
+      request.options.multiUseOf.empty() ? shared_->findData(static_cast<int>(request.options.multiUse)) : -1);
   refreshLoss();
   refreshControls();
   refreshing_ = false;
@@ -305,33 +315,43 @@ void StagesDock::refreshLoss() {
   const auto& outputs = plan_->outputs();
   loss_->clear();
   loss_->addItem(tr("Loss: every output"), QString());
-  loss_->setItemData(0, tr("The gradient begins at each output: with 1 where it is a single number and the only one, else with numbers drawn from the seed"),
+  loss_->setItemData(0,
+                     tr("The gradient begins at each output: with 1 where it is a single number and the only one, else "
+                        "with numbers drawn from the seed"),
                      Qt::ToolTipRole);
   for (const auto& output : outputs) {
     const auto place = QString::fromStdString(output.place), value = QString::fromStdString(output.value);
-    loss_->addItem(place == value || value.isEmpty() ? tr("Loss: %1").arg(place) : tr("Loss: %1 (%2)").arg(place, value), place);
-    loss_->setItemData(loss_->count() - 1, QString::fromStdString(output.refusal.empty() ? output.type : output.refusal), Qt::ToolTipRole);
+    loss_->addItem(
+        place == value || value.isEmpty() ? tr("Loss: %1").arg(place) : tr("Loss: %1 (%2)").arg(place, value), place);
+    loss_->setItemData(loss_->count() - 1,
+                       QString::fromStdString(output.refusal.empty() ? output.type : output.refusal), Qt::ToolTipRole);
   }
   const auto& document = context_.controller->document();
   const auto chosen = document ? QString::fromStdString(document->request.loss) : QString();
-  if (plan_->loss() < 0 && !chosen.isEmpty()) loss_->insertItem(1, tr("Loss: %1").arg(chosen), chosen);  // what the model returns is still to be found out
+  if (plan_->loss() < 0 && !chosen.isEmpty())
+    loss_->insertItem(1, tr("Loss: %1").arg(chosen), chosen);  // what the model returns is still to be found out
   loss_->setCurrentIndex(chosen.isEmpty() ? 0 : plan_->loss() < 0 ? 1 : plan_->loss() + 1);
-  loss_->setToolTip(tr("The output at which the gradient begins, with 1, for the stages and the joint trace. A choice derives the model again"));
+  loss_->setToolTip(
+      tr("The output at which the gradient begins, with 1, for the stages and the joint trace. A choice derives the "
+         "model again"));
 }
 
 void StagesDock::refreshSharing() {
   const auto selected = selectedShared();
   for (auto [action, use] : {std::pair(copy_, MultiUse::replicate), std::pair(send_, MultiUse::transmit)}) {
-    const bool differs = std::any_of(selected.begin(), selected.end(), [use = use](const SharedParameter& parameter) { return parameter.use != use; });
+    const bool differs = std::any_of(selected.begin(), selected.end(),
+                                     [use = use](const SharedParameter& parameter) { return parameter.use != use; });
     const auto reason = selected.empty() ? tr("No parameter is selected")
                         : plan_->busy()  ? tr("The model is being cut")
                         : differs        ? QString()
                                          : tr("They are shared in this way");
     action->setEnabled(reason.isEmpty());
-    action->setToolTip(reason.isEmpty() ? use == MultiUse::transmit
-                                              ? tr("The first stage that uses it holds it and sends it to the others, which send its gradient back")
-                                              : tr("Each stage that uses it holds it; the gradients have to be summed before the optimizer's step")
-                                        : reason);
+    action->setToolTip(
+        reason.isEmpty()
+            ? use == MultiUse::transmit
+                  ? tr("The first stage that uses it holds it and sends it to the others, which send its gradient back")
+                  : tr("Each stage that uses it holds it; the gradients have to be summed before the optimizer's step")
+            : reason);
     action->setStatusTip(action->toolTip());
   }
 }
@@ -340,9 +360,11 @@ void StagesDock::refreshControls() {
   const bool open = context_.controller->document() != nullptr;
   const bool equal = static_cast<How>(how_->currentData().toInt()) == How::equalStages;
   points_->setVisible(!equal);
-  for (QWidget* widget : {static_cast<QWidget*>(stages_), static_cast<QWidget*>(of_), static_cast<QWidget*>(balance_)}) widget->setVisible(equal);
-  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_), static_cast<QWidget*>(balance_),
-                          static_cast<QWidget*>(markers_), static_cast<QWidget*>(shared_), static_cast<QWidget*>(loss_)})
+  for (QWidget* widget : {static_cast<QWidget*>(stages_), static_cast<QWidget*>(of_), static_cast<QWidget*>(balance_)})
+    widget->setVisible(equal);
+  for (QWidget* widget : {static_cast<QWidget*>(how_), static_cast<QWidget*>(points_), static_cast<QWidget*>(stages_),
+                          static_cast<QWidget*>(balance_), static_cast<QWidget*>(markers_),
+                          static_cast<QWidget*>(shared_), static_cast<QWidget*>(loss_)})
     widget->setEnabled(open);
   const auto count = plan_->markers();
   markers_->setVisible(count > 0);
@@ -356,7 +378,10 @@ void StagesDock::refreshMessage() {
   else if (!plan_->problem().isEmpty()) text = QStringLiteral("! ") + plan_->problem();
   else if (plan_->measuring() && plan_->busy()) text = tr("Measuring what the ops take...");
   else if (plan_->busy()) text = tr("Cutting...");
-  else if (!plan_->hasMarks()) text = tr("The model is in one piece. Cut it into equal stages, at points, or before an op that you choose in a listing (K).");
+  else if (!plan_->hasMarks())
+    text =
+        tr("The model is in one piece. Cut it into equal stages, at points, or before an op that you choose in a "
+           "listing (K).");
   message_->setText(text);
   message_->parentWidget()->setVisible(!text.isEmpty());
   toOp_->setVisible(!plan_->problem().isEmpty() && plan_->problemOp().valid());
@@ -380,9 +405,11 @@ void StagesDock::refreshTables() {
     for (const auto& note : cut->notes) notes << QString::fromStdString(note);
   notes_->setText(notes.isEmpty() ? tr("Nothing to note.") : notes.join(QStringLiteral("\n\n")));
   const std::array titles{tr("Stages"), tr("Transfers"), tr("Shared"), tr("Notes")};
-  const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(), static_cast<int>(notes.size())};
+  const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(),
+                          static_cast<int>(notes.size())};
   for (int i = 0; i < tabs_->count(); ++i)
-    tabs_->setTabText(i, tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));
+    tabs_->setTabText(i,
+                      tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));
   if (!bar_->hasFocus()) selectionChanged();  // there the chosen stage stays chosen while its border moves
 }
 
@@ -404,7 +431,8 @@ void StagesDock::restoreState(const QVariantMap& state) {
 
 void StagesDock::showStage(int stage) {
   bar_->setCurrent(stage);
-  if (ofModel(stagesTable_->currentIndex()).row() != stage) stagesTable_->setCurrentIndex(shownIn(*stagesTable_, stagesModel_->index(stage, 0)));
+  if (ofModel(stagesTable_->currentIndex()).row() != stage)
+    stagesTable_->setCurrentIndex(shownIn(*stagesTable_, stagesModel_->index(stage, 0)));
 }
 
 }  // namespace retrograd::views

@@ -15,8 +15,8 @@
 
 namespace retrograd::views {
 
-/// The open model in pipeline stages: how it is cut, what each stage weighs, what crosses, which parameters several stages use. Shows the window's
-/// StagePlan and changes it; a row leads to its op.
+/// The open model in pipeline stages: how it is cut, what each stage weighs, what crosses, which parameters several
+/// stages use. Shows the window's StagePlan and changes it; a row leads to its op.
 class StagesDock : public Panel {
   Q_OBJECT
 

@@ -25,7 +25,8 @@ constexpr int leastDetail = 200;  // a histogram and two columns of elements
 
 }  // namespace
 
-ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent) : Panel(context, "values", parent), model_(new ValuesModel(this)) {
+ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
+    : Panel(context, "values", parent), model_(new ValuesModel(this)) {
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("values"));
   table_->setModel(model_);
@@ -36,8 +37,10 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   table_->header()->setStretchLastSection(false);
   table_->setItemDelegateForColumn(ValuesModel::state, new StateDelegate(table_));
   table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::state), ValuesModel::label);
-  for (int column : {ValuesModel::inf, ValuesModel::nan}) table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
-  table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::norm), table_->header()->visualIndex(ValuesModel::deviation));
+  for (int column : {ValuesModel::inf, ValuesModel::nan})
+    table_->header()->moveSection(table_->header()->visualIndex(column), ValuesModel::least);
+  table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::norm),
+                                table_->header()->visualIndex(ValuesModel::deviation));
   columns_ = new ColumnFitter(table_);
   columns_->limit(ValuesModel::label, 8);  // words may be cut, that numbers show in half of a small window
   columns_->limit(ValuesModel::valueName, 11);
@@ -124,11 +127,13 @@ void ValuesDock::divideRoom() {
   if (model_->rowCount() > 0) tableWidth_ = std::max(tableWidth_, table_->header()->length());
   if (isShareChosen_) return;
   if (splitter_->orientation() == Qt::Horizontal) {
-    const int table = std::min(std::max(tableWidth_, leastTable) + table_->verticalScrollBar()->sizeHint().width(), splitter_->width() - leastDetail);
+    const int table = std::min(std::max(tableWidth_, leastTable) + table_->verticalScrollBar()->sizeHint().width(),
+                               splitter_->width() - leastDetail);
     return splitter_->setSizes({table, splitter_->width() - table});
   }
   constexpr int rows = 4;  // of most ops: all
-  const int table = table_->header()->height() + rows * (table_->fontMetrics().height() + 4) + table_->horizontalScrollBar()->sizeHint().height();
+  const int table = table_->header()->height() + rows * (table_->fontMetrics().height() + 4) +
+                    table_->horizontalScrollBar()->sizeHint().height();
   splitter_->setSizes({table, splitter_->height() - table});
 }
 
@@ -149,7 +154,8 @@ void ValuesDock::follow() {
     columns_->fit();
     clearDetail(op_ ? QString() : noOpText());
   }
-  if (const int now = ofModel(table_->currentIndex()).row(); now >= 0 && model_->valueAt(now) == context_.selection->value() && model_->isAfter(now)) {
+  if (const int now = ofModel(table_->currentIndex()).row();
+      now >= 0 && model_->valueAt(now) == context_.selection->value() && model_->isAfter(now)) {
     following_ = false;
     return;
   }
@@ -166,7 +172,8 @@ void ValuesDock::refresh() {
   if (!op_) return;
   if (context_.execution->now().running) return showWhatRan();
   const auto row = ofModel(table_->currentIndex()).row();
-  context_.controller->questions().requestValues({op_, chosen(), row >= 0 && model_->isAfter(row), withGradient_->isChecked()});
+  context_.controller->questions().requestValues(
+      {op_, chosen(), row >= 0 && model_->isAfter(row), withGradient_->isChecked()});
 }
 
 /// While a run goes on the worker answers nothing: what the run has seen of the op's values so far is here.
@@ -231,7 +238,9 @@ void ValuesDock::showElements(ElementsView& elements, const QString& label, cons
   const auto& document = *context_.controller->document()->analysis->document;
   const auto name = label + fullNameOf(document, detail.value, context_.notes);
   if (!detail.contents.data)
-    return elements.clear(detail.reason.empty() ? tr("%1 is a number").arg(name) : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
+    return elements.clear(detail.reason.empty()
+                              ? tr("%1 is a number").arg(name)
+                              : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
   const auto& meta = detail.contents.meta;
   elements.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
 }

@@ -10,8 +10,9 @@
 
 namespace retrograd::views {
 
-/// Values of the selected op as they were at it, wherever execution stands: statistics of each, and of the chosen one the histogram and a slice of its
-/// contents as table or picture, on request with its gradient (or what it is the gradient of) beside. Asks the worker only while nothing runs.
+/// Values of the selected op as they were at it, wherever execution stands: statistics of each, and of the chosen one
+/// the histogram and a slice of its contents as table or picture, on request with its gradient (or what it is the
+/// gradient of) beside. Asks the worker only while nothing runs.
 class ValuesDock : public Panel {
   Q_OBJECT
 
@@ -34,7 +35,8 @@ class ValuesDock : public Panel {
   void arrange();
   /// Gives the table what its columns need, and its elements the rest, until a person moves the border between them.
   void divideRoom();
-  /// Rows of the selected op, with the selected value as the current one, else the first output, which the op is there for. Selects nothing.
+  /// Rows of the selected op, with the selected value as the current one, else the first output, which the op is there
+  /// for. Selects nothing.
   void follow();
   void choose(int row);
   void show(const std::shared_ptr<const ValueReport>& report);

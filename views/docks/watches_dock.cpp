@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : Panel(context, "watches", parent), model_(new ValuesModel(this)), table_(new QTreeView(this)) {
+WatchesDock::WatchesDock(ViewContext context, QWidget* parent)
+    : Panel(context, "watches", parent), model_(new ValuesModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("watches"));
   table_->setModel(model_);
   new SortedRows(*table_);
@@ -27,13 +28,15 @@ WatchesDock::WatchesDock(ViewContext context, QWidget* parent) : Panel(context, 
   fillWith(table_);
   setList(table_);
   setDelay(30);
-  connect(remove, &QAction::triggered, this, [this] { context_.controller->marks().removeWatch(model_->valueAt(ofModel(table_->currentIndex()).row())); });
+  connect(remove, &QAction::triggered, this,
+          [this] { context_.controller->marks().removeWatch(model_->valueAt(ofModel(table_->currentIndex()).row())); });
   connect(context_.execution, &ExecutionState::watchesChanged, this, [this] {
     if (inSight()) showRows();
     invalidate();
   });
   connect(context_.execution, &ExecutionState::changed, this, &WatchesDock::invalidate);
-  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) { context_.selection->selectValue(model_->valueAt(ofModel(index).row())); });
+  connect(table_, &QTreeView::clicked, this,
+          [this](const QModelIndex& index) { context_.selection->selectValue(model_->valueAt(ofModel(index).row())); });
 }
 
 void WatchesDock::showRows() {
@@ -53,18 +56,20 @@ void WatchesDock::refresh() {
   const auto& open = context_.controller->document();
   const auto& watches = context_.execution->watches();
   if (!open || watches.empty() || context_.execution->now().running) return;
-  ask(Asked::inSight, QStringLiteral("values"), {}, [this, values = watches](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
-    auto report = std::make_shared<ValueReport>();
-    for (auto value : values) {
-      progress.check();
-      report->rows.push_back(reportValue(context.runner, *context.document.analysis->document, value));
-    }
-    return [this, report] { show(report); };
-  });
+  ask(Asked::inSight, QStringLiteral("values"), {},
+      [this, values = watches](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        auto report = std::make_shared<ValueReport>();
+        for (auto value : values) {
+          progress.check();
+          report->rows.push_back(reportValue(context.runner, *context.document.analysis->document, value));
+        }
+        return [this, report] { show(report); };
+      });
 }
 
 void WatchesDock::show(const std::shared_ptr<const ValueReport>& report) {
-  if (report->rows.size() != context_.execution->watches().size()) return;  // one came or went: the next answer is under way
+  if (report->rows.size() != context_.execution->watches().size())
+    return;  // one came or went: the next answer is under way
   model_->setReport(report);
   columns_->widen();
 }

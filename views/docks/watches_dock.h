@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// Values that stay in sight: state and statistics of each after every stop. Enter or a double click leads to the op that makes one,
-/// Delete takes it away. Asks the worker only while nothing runs.
+/// Values that stay in sight: state and statistics of each after every stop. Enter or a double click leads to the op
+/// that makes one, Delete takes it away. Asks the worker only while nothing runs.
 class WatchesDock : public Panel {
   Q_OBJECT
 
@@ -18,7 +18,9 @@ class WatchesDock : public Panel {
  protected:
   void refresh() override;
   void forget() override { model_->expectRows(nullptr, {}); }
-  QString emptyText() const override { return unlessClosed(tr("Nothing is watched: select a value and choose Value > Watch")); }
+  QString emptyText() const override {
+    return unlessClosed(tr("Nothing is watched: select a value and choose Value > Watch"));
+  }
 
  private:
   /// A row for each value that is watched, without what it holds.

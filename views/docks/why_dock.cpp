@@ -73,7 +73,8 @@ void WhyDock::makeVerdict() {
   verdict_->setFocusPolicy(Qt::StrongFocus);
   adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
   adopt_->setObjectName(QStringLiteral("what-if-adopt"));
-  adopt_->setToolTip(tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run goes back to its start"));
+  adopt_->setToolTip(
+      tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run goes back to its start"));
   auto* drop = new QPushButton(tr("&Discard"), verdictFrame_);
   drop->setToolTip(tr("Leaves everything as it is"));
   auto* buttons = new QHBoxLayout;
@@ -104,7 +105,8 @@ void WhyDock::refresh() {
   const auto open = document();
   const auto& selection = *context_.selection;
   if (!open || !selection.op()) return model_->show(nullptr, {});
-  const auto work = [this, op = selection.op(), value = selection.value()](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, op = selection.op(), value = selection.value()](
+                        const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<WhyReport>(reportWhy(context.document, op, value, progress));
     return [this, report] { show(*report); };
   };
@@ -118,7 +120,9 @@ void WhyDock::forget() {
 
 QString WhyDock::emptyText() const {
   if (context_.selection->op())
-    return state(whyQuestion) == QuestionState::answered ? tr("The selected op saves nothing, and all it makes has a gradient") : QString();
+    return state(whyQuestion) == QuestionState::answered
+               ? tr("The selected op saves nothing, and all it makes has a gradient")
+               : QString();
   return unlessClosed(tr("Select an op to see why its values are saved, or have no gradient"));
 }
 
@@ -138,7 +142,8 @@ void WhyDock::recompute() {
   const auto value = savedValueOf(*document, context_.selection->op(), context_.selection->value());
   if (!value) return;
   const auto name = nameOf(*document->analysis->document, value, context_.notes);
-  tryPartition(tr("If %1 is recomputed").arg(name), [value](const Analysis& analysis) { return recomputing(analysis, value); });
+  tryPartition(tr("If %1 is recomputed").arg(name),
+               [value](const Analysis& analysis) { return recomputing(analysis, value); });
 }
 
 void WhyDock::save() {
@@ -153,7 +158,8 @@ void WhyDock::save() {
 
 void WhyDock::tryPartition(const QString& title, std::function<PartitionOptions(const Analysis&)> wish) {
   dropVerdict();
-  const auto work = [this, title, wish = std::move(wish)](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, title, wish = std::move(wish)](const QuestionContext& context,
+                                                          const Progress& progress) -> Worker::Deliver {
     const auto& analysis = *context.document.analysis;
     const auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
     const auto answer = std::make_shared<WhatIf>(context.engine.whatIf(analysis, wish(analysis), measures, progress));
@@ -175,7 +181,8 @@ void WhyDock::showVerdict(const QString& title, const WhatIf& answer) {
                .arg(answer.extraSeconds < 0 ? QString() : QStringLiteral("+"), timeText(answer.extraSeconds));
   verdict_->setText(lines.join(QLatin1Char('\n')));
   verdictFrame_->show();
-  verdict_->setFocus();  // to be read, with the buttons one Tab away: Enter, pressed a moment late, must not restart the run
+  verdict_->setFocus();  // to be read, with the buttons one Tab away: Enter, pressed a moment late, must not restart
+                         // the run
 }
 
 void WhyDock::dropVerdict() {

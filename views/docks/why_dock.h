@@ -9,8 +9,8 @@
 
 namespace retrograd::views {
 
-/// Why the chosen value is saved or has no gradient, and what another choice would change: a what-if is computed on the worker, shown as
-/// now against then, and adopted or dropped.
+/// Why the chosen value is saved or has no gradient, and what another choice would change: a what-if is computed on the
+/// worker, shown as now against then, and adopted or dropped.
 class WhyDock : public Panel {
   Q_OBJECT
 

@@ -34,11 +34,11 @@ struct OpenRequest {
   PartitionOptions partition;
   std::optional<Device> device;  ///< where to run; absent: where the file says
   GivenData data;                ///< weights and batch of a training job, and which compile of its log
-  std::string loss;              ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
+  std::string loss;  ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
 };
 
-/// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what stops it may be set by any thread,
-/// as there.
+/// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what
+/// stops it may be set by any thread, as there.
 class Runner {
  public:
   virtual ~Runner() = default;
@@ -64,7 +64,8 @@ class Runner {
   virtual Session::HistoryState history() const = 0;
   virtual void setHistoryBytes(std::int64_t bytes) = 0;
 
-  // As OpValues: what is not known of the run is run ahead, apart from the position. By default there is only what is there at the present position.
+  // As OpValues: what is not known of the run is run ahead, apart from the position. By default there is only what is
+  // there at the present position.
   virtual std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress);
   virtual std::shared_ptr<const Moment> of(ValueId value, const Progress& progress);
   /// Runs ahead until it is known up to `position`. `memory`: bytes that ops may take meanwhile; 0: all that there is.
@@ -73,7 +74,8 @@ class Runner {
   virtual std::size_t known() const { return 0; }
   virtual RunNews news() { return {}; }
   /// Called on the worker whenever there is news, also in the midst of a run.
-  virtual void setOnNews(std::function<void()>) {}  // NOLINT(performance-unnecessary-value-param): who overrides it keeps it
+  virtual void setOnNews(std::function<void()>) {
+  }  // NOLINT(performance-unnecessary-value-param): who overrides it keeps it
   virtual void setKeptBytes(std::int64_t) {}
   virtual std::int64_t keptBytes() const { return 0; }
 };
@@ -90,19 +92,25 @@ struct ValueDifference {
   std::int64_t place = -1;       ///< index of the element that differs most, row by row
 };
 
-/// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its place.
+/// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its
+/// place.
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual ValueDifference compareValues(const TensorData&, const TensorData&) { return {.failure = "nothing can be compared here"}; }
+  virtual ValueDifference compareValues(const TensorData&, const TensorData&) {
+    return {.failure = "nothing can be compared here"};
+  }
   /// Bytes that this process may still take; 0 where that is not known.
   virtual std::int64_t freeMemory() const { return 0; }
   /// Told on the worker what was read, before anything is derived from it; what it is given grows afterwards.
   using OnRead = std::function<void(const ModelFile&)>;
-  /// Throws Error as openModel() does. `onRead` may be empty, and is not called where a file brings what was derived along.
+  /// Throws Error as openModel() does. `onRead` may be empty, and is not called where a file brings what was derived
+  /// along.
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&, const OnRead& onRead) = 0;
-  /// As saveSession(), with the notes that are kept for `opened`, the file that the analysis was read from. `embed`: the weights go into the file.
-  virtual void save(const Analysis&, const std::string& /*opened*/, const std::string& path, bool /*embed*/, const Progress&) {
+  /// As saveSession(), with the notes that are kept for `opened`, the file that the analysis was read from. `embed`:
+  /// the weights go into the file.
+  virtual void save(const Analysis&, const std::string& /*opened*/, const std::string& path, bool /*embed*/,
+                    const Progress&) {
     throw Error(ErrorCode::badUse, "nothing can be saved here", path);
   }
   /// Where models can be run, and why not elsewhere; the CPU first. May take a second: it asks the driver.
@@ -118,7 +126,9 @@ class Engine {
     throw Error(ErrorCode::badUse, "nothing can be run here", analysis->file.path);
   }
   /// As passesOf().
-  virtual PassTraces passes(const Analysis& analysis, const Progress&) { throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path); }
+  virtual PassTraces passes(const Analysis& analysis, const Progress&) {
+    throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path);
+  }
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
   /// As allocatorPeak().
   virtual AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
@@ -128,7 +138,8 @@ class Engine {
   virtual PipelineEngine* pipelines() { return nullptr; }
 };
 
-/// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one whose open() throws Error(badUse) saying so.
+/// The engine over LibTorch, with registered gradient rules where there are some; in a build without LibTorch, one
+/// whose open() throws Error(badUse) saying so.
 std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules = {});
 
 }  // namespace retrograd::views

@@ -36,8 +36,8 @@ void PoolJob::start(Work work) {
         },
         Qt::QueuedConnection);
   };
-  const auto report = [self = QPointer(this), number = number_, last = std::chrono::steady_clock::time_point()](std::string_view stage,
-                                                                                                                double fraction) mutable {
+  const auto report = [self = QPointer(this), number = number_, last = std::chrono::steady_clock::time_point()](
+                          std::string_view stage, double fraction) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(33)) return;
     last = now;

@@ -8,8 +8,9 @@
 
 namespace retrograd::views {
 
-/// Work that needs no LibTorch, on a thread pool: it never waits behind what the worker runs. A newer job takes the place of the older,
-/// which is asked to stop and of which nothing more is heard. All functions are for the thread of the object.
+/// Work that needs no LibTorch, on a thread pool: it never waits behind what the worker runs. A newer job takes the
+/// place of the older, which is asked to stop and of which nothing more is heard. All functions are for the thread of
+/// the object.
 class PoolJob : public QObject {
   Q_OBJECT
 

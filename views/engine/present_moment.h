@@ -11,7 +11,9 @@ class PresentMoment : public Moment {
   ValueState state(ValueId value, Side) const override { return runner_.state(value); }
   TensorStatistics statistics(ValueId value, Side) const override { return runner_.statistics(value); }
   TensorData contents(ValueId value, Side) const override { return runner_.contents(value); }
-  std::vector<std::int64_t> histogram(ValueId value, Side, int bins) const override { return runner_.histogram(value, bins); }
+  std::vector<std::int64_t> histogram(ValueId value, Side, int bins) const override {
+    return runner_.histogram(value, bins);
+  }
 
  private:
   const Runner& runner_;

@@ -4,7 +4,8 @@ namespace retrograd::views {
 
 Program::Program(std::shared_ptr<const Analysis> analysis) : analysis_(analysis), steps_(std::move(analysis)) {
   positions_.assign(analysis_->document->boundSymbolCount(), -1);
-  for (std::size_t i = 0; i < size(); ++i) positions_[static_cast<std::size_t>(opAt(i).index)] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < size(); ++i)
+    positions_[static_cast<std::size_t>(opAt(i).index)] = static_cast<std::int32_t>(i);
 }
 
 std::optional<std::size_t> Program::positionOf(BoundSymbolId op) const {

@@ -5,8 +5,8 @@
 
 namespace retrograd::views {
 
-/// The ops of an analysis in order of execution: those of the forward, then those of the backward, and where each one runs. Where steps
-/// lead to is decided on the window's side, so that a key that repeats adds up to one goal.
+/// The ops of an analysis in order of execution: those of the forward, then those of the backward, and where each one
+/// runs. Where steps lead to is decided on the window's side, so that a key that repeats adds up to one goal.
 class Program {
  public:
   Program() = default;

@@ -66,7 +66,9 @@ void Worker::cancelAll(QObject* owner) {
 
 bool Worker::busy(QObject* owner, const QString& tag) const {
   std::lock_guard lock(queue_->mutex);
-  const auto matches = [&](const std::shared_ptr<Entry>& entry) { return entry && entry->ownerKey == owner && entry->job.tag == tag; };
+  const auto matches = [&](const std::shared_ptr<Entry>& entry) {
+    return entry && entry->ownerKey == owner && entry->job.tag == tag;
+  };
   return matches(queue_->running) || std::any_of(queue_->waiting.begin(), queue_->waiting.end(), matches);
 }
 
@@ -111,12 +113,15 @@ void Worker::loop(const std::stop_token& stop, const std::shared_ptr<Queue>& que
 
 void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry) {
   // The Worker joins this thread before it goes, so `self` outlives every call here.
-  QMetaObject::invokeMethod(self, [self, entry] { Q_EMIT self->started(entry->ownerKey, entry->job.tag, entry->job.title); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      self, [self, entry] { Q_EMIT self->started(entry->ownerKey, entry->job.tag, entry->job.title); },
+      Qt::QueuedConnection);
   Deliver result;
   std::shared_ptr<const Error> error;
   try {
-    const Progress progress(entry->stop.get_token(),
-                            [&queue, self, entry](std::string_view stage, double fraction) { reportProgress(queue, self, entry, stage, fraction); });
+    const Progress progress(entry->stop.get_token(), [&queue, self, entry](std::string_view stage, double fraction) {
+      reportProgress(queue, self, entry, stage, fraction);
+    });
     progress.check();
     result = entry->job.work(progress);
   } catch (const Error& e) {
@@ -128,10 +133,12 @@ void Worker::runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const s
     std::lock_guard lock(queue->mutex);
     queue->running.reset();
   }
-  QMetaObject::invokeMethod(self, [self, entry, result, error] { self->deliver(entry, result, error); }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      self, [self, entry, result, error] { self->deliver(entry, result, error); }, Qt::QueuedConnection);
 }
 
-void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error) {
+void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result,
+                     const std::shared_ptr<const Error>& error) {
   Q_EMIT finished(entry->ownerKey, entry->job.tag);
   if (!entry->owner) return;
   if (error) {
@@ -141,7 +148,8 @@ void Worker::deliver(const std::shared_ptr<Entry>& entry, const Deliver& result,
   }
 }
 
-void Worker::reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage, double fraction) {
+void Worker::reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry,
+                            std::string_view stage, double fraction) {
   constexpr qint64 millisecondsBetweenReports = 33;
   {
     std::lock_guard lock(queue->mutex);

@@ -16,9 +16,10 @@ namespace retrograd::views {
 
 /// The one thread that owns LibTorch: reading, tracing and execution happen there and only there.
 ///
-/// Jobs wait in a queue under a tag. A newer job drops an older one of its tag that has not begun, of which nothing more is heard;
-/// with `replaceRunning` it also asks a running one of its tag to stop. What a job returns is called on the owner's thread, unless the job
-/// was cancelled or the owner is gone. All public functions are for the thread that made the Worker; none of them waits.
+/// Jobs wait in a queue under a tag. A newer job drops an older one of its tag that has not begun, of which nothing
+/// more is heard; with `replaceRunning` it also asks a running one of its tag to stop. What a job returns is called on
+/// the owner's thread, unless the job was cancelled or the owner is gone. All public functions are for the thread that
+/// made the Worker; none of them waits.
 class Worker : public QObject {
   Q_OBJECT
 
@@ -42,7 +43,8 @@ class Worker : public QObject {
   /// Asks what runs to stop, drops the rest except jobs without an owner, and joins.
   ~Worker() override;
 
-  /// Returns the job's number. An owner may be null: then nothing is delivered. Results reach `owner` only while it lives.
+  /// Returns the job's number. An owner may be null: then nothing is delivered. Results reach `owner` only while it
+  /// lives.
   quint64 post(QObject* owner, Job job);
   /// Drops what waits under the tag and asks what runs under it to stop. Takes effect between ops.
   void cancel(QObject* owner, const QString& tag);
@@ -69,7 +71,8 @@ class Worker : public QObject {
   static void loop(const std::stop_token& stop, const std::shared_ptr<Queue>& queue, Worker* self);
   static void runEntry(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry);
   void deliver(const std::shared_ptr<Entry>& entry, const Deliver& result, const std::shared_ptr<const Error>& error);
-  static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry, std::string_view stage, double fraction);
+  static void reportProgress(const std::shared_ptr<Queue>& queue, Worker* self, const std::shared_ptr<Entry>& entry,
+                             std::string_view stage, double fraction);
 
   std::shared_ptr<Queue> queue_;
   std::jthread thread_;

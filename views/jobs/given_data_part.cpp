@@ -1,4 +1,5 @@
-// File > Load Weights, Load Batch and Load Recorded Numbers with its panel, and dropping these on the window: what a training job left for the open model.
+// File > Load Weights, Load Batch and Load Recorded Numbers with its panel, and dropping these on the window: what a
+// training job left for the open model.
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -23,7 +24,8 @@ enum class Data : std::uint8_t { weights, batch };
 /// Files of data, each with what it is.
 using Given = std::vector<std::pair<Data, QString>>;
 
-/// Opens the model again with data. What fits and what does not is said among its problems; where nothing fits, the model stays as it is.
+/// Opens the model again with data. What fits and what does not is said among its problems; where nothing fits, the
+/// model stays as it is.
 class DataLoader : public QObject {
  public:
   explicit DataLoader(MainWindow& window) : QObject(&window), window_(window) {}
@@ -35,7 +37,8 @@ class DataLoader : public QObject {
     // Weights that are still being read stay when a batch comes after them.
     auto request = controller.opening() && asked_.path == document->request.path ? asked_ : document->request;
     request.data.partial = takesWhatFits_;
-    for (const auto& [data, path] : given) (data == Data::weights ? request.data.weights : request.data.batch) = path.toStdString();
+    for (const auto& [data, path] : given)
+      (data == Data::weights ? request.data.weights : request.data.batch) = path.toStdString();
     asked_ = request;
     controller.reopen(request);
   }
@@ -54,10 +57,12 @@ bool isBatchOf(const Analysis& analysis, const std::string& path) {
   const auto batch = readBatchFile(path);
   const auto& inputs = analysis.computation().inputs;
   const auto isInput = [&](const std::string& name) {
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const InputSpec& input) { return input.kind == InputKind::user && (name == input.name || name == "in." + input.name); });
+    return std::any_of(inputs.begin(), inputs.end(), [&](const InputSpec& input) {
+      return input.kind == InputKind::user && (name == input.name || name == "in." + input.name);
+    });
   };
-  return !batch.tensors.empty() && std::all_of(batch.tensors.begin(), batch.tensors.end(), [&](const auto& tensor) { return isInput(tensor.first); });
+  return !batch.tensors.empty() && std::all_of(batch.tensors.begin(), batch.tensors.end(),
+                                               [&](const auto& tensor) { return isInput(tensor.first); });
 }
 
 bool looksLikeData(const QString& path) {
@@ -78,12 +83,14 @@ std::function<QString()> whyNoRun(MainWindow& window) {
   };
 }
 
-void addLoad(MainWindow& window, DataLoader* loader, const char* name, const QString& text, const QString& tip, Data data) {
+void addLoad(MainWindow& window, DataLoader* loader, const char* name, const QString& text, const QString& tip,
+             Data data) {
   auto* action = window.actions().add(name, text, tip, {});
   window.actions().allowUnless(action, whyNoRun(window));
   QObject::connect(action, &QAction::triggered, &window, [&window, loader, text, data] {
-    const auto path = QFileDialog::getOpenFileName(&window, QString(text).remove(QLatin1Char('&')), {},
-                                                   MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
+    const auto path = QFileDialog::getOpenFileName(
+        &window, QString(text).remove(QLatin1Char('&')), {},
+        MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
     if (!path.isEmpty()) loader->load({{data, path}});
   });
   window.menu("file")->insertAction(window.actions().close, action);
@@ -91,12 +98,15 @@ void addLoad(MainWindow& window, DataLoader* loader, const char* name, const QSt
 
 void addLoads(MainWindow& window, DataLoader* loader) {
   addLoad(window, loader, "load-weights", MainWindow::tr("Load &Weights..."),
-          MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict of torch.save, a distributed checkpoint"),
+          MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict "
+                         "of torch.save, a distributed checkpoint"),
           Data::weights);
-  addLoad(window, loader, "load-batch", MainWindow::tr("Load &Batch..."), MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
-  auto* fits = window.actions().add(
-      "load-what-fits", MainWindow::tr("Load What Fi&ts"),
-      MainWindow::tr("Weights and batches that lack something or have other shapes are loaded as far as they fit; Problems lists the rest"), {});
+  addLoad(window, loader, "load-batch", MainWindow::tr("Load &Batch..."),
+          MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
+  auto* fits = window.actions().add("load-what-fits", MainWindow::tr("Load What Fi&ts"),
+                                    MainWindow::tr("Weights and batches that lack something or have other shapes are "
+                                                   "loaded as far as they fit; Problems lists the rest"),
+                                    {});
   fits->setCheckable(true);
   QObject::connect(fits, &QAction::toggled, loader, &DataLoader::takeWhatFits);
   window.menu("file")->insertAction(window.actions().close, fits);
@@ -108,12 +118,14 @@ using ShowRecording = std::function<void(const QString&)>;
 void addRecordedNumbers(MainWindow& window, RecordedDock* dock, const ShowRecording& show) {
   auto& actions = window.actions();
   auto* file = window.menu("file");
-  auto* recorded = actions.add("load-recorded", MainWindow::tr("Load Recorded N&umbers..."),
-                               MainWindow::tr("Compares the norms that PyTorch's DebugMode recorded with those of the model, op by op"),
-                               QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_N));
+  auto* recorded = actions.add(
+      "load-recorded", MainWindow::tr("Load Recorded N&umbers..."),
+      MainWindow::tr("Compares the norms that PyTorch's DebugMode recorded with those of the model, op by op"),
+      QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_N));
   actions.allowUnless(recorded, whyNoRun(window));
   QObject::connect(recorded, &QAction::triggered, &window, [&window, show] {
-    auto* dialog = new QFileDialog(&window, MainWindow::tr("Load Recorded Numbers"), {}, MainWindow::tr("Recordings of DebugMode (*.json);;All files (*)"));
+    auto* dialog = new QFileDialog(&window, MainWindow::tr("Load Recorded Numbers"), {},
+                                   MainWindow::tr("Recordings of DebugMode (*.json);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     QObject::connect(dialog, &QFileDialog::fileSelected, &window, show);
@@ -122,7 +134,8 @@ void addRecordedNumbers(MainWindow& window, RecordedDock* dock, const ShowRecord
   file->insertAction(actions.close, recorded);
   file->insertSeparator(actions.close);
   auto* next = actions.add("next-difference", MainWindow::tr("Next Recorded &Difference"),
-                           MainWindow::tr("Goes to the first op whose recorded norm differs, then to the next"), QKeySequence(Qt::Key_F8));
+                           MainWindow::tr("Goes to the first op whose recorded norm differs, then to the next"),
+                           QKeySequence(Qt::Key_F8));
   actions.allowUnless(next, [dock] { return dock->noDifference(); });
   QObject::connect(next, &QAction::triggered, dock, &RecordedDock::nextDifference);
   QObject::connect(dock, &RecordedDock::changed, &actions, &WindowActions::update);
@@ -157,13 +170,15 @@ Dropped sorted(const QStringList& paths, const Analysis& analysis) {
 
 void takeDrops(MainWindow& window, DataLoader* loader, const ShowRecording& show) {
   auto* reading = new PoolJob(&window);
-  auto waiting = std::make_shared<QStringList>();  // not looked at yet: files that are dropped together are loaded together
+  auto waiting =
+      std::make_shared<QStringList>();  // not looked at yet: files that are dropped together are loaded together
   window.setDropHandler([&window, reading, show, loader, waiting](const QString& path) {
     const auto& document = window.context().controller->document();
     if (!document) return false;
     if (!path.endsWith(QStringLiteral(".json")) && !looksLikeData(path)) return false;
     *waiting << path;
-    reading->start([&window, show, loader, waiting, paths = *waiting, analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
+    reading->start([&window, show, loader, waiting, paths = *waiting,
+                    analysis = document->analysis](const Progress&) -> PoolJob::Deliver {
       return [&window, show, loader, waiting, dropped = sorted(paths, *analysis)] {
         waiting->clear();
         for (const auto& each : dropped.recordings) show(each);
@@ -178,7 +193,8 @@ void takeDrops(MainWindow& window, DataLoader* loader, const ShowRecording& show
 const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
   auto* loader = new DataLoader(window);
   addLoads(window, loader);
-  auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"),
+                               Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   const auto show = [&window, dock](const QString& path) {
     if (path.isEmpty() || !window.context().controller->document()) return;
     window.showPanel(*dock);

@@ -30,13 +30,20 @@ QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString&
   return row.front();
 }
 
-enum Role { processRole = Qt::UserRole + 40, compileRole, attemptRole, graphRole };  // places in the log, each within the one before
+enum Role {
+  processRole = Qt::UserRole + 40,
+  compileRole,
+  attemptRole,
+  graphRole
+};  // places in the log, each within the one before
 
 /// The attempt that ran: the last with ATen graphs, else the last with any; null where there is none.
 const jobs::Attempt* attemptThatRan(const jobs::Compile& compile) {
   const jobs::Attempt* any = nullptr;
   for (auto attempt = compile.attempts.rbegin(); attempt != compile.attempts.rend(); ++attempt) {
-    if (attempt->find(jobs::GraphKind::forward) || attempt->find(jobs::GraphKind::joint) || attempt->find(jobs::GraphKind::inference)) return &*attempt;
+    if (attempt->find(jobs::GraphKind::forward) || attempt->find(jobs::GraphKind::joint) ||
+        attempt->find(jobs::GraphKind::inference))
+      return &*attempt;
     if (!any && !attempt->graphs.empty()) any = &*attempt;
   }
   return any;
@@ -56,20 +63,22 @@ void addProblems(QStandardItem* parent, const std::vector<Problem>& problems) {
 void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt, int number) {
   auto* row = addRow(parent, JobDock::tr("attempt %1").arg(attempt.number), {}, timesOf(attempt));
   row->setData(number, attemptRole);
-  if (!attempt.failType.empty()) addRow(row, JobDock::tr("failed"), {}, toQt(attempt.failType) + QStringLiteral(": ") + toQt(attempt.failReason));
+  if (!attempt.failType.empty())
+    addRow(row, JobDock::tr("failed"), {}, toQt(attempt.failType) + QStringLiteral(": ") + toQt(attempt.failReason));
   if (!attempt.graphBreak.empty()) addRow(row, JobDock::tr("graph break"), {}, toQt(attempt.graphBreak));
   for (const auto& restart : attempt.restarts) addRow(row, JobDock::tr("started again"), {}, toQt(restart));
   int place = 0;
   for (const auto& graph : attempt.graphs) {
-    auto* item =
-        addRow(row, toQt(name(graph.kind)), QString::number(graph.ops), graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
+    auto* item = addRow(row, toQt(name(graph.kind)), QString::number(graph.ops),
+                        graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
     item->setData(place++, graphRole);
   }
 }
 
 void addProcess(QStandardItem* parent, const jobs::JobLog& log, int number) {
   const auto& process = log.processes[static_cast<std::size_t>(number)];
-  const auto title = process.rank ? JobDock::tr("rank %1").arg(*process.rank) : JobDock::tr("process %1").arg(toQt(process.pid));
+  const auto title =
+      process.rank ? JobDock::tr("rank %1").arg(*process.rank) : JobDock::tr("process %1").arg(toQt(process.pid));
   QStringList notes;
   if (!process.torchVersion.empty()) notes << QStringLiteral("PyTorch ") + toQt(process.torchVersion);
   notes << QFileInfo(toQt(log.files[process.file].path)).fileName();
@@ -155,7 +164,8 @@ void JobDock::say(const QString& text) {
 void JobDock::showTree() {
   clear({});
   shown_ = log_->log();
-  for (std::size_t i = 0; i < shown_->processes.size(); ++i) addProcess(model_->invisibleRootItem(), *shown_, static_cast<int>(i));
+  for (std::size_t i = 0; i < shown_->processes.size(); ++i)
+    addProcess(model_->invisibleRootItem(), *shown_, static_cast<int>(i));
   addProblems(model_->invisibleRootItem(), shown_->problems);
   tree_->expandToDepth(0);
   columns_->fit();
@@ -266,12 +276,14 @@ void JobDock::askPasses() {
 }
 
 void JobDock::openPasses(const Choice& choice) {
-  if (!choice.place.attempt || choice.place.attempt->graphs.empty()) return say(tr("The log has no graph of this compile"));
+  if (!choice.place.attempt || choice.place.attempt->graphs.empty())
+    return say(tr("The log has no graph of this compile"));
   const auto title = titleOf(choice);
   for (auto* other : window()->findChildren<JobPassesWindow*>(QString(), Qt::FindDirectChildrenOnly))
     if (other->title() == title) return other->showGraph(choice.graph);
   const auto before = summary_->text();
-  const auto work = [this, log = log_->log(), choice, title, before](const QuestionContext&, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, log = log_->log(), choice, title, before](const QuestionContext&,
+                                                                     const Progress& progress) -> Worker::Deliver {
     const auto passes = std::make_shared<const JobPasses>(askJobPasses(*log, choice.place, progress));
     return [this, passes, title, graph = choice.graph, before] {
       say(before);
@@ -279,7 +291,8 @@ void JobDock::openPasses(const Choice& choice) {
     };
   };
   summary_->show();
-  askAloud(summary_, QStringLiteral("passes"), tr("Reading the passes of %1").arg(toQt(choice.compile)), tr("Reading the passes..."), work);
+  askAloud(summary_, QStringLiteral("passes"), tr("Reading the passes of %1").arg(toQt(choice.compile)),
+           tr("Reading the passes..."), work);
 }
 
 void JobDock::askOpinion() {
@@ -291,7 +304,8 @@ void JobDock::ask(const Choice& choice) {
   asked_ = choice;
   findings_->removeRows(0, findings_->rowCount());
   findingsTree_->hide();
-  const auto work = [this, log = log_->log(), choice](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+  const auto work = [this, log = log_->log(), choice](const QuestionContext& context,
+                                                      const Progress& progress) -> Worker::Deliver {
     const auto& data = context.document.request.data;
     SecondOpinionRequest request;
     request.compile = choice.compile;
@@ -304,7 +318,8 @@ void JobDock::ask(const Choice& choice) {
     opinion.imported.clear();
     std::vector<BoundSymbolId> places;
     places.reserve(opinion.findings.size());
-    for (const auto& finding : opinion.findings) places.push_back(choice.isOpen ? derivedOp(*context.document.analysis, finding) : BoundSymbolId());
+    for (const auto& finding : opinion.findings)
+      places.push_back(choice.isOpen ? derivedOp(*context.document.analysis, finding) : BoundSymbolId());
     return [this, opinion = std::move(opinion), places = std::move(places)] {
       say(verdictText(opinion));
       findings_->show(opinion, places);
@@ -314,7 +329,8 @@ void JobDock::ask(const Choice& choice) {
     };
   };
   summary_->show();
-  askAloud(summary_, QStringLiteral("opinion"), tr("Second opinion on %1").arg(toQt(choice.compile)), tr("Comparing %1...").arg(toQt(choice.compile)), work);
+  askAloud(summary_, QStringLiteral("opinion"), tr("Second opinion on %1").arg(toQt(choice.compile)),
+           tr("Comparing %1...").arg(toQt(choice.compile)), work);
 }
 
 void JobDock::forget() {

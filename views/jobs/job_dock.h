@@ -10,8 +10,8 @@
 
 namespace retrograd::views {
 
-/// What the open log of torch.compile holds: ranks, compiles, attempts and graphs, with the number of ops, times, failures and what is missing. Next to it the
-/// second opinion on a compile, once it was asked for.
+/// What the open log of torch.compile holds: ranks, compiles, attempts and graphs, with the number of ops, times,
+/// failures and what is missing. Next to it the second opinion on a compile, once it was asked for.
 class JobDock : public Panel {
   Q_OBJECT
 
@@ -33,7 +33,8 @@ class JobDock : public Panel {
   QString summary() const { return summary_->text(); }
 
  protected:
-  /// Enter and double click. On a compile or on what is below it: its forward graph opens as the model. On a finding of the second opinion: to its op.
+  /// Enter and double click. On a compile or on what is below it: its forward graph opens as the model. On a finding of
+  /// the second opinion: to its op.
   void activate(const QModelIndex& row) override;
   void refresh() override;
   void forget() override;

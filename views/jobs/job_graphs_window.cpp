@@ -13,7 +13,8 @@
 #include "views/widgets/window_size.h"
 
 namespace retrograd::views {
-JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt, const QString& title, QWidget* parent)
+JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt,
+                                 const QString& title, QWidget* parent)
     : QWidget(parent, Qt::Window), theme_(theme), log_(std::move(log)), title_(title), tabs_(new QTabWidget(this)) {
   setObjectName(QStringLiteral("job-graphs"));
   setAttribute(Qt::WA_DeleteOnClose);
@@ -64,7 +65,8 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
 
 void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
   auto name = toQt(jobs::name(graph.kind));
-  const auto before = std::count_if(pages_.begin(), pages_.end(), [&](const Page& page) { return page.graph.kind == graph.kind; });
+  const auto before =
+      std::count_if(pages_.begin(), pages_.end(), [&](const Page& page) { return page.graph.kind == graph.kind; });
   if (before > 0) name += QStringLiteral(" %1").arg(before + 1);  // after the forward's comes the backward's
   auto* view = new QPlainTextEdit(tabs_);
   view->setObjectName(QStringLiteral("job-text-") + name);
@@ -88,7 +90,8 @@ void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
   });
   pages_.push_back({.graph = graph, .view = view, .job = new PoolJob(this)});
   tabs_->addTab(view, name);
-  tabs_->setTabToolTip(tabs_->count() - 1, tr("Ops: %1").arg(graph.ops) + QLatin1Char('\n') + toQt(jobs::placeOf(*log_, graph.payload)));
+  tabs_->setTabToolTip(tabs_->count() - 1,
+                       tr("Ops: %1").arg(graph.ops) + QLatin1Char('\n') + toQt(jobs::placeOf(*log_, graph.payload)));
 }
 
 QWidget* JobGraphsWindow::makeFoot() {
@@ -100,7 +103,8 @@ QWidget* JobGraphsWindow::makeFoot() {
   find_ = new QLineEdit(foot);
   find_->setObjectName(QStringLiteral("job-find"));
   find_->setAccessibleName(tr("Find in the graph"));
-  find_->setPlaceholderText(tr("Find in the graph (%1)").arg(QKeySequence(QKeySequence::Find).toString(QKeySequence::NativeText)));
+  find_->setPlaceholderText(
+      tr("Find in the graph (%1)").arg(QKeySequence(QKeySequence::Find).toString(QKeySequence::NativeText)));
   find_->setClearButtonEnabled(true);
   connect(find_, &QLineEdit::returnPressed, this, [this] { find(false); });
   auto* layout = new QHBoxLayout(foot);
@@ -151,14 +155,17 @@ void JobGraphsWindow::shown(std::size_t index, OwnGraph text) {
   auto& page = pages_[index];
   text.document->setDocumentLayout(new QPlainTextDocumentLayout(text.document.get()));
   page.view->setDocument(text.document.get());
-  connect(page.view, &QObject::destroyed, this, [document = text.document] {});  // the view, which goes after the pages, does not own it
+  connect(page.view, &QObject::destroyed, this,
+          [document = text.document] {});  // the view, which goes after the pages, does not own it
   page.text = std::move(text);
   page.read = true;
   goTo(page, page.line);
   if (const auto then = std::exchange(page.then, {})) then();
 }
 
-int JobGraphsWindow::lineOfCursor() const { return pages_[static_cast<std::size_t>(tabs_->currentIndex())].view->textCursor().blockNumber() + 1; }
+int JobGraphsWindow::lineOfCursor() const {
+  return pages_[static_cast<std::size_t>(tabs_->currentIndex())].view->textCursor().blockNumber() + 1;
+}
 
 void JobGraphsWindow::goToOrigin() {
   const auto* page = current();
@@ -170,10 +177,15 @@ void JobGraphsWindow::goToOrigin() {
   }
   using Kind = jobs::GraphKind;
   const auto kind = page->graph.kind;
-  const auto target = kind == Kind::backward ? pageOf(Kind::forward) : kind == Kind::forward ? pageOf(Kind::backward) : std::optional(here.page);
-  if (kind != Kind::backward && kind != Kind::forward && kind != Kind::joint) return line_->setText(tr("This graph has no forward and backward"));
-  if (kind == Kind::joint && !page->text.hasBackwardMarks) return line_->setText(tr("The log does not mark which ops of the joint belong to the backward"));
-  const auto* op = opAt(page->text, here.line, page->view->textCursor().block().text().trimmed().startsWith(QLatin1Char('#')));
+  const auto target = kind == Kind::backward  ? pageOf(Kind::forward)
+                      : kind == Kind::forward ? pageOf(Kind::backward)
+                                              : std::optional(here.page);
+  if (kind != Kind::backward && kind != Kind::forward && kind != Kind::joint)
+    return line_->setText(tr("This graph has no forward and backward"));
+  if (kind == Kind::joint && !page->text.hasBackwardMarks)
+    return line_->setText(tr("The log does not mark which ops of the joint belong to the backward"));
+  const auto* op =
+      opAt(page->text, here.line, page->view->textCursor().block().text().trimmed().startsWith(QLatin1Char('#')));
   if (!op) return line_->setText(tr("There is no op at the cursor"));
   if (op->source.empty()) return line_->setText(tr("The log has no line of Python for this op"));
   if (!target) return line_->setText(tr("The log has no such graph of this compile"));
@@ -233,7 +245,8 @@ void JobGraphsWindow::find(bool backward) {
   if (view->find(text, flags)) return;
   const auto from = view->textCursor();
   view->moveCursor(backward ? QTextCursor::End : QTextCursor::Start);
-  if (view->find(text, flags)) return line_->setText(line_->text() + QStringLiteral("  \u00b7  ") + tr("the search went on from the other end"));
+  if (view->find(text, flags))
+    return line_->setText(line_->text() + QStringLiteral("  \u00b7  ") + tr("the search went on from the other end"));
   view->setTextCursor(from);
   line_->setText(tr("'%1' does not occur in this graph").arg(text));
 }

@@ -15,15 +15,17 @@
 
 namespace retrograd::views {
 
-/// The graphs of one compile as the log has them, in a window of its own, to be read and searched: a tab for each, in the order in which torch.compile made
-/// them. A text is read on the thread pool when its tab is first shown. From an op of the backward a key leads to an op of the forward from the same line of
-/// Python, and back. The window keeps the log, and stays when another file opens.
+/// The graphs of one compile as the log has them, in a window of its own, to be read and searched: a tab for each, in
+/// the order in which torch.compile made them. A text is read on the thread pool when its tab is first shown. From an
+/// op of the backward a key leads to an op of the forward from the same line of Python, and back. The window keeps the
+/// log, and stays when another file opens.
 class JobGraphsWindow : public QWidget {
   Q_OBJECT
 
  public:
   /// `attempt` is one of `log`; `title` names it: "0/0  inner".
-  JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt, const QString& title, QWidget* parent);
+  JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLog> log, const jobs::Attempt& attempt,
+                  const QString& title, QWidget* parent);
 
   const QString& title() const { return title_; }
   /// Brings the window to the front with the last graph of this kind; with a line (from 1), at that line.

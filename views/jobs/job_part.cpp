@@ -1,4 +1,5 @@
-// The panel for what a log of torch.compile holds with its commands, and File > Open Folder: a job leaves folders of logs.
+// The panel for what a log of torch.compile holds with its commands, and File > Open Folder: a job leaves folders of
+// logs.
 #include <QFileDialog>
 #include <QFileInfo>
 
@@ -27,26 +28,30 @@ void askForFolder(MainWindow& window) {
 const WindowPart part(PartOrder::job, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
-                             MainWindow::tr("Opens a folder: logs of the ranks of a job, what tlparse wrote, a repro folder, graphs recorded from Python"),
+                             MainWindow::tr("Opens a folder: logs of the ranks of a job, what tlparse wrote, a repro "
+                                            "folder, graphs recorded from Python"),
                              QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_O));
   QObject::connect(folder, &QAction::triggered, &window, [&window] { askForFolder(window); });
   window.menu("file")->insertAction(actions.openWindow, folder);
 
-  auto* graphs =
-      actions.add("job-graphs", MainWindow::tr("Show the &Job's Own Graphs"),
-                  MainWindow::tr("Shows joint, forward and backward of the chosen compile as the log has them: the job's own split and saved tensors"),
-                  QKeySequence(Qt::CTRL | Qt::Key_J));
-  auto* opinion = actions.add("second-opinion", MainWindow::tr("Second &Opinion"),
-                              MainWindow::tr("Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
-                              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J));
+  auto* graphs = actions.add("job-graphs", MainWindow::tr("Show the &Job's Own Graphs"),
+                             MainWindow::tr("Shows joint, forward and backward of the chosen compile as the log has "
+                                            "them: the job's own split and saved tensors"),
+                             QKeySequence(Qt::CTRL | Qt::Key_J));
+  auto* opinion = actions.add(
+      "second-opinion", MainWindow::tr("Second &Opinion"),
+      MainWindow::tr(
+          "Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
+      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J));
   graphs->setIconText(MainWindow::tr("Own Graphs"));
-  auto* passes = actions.add("job-passes", MainWindow::tr("Compare the Passes"),
-                             MainWindow::tr("Lists the graphs of the chosen compile as a chain of passes and shows what each of them changed"),
-                             QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_P));
+  auto* passes = actions.add(
+      "job-passes", MainWindow::tr("Compare the Passes"),
+      MainWindow::tr("Lists the graphs of the chosen compile as a chain of passes and shows what each of them changed"),
+      QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_P));
   passes->setIconText(MainWindow::tr("Passes"));
   auto* log = new OpenJobLog(window.context().controller, &window);
-  auto* dock = window.addPanel(new JobDock(window.context(), log, {graphs, passes, opinion}), MainWindow::tr("Job"), Qt::BottomDockWidgetArea,
-                               &window.panel<MemoryDock>());
+  auto* dock = window.addPanel(new JobDock(window.context(), log, {graphs, passes, opinion}), MainWindow::tr("Job"),
+                               Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   for (auto* action : {graphs, passes, opinion}) actions.allowUnless(action, [log] { return log->reason(); });
   QObject::connect(log, &OpenJobLog::changed, &actions, &WindowActions::update);
   QObject::connect(graphs, &QAction::triggered, dock, &JobDock::showOwnGraphs);
@@ -58,14 +63,16 @@ const WindowPart part(PartOrder::job, [](MainWindow& window) {
     window.showPanel(*dock);
     dock->askOpinion();
   });
-  auto* plan = actions.add("save-plan", MainWindow::tr("S&how the Save Plan"),
-                           MainWindow::tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),
-                           QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_J));
-  auto* budgets = actions.add("save-plan-budgets", MainWindow::tr("&Peaks at Several Budgets"),
-                              MainWindow::tr("Splits the model at four budgets of saved bytes and lists the peak of memory of each"), {});
+  auto* plan = actions.add(
+      "save-plan", MainWindow::tr("S&how the Save Plan"),
+      MainWindow::tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),
+      QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_J));
+  auto* budgets = actions.add(
+      "save-plan-budgets", MainWindow::tr("&Peaks at Several Budgets"),
+      MainWindow::tr("Splits the model at four budgets of saved bytes and lists the peak of memory of each"), {});
   budgets->setIconText(MainWindow::tr("Budgets"));
-  auto* plans =
-      window.addPanel(new SavePlanDock(window.context(), log, budgets), MainWindow::tr("Save Plan"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  auto* plans = window.addPanel(new SavePlanDock(window.context(), log, budgets), MainWindow::tr("Save Plan"),
+                                Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   for (auto* action : {plan, budgets}) actions.allowUnless(action, [plans] { return plans->reason(); });
   QObject::connect(plans, &SavePlanDock::changed, &actions, &WindowActions::update);
   QObject::connect(plan, &QAction::triggered, plans, [&window, plans] { window.showPanel(*plans); });

@@ -36,7 +36,8 @@ QString followedText(const JobPass& pass, const FollowedOp& followed) {
 
 }  // namespace
 
-JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> passes, const QString& title, QWidget* parent)
+JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> passes, const QString& title,
+                                 QWidget* parent)
     : QWidget(parent, Qt::Window),
       passes_(std::move(passes)),
       title_(title),
@@ -51,9 +52,11 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   setAttribute(Qt::WA_DeleteOnClose);
   setWindowTitle(tr("%1 - Passes").arg(title));
   list_->setObjectName(QStringLiteral("job-passes-list"));
-  model_->setHorizontalHeaderLabels({tr("Pass"), tr("Ops"), tr("Compared with"), tr("Changed"), tr("Gone"), tr("New"), tr("Moved"), tr("Op under the cursor")});
+  model_->setHorizontalHeaderLabels({tr("Pass"), tr("Ops"), tr("Compared with"), tr("Changed"), tr("Gone"), tr("New"),
+                                     tr("Moved"), tr("Op under the cursor")});
   for (const auto column : {changed, gone, added, moved})
-    model_->setHeaderData(column, Qt::Horizontal, tr("Lines of the comparison: inputs and results count too"), Qt::ToolTipRole);
+    model_->setHeaderData(column, Qt::Horizontal, tr("Lines of the comparison: inputs and results count too"),
+                          Qt::ToolTipRole);
   list_->setModel(model_);
   prepareTree(*list_, tr("Passes"), true);
   list_->setRootIsDecorated(false);
@@ -93,7 +96,8 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   connect(view_, &DiffView::cursorMoved, this, &JobPassesWindow::follow);
 }
 
-QAction* JobPassesWindow::addKey(const QString& text, const char* name, const QList<QKeySequence>& keys, void (JobPassesWindow::*run)()) {
+QAction* JobPassesWindow::addKey(const QString& text, const char* name, const QList<QKeySequence>& keys,
+                                 void (JobPassesWindow::*run)()) {
   auto* action = new QAction(text, this);
   action->setObjectName(QLatin1String(name));
   action->setShortcuts(keys);
@@ -104,11 +108,13 @@ QAction* JobPassesWindow::addKey(const QString& text, const char* name, const QL
 }
 
 void JobPassesWindow::addActions() {
-  for (auto* action : {addKey(tr("Previous Pass"), "job-passes-previous", {Qt::ALT | Qt::Key_Up}, &JobPassesWindow::previousPass),
-                       addKey(tr("Next Pass"), "job-passes-next", {Qt::ALT | Qt::Key_Down}, &JobPassesWindow::nextPass),
-                       addKey(tr("Previous Difference"), "job-passes-difference-before", {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up},
-                              &JobPassesWindow::previousDifference),
-                       addKey(tr("Next Difference"), "job-passes-difference", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down}, &JobPassesWindow::nextDifference)})
+  for (auto* action :
+       {addKey(tr("Previous Pass"), "job-passes-previous", {Qt::ALT | Qt::Key_Up}, &JobPassesWindow::previousPass),
+        addKey(tr("Next Pass"), "job-passes-next", {Qt::ALT | Qt::Key_Down}, &JobPassesWindow::nextPass),
+        addKey(tr("Previous Difference"), "job-passes-difference-before",
+               {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &JobPassesWindow::previousDifference),
+        addKey(tr("Next Difference"), "job-passes-difference", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down},
+               &JobPassesWindow::nextDifference)})
     tools_->addWidget(commandButton(action, this));
   addKey(tr("Close"), "job-passes-close", {Qt::CTRL | Qt::Key_W}, &JobPassesWindow::shut);
 }
@@ -116,17 +122,22 @@ void JobPassesWindow::addActions() {
 void JobPassesWindow::fillList() {
   for (const auto& each : passes_->passes) {
     const auto* counts = each.diff ? &each.diff->counts : nullptr;
-    const auto number = [&](std::size_t TraceDiff::Counts::* count) { return counts ? QString::number(counts->*count) : QString(); };
+    const auto number = [&](std::size_t TraceDiff::Counts::* count) {
+      return counts ? QString::number(counts->*count) : QString();
+    };
     QList<QStandardItem*> items;
-    for (const auto& text : {toQt(each.name), each.analysis ? QString::number(each.trace().ops.size()) : QStringLiteral("?"),
-                             each.before ? toQt(passes_->passes[*each.before].name) : QString(), number(&TraceDiff::Counts::changed),
-                             number(&TraceDiff::Counts::onlyLeft), number(&TraceDiff::Counts::onlyRight), number(&TraceDiff::Counts::moved), QString()}) {
+    for (const auto& text :
+         {toQt(each.name), each.analysis ? QString::number(each.trace().ops.size()) : QStringLiteral("?"),
+          each.before ? toQt(passes_->passes[*each.before].name) : QString(), number(&TraceDiff::Counts::changed),
+          number(&TraceDiff::Counts::onlyLeft), number(&TraceDiff::Counts::onlyRight),
+          number(&TraceDiff::Counts::moved), QString()}) {
       auto* item = new QStandardItem(text);
       item->setEditable(false);
       item->setToolTip(each.problem.empty() ? text : toQt(each.problem));
       items << item;
     }
-    for (const auto column : {ops, changed, gone, added, moved}) items[column]->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    for (const auto column : {ops, changed, gone, added, moved})
+      items[column]->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
     model_->appendRow(items);
   }
   for (int column = 0; column < followed; ++column) list_->resizeColumnToContents(column);
@@ -162,7 +173,9 @@ void JobPassesWindow::choose(std::size_t index) {
   const auto& left = right.before ? passes_->passes[*right.before] : right;
   if (!left.analysis) return say(toQt(left.problem));
   say(tr("Comparing..."));
-  const auto side = [](const JobPass& each) { return ComparedTrace{each.analysis, nullptr, &each.trace(), toQt(each.name)}; };
+  const auto side = [](const JobPass& each) {
+    return ComparedTrace{each.analysis, nullptr, &each.trace(), toQt(each.name)};
+  };
   job_->start([this, index, left = side(left), right = side(right)](const Progress& progress) -> PoolJob::Deliver {
     auto comparison = compareTraces(left, right, progress);
     return [this, index, comparison] { shown(index, comparison); };
@@ -172,7 +185,8 @@ void JobPassesWindow::choose(std::size_t index) {
 void JobPassesWindow::shown(std::size_t index, const std::shared_ptr<const Comparison>& comparison) {
   view_->setMessage({});
   view_->show(DiffRows(comparison, false));
-  summary_->setText(passes_->passes[index].before ? toQt(summaryOf(comparison->diff)) : tr("The first graph: there is none before it"));
+  summary_->setText(passes_->passes[index].before ? toQt(summaryOf(comparison->diff))
+                                                  : tr("The first graph: there is none before it"));
   if (followed_.empty()) view_->step(true);
   reveal();
   describe();
@@ -196,7 +210,8 @@ void JobPassesWindow::reveal() {
   if (followed_.empty()) return;
   const auto& right = passes_->passes[chosen_];
   if (!followed_[chosen_].ops.empty()) return view_->reveal(Side::right, followed_[chosen_].ops.front());
-  if (right.before && !followed_[*right.before].ops.empty()) view_->reveal(Side::left, followed_[*right.before].ops.front());
+  if (right.before && !followed_[*right.before].ops.empty())
+    view_->reveal(Side::left, followed_[*right.before].ops.front());
 }
 
 void JobPassesWindow::describe() {

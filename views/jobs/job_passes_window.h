@@ -11,8 +11,9 @@
 
 namespace retrograd::views {
 
-/// The graphs of a compile as a chain of passes, in a window of its own: a list with what each pass changed, and below it the chosen graph next to the one that
-/// the pass was given. The op under the cursor is followed: the list says what it is in each pass. The window stays when another file opens.
+/// The graphs of a compile as a chain of passes, in a window of its own: a list with what each pass changed, and below
+/// it the chosen graph next to the one that the pass was given. The op under the cursor is followed: the list says what
+/// it is in each pass. The window stays when another file opens.
 class JobPassesWindow : public QWidget {
   Q_OBJECT
 
@@ -30,7 +31,8 @@ class JobPassesWindow : public QWidget {
 
  private:
   void addActions();
-  QAction* addKey(const QString& text, const char* name, const QList<QKeySequence>& keys, void (JobPassesWindow::*run)());
+  QAction* addKey(const QString& text, const char* name, const QList<QKeySequence>& keys,
+                  void (JobPassesWindow::*run)());
   void fillList();
   void choose(std::size_t pass);
   void shown(std::size_t pass, const std::shared_ptr<const Comparison>& comparison);

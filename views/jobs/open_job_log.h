@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-/// The log of torch.compile that the open document came from. It is read on the thread pool, when somebody first wants it.
+/// The log of torch.compile that the open document came from. It is read on the thread pool, when somebody first wants
+/// it.
 class OpenJobLog : public QObject {
   Q_OBJECT
 
@@ -19,7 +20,8 @@ class OpenJobLog : public QObject {
   const std::shared_ptr<const jobs::JobLog>& log() const { return log_; }
   /// Why there is no log; empty where there is one, read or not.
   QString reason() const;
-  /// Reads the log unless that is done, and calls `then` once it is there. A newer `then` takes the place of an older one.
+  /// Reads the log unless that is done, and calls `then` once it is there. A newer `then` takes the place of an older
+  /// one.
   void want(std::function<void()> then = {});
 
  Q_SIGNALS:

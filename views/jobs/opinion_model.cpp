@@ -15,7 +15,8 @@ QString sizeText(const TensorVerdict& verdict) {
       .arg(verdict.scale, 0, 'g', 3);
 }
 
-QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString& detail, BoundSymbolId op = {}, int line = 0) {
+QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString& detail, BoundSymbolId op = {},
+                      int line = 0) {
   QList<QStandardItem*> row;
   for (const auto& text : {what, detail}) {
     auto* item = new QStandardItem(text);
@@ -32,37 +33,52 @@ QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString&
 
 }  // namespace
 
-OpinionModel::OpinionModel(QObject* parent) : QStandardItemModel(0, columnCount, parent) { setHorizontalHeaderLabels({tr("Gradient"), tr("Difference")}); }
+OpinionModel::OpinionModel(QObject* parent) : QStandardItemModel(0, columnCount, parent) {
+  setHorizontalHeaderLabels({tr("Gradient"), tr("Difference")});
+}
 
 void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSymbolId>& places) {
   removeRows(0, rowCount());
   auto* root = invisibleRootItem();
   for (std::size_t i = 0; i < opinion.findings.size(); ++i) {
     const auto& finding = opinion.findings[i];
-    auto* row = addRow(root, finding.gradient.empty() ? tr("dtype") : toQt(finding.gradient), toQt(finding.what), places[i], finding.line);
-    if (!finding.op.empty()) addRow(row, tr("op"), tr("%1, line %2 of the job's backward").arg(toQt(finding.op)).arg(finding.line), {}, finding.line);
+    auto* row = addRow(root, finding.gradient.empty() ? tr("dtype") : toQt(finding.gradient), toQt(finding.what),
+                       places[i], finding.line);
+    if (!finding.op.empty())
+      addRow(row, tr("op"), tr("%1, line %2 of the job's backward").arg(toQt(finding.op)).arg(finding.line), {},
+             finding.line);
     if (!finding.source.empty()) addRow(row, tr("Python"), toQt(finding.source), places[i], finding.line);
   }
   for (const auto& verdict : opinion.referenced)
     if (!verdict.good()) addRow(root, toQt(verdict.name), sizeText(verdict));
-  if (opinion.compared + opinion.none > 0) addRow(root, tr("compared"), tr("gradients by value: %1, None in both: %2").arg(opinion.compared).arg(opinion.none));
+  if (opinion.compared + opinion.none > 0)
+    addRow(root, tr("compared"),
+           tr("gradients by value: %1, None in both: %2").arg(opinion.compared).arg(opinion.none));
   const auto& all = opinion.gradients;
-  const auto isNearer = [](const TensorVerdict& a, const TensorVerdict& b) { return a.deviation * b.tolerance < b.deviation * a.tolerance; };
+  const auto isNearer = [](const TensorVerdict& a, const TensorVerdict& b) {
+    return a.deviation * b.tolerance < b.deviation * a.tolerance;
+  };
   if (const auto worst = std::max_element(all.begin(), all.end(), isNearer); worst != all.end() && worst->good())
     addRow(root, tr("furthest"), toQt(worst->name) + QStringLiteral(": ") + sizeText(*worst));
   if (!opinion.reason.empty()) addRow(root, tr("not compared"), toQt(opinion.reason));
   for (const auto& note : opinion.notes) addRow(root, tr("note"), toQt(note));
   if (opinion.verdict == SecondOpinion::Verdict::notPossible) return;
-  if (opinion.drawn > 0) addRow(root, tr("values"), tr("drawn from the seed: load the job's weights and batch to compare what happened in the job"));
+  if (opinion.drawn > 0)
+    addRow(root, tr("values"),
+           tr("drawn from the seed: load the job's weights and batch to compare what happened in the job"));
   if (opinion.verdict == SecondOpinion::Verdict::differs)
-    addRow(root, tr("may be right"), tr("where the model has an autograd.Function or a region under no_grad: the forward graph does not show them"));
+    addRow(
+        root, tr("may be right"),
+        tr("where the model has an autograd.Function or a region under no_grad: the forward graph does not show them"));
 }
 
 QString verdictText(const SecondOpinion& opinion) {
   const auto compile = toQt(opinion.compile);
   switch (opinion.verdict) {
-    case SecondOpinion::Verdict::agrees: return OpinionModel::tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile);
-    case SecondOpinion::Verdict::differs: return OpinionModel::tr("\u2717 %1: the job's backward DIFFERS from the derived one").arg(compile);
+    case SecondOpinion::Verdict::agrees:
+      return OpinionModel::tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile);
+    case SecondOpinion::Verdict::differs:
+      return OpinionModel::tr("\u2717 %1: the job's backward DIFFERS from the derived one").arg(compile);
     case SecondOpinion::Verdict::notPossible: break;
   }
   return OpinionModel::tr("%1: no second opinion is possible").arg(compile);

@@ -6,8 +6,9 @@
 
 namespace retrograd::views {
 
-/// A second opinion as rows: each gradient that differs with the op and the line of Python that it comes from, how much was compared, and notes on what was
-/// not. A row leads to an op of the listing (opRole), or to a line of the job's own backward (lineRole).
+/// A second opinion as rows: each gradient that differs with the op and the line of Python that it comes from, how much
+/// was compared, and notes on what was not. A row leads to an op of the listing (opRole), or to a line of the job's own
+/// backward (lineRole).
 class OpinionModel : public QStandardItemModel {
   Q_OBJECT
 

@@ -14,7 +14,8 @@ ValueId gradientIn(const Analysis& analysis, const BackwardFinding& finding) {
   const auto& inputs = analysis.computation().inputs;
   const auto graphName = finding.gradient.substr(0, finding.gradient.find(' '));
   const auto isIt = [&](const InputSpec& input) {
-    return (!finding.input.empty() && (input.target == finding.input || input.name == finding.input)) || input.name == graphName;
+    return (!finding.input.empty() && (input.target == finding.input || input.name == finding.input)) ||
+           input.name == graphName;
   };
   const auto found = std::find_if(inputs.begin(), inputs.end(), isIt);
   return found == inputs.end() ? ValueId() : gradientOf(analysis, found->value);
@@ -45,10 +46,12 @@ bool isOfLine(const Document& document, BoundSymbolId op, const BackwardFinding&
 
 BoundSymbolId derivedOp(const Analysis& analysis, const BackwardFinding& finding) {
   const auto gradient = gradientIn(analysis, finding);
-  auto ops = gradient ? opsBehind(analysis, gradient) : std::vector<BoundSymbolId>(analysis.backward.ops.rbegin(), analysis.backward.ops.rend());
+  auto ops = gradient ? opsBehind(analysis, gradient)
+                      : std::vector<BoundSymbolId>(analysis.backward.ops.rbegin(), analysis.backward.ops.rend());
   const auto maker = gradient && !ops.empty() ? ops.front() : BoundSymbolId();
   std::erase_if(ops, [&](BoundSymbolId op) { return !isOfLine(*analysis.document, op, finding); });
-  const auto same = std::find_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return analysis.document->opName(op) == finding.target; });
+  const auto same = std::find_if(ops.begin(), ops.end(),
+                                 [&](BoundSymbolId op) { return analysis.document->opName(op) == finding.target; });
   if (same != ops.end()) return *same;
   return ops.empty() ? maker : ops.front();
 }

@@ -11,7 +11,8 @@ namespace retrograd::views {
 namespace {
 
 bool isAtenGraph(jobs::GraphKind kind) {
-  return kind == jobs::GraphKind::joint || kind == jobs::GraphKind::forward || kind == jobs::GraphKind::backward || kind == jobs::GraphKind::inference;
+  return kind == jobs::GraphKind::joint || kind == jobs::GraphKind::forward || kind == jobs::GraphKind::backward ||
+         kind == jobs::GraphKind::inference;
 }
 
 std::vector<OwnOp> opsOf(const fx::Graph& graph) {

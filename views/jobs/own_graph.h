@@ -38,8 +38,8 @@ OwnGraph readOwnGraph(const jobs::JobLog& log, const jobs::GraphRecord& record, 
 /// The op at a line: of that line, of the line below a comment, else the last before it. Null where there is none.
 const OwnOp* opAt(const OwnGraph& graph, int line, bool isComment);
 
-/// The first op of `graph` from the same line of Python as `op`; one of the same kind before others. In the same graph (a joint) it is one of the other half.
-/// Null where there is none.
+/// The first op of `graph` from the same line of Python as `op`; one of the same kind before others. In the same graph
+/// (a joint) it is one of the other half. Null where there is none.
 const OwnOp* counterpart(const OwnOp& op, const OwnGraph& graph, bool sameGraph);
 
 }  // namespace retrograd::views

@@ -18,12 +18,14 @@ constexpr double tolerance = 1e-5;  // as `retrograd numbers`
 
 QString normsText(const RecordedCall& call) {
   QStringList norms;
-  for (const auto& tensor : call.outputs) norms << (tensor.hasNorm ? QString::number(tensor.norm, 'g', 9) : QStringLiteral("-"));
+  for (const auto& tensor : call.outputs)
+    norms << (tensor.hasNorm ? QString::number(tensor.norm, 'g', 9) : QStringLiteral("-"));
   return norms.join(QStringLiteral(", "));
 }
 
 double firstNorm(const RecordedCall& call) {
-  return call.outputs.empty() || !call.outputs.front().hasNorm ? std::numeric_limits<double>::quiet_NaN() : call.outputs.front().norm;
+  return call.outputs.empty() || !call.outputs.front().hasNorm ? std::numeric_limits<double>::quiet_NaN()
+                                                               : call.outputs.front().norm;
 }
 
 QStandardItem* makeItem(const QString& text, std::optional<double> number = {}) {
@@ -39,15 +41,20 @@ QStandardItem* makeItem(const QString& text, std::optional<double> number = {}) 
 }  // namespace
 
 RecordedDock::RecordedDock(ViewContext context, QWidget* parent)
-    : Panel(context, "recorded", parent), model_(new QStandardItemModel(0, columnCount, this)), table_(new QTreeView(this)), summary_(new QLabel(this)) {
-  model_->setHorizontalHeaderLabels({tr("Op"), tr("Recorded norm"), tr("Replayed norm"), tr("Relative"), tr("Line of Python")});
+    : Panel(context, "recorded", parent),
+      model_(new QStandardItemModel(0, columnCount, this)),
+      table_(new QTreeView(this)),
+      summary_(new QLabel(this)) {
+  model_->setHorizontalHeaderLabels(
+      {tr("Op"), tr("Recorded norm"), tr("Replayed norm"), tr("Relative"), tr("Line of Python")});
   table_->setObjectName(QStringLiteral("recorded"));
   table_->setModel(model_);
   new SortedRows(*table_);
   prepareTree(*table_, tr("Recorded numbers"), true);
   table_->setRootIsDecorated(false);
   table_->header()->setStretchLastSection(true);
-  for (const auto& [column, width] : {std::pair(op, 220), {recorded, 120}, {replayed, 120}, {relative, 90}}) table_->header()->resizeSection(column, width);
+  for (const auto& [column, width] : {std::pair(op, 220), {recorded, 120}, {replayed, 120}, {relative, 90}})
+    table_->header()->resizeSection(column, width);
   summary_->setObjectName(QStringLiteral("recorded-summary"));
   summary_->setTextFormat(Qt::PlainText);
   summary_->setWordWrap(true);
@@ -67,22 +74,27 @@ void RecordedDock::load(const QString& path) {
     Answer answer;
     answer.recorded = readRecording(path.toStdString(), progress);
     if (answer.recorded.hashes)
-      throw Error(ErrorCode::badUse, "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
-                  path.toStdString());
+      throw Error(
+          ErrorCode::badUse,
+          "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
+          path.toStdString());
     const auto& analysis = *context.document.analysis;
     answer.replayed = askReplayedNumbers(analysis, progress);
     answer.comparison = compareNumbers(answer.recorded, answer.replayed, tolerance);
     if (answer.comparison.compared == 0)
-      throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared", path.toStdString());
+      throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared",
+                  path.toStdString());
     for (const auto& call : answer.replayed.calls) {
-      const auto id = call.position >= 0 ? analysis.joint.ops[static_cast<std::size_t>(call.position)] : BoundSymbolId();
+      const auto id =
+          call.position >= 0 ? analysis.joint.ops[static_cast<std::size_t>(call.position)] : BoundSymbolId();
       answer.ops.push_back(id);
       answer.names.push_back(toQt(call.op) + (id ? QStringLiteral(" (#%1)").arg(id.index) : QString()));
     }
     return [this, answer = std::move(answer)] { show(answer); };
   };
   const auto name = QFileInfo(path).fileName();
-  askAloud(summary_, QStringLiteral("recorded"), tr("Comparing with %1").arg(name), tr("Comparing with %1...").arg(name), work);
+  askAloud(summary_, QStringLiteral("recorded"), tr("Comparing with %1").arg(name),
+           tr("Comparing with %1...").arg(name), work);
 }
 
 void RecordedDock::show(const Answer& answer) {
@@ -98,9 +110,12 @@ void RecordedDock::show(const Answer& answer) {
     const bool differs = row.compared && row.difference > tolerance;
     const bool isCause = first && first->madeInB && row.b == first->madeInB;
     const QList<QStandardItem*> items{
-        makeItem((differs || isCause ? QStringLiteral("\u25c6 ") : QString()) + (b ? answer.names[*row.b] : toQt(a->op))),
-        makeItem(a ? normsText(*a) : tr("not recorded"), a ? firstNorm(*a) : none), makeItem(b ? normsText(*b) : tr("not run here"), b ? firstNorm(*b) : none),
-        makeItem(row.compared ? numberText(row.difference) : QString(), row.compared ? row.difference : none), makeItem(toQt(line))};
+        makeItem((differs || isCause ? QStringLiteral("\u25c6 ") : QString()) +
+                 (b ? answer.names[*row.b] : toQt(a->op))),
+        makeItem(a ? normsText(*a) : tr("not recorded"), a ? firstNorm(*a) : none),
+        makeItem(b ? normsText(*b) : tr("not run here"), b ? firstNorm(*b) : none),
+        makeItem(row.compared ? numberText(row.difference) : QString(), row.compared ? row.difference : none),
+        makeItem(toQt(line))};
     for (auto* item : items) {
       if (b && answer.ops[*row.b]) item->setData(static_cast<int>(answer.ops[*row.b].index), opRole);
       if (!differs && !isCause) continue;
@@ -120,11 +135,13 @@ void RecordedDock::show(const Answer& answer) {
     const auto at = first->madeInB.value_or(first->b);
     text = tr("\u25c6 The first difference is %1").arg(answer.names[at]);
     if (const auto& module = answer.replayed.calls[at].module; !module.empty()) text += tr(" in %1").arg(toQt(module));
-    if (first->madeInA && first->aloneInA) text += tr("; the recording has %1 there").arg(toQt(answer.recorded.calls[*first->madeInA].op));
+    if (first->madeInA && first->aloneInA)
+      text += tr("; the recording has %1 there").arg(toQt(answer.recorded.calls[*first->madeInA].op));
   } else {
     text = tr("\u2713 All %1 ops agree within %2").arg(comparison.compared).arg(tolerance);
   }
-  if (comparison.onlyInA + comparison.onlyInB > 0) text += tr("; not paired: %1 recorded, %2 run here").arg(comparison.onlyInA).arg(comparison.onlyInB);
+  if (comparison.onlyInA + comparison.onlyInB > 0)
+    text += tr("; not paired: %1 recorded, %2 run here").arg(comparison.onlyInA).arg(comparison.onlyInB);
   summary_->setText(text);
   if (!differences_.empty()) choose(0);
   chosen_ = -1;  // the key begins at the first
@@ -144,7 +161,9 @@ void RecordedDock::nextDifference() {
   if (const auto at = opOf(table_->currentIndex())) Q_EMIT jumpRequested(at);
 }
 
-QString RecordedDock::noDifference() const { return differences_.empty() ? unlessClosed(tr("No recorded number that differs is shown")) : QString(); }
+QString RecordedDock::noDifference() const {
+  return differences_.empty() ? unlessClosed(tr("No recorded number that differs is shown")) : QString();
+}
 
 void RecordedDock::forget() {
   model_->removeRows(0, model_->rowCount());
@@ -154,6 +173,8 @@ void RecordedDock::forget() {
   Q_EMIT changed();
 }
 
-QString RecordedDock::emptyText() const { return unlessClosed(tr("File > Load Recorded Numbers compares a recording of DebugMode with this model")); }
+QString RecordedDock::emptyText() const {
+  return unlessClosed(tr("File > Load Recorded Numbers compares a recording of DebugMode with this model"));
+}
 
 }  // namespace retrograd::views

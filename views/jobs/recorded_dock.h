@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// The norms that PyTorch's DebugMode recorded in a job beside those of the open model, op by op; what `retrograd numbers` prints.
+/// The norms that PyTorch's DebugMode recorded in a job beside those of the open model, op by op; what `retrograd
+/// numbers` prints.
 class RecordedDock : public Panel {
   Q_OBJECT
 
@@ -45,8 +46,9 @@ class RecordedDock : public Panel {
   QStandardItemModel* model_;
   QTreeView* table_;
   QLabel* summary_;
-  std::vector<int> differences_;  ///< rows of the model: the op where the difference begins, then all whose norms differ
-  int chosen_ = -1;               ///< into differences_
+  std::vector<int>
+      differences_;  ///< rows of the model: the op where the difference begins, then all whose norms differ
+  int chosen_ = -1;  ///< into differences_
 };
 
 }  // namespace retrograd::views

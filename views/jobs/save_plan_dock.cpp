@@ -31,8 +31,12 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
   using Rows = SavePlanRows;
-  for (const auto& [column, width] :
-       {std::pair(Rows::value, 220), {Rows::type, 100}, {Rows::bytes, 70}, {Rows::op, 170}, {Rows::policy, 160}, {Rows::fate, 110}})
+  for (const auto& [column, width] : {std::pair(Rows::value, 220),
+                                      {Rows::type, 100},
+                                      {Rows::bytes, 70},
+                                      {Rows::op, 170},
+                                      {Rows::policy, 160},
+                                      {Rows::fate, 110}})
     tree_->header()->resizeSection(column, width);
   budgets_->setHorizontalHeaderLabels({tr("Budget"), tr("Saved bytes"), tr("Peak bytes"), tr("Recomputed ops")});
   budgetsTree_->setObjectName(QStringLiteral("save-plan-budgets"));
@@ -106,7 +110,8 @@ void SavePlanDock::show(const SavePlan& plan, std::shared_ptr<const SavePlanRows
   summary_->setText(totalsText(plan));
   spanSentences({});
   tree_->expandToDepth(1);
-  tree_->collapse(model_->index(model_->rowCount() - 2, 0));  // every tensor of the forward: long, and the policies follow
+  tree_->collapse(
+      model_->index(model_->rowCount() - 2, 0));  // every tensor of the forward: long, and the policies follow
   tree_->setCurrentIndex(model_->index(0, 0));
 }
 
@@ -114,7 +119,8 @@ void SavePlanDock::spanSentences(const QModelIndex& parent) {
   for (int row = 0; row < model_->rowCount(parent); ++row) {
     const auto at = model_->index(row, 0, parent);
     bool isAlone = true;
-    for (int column = 1; column < model_->columnCount(); ++column) isAlone &= at.siblingAtColumn(column).data().toString().isEmpty();
+    for (int column = 1; column < model_->columnCount(); ++column)
+      isAlone &= at.siblingAtColumn(column).data().toString().isEmpty();
     tree_->setFirstColumnSpanned(row, parent, isAlone);
     if (!parent.isValid()) spanSentences(at);
   }
@@ -125,8 +131,9 @@ void SavePlanDock::askBudgets() {
   budgetsTree_->hide();
   const auto before = summary_->text();
   const auto work = [this, before](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
-    const auto figures = figuresAtBudgets(
-        budgetCount, [&](const PartitionOptions& partition) { return context.engine.whatIf(*context.document.analysis, partition, {}, progress).after; });
+    const auto figures = figuresAtBudgets(budgetCount, [&](const PartitionOptions& partition) {
+      return context.engine.whatIf(*context.document.analysis, partition, {}, progress).after;
+    });
     return [this, figures, before] {
       for (const auto& [bytes, at] : figures) {
         QList<QStandardItem*> items;
@@ -144,7 +151,8 @@ void SavePlanDock::askBudgets() {
       budgetsTree_->show();
     };
   };
-  askAloud(summary_, QStringLiteral("budgets"), tr("Peak of memory at several budgets"), tr("Splitting the model at %1 budgets...").arg(budgetCount), work);
+  askAloud(summary_, QStringLiteral("budgets"), tr("Peak of memory at several budgets"),
+           tr("Splitting the model at %1 budgets...").arg(budgetCount), work);
 }
 
 void SavePlanDock::forget() {

@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-/// What the open compile of a log saves for its backward, folded over equal layers, and how layers differ; what `retrograd graphs --save-plan` prints.
+/// What the open compile of a log saves for its backward, folded over equal layers, and how layers differ; what
+/// `retrograd graphs --save-plan` prints.
 class SavePlanDock : public Panel {
   Q_OBJECT
 

@@ -42,7 +42,9 @@ std::unordered_map<std::string, BoundSymbolId> opsByName(const Analysis& analysi
 SavePlanRows::SavePlanRows(const SavePlan& plan, const Analysis& analysis) : ops_(opsByName(analysis)) {
   addSentences(plan);
   addTable(plan, plan.residuals, add(-1, heading(tr("Saved for the backward"), plan.saved.bytes)), false);
-  addTable(plan, plan.residuals, add(-1, heading(tr("Parameters and inputs that the backward reads, in memory anyway"), plan.inputs.bytes)), true);
+  addTable(plan, plan.residuals,
+           add(-1, heading(tr("Parameters and inputs that the backward reads, in memory anyway"), plan.inputs.bytes)),
+           true);
   addEveryTensor(plan);
   addPolicies(plan);
   ops_.clear();
@@ -66,7 +68,8 @@ BoundSymbolId SavePlanRows::opOf(const std::string& value) const {
 void SavePlanRows::addSentences(const SavePlan& plan) {
   const auto findings = namedFindingsOf(plan);
   const int section =
-      add(-1, heading(findings.empty() ? tr("No finding: equal layers save alike, and policies are followed") : tr("Findings: %1").arg(findings.size())));
+      add(-1, heading(findings.empty() ? tr("No finding: equal layers save alike, and policies are followed")
+                                       : tr("Findings: %1").arg(findings.size())));
   for (const auto& finding : findings) {
     Row row;
     row.cells[value] = toQt(finding.text);
@@ -115,7 +118,8 @@ void SavePlanRows::addTable(const SavePlan& plan, const PlanTable& table, int se
 }
 
 void SavePlanRows::addEveryTensor(const SavePlan& plan) {
-  addTable(plan, plan.computed, add(-1, heading(tr("Every tensor of the forward: %1").arg(plan.computed.values.size()))), false);
+  addTable(plan, plan.computed,
+           add(-1, heading(tr("Every tensor of the forward: %1").arg(plan.computed.values.size()))), false);
 }
 
 void SavePlanRows::addPolicies(const SavePlan& plan) {
@@ -123,7 +127,8 @@ void SavePlanRows::addPolicies(const SavePlan& plan) {
   for (const auto& count : plan.policies) {
     Row row;
     row.cells[value] = count.policy.empty() ? tr("no policy") : toQt(count.policy);
-    row.cells[fate] = tr("saved %1, recomputed %2, not needed %3").arg(count.saved).arg(count.recomputed).arg(count.unused);
+    row.cells[fate] =
+        tr("saved %1, recomputed %2, not needed %3").arg(count.saved).arg(count.recomputed).arg(count.unused);
     add(section, std::move(row));
   }
 }
@@ -164,7 +169,8 @@ QVariant SavePlanModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: return row.cells[static_cast<std::size_t>(index.column())];
     case Qt::TextAlignmentRole:
-      return index.column() == SavePlanRows::bytes ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
+      return index.column() == SavePlanRows::bytes ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
+                                                   : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {
       if (!row.isHeading || row.parent >= 0) return {};
       QFont font;
@@ -192,12 +198,14 @@ QVariant SavePlanModel::headerData(int section, Qt::Orientation orientation, int
 
 QString totalsText(const SavePlan& plan) {
   auto text = tr("Saved: %1").arg(totalText(plan.saved));
-  text += QStringLiteral("  \u00b7  ") + (plan.allSaved ? tr("all saved: %1").arg(totalText(*plan.allSaved)) : tr("all saved: the log has no joint graph"));
+  text += QStringLiteral("  \u00b7  ") + (plan.allSaved ? tr("all saved: %1").arg(totalText(*plan.allSaved))
+                                                        : tr("all saved: the log has no joint graph"));
   for (std::size_t i = 0; i < plan.layers.size();) {
     std::vector<std::size_t> group;
     const auto& first = plan.layers[i];
     for (; i < plan.layers.size() && plan.layers[i].group == first.group; ++i) group.push_back(i);
-    text += QStringLiteral("  \u00b7  ") + tr("%1: equal, %2 ops each").arg(toQt(layersText(plan, group))).arg(first.ops);
+    text +=
+        QStringLiteral("  \u00b7  ") + tr("%1: equal, %2 ops each").arg(toQt(layersText(plan, group))).arg(first.ops);
   }
   return text;
 }

@@ -46,7 +46,8 @@ class SavePlanRows {
   std::unordered_map<std::string, BoundSymbolId> ops_;
 };
 
-/// SavePlanRows for views: findings first, then what is saved, what is in memory anyway, all tensors of the forward, and the policies.
+/// SavePlanRows for views: findings first, then what is saved, what is in memory anyway, all tensors of the forward,
+/// and the policies.
 class SavePlanModel : public QAbstractItemModel {
   Q_OBJECT
 

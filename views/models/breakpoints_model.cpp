@@ -39,7 +39,8 @@ void BreakpointsModel::set(std::shared_ptr<const OpenDocument> document, std::ve
 void BreakpointsModel::setHits(std::vector<std::int64_t> hits) {
   if (hits == hits_) return;
   hits_ = std::move(hits);
-  if (!breakpoints_.empty()) Q_EMIT dataChanged(index(0, BreakpointsModel::hits), index(rowCount() - 1, BreakpointsModel::hits));
+  if (!breakpoints_.empty())
+    Q_EMIT dataChanged(index(0, BreakpointsModel::hits), index(rowCount() - 1, BreakpointsModel::hits));
 }
 
 BoundSymbolId BreakpointsModel::placeOf(int row) const {
@@ -59,7 +60,9 @@ void BreakpointsModel::followNotes(const NoteBook* notes) {
   });
 }
 
-int BreakpointsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(breakpoints_.size()); }
+int BreakpointsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(breakpoints_.size());
+}
 int BreakpointsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QString BreakpointsModel::whereText(const Breakpoint& breakpoint) const {
@@ -91,7 +94,8 @@ QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
   const auto& breakpoint = breakpoints_[static_cast<std::size_t>(index.row())];
   if (role == Qt::CheckStateRole && index.column() == where) return breakpoint.enabled ? Qt::Checked : Qt::Unchecked;
-  if (role == Qt::ToolTipRole && index.column() == where) return QString::fromStdString(describe(*document_->analysis, breakpoint));
+  if (role == Qt::ToolTipRole && index.column() == where)
+    return QString::fromStdString(describe(*document_->analysis, breakpoint));
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   switch (index.column()) {
     case where: return whereText(breakpoint);

@@ -33,9 +33,11 @@ void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId
   auto* range = root->add(tr("Range"), rangeText(document, ops));
   range->op = ops.empty() ? BoundSymbolId() : ops.front();
   for (const auto& row : check.rows) {
-    auto* node = root->add(tr("gradient of %1").arg(QString::fromStdString(row.input)), QString::fromStdString(row.note));
+    auto* node =
+        root->add(tr("gradient of %1").arg(QString::fromStdString(row.input)), QString::fromStdString(row.note));
     node->add(tr("finite differences"), againstText(row.finiteDifferences, GradientCheck::finiteTolerance))->tip =
-        tr("Relative difference of the derivative along random directions, the worst of %1; in double precision").arg(check.directions);
+        tr("Relative difference of the derivative along random directions, the worst of %1; in double precision")
+            .arg(check.directions);
     node->add(tr("LibTorch's autograd"), againstText(row.libTorch, GradientCheck::libTorchTolerance))->tip =
         tr("Relative difference to the gradient that LibTorch's own autograd gives; in double precision");
   }
@@ -46,11 +48,14 @@ void ChecksModel::show(const OpenDocument& open, const GradientTerms& terms, con
   const auto& document = *open.analysis->document;
   const auto nameOf = [&](ValueId value) { return views::nameOf(document, value, notes); };
   auto root = std::make_unique<Node>();
-  auto* sum = root->add(tr("gradient of %1").arg(nameOf(terms.value)), tr("%1, norm %2").arg(nameOf(terms.gradient), numberText(terms.norm)));
+  auto* sum = root->add(tr("gradient of %1").arg(nameOf(terms.value)),
+                        tr("%1, norm %2").arg(nameOf(terms.gradient), numberText(terms.norm)));
   sum->value = terms.gradient;
   sum->op = document.value(terms.gradient).producer;
   for (const auto& term : terms.terms) {
-    const auto share = terms.norm > 0 && std::isfinite(term.norm) ? tr("  (%1 % of the sum's)").arg(100 * term.norm / terms.norm, 0, 'g', 3) : QString();
+    const auto share = terms.norm > 0 && std::isfinite(term.norm)
+                           ? tr("  (%1 % of the sum's)").arg(100 * term.norm / terms.norm, 0, 'g', 3)
+                           : QString();
     auto* node = sum->add(tr("+ %1").arg(nameOf(term.gradient)), tr("norm %1").arg(numberText(term.norm)) + share);
     node->value = term.gradient;
     node->op = term.op;

@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// What checks of gradients found: the gradient of a range of ops against finite differences and LibTorch, or how a gradient was summed up.
+/// What checks of gradients found: the gradient of a range of ops against finite differences and LibTorch, or how a
+/// gradient was summed up.
 class ChecksModel : public TreeModel {
   Q_OBJECT
 

@@ -16,7 +16,9 @@ void CompareModel::show(std::shared_ptr<const OpenDocument> document, std::share
   endResetModel();
 }
 
-int CompareModel::firstDivergence() const { return comparison_ && comparison_->firstDivergence ? static_cast<int>(*comparison_->firstDivergence) : -1; }
+int CompareModel::firstDivergence() const {
+  return comparison_ && comparison_->firstDivergence ? static_cast<int>(*comparison_->firstDivergence) : -1;
+}
 void CompareModel::followNotes(const NoteBook* notes) {
   notes_ = notes;
   connect(notes, &NoteBook::changed, this, [this] {
@@ -24,7 +26,9 @@ void CompareModel::followNotes(const NoteBook* notes) {
   });
 }
 
-int CompareModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !comparison_ ? 0 : static_cast<int>(comparison_->rows.size()); }
+int CompareModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() || !comparison_ ? 0 : static_cast<int>(comparison_->rows.size());
+}
 int CompareModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant CompareModel::data(const QModelIndex& index, int role) const {
@@ -49,12 +53,16 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole && !row.note.empty()) return QString::fromStdString(row.note);
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
-    case value: return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) + nameOf(document, row.valueA, notes_);
+    case value:
+      return (index.row() == firstDivergence() ? QStringLiteral("\u25c6 ") : QString()) +
+             nameOf(document, row.valueA, notes_);
     case relative: return numberText(row.relative);
     case largest: return numberText(row.largest);
     case normA: return numberText(row.normA);
     case normB: return numberText(row.normB);
-    default: return callOf(document, row.opA, notes_) + (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
+    default:
+      return callOf(document, row.opA, notes_) +
+             (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
   }
 }
 

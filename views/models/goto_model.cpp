@@ -38,14 +38,17 @@ void GotoModel::showCommands(const QList<QAction*>& commands) {
 }
 
 QAction* GotoModel::command(int row) const {
-  return row >= 0 && static_cast<std::size_t>(row) < commands_.size() ? commands_[static_cast<std::size_t>(row)].data() : nullptr;
+  return row >= 0 && static_cast<std::size_t>(row) < commands_.size() ? commands_[static_cast<std::size_t>(row)].data()
+                                                                      : nullptr;
 }
 
 const Place* GotoModel::place(int row) const {
   return row >= 0 && static_cast<std::size_t>(row) < places_.size() ? &places_[static_cast<std::size_t>(row)] : nullptr;
 }
 
-int GotoModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(places_.size() + commands_.size()); }
+int GotoModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(places_.size() + commands_.size());
+}
 
 QVariant GotoModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -55,12 +58,14 @@ QVariant GotoModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::DisplayRole) return commandText(*action);
     if (role == detailRole) return action->isEnabled() || reason.isEmpty() ? keys : reason;
     if (role == Qt::ToolTipRole) return action->toolTip();
-    if (role == Qt::AccessibleTextRole) return commandText(*action) + QStringLiteral(", ") + data(index, detailRole).toString();
+    if (role == Qt::AccessibleTextRole)
+      return commandText(*action) + QStringLiteral(", ") + data(index, detailRole).toString();
   }
   if (const auto* one = place(index.row())) {
     if (role == Qt::DisplayRole) return QString::fromStdString(one->name);
     if (role == detailRole) return detailOf(*one);
-    if (role == Qt::AccessibleTextRole) return QString::fromStdString(one->name) + QStringLiteral(", ") + detailOf(*one);
+    if (role == Qt::AccessibleTextRole)
+      return QString::fromStdString(one->name) + QStringLiteral(", ") + detailOf(*one);
   }
   return {};
 }

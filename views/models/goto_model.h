@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-/// What a quick-open list shows: places of a document, or commands with their keys. A command that is disabled says why.
+/// What a quick-open list shows: places of a document, or commands with their keys. A command that is disabled says
+/// why.
 class GotoModel : public QAbstractListModel {
   Q_OBJECT
 

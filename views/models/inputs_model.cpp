@@ -21,7 +21,8 @@ InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : QAbstr
       row.differentiable = isDifferentiable(meta.dtype);
     }
     const auto& chosen = document.request.gradInputs;
-    row.checked = row.differentiable && (!chosen || std::find(chosen->begin(), chosen->end(), spec.name) != chosen->end());
+    row.checked =
+        row.differentiable && (!chosen || std::find(chosen->begin(), chosen->end(), spec.name) != chosen->end());
     for (const auto& text : analysis.inputSource)
       if (text.starts_with(spec.name + ": ")) row.source = QString::fromStdString(text.substr(spec.name.size() + 2));
     rows_.push_back(row);
@@ -29,14 +30,17 @@ InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : QAbstr
 }
 
 std::optional<std::vector<std::string>> InputsModel::gradInputs() const {
-  if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.checked == row.differentiable; })) return std::nullopt;
+  if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.checked == row.differentiable; }))
+    return std::nullopt;
   std::vector<std::string> names;
   for (const auto& row : rows_)
     if (row.checked) names.push_back(row.name.toStdString());
   return names;
 }
 
-int InputsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int InputsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 int InputsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant InputsModel::data(const QModelIndex& index, int role) const {
@@ -45,7 +49,8 @@ QVariant InputsModel::data(const QModelIndex& index, int role) const {
   if (index.column() == gradient) {
     if (role == Qt::CheckStateRole) return row.checked ? Qt::Checked : Qt::Unchecked;
     if (role == Qt::ToolTipRole)
-      return row.differentiable ? tr("Checked: the backward gives its gradient") : tr("Only floating and complex tensors have gradients");
+      return row.differentiable ? tr("Checked: the backward gives its gradient")
+                                : tr("Only floating and complex tensors have gradients");
     return {};
   }
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};

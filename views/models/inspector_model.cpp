@@ -14,7 +14,12 @@ namespace retrograd::views {
 class InspectorModel::Filler {
  public:
   Filler(const OpenDocument& open, BoundSymbolId op, const NoteBook* notes, Node* root)
-      : open_(open), document_(*open.analysis->document), op_(op), bound_(document_.boundSymbol(op)), notes_(notes), root_(root) {}
+      : open_(open),
+        document_(*open.analysis->document),
+        op_(op),
+        bound_(document_.boundSymbol(op)),
+        notes_(notes),
+        root_(root) {}
 
   void run() {
     opSection();
@@ -32,7 +37,8 @@ class InspectorModel::Filler {
     const auto& entry = document_.value(value);
     auto text = fullNameOf(document_, value, notes_);
     if (entry.meta) text += QStringLiteral("  ") + typeText(document_.meta(entry.meta));
-    if (entry.kind != ValueKind::activation && entry.kind != ValueKind::gradient) text += QStringLiteral("  ") + toQt(name(entry.kind));
+    if (entry.kind != ValueKind::activation && entry.kind != ValueKind::gradient)
+      text += QStringLiteral("  ") + toQt(name(entry.kind));
     return text;
   }
 
@@ -50,11 +56,14 @@ class InspectorModel::Filler {
     section->add(tr("number"), QStringLiteral("#%1").arg(op_.index));
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
     if (bound_.module) section->add(tr("module"), toQt(document_.text(bound_.module)));
-    if (!symbol.schema.empty()) section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
+    if (!symbol.schema.empty())
+      section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
-      section->add(tr("runs"), *position < forward ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
-                                                   : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
+      section->add(tr("runs"),
+                   *position < forward
+                       ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
+                       : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
     }
     QStringList effects;
     if (bound_.effects & effect::writes) effects << tr("writes in place");
@@ -64,7 +73,8 @@ class InspectorModel::Filler {
     if (bound_.effects & effect::needsData) effects << tr("depends on data");
     if (!bound_.gradMode && bound_.origin.role == Role::none) effects << tr("without gradient");
     if (!effects.isEmpty()) section->add(tr("effects"), effects.join(QStringLiteral(", ")));
-    for (const auto* symbol : sizeSymbolsOf(document_, op_)) section->add(tr("size"), QString::fromStdString(printSizeSymbol(*symbol)));
+    for (const auto* symbol : sizeSymbolsOf(document_, op_))
+      section->add(tr("size"), QString::fromStdString(printSizeSymbol(*symbol)));
   }
 
   void valuesSection() {
@@ -76,14 +86,19 @@ class InspectorModel::Filler {
       auto* node = section->add(QString::fromStdString(row.label), describe(row.value));
       node->value = row.value;
       node->op = document_.value(row.value).producer;
-      node->tip = node->op ? tr("%1\nDouble click or Ctrl+Enter goes to #%2, which makes it").arg(node->text).arg(node->op.index) : QString();
+      node->tip =
+          node->op
+              ? tr("%1\nDouble click or Ctrl+Enter goes to #%2, which makes it").arg(node->text).arg(node->op.index)
+              : QString();
     }
   }
 
   void originSection() {
     const auto& origin = bound_.origin;
     if (origin.role == Role::none) return derivedSection();
-    auto* section = root_->add(tr("Origin"), origin.op ? operationName(document_, origin.op) : origin.value ? nameOf(origin.value) : tr("none"));
+    auto* section = root_->add(tr("Origin"), origin.op      ? operationName(document_, origin.op)
+                                             : origin.value ? nameOf(origin.value)
+                                                            : tr("none"));
     section->op = origin.op;
     section->add(tr("role"), toQt(name(origin.role)));
     if (origin.op) addOp(section, tr("operation"), origin.op);
@@ -93,10 +108,12 @@ class InspectorModel::Filler {
     if (origin.op && origin.output >= 0) {
       const auto outputs = document_.outputs(origin.op);
       const auto i = static_cast<std::size_t>(origin.output);
-      section->add(tr("output"), i < outputs.size() && outputs[i] ? nameOf(outputs[i]) : QString::number(origin.output));
+      section->add(tr("output"),
+                   i < outputs.size() && outputs[i] ? nameOf(outputs[i]) : QString::number(origin.output));
     }
     if (origin.value) {
-      auto* node = section->add(origin.role == Role::accumulation ? tr("sum for") : tr("gradient of"), describe(origin.value));
+      auto* node =
+          section->add(origin.role == Role::accumulation ? tr("sum for") : tr("gradient of"), describe(origin.value));
       node->value = origin.value;
       node->op = document_.value(origin.value).producer;
     }
@@ -111,7 +128,8 @@ class InspectorModel::Filler {
   QString operandText(BoundSymbolId operation, int operand) const {
     const auto rows = valueRows(document_, operation);
     const auto* row = tensorOperand(rows, operand);
-    return row ? QStringLiteral("%1: %2").arg(QString::fromStdString(row->label), describe(row->value)) : QString::number(operand);
+    return row ? QStringLiteral("%1: %2").arg(QString::fromStdString(row->label), describe(row->value))
+               : QString::number(operand);
   }
 
   /// The operation's operand of this number, counting tensors only, as Origin::operand does.
@@ -127,7 +145,8 @@ class InspectorModel::Filler {
     if (derived.empty()) return;
     auto* section = root_->add(tr("Forward ops"));
     for (auto op : derived)
-      if (!isBackwardRole(document_.boundSymbol(op).origin.role)) addOp(section, toQt(name(document_.boundSymbol(op).origin.role)), op);
+      if (!isBackwardRole(document_.boundSymbol(op).origin.role))
+        addOp(section, toQt(name(document_.boundSymbol(op).origin.role)), op);
   }
 
   /// The rule with its operands bound: every backward op that the operation leads to.
@@ -161,7 +180,8 @@ class InspectorModel::Filler {
       if (!section) section = root_->add(isForward ? tr("Saved") : tr("Reads saved"));
       const auto& entry = document_.value(row.value);
       const auto* storage = entry.storage ? &document_.storage(entry.storage) : nullptr;
-      // Parameters, inputs and views of them cost no memory: they are there without being saved. Nor does a second view of the same memory.
+      // Parameters, inputs and views of them cost no memory: they are there without being saved. Nor does a second view
+      // of the same memory.
       const bool external = storage && storage->external;
       const bool counts = storage && !external && counted.insert(entry.storage).second;
       if (counts) bytes += storage->bytes;
@@ -178,17 +198,22 @@ class InspectorModel::Filler {
 
   /// "parameter weight", "input x": whose memory it is.
   QString sourceOf(const Storage& storage) const {
-    return storage.first ? QStringLiteral("%1 %2").arg(toQt(name(document_.value(storage.first).kind)), nameOf(storage.first)) : tr("an input");
+    return storage.first
+               ? QStringLiteral("%1 %2").arg(toQt(name(document_.value(storage.first).kind)), nameOf(storage.first))
+               : tr("an input");
   }
 
-  /// The first ops of the backward that read each of these values, in one walk for all of them, which ends where each has enough.
+  /// The first ops of the backward that read each of these values, in one walk for all of them, which ends where each
+  /// has enough.
   void findBackwardUsers(std::map<ValueId, std::vector<BoundSymbolId>>& users) const {
     constexpr std::size_t most = 50;
     std::size_t open = users.size();
     for (auto op : open_.analysis->backward.ops) {
       for (auto operand : document_.operands(op)) {
         const auto found = users.find(operand);
-        if (found == users.end() || found->second.size() == most || (!found->second.empty() && found->second.back() == op)) continue;
+        if (found == users.end() || found->second.size() == most ||
+            (!found->second.empty() && found->second.back() == op))
+          continue;
         found->second.push_back(op);
         if (found->second.size() == most && --open == 0) return;
       }
@@ -206,7 +231,8 @@ class InspectorModel::Filler {
     };
     auto* section = root_->add(tr("Source"), place(inner));
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-      auto* node = section->add(place(*frame), QString::fromStdString(frame->code.empty() ? frame->function : frame->code));
+      auto* node =
+          section->add(place(*frame), QString::fromStdString(frame->code.empty() ? frame->function : frame->code));
       node->tip = QStringLiteral("%1:%2, %3\n%4")
                       .arg(QString::fromStdString(frame->file))
                       .arg(frame->line)

@@ -12,7 +12,8 @@ class InspectorModel : public TreeModel {
  public:
   using TreeModel::TreeModel;
 
-  /// Shows an op, its values under the names that `notes` (may be null) has for them; a null document or an invalid op shows nothing.
+  /// Shows an op, its values under the names that `notes` (may be null) has for them; a null document or an invalid op
+  /// shows nothing.
   void show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op, const NoteBook* notes = nullptr);
 
  private:

@@ -5,13 +5,17 @@
 namespace retrograd::views {
 
 KeymapModel::KeymapModel(Keymap& keymap, QList<KeyCommand> commands, QObject* parent)
-    : QAbstractTableModel(parent), keymap_(keymap), commands_(std::move(commands)), bindings_(keymap_.resolve(commands_)) {
+    : QAbstractTableModel(parent),
+      keymap_(keymap),
+      commands_(std::move(commands)),
+      bindings_(keymap_.resolve(commands_)) {
   connect(&keymap_, &Keymap::changed, this, &KeymapModel::follow);
 }
 
 void KeymapModel::follow() {
   bindings_ = keymap_.resolve(commands_);
-  if (!commands_.isEmpty()) Q_EMIT dataChanged(index(0, 0), index(static_cast<int>(commands_.size()) - 1, columnCount_ - 1));
+  if (!commands_.isEmpty())
+    Q_EMIT dataChanged(index(0, 0), index(static_cast<int>(commands_.size()) - 1, columnCount_ - 1));
 }
 
 QString KeymapModel::textOf(const QString& name) const {
@@ -26,7 +30,9 @@ const KeyCommand* KeymapModel::holder(const QKeySequence& key, const QString& be
   return nullptr;
 }
 
-int KeymapModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(commands_.size()); }
+int KeymapModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(commands_.size());
+}
 
 int KeymapModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columnCount_; }
 
@@ -39,7 +45,8 @@ QVariant KeymapModel::data(const QModelIndex& index, int role) const {
     font.setBold(true);
     return font;
   }
-  if (role == Qt::ToolTipRole && !binding.lostTo.isEmpty()) return tr("The key it would have is that of %1").arg(textOf(binding.lostTo));
+  if (role == Qt::ToolTipRole && !binding.lostTo.isEmpty())
+    return tr("The key it would have is that of %1").arg(textOf(binding.lostTo));
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
     case commandColumn: return command.text;
@@ -79,8 +86,10 @@ bool KeymapFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   const auto* model = static_cast<const KeymapModel*>(sourceModel());
   if (!key_.isEmpty() && model->binding(row).key != key_) return false;
   const auto& command = model->command(row);
-  const auto text = command.text + QLatin1Char(' ') + model->binding(row).key.toString(QKeySequence::NativeText) + QLatin1Char(' ') + command.what;
-  return std::all_of(words_.begin(), words_.end(), [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+  const auto text = command.text + QLatin1Char(' ') + model->binding(row).key.toString(QKeySequence::NativeText) +
+                    QLatin1Char(' ') + command.what;
+  return std::all_of(words_.begin(), words_.end(),
+                     [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
 }
 
 }  // namespace retrograd::views

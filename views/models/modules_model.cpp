@@ -9,7 +9,9 @@
 namespace retrograd::views {
 namespace {
 
-qint64 numberOf(const ModulesModel::Module& module, int column) { return column == ModulesModel::forward ? module.forward : module.backward; }
+qint64 numberOf(const ModulesModel::Module& module, int column) {
+  return column == ModulesModel::forward ? module.forward : module.backward;
+}
 
 int partNamed(ModulesModel::Modules& modules, int parent, const QString& name) {
   const auto path = parent < 0 ? name : modules.all[static_cast<std::size_t>(parent)].path + QLatin1Char('.') + name;
@@ -33,7 +35,8 @@ ModulesModel::Modules ModulesModel::modulesOf(const OpenDocument& open) {
   const auto moduleOf = [&](StringId module) {
     const auto [found, isNew] = known.try_emplace(module, -1);
     if (isNew && module)
-      for (const auto& part : toQt(document.text(module)).split(QLatin1Char('.'))) found->second = partNamed(modules, found->second, part);
+      for (const auto& part : toQt(document.text(module)).split(QLatin1Char('.')))
+        found->second = partNamed(modules, found->second, part);
     return found->second;
   };
   const auto visit = [&](BoundSymbolId op, bool derived) {
@@ -58,13 +61,15 @@ void ModulesModel::show(Modules modules) {
 
 QModelIndex ModulesModel::find(const QString& path) const {
   const auto found = modules_.byPath.constFind(path);
-  return found == modules_.byPath.constEnd() ? QModelIndex()
-                                             : createIndex(modules_.all[static_cast<std::size_t>(*found)].place, name, static_cast<quintptr>(*found));
+  return found == modules_.byPath.constEnd()
+             ? QModelIndex()
+             : createIndex(modules_.all[static_cast<std::size_t>(*found)].place, name, static_cast<quintptr>(*found));
 }
 
 qint64 ModulesModel::most(Column column) const {
   qint64 most = 0;  // a module has no more ops than the one that holds it
-  for (const int module : modules_.top) most = std::max(most, numberOf(modules_.all[static_cast<std::size_t>(module)], column));
+  for (const int module : modules_.top)
+    most = std::max(most, numberOf(modules_.all[static_cast<std::size_t>(module)], column));
   return most;
 }
 
@@ -75,10 +80,14 @@ QModelIndex ModulesModel::index(int row, int column, const QModelIndex& parent) 
 
 QModelIndex ModulesModel::parent(const QModelIndex& child) const {
   const int parent = child.isValid() ? moduleOf(child).parent : -1;
-  return parent < 0 ? QModelIndex() : createIndex(modules_.all[static_cast<std::size_t>(parent)].place, name, static_cast<quintptr>(parent));
+  return parent < 0
+             ? QModelIndex()
+             : createIndex(modules_.all[static_cast<std::size_t>(parent)].place, name, static_cast<quintptr>(parent));
 }
 
-int ModulesModel::rowCount(const QModelIndex& parent) const { return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size()); }
+int ModulesModel::rowCount(const QModelIndex& parent) const {
+  return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size());
+}
 
 QVariant ModulesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -86,8 +95,10 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
   const int column = index.column();
   switch (role) {
     case Qt::DisplayRole: return column == name ? QVariant(module.name) : QVariant(numberOf(module, column));
-    case Qt::TextAlignmentRole: return QVariant(column == name ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
-    case Qt::ToolTipRole: return tr("%1: %2 forward ops, %3 backward ops").arg(module.path).arg(module.forward).arg(module.backward);
+    case Qt::TextAlignmentRole:
+      return QVariant(column == name ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::ToolTipRole:
+      return tr("%1: %2 forward ops, %3 backward ops").arg(module.path).arg(module.forward).arg(module.backward);
     case moduleRole: return module.path;
     case sortRole: return column == name ? QVariant() : QVariant(static_cast<double>(numberOf(module, column)));
     case opRole: return module.first.index;

@@ -48,7 +48,9 @@ class ModulesModel : public QAbstractItemModel {
 
  private:
   const Module& moduleOf(const QModelIndex& index) const { return modules_.all[index.internalId()]; }
-  const std::vector<int>& partsOf(const QModelIndex& parent) const { return parent.isValid() ? moduleOf(parent).parts : modules_.top; }
+  const std::vector<int>& partsOf(const QModelIndex& parent) const {
+    return parent.isValid() ? moduleOf(parent).parts : modules_.top;
+  }
 
   Modules modules_;
 };

@@ -20,13 +20,16 @@ class Filler {
 
   void run() {
     rootSection();
-    auto* way = root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
+    auto* way =
+        root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
     for (const auto& step : walk_.path) {
       const bool isRoot = &step == &walk_.path.back();
-      auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)), countsText(step.statistics));
+      auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)),
+                            countsText(step.statistics));
       node->value = step.value;
       node->op = step.op;
-      node->text += QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : QObject::tr("comes in so"));
+      node->text +=
+          QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : QObject::tr("comes in so"));
       if (step.op == walk_.nanFrom && step.op) node->text += QObject::tr("   (NaN first here)");
     }
   }
@@ -46,7 +49,8 @@ class Filler {
     section->value = last.value;
     section->op = walk_.root;
     if (!walk_.root) {
-      section->text = QObject::tr("%1 itself is bad: it comes in so (%2)").arg(nameOf(last.value), countsText(last.statistics));
+      section->text =
+          QObject::tr("%1 itself is bad: it comes in so (%2)").arg(nameOf(last.value), countsText(last.statistics));
       return;
     }
     section->text = numberedCallOf(document_, walk_.root, notes_);
@@ -60,7 +64,8 @@ class Filler {
       node->op = document_.value(value).producer;
     }
     const bool inBackward = isBackwardRole(document_.boundSymbol(walk_.root).origin.role);
-    if (walk_.forward && walk_.forward != walk_.root) addOp(section, inBackward ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
+    if (walk_.forward && walk_.forward != walk_.root)
+      addOp(section, inBackward ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
     if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, QObject::tr("NaN first at"), walk_.nanFrom);
   }
 
@@ -80,7 +85,8 @@ void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const N
 
 NanWalk walkNan(const QuestionContext& context, ValueId value, const Progress& progress) {
   const auto& analysis = *context.document.analysis;
-  const auto record = context.engine.record(analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
+  const auto record =
+      context.engine.record(analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
   if (!value) value = badValueToExplain(analysis, record);
   return value ? walkToRoot(analysis, record, value) : NanWalk();
 }

@@ -17,8 +17,9 @@ class NanModel : public TreeModel {
   void show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk, const NoteBook* notes = nullptr);
 };
 
-/// Records a whole run on the worker, with what the user filled in, and walks: from `value`, or where it is invalid from a bad result or
-/// gradient, else from the first bad value of all. The way is empty where every value is finite. Throws as recordRun() and walkToRoot().
+/// Records a whole run on the worker, with what the user filled in, and walks: from `value`, or where it is invalid
+/// from a bad result or gradient, else from the first bad value of all. The way is empty where every value is finite.
+/// Throws as recordRun() and walkToRoot().
 NanWalk walkNan(const QuestionContext& context, ValueId value, const Progress& progress);
 
 }  // namespace retrograd::views

@@ -54,7 +54,9 @@ void NotesModel::set(std::shared_ptr<const OpenDocument> document, std::vector<P
   if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
 }
 
-int NotesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int NotesModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 int NotesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QString NotesModel::whereText(const PlacedNote& note) const {
@@ -73,15 +75,17 @@ QString NotesModel::whatText(const PlacedNote& note) const {
     return QString::fromStdString(tables.displayName(note.value)) + type;
   }
   if (!note.note.value) return keyText(note.note.op);
-  return note.note.value->input.empty() ? tr("output %1 of %2").arg(note.note.value->output).arg(keyText(note.note.value->maker))
-                                        : tr("input %1").arg(QString::fromStdString(note.note.value->input));
+  return note.note.value->input.empty()
+             ? tr("output %1 of %2").arg(note.note.value->output).arg(keyText(note.note.value->maker))
+             : tr("input %1").arg(QString::fromStdString(note.note.value->input));
 }
 
 QVariant NotesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
   const auto& placed = note(index.row());
   switch (role) {
-    case Qt::CheckStateRole: return index.column() == bookmark ? QVariant(placed.note.bookmark ? Qt::Checked : Qt::Unchecked) : QVariant();
+    case Qt::CheckStateRole:
+      return index.column() == bookmark ? QVariant(placed.note.bookmark ? Qt::Checked : Qt::Unchecked) : QVariant();
     case opRole: return opOf(*document_, placed).index;
     case valueRole: return placed.value.index;
     case Qt::FontRole: {
@@ -90,8 +94,11 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const {
       return placed.isLost() ? QVariant(font) : QVariant();
     }
     case Qt::ToolTipRole:
-      if (placed.isLost()) return tr("The file has changed, and there is no such place any more. The note is kept until you remove it.");
-      return index.column() == comment ? toQt(placed.note.comment) : index.column() == bookmark ? tr("Bookmark") : data(index, Qt::DisplayRole);
+      if (placed.isLost())
+        return tr("The file has changed, and there is no such place any more. The note is kept until you remove it.");
+      return index.column() == comment    ? toQt(placed.note.comment)
+             : index.column() == bookmark ? tr("Bookmark")
+                                          : data(index, Qt::DisplayRole);
     case Qt::DisplayRole: break;
     default: return {};
   }

@@ -16,7 +16,9 @@ QString severityText(Problem::Severity severity) {
   return {};
 }
 
-bool sameProblem(const Problem& a, const Problem& b) { return a.message == b.message && a.place == b.place && a.op == b.op; }
+bool sameProblem(const Problem& a, const Problem& b) {
+  return a.message == b.message && a.place == b.place && a.op == b.op;
+}
 
 }  // namespace
 
@@ -29,10 +31,12 @@ void ProblemsModel::setDocument(const std::shared_ptr<const OpenDocument>& docum
     problems_ = analysis.problems;
     // The analysis may or may not repeat what its file has said.
     for (const auto& problem : analysis.file.problems)
-      if (std::none_of(problems_.begin(), problems_.end(), [&](const Problem& p) { return sameProblem(p, problem); })) problems_.push_back(problem);
+      if (std::none_of(problems_.begin(), problems_.end(), [&](const Problem& p) { return sameProblem(p, problem); }))
+        problems_.push_back(problem);
     for (const auto& reason : analysis.dataDependent)
       problems_.push_back({Problem::Severity::note, "The traces hold for these inputs only: " + reason, {}, -1});
-    std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
+    std::stable_sort(problems_.begin(), problems_.end(),
+                     [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
   }
   endResetModel();
 }
@@ -42,11 +46,14 @@ void ProblemsModel::setRunProblem(const QString& message, BoundSymbolId op) {
   beginResetModel();
   if (hasRunProblem_) problems_.erase(problems_.begin());
   hasRunProblem_ = !message.isEmpty();
-  if (hasRunProblem_) problems_.insert(problems_.begin(), {Problem::Severity::error, message.toStdString(), "run", op.index});
+  if (hasRunProblem_)
+    problems_.insert(problems_.begin(), {Problem::Severity::error, message.toStdString(), "run", op.index});
   endResetModel();
 }
 
-int ProblemsModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(problems_.size()); }
+int ProblemsModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(problems_.size());
+}
 int ProblemsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : 3; }
 
 QVariant ProblemsModel::data(const QModelIndex& index, int role) const {

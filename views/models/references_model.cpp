@@ -13,14 +13,17 @@ QString kindText(const ValueReference& reference) {
 
 QString whatText(const Document& document, const ValueReference& reference, const NoteBook* notes) {
   if (reference.op)
-    return numberedCallOf(document, reference.op, notes) + (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
+    return numberedCallOf(document, reference.op, notes) +
+           (reference.trace == TraceKind::computation ? QObject::tr("   (computation)") : QString());
   if (reference.value) return nameOf(document, reference.value, notes) + QObject::tr(", an input");
-  return reference.trace == TraceKind::computation ? QObject::tr("of the computation") : QObject::tr("of the joint trace: an output or a gradient");
+  return reference.trace == TraceKind::computation ? QObject::tr("of the computation")
+                                                   : QObject::tr("of the joint trace: an output or a gradient");
 }
 
 }  // namespace
 
-void ReferencesModel::show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values, const NoteBook* notes) {
+void ReferencesModel::show(const std::shared_ptr<const OpenDocument>& document,
+                           const std::vector<ValueReferences>& values, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
   for (const auto& [value, references] : values) {
     const auto& d = *document->analysis->document;
@@ -28,7 +31,8 @@ void ReferencesModel::show(const std::shared_ptr<const OpenDocument>& document, 
     section->value = value;
     section->op = d.value(value).producer;
     if (const auto meta = d.value(value).meta) section->text = typeText(d.meta(meta));
-    section->text += references.size() == 1 ? QObject::tr("   1 place") : QObject::tr("   %1 places").arg(references.size());
+    section->text +=
+        references.size() == 1 ? QObject::tr("   1 place") : QObject::tr("   %1 places").arg(references.size());
     for (const auto& reference : references) {
       auto* row = section->add(kindText(reference), whatText(d, reference, notes));
       row->op = reference.op;

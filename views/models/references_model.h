@@ -12,8 +12,8 @@ struct ValueReferences {
   std::vector<ValueReference> references;
 };
 
-/// Cross references: a section a value, in it what makes, reads and saves it, its gradient and what it is a gradient of; each row leads
-/// to its op.
+/// Cross references: a section a value, in it what makes, reads and saves it, its gradient and what it is a gradient
+/// of; each row leads to its op.
 class ReferencesModel : public TreeModel {
   Q_OBJECT
 
@@ -21,7 +21,8 @@ class ReferencesModel : public TreeModel {
   using TreeModel::TreeModel;
 
   /// A null document shows nothing; `notes` (may be null) has the names that people gave.
-  void show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values, const NoteBook* notes = nullptr);
+  void show(const std::shared_ptr<const OpenDocument>& document, const std::vector<ValueReferences>& values,
+            const NoteBook* notes = nullptr);
 };
 
 }  // namespace retrograd::views

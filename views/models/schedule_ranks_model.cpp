@@ -19,12 +19,15 @@ void ScheduleRanksModel::show(std::shared_ptr<const ScheduleRun> run) {
   endResetModel();
 }
 
-int ScheduleRanksModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !run_ ? 0 : static_cast<int>(run_->simulation.ranks.size()); }
+int ScheduleRanksModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() || !run_ ? 0 : static_cast<int>(run_->simulation.ranks.size());
+}
 int ScheduleRanksModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (isText(index.column()) ? Qt::AlignLeft : Qt::AlignRight));
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(Qt::AlignVCenter | (isText(index.column()) ? Qt::AlignLeft : Qt::AlignRight));
   const auto& line = run_->simulation.ranks[static_cast<std::size_t>(index.row())];
   if (role == sortRole) {
     switch (index.column()) {
@@ -44,7 +47,10 @@ QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
       return all.join(QStringLiteral(", "));
     }
     case busy: return run_->timeText(line.busy);
-    case bubble: return run_->simulation.makespan > 0 ? tr("%1 %").arg(100 * (1 - line.busy / run_->simulation.makespan), 0, 'f', 1) : QStringLiteral("\u2013");
+    case bubble:
+      return run_->simulation.makespan > 0
+                 ? tr("%1 %").arg(100 * (1 - line.busy / run_->simulation.makespan), 0, 'f', 1)
+                 : QStringLiteral("\u2013");
     case inFlight: return line.peakInFlight;
     default: return run_->times == StageTimes::equal ? QStringLiteral("\u2013") : bytesText(line.peakBytes);
   }
@@ -53,13 +59,15 @@ QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
 QVariant ScheduleRanksModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
   static const std::array<const char*, columns> names{"Rank", "Bubble", "In flight", "Peak", "Busy", "Stages"};
-  static const std::array<const char*, columns> tips{"The rank",
-                                                     "Part of the whole time that it waits",
-                                                     "Most forwards at one time whose weight gradient was still to come, of all its stages",
-                                                     "Most bytes that those kept for the backward; not known with equal times",
-                                                     "Time that it computes",
-                                                     "Stages that it holds"};
-  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (isText(section) ? Qt::AlignLeft : Qt::AlignRight));
+  static const std::array<const char*, columns> tips{
+      "The rank",
+      "Part of the whole time that it waits",
+      "Most forwards at one time whose weight gradient was still to come, of all its stages",
+      "Most bytes that those kept for the backward; not known with equal times",
+      "Time that it computes",
+      "Stages that it holds"};
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(Qt::AlignVCenter | (isText(section) ? Qt::AlignLeft : Qt::AlignRight));
   if (role == Qt::DisplayRole) return tr(names[static_cast<std::size_t>(section)]);
   if (role == Qt::ToolTipRole) return tr(tips[static_cast<std::size_t>(section)]);
   return {};

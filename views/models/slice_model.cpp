@@ -17,7 +17,8 @@ T read(const std::byte* at) {
   return value;
 }
 
-/// A small float of `exponentBits` and `mantissaBits`. Without infinities all but one pattern of the top exponent are numbers.
+/// A small float of `exponentBits` and `mantissaBits`. Without infinities all but one pattern of the top exponent are
+/// numbers.
 double smallFloat(unsigned bits, int exponentBits, int mantissaBits, int bias, bool infinities) {
   const int sign = (bits >> (exponentBits + mantissaBits)) & 1 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> mantissaBits) & ((1 << exponentBits) - 1);
@@ -59,7 +60,9 @@ QString elementText(const TensorData& data, std::int64_t element) {
     case DType::u32: return QString::number(read<std::uint32_t>(at));
     case DType::i64: return QString::number(read<std::int64_t>(at));
     case DType::u64: return QString::number(read<std::uint64_t>(at));
-    case DType::c32: return complexText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true), smallFloat(read<std::uint16_t>(at + 2), 5, 10, 15, true));
+    case DType::c32:
+      return complexText(smallFloat(read<std::uint16_t>(at), 5, 10, 15, true),
+                         smallFloat(read<std::uint16_t>(at + 2), 5, 10, 15, true));
     case DType::c64: return complexText(static_cast<double>(read<float>(at)), static_cast<double>(read<float>(at + 4)));
     case DType::c128: return complexText(read<double>(at), read<double>(at + 8));
     default: return numberText(elementNumber(data, element));
@@ -81,7 +84,8 @@ double elementNumber(const TensorData& data, std::int64_t element) {
     case DType::i64: return static_cast<double>(read<std::int64_t>(at));
     case DType::u64: return static_cast<double>(read<std::uint64_t>(at));
     case DType::f16: return half(read<std::uint16_t>(at));
-    case DType::bf16: return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16));
+    case DType::bf16:
+      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16));
     case DType::f32: return static_cast<double>(read<float>(at));
     case DType::f64: return read<double>(at);
     case DType::c32: return std::hypot(half(read<std::uint16_t>(at)), half(read<std::uint16_t>(at + 2)));
@@ -105,7 +109,8 @@ std::vector<std::int64_t> SliceModel::leadingSizes() const {
 
 void SliceModel::setLeading(std::size_t dim, std::int64_t index) {
   leading_[dim] = index;
-  if (rowCount() > 0 && columnCount() > 0) Q_EMIT dataChanged(this->index(0, 0), this->index(rowCount() - 1, columnCount() - 1));
+  if (rowCount() > 0 && columnCount() > 0)
+    Q_EMIT dataChanged(this->index(0, 0), this->index(rowCount() - 1, columnCount() - 1));
 }
 
 std::int64_t SliceModel::rows() const {
@@ -138,6 +143,8 @@ std::int64_t SliceModel::elementAt(int row, int column) const {
   return (element * rows() + row) * columns() + column;
 }
 
-QVariant SliceModel::headerData(int section, Qt::Orientation, int role) const { return role == Qt::DisplayRole ? QVariant(section) : QVariant(); }
+QVariant SliceModel::headerData(int section, Qt::Orientation, int role) const {
+  return role == Qt::DisplayRole ? QVariant(section) : QVariant();
+}
 
 }  // namespace retrograd::views

@@ -11,8 +11,8 @@ QString elementText(const TensorData& data, std::int64_t element);
 /// The same as a number; complex ones by absolute value, truth values as 0 and 1.
 double elementNumber(const TensorData& data, std::int64_t element);
 
-/// The last two dims of a tensor at chosen leading indices. Reads elements as the view asks for them, so size costs nothing; at
-/// most `most` rows and columns are shown.
+/// The last two dims of a tensor at chosen leading indices. Reads elements as the view asks for them, so size costs
+/// nothing; at most `most` rows and columns are shown.
 class SliceModel : public QAbstractTableModel {
   Q_OBJECT
 

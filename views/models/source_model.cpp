@@ -16,7 +16,9 @@ void FramesModel::set(const SourceStack& stack) {
   endResetModel();
 }
 
-int FramesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(frames_.size()); }
+int FramesModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(frames_.size());
+}
 int FramesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant FramesModel::data(const QModelIndex& index, int role) const {
@@ -24,8 +26,11 @@ QVariant FramesModel::data(const QModelIndex& index, int role) const {
   const auto& one = frame(index.row());
   const auto file = toQt(one.file);
   switch (role) {
-    case Qt::DisplayRole: return index.column() == function ? toQt(one.function) : QStringLiteral("%1:%2").arg(QFileInfo(file).fileName()).arg(one.line);
-    case Qt::ToolTipRole: return QStringLiteral("%1:%2, %3\n%4").arg(file).arg(one.line).arg(toQt(one.function), toQt(one.code));
+    case Qt::DisplayRole:
+      return index.column() == function ? toQt(one.function)
+                                        : QStringLiteral("%1:%2").arg(QFileInfo(file).fileName()).arg(one.line);
+    case Qt::ToolTipRole:
+      return QStringLiteral("%1:%2, %3\n%4").arg(file).arg(one.line).arg(toQt(one.function), toQt(one.code));
     case Qt::FontRole: {
       QFont font;
       font.setItalic(true);
@@ -65,7 +70,9 @@ const std::vector<BoundSymbolId>& SourceLinesModel::opsAt(int row) const {
   return found == ops_.end() ? none : found->second;
 }
 
-int SourceLinesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(lines_.size()); }
+int SourceLinesModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(lines_.size());
+}
 int SourceLinesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant SourceLinesModel::data(const QModelIndex& index, int role) const {
@@ -74,15 +81,20 @@ QVariant SourceLinesModel::data(const QModelIndex& index, int role) const {
   const auto count = opsAt(index.row()).size();
   switch (role) {
     case currentRole: return current;
-    case Qt::TextAlignmentRole: return index.column() == code ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
-    case Qt::ToolTipRole: return count ? tr("Ops of the computation from this line: %1. Enter goes to the next of them").arg(count) : QVariant();
+    case Qt::TextAlignmentRole:
+      return index.column() == code ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::ToolTipRole:
+      return count ? tr("Ops of the computation from this line: %1. Enter goes to the next of them").arg(count)
+                   : QVariant();
     case Qt::AccessibleTextRole:
-      if (index.column() == number) return current ? tr("line %1, of the selected op").arg(index.row() + 1) : tr("line %1").arg(index.row() + 1);
+      if (index.column() == number)
+        return current ? tr("line %1, of the selected op").arg(index.row() + 1) : tr("line %1").arg(index.row() + 1);
       [[fallthrough]];
     case Qt::DisplayRole: break;
     default: return {};
   }
-  if (index.column() == number) return (current ? QStringLiteral("\u25b6 %1") : QStringLiteral("%1")).arg(index.row() + 1);
+  if (index.column() == number)
+    return (current ? QStringLiteral("\u25b6 %1") : QStringLiteral("%1")).arg(index.row() + 1);
   if (index.column() == ops) return count ? QString::number(count) : QString();
   return lines_[index.row()];
 }

@@ -27,7 +27,8 @@ void StageCheckModel::show(std::shared_ptr<const OpenDocument> document, StageCh
   beginResetModel();
   document_ = std::move(document);
   check_ = std::move(check);
-  std::stable_sort(check_.rows.begin(), check_.rows.end(), [](const StageCheckRow& a, const StageCheckRow& b) { return a.verdict > b.verdict; });
+  std::stable_sort(check_.rows.begin(), check_.rows.end(),
+                   [](const StageCheckRow& a, const StageCheckRow& b) { return a.verdict > b.verdict; });
   targets_.clear();
   for (const auto& row : check_.rows) targets_.push_back(target(row));
   endResetModel();
@@ -39,14 +40,18 @@ ValueId StageCheckModel::target(const StageCheckRow& row) const {
   return gradient ? gradientOf(*document_->analysis, row.value) : row.value;
 }
 
-int StageCheckModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(check_.rows.size()); }
+int StageCheckModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(check_.rows.size());
+}
 int StageCheckModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QString StageCheckModel::verdictText(const StageCheckRow& row) const {
   switch (row.verdict) {
     case StageVerdict::equal: return tr("\u2713 equal, bit for bit");
     case StageVerdict::close: return tr("\u2713 equal, within the tolerance");
-    default: return row.reason.empty() ? tr("\u2717 DIFFERS") : tr("\u2717 DIFFERS: %1").arg(QString::fromStdString(row.reason));
+    default:
+      return row.reason.empty() ? tr("\u2717 DIFFERS")
+                                : tr("\u2717 DIFFERS: %1").arg(QString::fromStdString(row.reason));
   }
 }
 
@@ -55,13 +60,21 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
   const auto& row = check_.rows[static_cast<std::size_t>(index.row())];
   const auto target = targets_[static_cast<std::size_t>(index.row())];
   const auto figure = [](double number) {
-    return number == 0 ? QStringLiteral("0") : std::isinf(number) ? QStringLiteral("\u2013") : QString::number(number, 'e', 2);
+    return number == 0          ? QStringLiteral("0")
+           : std::isinf(number) ? QStringLiteral("\u2013")
+                                : QString::number(number, 'e', 2);
   };
   switch (role) {
-    case opRole: return target ? QVariant(static_cast<int>(document_->analysis->document->value(target).producer.index)) : QVariant();
+    case opRole:
+      return target ? QVariant(static_cast<int>(document_->analysis->document->value(target).producer.index))
+                    : QVariant();
     case valueRole: return target ? QVariant(static_cast<int>(target.index)) : QVariant();
-    case sortRole: return index.column() < difference ? QVariant() : index.column() == difference ? QVariant(row.difference) : QVariant(row.relative);
-    case Qt::TextAlignmentRole: return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
+    case sortRole:
+      return index.column() < difference    ? QVariant()
+             : index.column() == difference ? QVariant(row.difference)
+                                            : QVariant(row.relative);
+    case Qt::TextAlignmentRole:
+      return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
     case Qt::ToolTipRole:
       if (index.column() != verdict || row.verdict == StageVerdict::equal) return {};
       return tr("The tensor's tolerance is %1.").arg(numberText(row.tolerance));
@@ -69,7 +82,9 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
     default: return {};
   }
   switch (index.column()) {
-    case name: return row.of == Of::output ? tr("output %1").arg(QString::fromStdString(row.name)) : QString::fromStdString(row.name);
+    case name:
+      return row.of == Of::output ? tr("output %1").arg(QString::fromStdString(row.name))
+                                  : QString::fromStdString(row.name);
     case what:
       if (row.of == Of::parameter) return tr("parameter gradient");
       if (row.of == Of::input) return tr("input gradient");
@@ -83,9 +98,11 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
 QVariant StageCheckModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
   static const std::array<const char*, columns> names{"Tensor", "What", "Verdict", "Difference", "Relative"};
-  static const std::array<const char*, columns> tips{"Parameter, input or output", "What of it is compared", "Results of the stages and of the whole model",
-                                                     "Largest difference of an element", "That, over the largest element of the tensor in the whole model"};
-  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::AlignVCenter | (section >= difference ? Qt::AlignRight : Qt::AlignLeft));
+  static const std::array<const char*, columns> tips{
+      "Parameter, input or output", "What of it is compared", "Results of the stages and of the whole model",
+      "Largest difference of an element", "That, over the largest element of the tensor in the whole model"};
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(Qt::AlignVCenter | (section >= difference ? Qt::AlignRight : Qt::AlignLeft));
   if (role == Qt::DisplayRole) return tr(names[static_cast<std::size_t>(section)]);
   if (role == Qt::ToolTipRole) return tr(tips[static_cast<std::size_t>(section)]);
   return {};

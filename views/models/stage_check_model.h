@@ -6,8 +6,8 @@
 
 namespace retrograd::views {
 
-/// What a check of pipeline stages found, a row each for what was compared, what differs first. A row of a gradient leads to the op that makes it,
-/// one of an output to the output's op.
+/// What a check of pipeline stages found, a row each for what was compared, what differs first. A row of a gradient
+/// leads to the op that makes it, one of an output to the output's op.
 class StageCheckModel : public QAbstractTableModel {
   Q_OBJECT
 

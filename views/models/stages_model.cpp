@@ -14,7 +14,8 @@ int rowsOf(const QModelIndex& parent, std::size_t count) { return parent.isValid
 
 /// Titles and tips of a header.
 template <std::size_t n>
-QVariant header(const std::array<QString, n>& titles, const std::array<QString, n>& tips, int section, Qt::Orientation orientation, int role) {
+QVariant header(const std::array<QString, n>& titles, const std::array<QString, n>& tips, int section,
+                Qt::Orientation orientation, int role) {
   if (orientation != Qt::Horizontal || section < 0 || section >= static_cast<int>(n)) return {};
   if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];
   if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];
@@ -25,7 +26,8 @@ QVariant aligned(bool right) { return QVariant(Qt::AlignVCenter | (right ? Qt::A
 
 QString countText(std::int64_t count) {
   if (count < 10000) return QString::number(count);
-  if (count < 10000000) return QStringLiteral("%1 k").arg(static_cast<double>(count) / 1e3, 0, 'f', count < 100000 ? 1 : 0);
+  if (count < 10000000)
+    return QStringLiteral("%1 k").arg(static_cast<double>(count) / 1e3, 0, 'f', count < 100000 ? 1 : 0);
   return QStringLiteral("%1 M").arg(static_cast<double>(count) / 1e6, 0, 'f', count < 100000000 ? 1 : 0);
 }
 
@@ -39,7 +41,9 @@ void StagesModel::show(std::shared_ptr<const StageCut> cut) {
   endResetModel();
 }
 
-int StagesModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->split.stages.size() : 0); }
+int StagesModel::rowCount(const QModelIndex& parent) const {
+  return rowsOf(parent, cut_ ? cut_->split.stages.size() : 0);
+}
 int StagesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 double StagesModel::amount(const StageFacts& facts, int column) {
@@ -67,7 +71,8 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
   const auto op = cut_->firstOp(s);
   switch (role) {
     case stageRole: return s;
-    case sortRole: return index.column() > stage && index.column() <= saved ? QVariant(amount(facts, index.column())) : QVariant();
+    case sortRole:
+      return index.column() > stage && index.column() <= saved ? QVariant(amount(facts, index.column())) : QVariant();
     case swatchRole: return index.column() == stage ? QVariant(s) : QVariant();
     case opRole: return op.index;
     case Qt::TextAlignmentRole: return aligned(index.column() != stage && index.column() != from);
@@ -78,7 +83,8 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
     }
     case Qt::ToolTipRole:
       switch (index.column()) {
-        case time: return tr("Forward %1, backward %2").arg(timeText(*cut_, facts.forward), timeText(*cut_, facts.backward));
+        case time:
+          return tr("Forward %1, backward %2").arg(timeText(*cut_, facts.forward), timeText(*cut_, facts.backward));
         case parameters:
           return tr("%1 elements in %2 tensors, %3; buffers %4")
               .arg(facts.parameterElements)
@@ -94,7 +100,9 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
     case ops: return QString::number(facts.ops);
     case time: return timeText(*cut_, facts.time());
     case parameters:
-      return facts.parameters == 0 ? QStringLiteral("\u2013") : tr("%1 · %2").arg(countText(facts.parameterElements), bytesText(facts.parameterBytes));
+      return facts.parameters == 0
+                 ? QStringLiteral("\u2013")
+                 : tr("%1 · %2").arg(countText(facts.parameterElements), bytesText(facts.parameterBytes));
     case activations: return bytesText(facts.activationBytes);
     case saved: return bytesText(facts.savedBytes);
     default: return op ? operationName(cut_->tables(), op) : tr("no op");
@@ -103,13 +111,15 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
 
 QVariant StagesModel::headerData(int section, Qt::Orientation orientation, int role) const {
   const bool measured = cut_ && cut_->measured;
-  return header<columns>(
-      {tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"), tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
-      {tr("Number, counted along the model"), tr("Ops of the computation"),
-       measured ? tr("Forward and backward, as a run took") : tr("Share of forward and backward, estimated from the ops; Measure runs them"),
-       tr("Elements and bytes of the parameters that it holds"), tr("Memory that its ops' results take, each storage once"),
-       tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
-      section, orientation, role);
+  return header<columns>({tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"),
+                          tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
+                         {tr("Number, counted along the model"), tr("Ops of the computation"),
+                          measured ? tr("Forward and backward, as a run took")
+                                   : tr("Share of forward and backward, estimated from the ops; Measure runs them"),
+                          tr("Elements and bytes of the parameters that it holds"),
+                          tr("Memory that its ops' results take, each storage once"),
+                          tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
+                         section, orientation, role);
 }
 
 // --- edges ---
@@ -142,7 +152,9 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
       if (index.column() == source && edge.source >= 0) return edge.source;
       return index.column() == destination ? QVariant(edge.destination) : QVariant();
     case valueRole: return edge.value.index;
-    case sortRole: return index.column() == bytes || index.column() == allBytes ? QVariant(static_cast<double>(described.bytes)) : QVariant();
+    case sortRole:
+      return index.column() == bytes || index.column() == allBytes ? QVariant(static_cast<double>(described.bytes))
+                                                                   : QVariant();
     case opRole: {
       const auto maker = tables.value(edge.value).producer;
       return maker ? maker.index : cut_->firstOp(edge.destination).index;
@@ -157,7 +169,9 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
   }
   switch (index.column()) {
     case source: return edge.source < 0 ? tr("input") : QString::number(edge.source);
-    case destination: return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped) : QString::number(edge.destination);
+    case destination:
+      return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped)
+                         : QString::number(edge.destination);
     case value: return QString::fromStdString(described.name);
     case type: return tables.isTensor(edge.value) ? typeText(tables.meta(tables.value(edge.value).meta)) : tr("number");
     case bytes: return bytesText(described.bytes);
@@ -167,10 +181,12 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant StageEdgesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  return header<columns>({tr("From"), tr("To"), tr("Value"), tr("Type"), tr("Bytes"), tr("x Microbatches"), tr("Gradient")},
-                         {tr("The stage that makes it"), tr("The stage that uses it; \u21e5 marks one that is not the next"), tr("Its name in the file"),
-                          tr("Element type and shape"), tr("For one microbatch"), tr("For all microbatches"), tr("Whether its gradient goes the way back")},
-                         section, orientation, role);
+  return header<columns>(
+      {tr("From"), tr("To"), tr("Value"), tr("Type"), tr("Bytes"), tr("x Microbatches"), tr("Gradient")},
+      {tr("The stage that makes it"), tr("The stage that uses it; \u21e5 marks one that is not the next"),
+       tr("Its name in the file"), tr("Element type and shape"), tr("For one microbatch"), tr("For all microbatches"),
+       tr("Whether its gradient goes the way back")},
+      section, orientation, role);
 }
 
 // --- shared parameters ---
@@ -187,7 +203,9 @@ int SharedParametersModel::rowOf(const std::string& name) const {
   return -1;
 }
 
-int SharedParametersModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->split.shared.size() : 0); }
+int SharedParametersModel::rowCount(const QModelIndex& parent) const {
+  return rowsOf(parent, cut_ ? cut_->split.shared.size() : 0);
+}
 int SharedParametersModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
@@ -216,21 +234,24 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
     case stages: {
       QStringList all;
       for (const auto& [stage, name] : shared.nameIn)
-        all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(QString::fromStdString(name)) : QString::number(stage));
+        all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(QString::fromStdString(name))
+                                        : QString::number(stage));
       return all.join(QStringLiteral(", "));
     }
-    case use: return sent ? tr("stage %1 sends it").arg(shared.nameIn.begin()->first) : tr("a copy in each: sum their gradients");
+    case use:
+      return sent ? tr("stage %1 sends it").arg(shared.nameIn.begin()->first)
+                  : tr("a copy in each: sum their gradients");
     default: return bytesText(shared.bytes);
   }
 }
 
 QVariant SharedParametersModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  return header<columns>(
-      {tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
-      {tr("All names of a tied one"), tr("The stages that use it"),
-       tr("Copies need their gradients summed before the optimizer's step. Space switches the selected parameters, so does the context menu"),
-       tr("Of one copy")},
-      section, orientation, role);
+  return header<columns>({tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
+                         {tr("All names of a tied one"), tr("The stages that use it"),
+                          tr("Copies need their gradients summed before the optimizer's step. Space switches the "
+                             "selected parameters, so does the context menu"),
+                          tr("Of one copy")},
+                         section, orientation, role);
 }
 
 }  // namespace retrograd::views

@@ -13,7 +13,8 @@ enum StageRole {
   swatchRole,                     ///< int: the stage whose colour stands before the text; none where no colour does
 };
 
-/// The stages of a cut, a row each: what it weighs, and in every figure a bar relative to the heaviest. A row leads to the stage's first op.
+/// The stages of a cut, a row each: what it weighs, and in every figure a bar relative to the heaviest. A row leads to
+/// the stage's first op.
 class StagesModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -40,7 +41,8 @@ class StagesModel : public QAbstractTableModel {
   std::shared_ptr<const StageCut> cut_;
 };
 
-/// What crosses from stage to stage, and which inputs of the model go where. A row leads to the op that makes the value.
+/// What crosses from stage to stage, and which inputs of the model go where. A row leads to the op that makes the
+/// value.
 class StageEdgesModel : public QAbstractTableModel {
   Q_OBJECT
 

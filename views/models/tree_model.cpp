@@ -38,7 +38,9 @@ QModelIndex TreeModel::parent(const QModelIndex& child) const {
   return parent == root_.get() ? QModelIndex() : createIndex(parent->row, 0, parent);
 }
 
-int TreeModel::rowCount(const QModelIndex& parent) const { return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size()); }
+int TreeModel::rowCount(const QModelIndex& parent) const {
+  return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
+}
 
 int TreeModel::columnCount(const QModelIndex&) const { return 2; }
 

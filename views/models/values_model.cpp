@@ -43,7 +43,9 @@ void ValuesModel::expectRows(std::shared_ptr<const OpenDocument> document, std::
 
 void ValuesModel::setReport(const std::shared_ptr<const ValueReport>& report) {
   const bool sameRows = std::equal(rows_.begin(), rows_.end(), report->rows.begin(), report->rows.end(),
-                                   [](const ValueRow& a, const ValueRow& b) { return a.value == b.value && a.output == b.output && a.after == b.after; });
+                                   [](const ValueRow& a, const ValueRow& b) {
+                                     return a.value == b.value && a.output == b.output && a.after == b.after;
+                                   });
   if (!sameRows) beginResetModel();
   rows_ = report->rows;
   answered_ = true;
@@ -62,7 +64,9 @@ void ValuesModel::setFailure(const QString& reason) {
   if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
 }
 
-ValueId ValuesModel::valueAt(int row) const { return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId(); }
+ValueId ValuesModel::valueAt(int row) const {
+  return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId();
+}
 
 std::vector<ValueId> ValuesModel::values() const {
   std::vector<ValueId> values;
@@ -83,7 +87,9 @@ void ValuesModel::followNotes(const NoteBook* notes) {
   });
 }
 
-int ValuesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int ValuesModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 int ValuesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QString ValuesModel::number(const ValueRow& row, int column, bool isShort) {
@@ -124,7 +130,9 @@ QString ValuesModel::text(const ValueRow& row, int column, bool isShort) const {
   const auto& document = *document_->analysis->document;
   const auto& entry = document.value(row.value);
   // At run time a dynamic size has its number: the present value's shape wins over the trace's.
-  const auto* meta = row.state.present && !row.state.number ? &row.state.meta : entry.meta ? &document.meta(entry.meta) : nullptr;
+  const auto* meta = row.state.present && !row.state.number ? &row.state.meta
+                     : entry.meta                           ? &document.meta(entry.meta)
+                                                            : nullptr;
   switch (column) {
     case label: return labelText(row);
     case valueName: return nameOf(document, row.value, notes_);
@@ -145,21 +153,27 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole: {
       const auto shown = text(row, index.column(), true);
-      const bool marks = bad && ((index.column() == nan && row.statistics->nan) || (index.column() == inf && row.statistics->inf));
+      const bool marks =
+          bad && ((index.column() == nan && row.statistics->nan) || (index.column() == inf && row.statistics->inf));
       return marks ? QStringLiteral("! ") + shown : shown;
     }
     case Qt::ToolTipRole:
       if (index.column() == state && row.state.present && !row.absentNow.empty())
         return tr("At the present step: %1. Shown as it was at this op.").arg(QString::fromStdString(row.absentNow));
-      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_) : text(row, index.column(), false);
-    case Qt::TextAlignmentRole: return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+      return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_)
+                                         : text(row, index.column(), false);
+    case Qt::TextAlignmentRole:
+      return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::FontRole: {
       if (!bad || (index.column() != nan && index.column() != inf)) return {};
       QFont font;
       font.setBold(true);
       return font;
     }
-    case markRole: return index.column() == state && answered_ && row.state.present && !row.state.number ? QVariant(row.absentNow.empty()) : QVariant();
+    case markRole:
+      return index.column() == state && answered_ && row.state.present && !row.state.number
+                 ? QVariant(row.absentNow.empty())
+                 : QVariant();
     case sortRole: return sortNumber(row, index.column());
     case opRole: return document_->analysis->document->value(row.value).producer.index;
     case valueRole: return row.value.index;
@@ -171,7 +185,8 @@ QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int r
   if (orientation != Qt::Horizontal) return {};
   // Its marks need less room than its name.
   if (section == state ? role != Qt::AccessibleTextRole && role != Qt::ToolTipRole : role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max", "Mean", "Std", "Norm", "NaN", "Inf", "Zeros"};
+  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max",
+                                                      "Mean",    "Std",   "Norm", "NaN",   "Inf", "Zeros"};
   return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
 }
 

@@ -11,7 +11,8 @@ class ValuesModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  /// bool, in the column of states: the value is here now (true), or it is shown as it was at the op (false). Invalid where words say the state.
+  /// bool, in the column of states: the value is here now (true), or it is shown as it was at the op (false). Invalid
+  /// where words say the state.
   static constexpr int markRole = Qt::UserRole + 40;
   enum Column { label, valueName, type, state, least, greatest, mean, deviation, norm, nan, inf, zeros, columns };
 

@@ -43,14 +43,20 @@ class WhyModel::Filler {
     if (answer_.computedAgain) addOp(section, tr("recomputed by"), answer_.recomputedBy);
     if (why.maker) addOp(section, tr("made by"), why.maker);
     for (const auto& reader : why.readers) {
-      auto* node = addOp(section, reader.argument.empty() ? tr("read by") : tr("read as %1").arg(QString::fromStdString(reader.argument)), reader.op);
+      auto* node =
+          addOp(section,
+                reader.argument.empty() ? tr("read by") : tr("read as %1").arg(QString::fromStdString(reader.argument)),
+                reader.op);
       if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
     }
     if (why.saved && why.maker) {
       section->add(tr("lives"), tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from))
-                                    .arg(placeText(open_, open_.program.opAt(why.from)), placeText(open_, open_.program.opAt(why.lastRead))));
+                                    .arg(placeText(open_, open_.program.opAt(why.from)),
+                                         placeText(open_, open_.program.opAt(why.lastRead))));
       section->add(tr("bytes"),
-                   why.storageBytes == why.bytes ? bytesText(why.bytes) : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
+                   why.storageBytes == why.bytes
+                       ? bytesText(why.bytes)
+                       : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
     }
     for (auto other : why.sharing) addValue(section, tr("same storage"), other);
   }
@@ -73,7 +79,8 @@ class WhyModel::Filler {
     }
     auto* section = section_->add(tr("instead"), tr("recompute it: %1 again").arg(opsText(plan.ops.size())));
     section->add(tr("cost"), tr("some %1 moved").arg(bytesText(plan.cost)));
-    if (plan.extraSaved > 0) section->add(tr("saved for it"), tr("%1 that are not saved now").arg(bytesText(plan.extraSaved)));
+    if (plan.extraSaved > 0)
+      section->add(tr("saved for it"), tr("%1 that are not saved now").arg(bytesText(plan.extraSaved)));
     if (plan.draws) section->add(tr("random"), tr("a draw is replayed with the same numbers"));
     for (auto op : plan.ops) addOp(section, tr("runs again"), op);
     for (auto value : plan.from) addValue(section, tr("starts from"), value);
@@ -113,7 +120,8 @@ class WhyModel::Filler {
   Node* section_ = nullptr;  ///< of the value; the others stand below it
 };
 
-void WhyModel::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report, const NoteBook* notes) {
+void WhyModel::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report,
+                    const NoteBook* notes) {
   auto root = std::make_unique<Node>();
   if (document)
     for (const auto& value : report.values) Filler(*document, value, notes, root.get()).run();

@@ -13,7 +13,8 @@ class WhyModel : public TreeModel {
   using TreeModel::TreeModel;
 
   /// A null document shows nothing; `notes` (may be null) has the names that people gave.
-  void show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report, const NoteBook* notes = nullptr);
+  void show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report,
+            const NoteBook* notes = nullptr);
 
  private:
   class Filler;

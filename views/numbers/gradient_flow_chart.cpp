@@ -24,11 +24,14 @@ GradientFlowChart::GradientFlowChart(Theme* theme, QWidget* parent) : QWidget(pa
   setObjectName(QStringLiteral("gradient-flow-chart"));
   setAccessibleName(tr("Norms of parameters and of their gradients by layer"));
   setMinimumHeight(90);
-  setMinimumWidth(plot().left() + 3 * legendMark + fontMetrics().horizontalAdvance(legendText(0) + legendText(1) + legendText(2)));
+  setMinimumWidth(plot().left() + 3 * legendMark +
+                  fontMetrics().horizontalAdvance(legendText(0) + legendText(1) + legendText(2)));
   connect(theme_, &Theme::changed, this, qOverload<>(&QWidget::update));
 }
 
-QString GradientFlowChart::legendText(int part) { return part == 0 ? tr("value") : part == 1 ? tr("gradient") : tr("ratio"); }
+QString GradientFlowChart::legendText(int part) {
+  return part == 0 ? tr("value") : part == 1 ? tr("gradient") : tr("ratio");
+}
 
 void GradientFlowChart::show(std::vector<Bar> bars, const QString& reason) {
   bars_ = std::move(bars);
@@ -54,13 +57,17 @@ void GradientFlowChart::setCurrent(int bar) {
 }
 
 QRect GradientFlowChart::plot() const {
-  return rect().adjusted(fontMetrics().horizontalAdvance(QStringLiteral("1e-10")) + 8, fontMetrics().height() + 6, -8, -6);
+  return rect().adjusted(fontMetrics().horizontalAdvance(QStringLiteral("1e-10")) + 8, fontMetrics().height() + 6, -8,
+                         -6);
 }
 
-double GradientFlowChart::shareOf(double number) const { return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0; }
+double GradientFlowChart::shareOf(double number) const {
+  return number > 0 ? std::clamp((std::log10(number) - least_) / (most_ - least_), 0.0, 1.0) : 0;
+}
 
 std::size_t GradientFlowChart::barsInAPlace() const {
-  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(leastPlace * static_cast<double>(bars_.size()) / std::max(1, plot().width()))));
+  return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(leastPlace * static_cast<double>(bars_.size()) /
+                                                                     std::max(1, plot().width()))));
 }
 
 std::span<const GradientFlowChart::Bar> GradientFlowChart::inPlaceOf(std::size_t bar) const {
@@ -74,7 +81,8 @@ QRectF GradientFlowChart::barRect(std::size_t bar) const {
   const auto each = barsInAPlace();
   const auto places = (bars_.size() + each - 1) / each, place = bar / each;
   const double width = static_cast<double>(area.width()) / static_cast<double>(places);
-  return {area.left() + width * static_cast<double>(place), static_cast<double>(area.top()), width, static_cast<double>(area.height())};
+  return {area.left() + width * static_cast<double>(place), static_cast<double>(area.top()), width,
+          static_cast<double>(area.height())};
 }
 
 int GradientFlowChart::barAt(const QPoint& at) const {
@@ -82,7 +90,9 @@ int GradientFlowChart::barAt(const QPoint& at) const {
   if (bars_.empty() || !area.contains(at)) return -1;
   const auto place = static_cast<std::size_t>((at.x() - area.left()) / barRect(0).width());
   const auto bars = inPlaceOf(std::min(place * barsInAPlace(), bars_.size() - 1));
-  return static_cast<int>(&*std::max_element(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) { return a.gradient < b.gradient; }) - bars_.data());
+  return static_cast<int>(&*std::max_element(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) {
+    return a.gradient < b.gradient;
+  }) - bars_.data());
 }
 
 void GradientFlowChart::paintEvent(QPaintEvent*) {
@@ -99,7 +109,8 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
   painter.setPen(colors.gutterText);
   for (double power = least_; power <= most_ + 0.5; power += std::max(1.0, std::ceil((most_ - least_) / 5))) {
     const int y = area.bottom() - static_cast<int>((power - least_) / (most_ - least_) * area.height());
-    painter.drawText(QRect(0, y - 8, area.left() - 4, 16), Qt::AlignRight | Qt::AlignVCenter, QStringLiteral("1e%1").arg(power, 0, 'f', 0));
+    painter.drawText(QRect(0, y - 8, area.left() - 4, 16), Qt::AlignRight | Qt::AlignVCenter,
+                     QStringLiteral("1e%1").arg(power, 0, 'f', 0));
     painter.fillRect(QRect(area.left(), y, area.width(), 1), colors.border);
   }
   const auto mark = [&](const QPointF& at) {
@@ -129,7 +140,8 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     }
     draw(0.1, value, colors.plot);
     draw(0.5, gradient, colors.derivedMark);
-    // Marks, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on this axis.
+    // Marks, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on
+    // this axis.
     if (most > 0) mark(QPointF(left + width / 2, area.bottom() - shareOf(most) * area.height()));
     if (most > least) mark(QPointF(left + width / 2, area.bottom() - shareOf(least) * area.height()));
   }
@@ -156,8 +168,10 @@ QString GradientFlowChart::tipOf(std::size_t at) const {
   auto lines = QStringList(bar.name);
   if (bar.isKnown) lines << tr("value %1").arg(numberText(bar.value));
   if (bar.isKnown && !bar.hasGradient) lines << tr("no gradient");
-  if (bar.isKnown && bar.hasGradient) lines << tr("gradient %1").arg(numberText(bar.gradient)) << tr("ratio %1").arg(numberText(bar.ratio()));
-  if (const auto bars = inPlaceOf(at).size(); bars > 1) lines << tr("the greatest gradient of the %1 bars here").arg(bars);
+  if (bar.isKnown && bar.hasGradient)
+    lines << tr("gradient %1").arg(numberText(bar.gradient)) << tr("ratio %1").arg(numberText(bar.ratio()));
+  if (const auto bars = inPlaceOf(at).size(); bars > 1)
+    lines << tr("the greatest gradient of the %1 bars here").arg(bars);
   return lines.join(QLatin1Char('\n'));
 }
 

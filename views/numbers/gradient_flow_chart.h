@@ -7,8 +7,9 @@
 
 namespace retrograd::views {
 
-/// Norms of parameters or layers in the order of the model, as bars on a logarithmic scale: of the value, of the gradient, and their ratio as a mark.
-/// Bars that would be too narrow to be seen share a place, which shows the greatest of each number, and the least ratio as well.
+/// Norms of parameters or layers in the order of the model, as bars on a logarithmic scale: of the value, of the
+/// gradient, and their ratio as a mark. Bars that would be too narrow to be seen share a place, which shows the
+/// greatest of each number, and the least ratio as well.
 class GradientFlowChart : public QWidget {
   Q_OBJECT
 

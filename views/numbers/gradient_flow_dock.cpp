@@ -43,9 +43,11 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   });
   connect(table_, &QTreeView::expanded, this, [this](const QModelIndex& row) { setOpen(row, true); });
   connect(table_, &QTreeView::collapsed, this, [this](const QModelIndex& row) { setOpen(row, false); });
-  connect(table_->header(), &QHeaderView::sectionResized, this, [this](int section) { isNameChosen_ = isNameChosen_ || (section == 0 && !fitting_); });
-  connect(chart_, &GradientFlowChart::chosen, this,
-          [this](int bar) { table_->setCurrentIndex(shownIn(*table_, model_->indexOf(barRows_[static_cast<std::size_t>(bar)]))); });
+  connect(table_->header(), &QHeaderView::sectionResized, this,
+          [this](int section) { isNameChosen_ = isNameChosen_ || (section == 0 && !fitting_); });
+  connect(chart_, &GradientFlowChart::chosen, this, [this](int bar) {
+    table_->setCurrentIndex(shownIn(*table_, model_->indexOf(barRows_[static_cast<std::size_t>(bar)])));
+  });
 }
 
 void GradientFlowDock::refresh() {
@@ -120,14 +122,16 @@ void GradientFlowDock::fitName() {
   if (isNameChosen_) return;
   auto* header = table_->header();
   fitting_ = true;
-  header->resizeSection(0, std::max(leastName, table_->viewport()->width() - header->length() + header->sectionSize(0)));
+  header->resizeSection(0,
+                        std::max(leastName, table_->viewport()->width() - header->length() + header->sectionSize(0)));
   fitting_ = false;
 }
 
 void GradientFlowDock::arrange() {
   const auto* header = table_->header();
   const int numbers = header->length() - header->sectionSize(0) + table_->verticalScrollBar()->sizeHint().width();
-  const auto wanted = width() < chart_->minimumWidth() + splitter_->handleWidth() + leastName + numbers ? Qt::Vertical : Qt::Horizontal;
+  const auto wanted =
+      width() < chart_->minimumWidth() + splitter_->handleWidth() + leastName + numbers ? Qt::Vertical : Qt::Horizontal;
   if (splitter_->orientation() == wanted) return;
   splitter_->setOrientation(wanted);
   splitter_->setSizes(shares);
@@ -139,7 +143,8 @@ void GradientFlowDock::resizeEvent(QResizeEvent* event) {
 }
 
 bool GradientFlowDock::eventFilter(QObject* watched, QEvent* event) {
-  if (watched == table_->viewport() && event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &GradientFlowDock::fitName, Qt::QueuedConnection);
+  if (watched == table_->viewport() && event->type() == QEvent::Resize)
+    QMetaObject::invokeMethod(this, &GradientFlowDock::fitName, Qt::QueuedConnection);
   return Panel::eventFilter(watched, event);
 }
 
@@ -160,7 +165,8 @@ void GradientFlowDock::leave() {
 }
 
 void GradientFlowDock::markBar() {
-  const auto bar = std::find(barRows_.begin(), barRows_.end(), GradientFlowModel::rowOf(ofModel(table_->currentIndex())));
+  const auto bar =
+      std::find(barRows_.begin(), barRows_.end(), GradientFlowModel::rowOf(ofModel(table_->currentIndex())));
   chart_->setCurrent(bar == barRows_.end() ? -1 : static_cast<int>(bar - barRows_.begin()));
 }
 
@@ -172,7 +178,8 @@ void GradientFlowDock::choose(const QModelIndex& index) {
   if (!open || open->analysis != shown_ || at < 0) return;
   const auto& row = model_->rows()[static_cast<std::size_t>(at)];
   if (!row.parameter) return;
-  if (const auto op = row.gradient ? shown_->document->value(row.gradient).producer : BoundSymbolId()) context_.selection->select(op, row.gradient);
+  if (const auto op = row.gradient ? shown_->document->value(row.gradient).producer : BoundSymbolId())
+    context_.selection->select(op, row.gradient);
   else context_.selection->selectValue(row.parameter);
 }
 

@@ -10,8 +10,8 @@
 
 namespace retrograd::views {
 
-/// Gradient flow: the parameters by layer with the norms of value and gradient and their ratio, as a tree of modules and as a chart of the rows that are
-/// closed: one bar for a layer, or one for each parameter of a layer that is open.
+/// Gradient flow: the parameters by layer with the norms of value and gradient and their ratio, as a tree of modules
+/// and as a chart of the rows that are closed: one bar for a layer, or one for each parameter of a layer that is open.
 class GradientFlowDock : public Panel {
   Q_OBJECT
 
@@ -24,7 +24,9 @@ class GradientFlowDock : public Panel {
   void leave() override;
   void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
-  QString emptyText() const override { return job_.busy() ? QString() : unlessClosed(tr("The model has no parameters")); }
+  QString emptyText() const override {
+    return job_.busy() ? QString() : unlessClosed(tr("The model has no parameters"));
+  }
 
  private:
   /// Has the rows of another analysis made beside the window.

@@ -24,7 +24,8 @@ std::pair<GradientFlowChart::Bar, std::int64_t> measured(const GradientFlowModel
 }
 
 /// Adds a module or a parameter with all that is below it.
-void add(GradientFlowModel::Rows& rows, const ParameterTree& tree, const Computation& computation, const std::vector<ValueId>& gradients, int parent) {
+void add(GradientFlowModel::Rows& rows, const ParameterTree& tree, const Computation& computation,
+         const std::vector<ValueId>& gradients, int parent) {
   const int row = static_cast<int>(rows.all.size());
   auto& siblings = parent < 0 ? rows.top : rows.all[static_cast<std::size_t>(parent)].parts;
   const int place = static_cast<int>(siblings.size());
@@ -47,7 +48,8 @@ void add(GradientFlowModel::Rows& rows, const ParameterTree& tree, const Computa
 GradientFlowModel::Rows GradientFlowModel::rowsOf(const Analysis& analysis) {
   Rows rows;
   const auto gradients = gradientsOfInputs(analysis);
-  for (const auto& part : parameterTree(analysis.computation()).parts) add(rows, part, analysis.computation(), gradients, -1);
+  for (const auto& part : parameterTree(analysis.computation()).parts)
+    add(rows, part, analysis.computation(), gradients, -1);
   return rows;
 }
 
@@ -86,7 +88,9 @@ void GradientFlowModel::measure(const RunNumbers& numbers) {
     row->numbers = std::move(bar);
   }
   const auto changed = [this](const std::vector<int>& parts) {
-    if (!parts.empty()) Q_EMIT dataChanged(createIndex(0, value, parts.front()), createIndex(static_cast<int>(parts.size()) - 1, bad, parts.back()));
+    if (!parts.empty())
+      Q_EMIT dataChanged(createIndex(0, value, parts.front()),
+                         createIndex(static_cast<int>(parts.size()) - 1, bad, parts.back()));
   };
   changed(rows_.top);
   // A view looks for each row that it is told of: those in 30,000 closed layers would take it seconds.
@@ -94,7 +98,9 @@ void GradientFlowModel::measure(const RunNumbers& numbers) {
     if (row.wasOpened) changed(row.parts);
 }
 
-QModelIndex GradientFlowModel::indexOf(int row) const { return createIndex(rows_.all[static_cast<std::size_t>(row)].place, name, row); }
+QModelIndex GradientFlowModel::indexOf(int row) const {
+  return createIndex(rows_.all[static_cast<std::size_t>(row)].place, name, row);
+}
 
 const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) const {
   return parent.isValid() ? rows_.all[static_cast<std::size_t>(rowOf(parent))].parts : rows_.top;
@@ -102,8 +108,9 @@ const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) co
 
 QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& parent) const {
   const auto& parts = partsOf(parent);
-  return row >= 0 && std::cmp_less(row, parts.size()) && column >= 0 && column < columns ? createIndex(row, column, parts[static_cast<std::size_t>(row)])
-                                                                                         : QModelIndex();
+  return row >= 0 && std::cmp_less(row, parts.size()) && column >= 0 && column < columns
+             ? createIndex(row, column, parts[static_cast<std::size_t>(row)])
+             : QModelIndex();
 }
 
 QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
@@ -112,7 +119,9 @@ QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
   return parent < 0 ? QModelIndex() : indexOf(parent);
 }
 
-int GradientFlowModel::rowCount(const QModelIndex& parent) const { return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size()); }
+int GradientFlowModel::rowCount(const QModelIndex& parent) const {
+  return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size());
+}
 
 QString GradientFlowModel::textOf(const Row& row, int column) const {
   const auto& bar = row.numbers;
@@ -132,7 +141,8 @@ QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole: return textOf(row, index.column());
     case Qt::ToolTipRole: return index.column() == name ? QVariant(row.path) : QVariant();
-    case Qt::TextAlignmentRole: return index.column() == name ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::TextAlignmentRole:
+      return index.column() == name ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     case opRole: return row.gradient ? analysis_->document->value(row.gradient).producer.index : -1;
     case sortRole: {
       if (index.column() == name) return {};

@@ -9,8 +9,8 @@
 
 namespace retrograd::views {
 
-/// The parameters of a computation by layer, with the norms of value and gradient and their ratio. The norm of a module is that of all its parameters
-/// together. Texts are made when they are shown: a model may have 100,000 parameters.
+/// The parameters of a computation by layer, with the norms of value and gradient and their ratio. The norm of a module
+/// is that of all its parameters together. Texts are made when they are shown: a model may have 100,000 parameters.
 class GradientFlowModel : public QAbstractItemModel {
   Q_OBJECT
 

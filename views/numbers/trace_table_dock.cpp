@@ -21,15 +21,20 @@ const QString traceKey = QStringLiteral("trace");
 /// Costs have a bar behind them as in listings: what takes most is seen without reading.
 class CostDelegate : public RowDelegate {
  public:
-  CostDelegate(QTreeView* table, const RunNumbers& numbers, const Theme& theme) : RowDelegate(table), numbers_(numbers), theme_(theme) {}
+  CostDelegate(QTreeView* table, const RunNumbers& numbers, const Theme& theme)
+      : RowDelegate(table), numbers_(numbers), theme_(theme) {}
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-    const auto kind = index.column() == TraceTableModel::time ? OpFigure::time : index.column() == TraceTableModel::bytes ? OpFigure::bytes : OpFigure::none;
+    const auto kind = index.column() == TraceTableModel::time    ? OpFigure::time
+                      : index.column() == TraceTableModel::bytes ? OpFigure::bytes
+                                                                 : OpFigure::none;
     const double scale = kind == OpFigure::none ? 0 : numbers_.scale(kind);
-    if (const auto number = numbers_.number(kind, opOf(index)); number && scale > 0 && !option.state.testFlag(QStyle::State_Selected)) {
+    if (const auto number = numbers_.number(kind, opOf(index));
+        number && scale > 0 && !option.state.testFlag(QStyle::State_Selected)) {
       const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
       const double share = std::clamp(*number / scale, 0.0, 1.0);
-      painter->fillRect(QRectF(cell.left(), cell.top(), cell.width() * share, cell.height()), ListingView::barColor(theme_.colors(), false, *number > scale));
+      painter->fillRect(QRectF(cell.left(), cell.top(), cell.width() * share, cell.height()),
+                        ListingView::barColor(theme_.colors(), false, *number > scale));
     }
     RowDelegate::paint(painter, option, index);
   }
@@ -54,8 +59,10 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   table_->setSortingEnabled(true);
   table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
   table_->header()->setStretchLastSection(false);
-  for (int column : {TraceTableModel::opName, TraceTableModel::module, TraceTableModel::type}) table_->header()->resizeSection(column, 150);
-  for (int column : {TraceTableModel::time, TraceTableModel::bytes, TraceTableModel::norm, TraceTableModel::greatest, TraceTableModel::output})
+  for (int column : {TraceTableModel::opName, TraceTableModel::module, TraceTableModel::type})
+    table_->header()->resizeSection(column, 150);
+  for (int column : {TraceTableModel::time, TraceTableModel::bytes, TraceTableModel::norm, TraceTableModel::greatest,
+                     TraceTableModel::output})
     table_->header()->resizeSection(column, 76);
   // The numbers come first: people sort by them, and a narrow panel shows little more.
   for (int column = TraceTableModel::time; column < TraceTableModel::columns; ++column)
@@ -121,7 +128,9 @@ void TraceTableDock::refresh() {
     table_->viewport()->update();
   }
   following_ = false;
-  hint_->setText(shown_ && context_.controller->ahead().numbers().known() == 0 ? whyNoNumbers(*this, *context_.controller) : QString());
+  hint_->setText(shown_ && context_.controller->ahead().numbers().known() == 0
+                     ? whyNoNumbers(*this, *context_.controller)
+                     : QString());
   follow();
 }
 
@@ -148,7 +157,8 @@ bool TraceTableDock::eventFilter(QObject* watched, QEvent* event) {
   if (watched == table_ && event->type() == QEvent::KeyPress) {
     const auto* key = static_cast<QKeyEvent*>(event);
     if (key->modifiers() == Qt::AltModifier && (key->key() == Qt::Key_Up || key->key() == Qt::Key_Down)) {
-      table_->sortByColumn(std::max(0, table_->currentIndex().column()), key->key() == Qt::Key_Up ? Qt::AscendingOrder : Qt::DescendingOrder);
+      table_->sortByColumn(std::max(0, table_->currentIndex().column()),
+                           key->key() == Qt::Key_Up ? Qt::AscendingOrder : Qt::DescendingOrder);
       return true;
     }
   }

@@ -35,7 +35,8 @@ QString textOf(const Document& document, BoundSymbolId op, int column) {
     case TraceTableModel::opName: return toQt(document.symbol(bound.symbol).name);
     case TraceTableModel::module: return bound.module ? toQt(document.text(bound.module)) : QString();
     case TraceTableModel::output: return first ? toQt(document.displayName(first)) : QString();
-    case TraceTableModel::type: return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
+    case TraceTableModel::type:
+      return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
     default: return {};
   }
 }
@@ -56,7 +57,8 @@ Ops sorted(const Ops& ops, const Progress& progress, const std::function<bool(st
   return result;
 }
 
-Ops sortedByNumber(const Ops& ops, const std::vector<std::optional<double>>& keys, bool down, const Progress& progress) {
+Ops sortedByNumber(const Ops& ops, const std::vector<std::optional<double>>& keys, bool down,
+                   const Progress& progress) {
   return sorted(ops, progress, [&](std::size_t a, std::size_t b) {
     if (!keys[a] || !keys[b]) return keys[a].has_value() && !keys[b];
     return down ? *keys[a] > *keys[b] : *keys[a] < *keys[b];
@@ -68,7 +70,9 @@ Ops sortedByText(const Document& document, const Ops& ops, int column, bool down
   keys.reserve(ops.size());
   for (const auto op : ops) keys.push_back(textOf(document, op, column));
   const auto texts = textOrder();
-  return sorted(ops, progress, [&](std::size_t a, std::size_t b) { return texts.compare(keys[down ? b : a], keys[down ? a : b]) < 0; });
+  return sorted(ops, progress, [&](std::size_t a, std::size_t b) {
+    return texts.compare(keys[down ? b : a], keys[down ? a : b]) < 0;
+  });
 }
 
 }  // namespace
@@ -87,14 +91,18 @@ void TraceTableModel::update() {
   if (kindOf(column_) != OpFigure::none) arrange();
 }
 
-BoundSymbolId TraceTableModel::opAt(int row) const { return row >= 0 && row < rowCount() ? ops_[static_cast<std::size_t>(row)] : BoundSymbolId(); }
+BoundSymbolId TraceTableModel::opAt(int row) const {
+  return row >= 0 && row < rowCount() ? ops_[static_cast<std::size_t>(row)] : BoundSymbolId();
+}
 
 int TraceTableModel::rowOf(BoundSymbolId op) const {
   const auto at = std::find(ops_.begin(), ops_.end(), op);
   return at == ops_.end() ? -1 : static_cast<int>(at - ops_.begin());
 }
 
-int TraceTableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(ops_.size()); }
+int TraceTableModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(ops_.size());
+}
 
 QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
   const auto op = opAt(index.row());
@@ -103,9 +111,11 @@ QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: {
       const auto kind = kindOf(index.column());
-      return kind == OpFigure::none ? textOf(*document_->analysis->document, op, index.column()) : numberText(kind, numbers_.number(kind, op));
+      return kind == OpFigure::none ? textOf(*document_->analysis->document, op, index.column())
+                                    : numberText(kind, numbers_.number(kind, op));
     }
-    case Qt::TextAlignmentRole: return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::TextAlignmentRole:
+      return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
     case opRole: return op.index;
     default: return {};
   }

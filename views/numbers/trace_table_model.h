@@ -8,18 +8,20 @@
 
 namespace retrograd::views {
 
-/// All ops of a trace, one a row, with their numbers; sortable by each column. What is not known stands last, whichever way it is sorted. Rows are
-/// sorted in the background: there may be hundreds of thousands.
+/// All ops of a trace, one a row, with their numbers; sortable by each column. What is not known stands last, whichever
+/// way it is sorted. Rows are sorted in the background: there may be hundreds of thousands.
 class TraceTableModel : public QAbstractTableModel {
   Q_OBJECT
 
  public:
   enum Column { number, opName, module, output, type, time, bytes, norm, greatest, bad, gradientNorm, columns };
 
-  explicit TraceTableModel(const RunNumbers& numbers, QObject* parent = nullptr) : QAbstractTableModel(parent), numbers_(numbers) {}
+  explicit TraceTableModel(const RunNumbers& numbers, QObject* parent = nullptr)
+      : QAbstractTableModel(parent), numbers_(numbers) {}
 
   void show(std::shared_ptr<const OpenDocument> document, TraceKind kind);
-  /// The numbers are other ones. No dataChanged() comes of it, for which a view would look for each row: who shows the table paints it again.
+  /// The numbers are other ones. No dataChanged() comes of it, for which a view would look for each row: who shows the
+  /// table paints it again.
   void update();
   BoundSymbolId opAt(int row) const;
   int rowOf(BoundSymbolId op) const;  ///< -1 when it is not here

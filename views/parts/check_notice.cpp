@@ -21,7 +21,8 @@ const WindowPart part(PartOrder::checkNotice, [](MainWindow& window) {
 
 }  // namespace
 
-CheckNotice::CheckNotice(ViewContext context, QLabel* status, QWidget* parent) : MessageBar(context.theme, parent), status_(status) {
+CheckNotice::CheckNotice(ViewContext context, QLabel* status, QWidget* parent)
+    : MessageBar(context.theme, parent), status_(status) {
   setObjectName(QStringLiteral("check-notice"));
   status_->hide();
   hide();
@@ -39,10 +40,12 @@ void CheckNotice::look() {
   if (!now.files.empty()) {
     const auto percent = now.bytes ? static_cast<int>(100 * now.checked / now.bytes) : 100;
     status_->setText(tr("Verifying weights: %1 %").arg(percent));
-    status_->setToolTip(
-        tr("Compares the checksums of the weights of %1 with their contents. A weight that a run needs is verified first.").arg(toQt(now.files.front())));
+    status_->setToolTip(tr("Compares the checksums of the weights of %1 with their contents. A weight that a run needs "
+                           "is verified first.")
+                            .arg(toQt(now.files.front())));
   }
-  if (const auto damage = now.damaged.empty() ? QString() : toQt(now.damaged.back()); !damage.isEmpty() && damage != shown_) {
+  if (const auto damage = now.damaged.empty() ? QString() : toQt(now.damaged.back());
+      !damage.isEmpty() && damage != shown_) {
     shown_ = damage;
     MessageBar::show(Kind::error, tr("%1. A run that needs it stops with an error.").arg(damage));
   }

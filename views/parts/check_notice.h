@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// Shows over the listings that the checksums of a large file's weights are still being compared, how far that is, and what was found damaged. It asks every
-/// quarter of a second, which costs nothing, and never waits for the check.
+/// Shows over the listings that the checksums of a large file's weights are still being compared, how far that is, and
+/// what was found damaged. It asks every quarter of a second, which costs nothing, and never waits for the check.
 class CheckNotice : public MessageBar {
   Q_OBJECT
 

@@ -1,4 +1,5 @@
-// What messages of core call the user's choices in the window: the menu's item or the field; where it has none, the command that makes a session with it.
+// What messages of core call the user's choices in the window: the menu's item or the field; where it has none, the
+// command that makes a session with it.
 #include "core/base/user_choice.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -26,7 +27,9 @@ QString windowNameOf(UserChoice choice) {
   return {};
 }
 
-const WindowPart part(PartOrder::choiceNames, [](MainWindow&) { nameChoicesBy([](UserChoice choice) { return windowNameOf(choice).toStdString(); }); });
+const WindowPart part(PartOrder::choiceNames, [](MainWindow&) {
+  nameChoicesBy([](UserChoice choice) { return windowNameOf(choice).toStdString(); });
+});
 
 }  // namespace
 }  // namespace retrograd::views

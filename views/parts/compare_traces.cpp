@@ -8,10 +8,13 @@ namespace retrograd::views {
 namespace {
 
 const WindowPart part(PartOrder::compareTraces, [](MainWindow& window) {
-  auto* action = window.actions().add("compare-traces", MainWindow::tr("Compare Tr&aces..."),
-                                      MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),
-                                      QKeySequence(Qt::CTRL | Qt::Key_D));
-  window.actions().allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });
+  auto* action = window.actions().add(
+      "compare-traces", MainWindow::tr("Compare Tr&aces..."),
+      MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),
+      QKeySequence(Qt::CTRL | Qt::Key_D));
+  window.actions().allowUnless(action, [&window] {
+    return window.context().controller->document() ? QString() : MainWindow::tr("No file is open");
+  });
   auto* view = window.menu("view");
   view->addSeparator();
   view->addAction(action);

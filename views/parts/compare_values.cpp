@@ -25,7 +25,8 @@ class Comparing : public QObject {
       first_ = place;
       window_.statusBar()->showMessage(
           MainWindow::tr("%1 is the first of two values: select another and press %2 again")
-              .arg(nameOf(*open->analysis->document, place.value, context.notes), action_->shortcut().toString(QKeySequence::NativeText)));
+              .arg(nameOf(*open->analysis->document, place.value, context.notes),
+                   action_->shortcut().toString(QKeySequence::NativeText)));
       return;
     }
     window_.statusBar()->clearMessage();
@@ -44,7 +45,8 @@ class Comparing : public QObject {
 const WindowPart part(PartOrder::compareValues, [](MainWindow& window) {
   auto* comparing = new Comparing(window);
   auto* action = window.actions().add("compare-values", MainWindow::tr("Compare Two &Values"),
-                                      MainWindow::tr("Takes the chosen value, and with the next one compares both"), QKeySequence(Qt::Key_V));
+                                      MainWindow::tr("Takes the chosen value, and with the next one compares both"),
+                                      QKeySequence(Qt::Key_V));
   comparing->setAction(action);
   window.actions().allowUnless(action, [&window] {
     const auto context = window.context();

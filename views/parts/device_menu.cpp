@@ -15,7 +15,8 @@ const WindowPart part(PartOrder::deviceMenu, [](MainWindow& window) {
 
 }  // namespace
 
-DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent) : QMenu(tr("Run O&n"), parent), context_(context), group_(new QActionGroup(this)) {
+DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent)
+    : QMenu(tr("Run O&n"), parent), context_(context), group_(new QActionGroup(this)) {
   setObjectName(QStringLiteral("devices"));
   setToolTipsVisible(true);
   menuAction()->setEnabled(false);
@@ -27,26 +28,31 @@ DeviceMenu::DeviceMenu(ViewContext context, QWidget* parent) : QMenu(tr("Run O&n
 void DeviceMenu::follow() {
   const auto& document = context_.controller->document();
   menuAction()->setEnabled(document != nullptr);
-  menuAction()->setToolTip(document ? tr("Chooses the device; the model is derived again for it") : tr("No file is open"));
+  menuAction()->setToolTip(document ? tr("Chooses the device; the model is derived again for it")
+                                    : tr("No file is open"));
   if (!document) return;
-  for (auto* action : group_->actions()) action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
+  for (auto* action : group_->actions())
+    action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
   if (filled_) return;
   // Once more for each document until it is answered: of a document that goes, no answer comes.
-  context_.controller->questions().ask(this, QStringLiteral("devices"), {}, [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
-    return [this, devices = context.engine.devices()] { fill(devices); };
-  });
+  context_.controller->questions().ask(this, QStringLiteral("devices"), {},
+                                       [this](const QuestionContext& context, const Progress&) -> Worker::Deliver {
+                                         return [this, devices = context.engine.devices()] { fill(devices); };
+                                       });
 }
 
 void DeviceMenu::fill(const std::vector<DeviceStatus>& devices) {
   filled_ = true;
   for (const auto& status : devices) {
     const auto device = QString::fromStdString(toString(status.device));
-    auto* action = group_->addAction(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device));
+    auto* action = group_->addAction(
+        status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device));
     action->setObjectName(QStringLiteral("action-device-") + device);
     action->setCheckable(true);
     action->setData(device);
     action->setEnabled(status.available);
-    const auto tip = status.available ? tr("Runs forward and backward on %1").arg(device) : QString::fromStdString(status.reason);
+    const auto tip =
+        status.available ? tr("Runs forward and backward on %1").arg(device) : QString::fromStdString(status.reason);
     action->setToolTip(tip);
     action->setStatusTip(tip);
     addAction(action);

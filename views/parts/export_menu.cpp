@@ -19,14 +19,18 @@ std::optional<GraphSheet> shownGraph(const MainWindow& window, const GraphView& 
 }
 
 const WindowPart part(PartOrder::exports, [](MainWindow& window) {
-  auto* action = window.actions().add("export", MainWindow::tr("&Export..."),
-                                      MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
-                                      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_X));
-  window.actions().allowUnless(action, [&window] { return window.context().controller->document() ? QString() : MainWindow::tr("No file is open"); });
+  auto* action = window.actions().add(
+      "export", MainWindow::tr("&Export..."),
+      MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
+      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_X));
+  window.actions().allowUnless(action, [&window] {
+    return window.context().controller->document() ? QString() : MainWindow::tr("No file is open");
+  });
   window.menu("file")->insertAction(window.actions().close, action);
   window.menu("file")->insertSeparator(window.actions().close);
   auto* dialog = new ExportDialog(
-      window.context(), window.shared().settings, [&window](TraceKind kind, bool dark) { return shownGraph(window, window.listings().graph(), kind, dark); },
+      window.context(), window.shared().settings,
+      [&window](TraceKind kind, bool dark) { return shownGraph(window, window.listings().graph(), kind, dark); },
       &window);
   QObject::connect(action, &QAction::triggered, dialog, [dialog] {
     dialog->show();
@@ -34,7 +38,8 @@ const WindowPart part(PartOrder::exports, [](MainWindow& window) {
     dialog->activateWindow();
   });
   QObject::connect(dialog, &ExportDialog::exported, &window, [&window](const QString& path) {
-    window.statusBar()->showMessage(MainWindow::tr("Written: %1 (%2)").arg(path, bytesText(QFileInfo(path).size())), 15000);
+    window.statusBar()->showMessage(MainWindow::tr("Written: %1 (%2)").arg(path, bytesText(QFileInfo(path).size())),
+                                    15000);
   });
 });
 

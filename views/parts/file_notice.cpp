@@ -12,7 +12,8 @@ namespace {
 
 const WindowPart part(PartOrder::fileNotice, [](MainWindow& window) {
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
-  column->insertWidget(1, new FileNotice(window.context(), window.centralWidget()));  // under the messages, which come and go
+  column->insertWidget(
+      1, new FileNotice(window.context(), window.centralWidget()));  // under the messages, which come and go
 });
 
 }  // namespace
@@ -27,8 +28,10 @@ FileNotice::FileNotice(ViewContext context, QWidget* parent) : MessageBar(contex
   connect(&watch_, &FileWatch::stateChanged, this, &FileNotice::fileChanged);
   connect(context_.controller, &DocumentController::documentChanged, this, &FileNotice::documentChanged);
   // Not within the signal: who sent it has not yet told everyone else that the run is over.
-  connect(context_.controller, &DocumentController::openingChanged, this, &FileNotice::reloadIfIdle, Qt::QueuedConnection);
-  connect(&context_.controller->questions(), &Questions::askingChanged, this, &FileNotice::reloadIfIdle, Qt::QueuedConnection);
+  connect(context_.controller, &DocumentController::openingChanged, this, &FileNotice::reloadIfIdle,
+          Qt::QueuedConnection);
+  connect(&context_.controller->questions(), &Questions::askingChanged, this, &FileNotice::reloadIfIdle,
+          Qt::QueuedConnection);
   connect(context_.execution, &ExecutionState::changed, this, &FileNotice::reloadIfIdle, Qt::QueuedConnection);
 }
 
@@ -68,12 +71,17 @@ QString FileNotice::whatHappened() const {
   const auto name = QFileInfo(toQt(context_.controller->document()->request.path)).fileName();
   switch (watch_.state()) {
     case FileWatch::State::gone:
-      return tr("%1 is no longer there: it was removed or renamed. You can go on with what is open, and reload when the file is back.").arg(name);
-    case FileWatch::State::replaced: return tr("%1 was replaced by another file. You can go on with the one that is open.").arg(name);
+      return tr("%1 is no longer there: it was removed or renamed. You can go on with what is open, and reload when "
+                "the file is back.")
+          .arg(name);
+    case FileWatch::State::replaced:
+      return tr("%1 was replaced by another file. You can go on with the one that is open.").arg(name);
     case FileWatch::State::cutShort:
       return tr("%1 was cut short on disk, from %2 to %3. A run that needs what is missing stops with an error.")
           .arg(name, bytesText(watch_.read().size), bytesText(watch_.now().size));
-    case FileWatch::State::changed: return tr("%1 was changed on disk. Numbers read from it from now on may be the new ones: reload it to be sure.").arg(name);
+    case FileWatch::State::changed:
+      return tr("%1 was changed on disk. Numbers read from it from now on may be the new ones: reload it to be sure.")
+          .arg(name);
     case FileWatch::State::same: break;
   }
   return {};
@@ -86,7 +94,8 @@ void FileNotice::tell() {
   reload_->setVisible(!isGone);
   reload_->setEnabled(!context_.controller->opening());
   reload_->setText(waiting_ ? tr("Do Not Reload") : runs() ? tr("Reload After the Run") : tr("Reload"));
-  reload_->setToolTip(waiting_ ? tr("Takes back the reload") : tr("Reads the file again; breakpoints and watches are kept, the run starts again"));
+  reload_->setToolTip(waiting_ ? tr("Takes back the reload")
+                               : tr("Reads the file again; breakpoints and watches are kept, the run starts again"));
   show(Kind::warning, text);
 }
 

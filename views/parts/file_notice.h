@@ -7,8 +7,9 @@
 
 namespace retrograd::views {
 
-/// Says over the listings that the open file has changed or is gone, and offers to reload it. Nothing is thrown away unasked: what is open stays, a run goes
-/// on, and a reload that is asked for meanwhile waits for the end of the run and of what is being computed beside it. Closing it takes that back.
+/// Says over the listings that the open file has changed or is gone, and offers to reload it. Nothing is thrown away
+/// unasked: what is open stays, a run goes on, and a reload that is asked for meanwhile waits for the end of the run
+/// and of what is being computed beside it. Closing it takes that back.
 class FileNotice : public MessageBar {
   Q_OBJECT
 

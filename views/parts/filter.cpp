@@ -25,7 +25,11 @@ const std::vector<SavedFilters::Entry>& exampleFilters() {
 class FilterChoice : public QObject {
  public:
   FilterChoice(MainWindow& window, QMenu* menu)
-      : QObject(menu), window_(window), filter_(*window.context().filter), saved_(window.shared().settings), menu_(menu) {
+      : QObject(menu),
+        window_(window),
+        filter_(*window.context().filter),
+        saved_(window.shared().settings),
+        menu_(menu) {
     menu_->setToolTipsVisible(true);
     connect(menu_, &QMenu::aboutToShow, this, &FilterChoice::fill);
   }
@@ -106,7 +110,8 @@ void install(MainWindow& window) {
   auto* box = new FilterBox(context, menu, &window);
   window.listings().addToSwitches(box, 1);
 
-  const auto command = [&](const char* name, const QString& text, const QString& tip, const QKeySequence& key, auto run) {
+  const auto command = [&](const char* name, const QString& text, const QString& tip, const QKeySequence& key,
+                           auto run) {
     auto* action = actions.add(name, text, tip, key);
     QObject::connect(action, &QAction::triggered, menu, run);
     menu->addAction(action);
@@ -114,14 +119,16 @@ void install(MainWindow& window) {
   };
   const auto closed = [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); };
   const auto isOff = [filter] { return filter->active() ? QString() : QObject::tr("No filter is applied"); };
-  const auto open = command("filter", QObject::tr("&Filter..."), QObject::tr("Shows only the ops that pass, such as role:gradient module:h.3 bytes>1M"),
+  const auto open = command("filter", QObject::tr("&Filter..."),
+                            QObject::tr("Shows only the ops that pass, such as role:gradient module:h.3 bytes>1M"),
                             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [box] { box->open(); });
-  const auto clear = command("filter-clear", QObject::tr("&Clear"), QObject::tr("Shows all ops again"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K),
-                             [filters] { filters->apply({}); });
+  const auto clear = command("filter-clear", QObject::tr("&Clear"), QObject::tr("Shows all ops again"),
+                             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), [filters] { filters->apply({}); });
   const auto back = command("filter-back", QObject::tr("&Previous Filter"), QObject::tr("Back to the filter before"),
                             QKeySequence(Qt::CTRL | Qt::Key_BracketLeft), [filter] { filter->back(); });
-  const auto forward = command("filter-forward", QObject::tr("&Next Filter"), QObject::tr("The filter that Previous Filter came from"),
-                               QKeySequence(Qt::CTRL | Qt::Key_BracketRight), [filter] { filter->forward(); });
+  const auto forward =
+      command("filter-forward", QObject::tr("&Next Filter"), QObject::tr("The filter that Previous Filter came from"),
+              QKeySequence(Qt::CTRL | Qt::Key_BracketRight), [filter] { filter->forward(); });
   menu->addSeparator();
   using Words = QString (*)(const Document&, BoundSymbolId);
   const auto only = [&](const char* name, const QString& text, const QString& tip, const QString& none, Words words) {
@@ -136,22 +143,27 @@ void install(MainWindow& window) {
       return wordsNow().isEmpty() ? none : QString();
     });
   };
-  only("filter-op", QObject::tr("Only the Same &Op"), QObject::tr("Shows the ops of the selected one's kind"), {}, sameOpWords);
+  only("filter-op", QObject::tr("Only the Same &Op"), QObject::tr("Shows the ops of the selected one's kind"), {},
+       sameOpWords);
   only("filter-module", QObject::tr("Only Its &Module"), QObject::tr("Shows the ops of the selected one's module"),
        QObject::tr("The selected op is in no module"), sameModuleWords);
   only("filter-origin", QObject::tr("Only from the Same Ope&ration"),
-       QObject::tr("Shows what comes from the same operation of the computation, forward and backward"), QObject::tr("The selected op comes from no operation"),
-       sameOriginWords);
+       QObject::tr("Shows what comes from the same operation of the computation, forward and backward"),
+       QObject::tr("The selected op comes from no operation"), sameOriginWords);
   menu->addSeparator();
-  const auto save = command("filter-save", QObject::tr("&Save the Filter..."), QObject::tr("Keeps the filter under a name, for all files"), {},
-                            [filters] { filters->save(); });
+  const auto save =
+      command("filter-save", QObject::tr("&Save the Filter..."),
+              QObject::tr("Keeps the filter under a name, for all files"), {}, [filters] { filters->save(); });
   filters->addExamples();
 
   actions.allowUnless(open, closed);
   actions.allowUnless(clear, isOff);
   actions.allowUnless(save, isOff);
-  actions.allowUnless(back, [filter] { return filter->canGoBack() ? QString() : QObject::tr("There is no filter before this one"); });
-  actions.allowUnless(forward, [filter] { return filter->canGoForward() ? QString() : QObject::tr("There is no filter to go forward to"); });
+  actions.allowUnless(
+      back, [filter] { return filter->canGoBack() ? QString() : QObject::tr("There is no filter before this one"); });
+  actions.allowUnless(forward, [filter] {
+    return filter->canGoForward() ? QString() : QObject::tr("There is no filter to go forward to");
+  });
   QObject::connect(filter, &OpFilter::historyChanged, &actions, &WindowActions::update);
   QObject::connect(box, &FilterBox::entered, &window, [&window] { window.listings().active().setFocus(); });
   window.menu("view")->insertMenu(actions.shortNames, menu);

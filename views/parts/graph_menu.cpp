@@ -1,4 +1,5 @@
-// View > In the Graph: where to look, what is open, what boxes tell. Keys of a letter are the graph's alone, which has them only while it has the focus.
+// View > In the Graph: where to look, what is open, what boxes tell. Keys of a letter are the graph's alone, which has
+// them only while it has the focus.
 #include <QActionGroup>
 #include <QStatusBar>
 
@@ -23,7 +24,8 @@ class GraphMenu {
     addLineLabels();
     auto* view = window.menu("view");
     const auto entries = view->actions();
-    const auto at = std::find_if(entries.begin(), entries.end(), [](const QAction* action) { return action->isSeparator(); });
+    const auto at =
+        std::find_if(entries.begin(), entries.end(), [](const QAction* action) { return action->isSeparator(); });
     view->insertMenu(at == entries.end() ? nullptr : *at, menu_);
     const auto update = [&window] { window.actions().update(); };
     QObject::connect(&graph(), &GraphView::layoutChanged, &window, update);
@@ -34,7 +36,8 @@ class GraphMenu {
   GraphView& graph() const { return window_.listings().graph(); }
 
   template <class Run>
-  QAction* add(const char* name, const QString& text, const QString& tip, const QKeySequence& key, Run run, bool needsBox = false) {
+  QAction* add(const char* name, const QString& text, const QString& tip, const QKeySequence& key, Run run,
+               bool needsBox = false) {
     auto* action = window_.actions().add(name, text, tip, key);
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     window_.removeAction(action);
@@ -43,7 +46,8 @@ class GraphMenu {
     window_.actions().allowUnless(action, [&window = window_, needsBox] {
       if (!window.context().controller->document()) return MainWindow::tr("No file is open");
       if (!window.listings().isGraphShown()) return MainWindow::tr("The graph is not shown: View > Graph");
-      if (needsBox && window.listings().graph().current() < 0) return MainWindow::tr("Nothing is selected in the graph");
+      if (needsBox && window.listings().graph().current() < 0)
+        return MainWindow::tr("Nothing is selected in the graph");
       return QString();
     });
     QObject::connect(action, &QAction::triggered, &window_, [&graph = graph(), run] {
@@ -55,21 +59,25 @@ class GraphMenu {
 
   void addLooks() {
     const auto tr = [](const char* text) { return MainWindow::tr(text); };
-    add("graph-fit", tr("Zoom to &Fit"), tr("Shows the whole graph"), QKeySequence(Qt::Key_F), [](GraphView& graph) { graph.zoomToFit(); });
-    add("graph-width", tr("Zoom to &Width"), tr("Shows the graph in its whole width (Home in the graph)"), {}, [](GraphView& graph) { graph.zoomToWidth(); });
+    add("graph-fit", tr("Zoom to &Fit"), tr("Shows the whole graph"), QKeySequence(Qt::Key_F),
+        [](GraphView& graph) { graph.zoomToFit(); });
+    add("graph-width", tr("Zoom to &Width"), tr("Shows the graph in its whole width (Home in the graph)"), {},
+        [](GraphView& graph) { graph.zoomToWidth(); });
     add(
-        "graph-selection", tr("Zoom to &Selection"), tr("Goes close to the selected op or group"), QKeySequence(Qt::Key_S),
-        [](GraphView& graph) { graph.zoomToSelection(); }, true);
+        "graph-selection", tr("Zoom to &Selection"), tr("Goes close to the selected op or group"),
+        QKeySequence(Qt::Key_S), [](GraphView& graph) { graph.zoomToSelection(); }, true);
     add(
-        "graph-module", tr("Zoom to &Module"), tr("Shows the module that the selected op is in, both lanes of it; again: the module around it"),
+        "graph-module", tr("Zoom to &Module"),
+        tr("Shows the module that the selected op is in, both lanes of it; again: the module around it"),
         QKeySequence(Qt::Key_M), [](GraphView& graph) { graph.zoomToModule(); }, true);
-    add("graph-full-size", tr("Full Si&ze"), tr("Boxes in the size in which they are read best"), QKeySequence(Qt::Key_1),
-        [](GraphView& graph) { graph.zoomToFullSize(); });
+    add("graph-full-size", tr("Full Si&ze"), tr("Boxes in the size in which they are read best"),
+        QKeySequence(Qt::Key_1), [](GraphView& graph) { graph.zoomToFullSize(); });
     add("graph-zoom-in", tr("Zoom &In"), tr("Closer (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Equal),
         [](GraphView& graph) { graph.zoomBy(1.25, graph.rect().center()); });
     add("graph-zoom-out", tr("Zoom &Out"), tr("Away (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Minus),
         [](GraphView& graph) { graph.zoomBy(0.8, graph.rect().center()); });
-    auto* map = add("graph-map", tr("Small Ma&p"), tr("The whole graph in the corner, with what is in sight"), {}, [](GraphView&) {});
+    auto* map = add("graph-map", tr("Small Ma&p"), tr("The whole graph in the corner, with what is in sight"), {},
+                    [](GraphView&) {});
     map->setCheckable(true);
     map->setChecked(true);
     QObject::connect(map, &QAction::toggled, &graph(), &GraphView::showMinimap);
@@ -88,13 +96,15 @@ class GraphMenu {
     auto* group = new QActionGroup(&window_);
     for (auto overlay : overlays) {
       const auto name = QByteArrayLiteral("graph-tell-") + titleText(overlay).toLower().toLatin1();
-      auto* action = add(name.constData(), titleText(overlay), toolTipText(overlay), {}, [overlay](GraphView& graph) { graph.setOverlay(overlay); });
+      auto* action = add(name.constData(), titleText(overlay), toolTipText(overlay), {},
+                         [overlay](GraphView& graph) { graph.setOverlay(overlay); });
       action->setCheckable(true);
       action->setChecked(overlay == graph().overlay());
       menu_->removeAction(action);
       tell->addAction(action);
       group->addAction(action);
-      QObject::connect(&graph(), &GraphView::overlayChanged, action, [action, overlay, &graph = graph()] { action->setChecked(graph.overlay() == overlay); });
+      QObject::connect(&graph(), &GraphView::overlayChanged, action,
+                       [action, overlay, &graph = graph()] { action->setChecked(graph.overlay() == overlay); });
     }
   }
 
@@ -105,12 +115,16 @@ class GraphMenu {
       QString text, tip;
     };
     const std::array<Choice, lineLabels.size()> choices{
-        {{LineLabel::bytes, "graph-lines-bytes", MainWindow::tr("&Bytes"), MainWindow::tr("Labels lines with the bytes of the values that run along them")},
+        {{LineLabel::bytes, "graph-lines-bytes", MainWindow::tr("&Bytes"),
+          MainWindow::tr("Labels lines with the bytes of the values that run along them")},
          {LineLabel::norms, "graph-lines-norms", MainWindow::tr("&Norms"),
-          MainWindow::tr("Labels lines with the 2-norm of the values that run along them, where a run or a recording has them")},
-         {LineLabel::none, "graph-lines-nothing", MainWindow::tr("N&othing"), MainWindow::tr("Draws lines without labels")}}};
+          MainWindow::tr(
+              "Labels lines with the 2-norm of the values that run along them, where a run or a recording has them")},
+         {LineLabel::none, "graph-lines-nothing", MainWindow::tr("N&othing"),
+          MainWindow::tr("Draws lines without labels")}}};
     auto* settings = window_.shared().settings;
-    graph().setLineLabel(static_cast<LineLabel>(std::clamp(kept::graphLines.of(*settings), 0, static_cast<int>(lineLabels.size()) - 1)));
+    graph().setLineLabel(
+        static_cast<LineLabel>(std::clamp(kept::graphLines.of(*settings), 0, static_cast<int>(lineLabels.size()) - 1)));
     auto* menu = menu_->addMenu(MainWindow::tr("Li&nes Show"));
     menu->setToolTipsVisible(true);
     auto* group = new QActionGroup(&window_);
@@ -124,8 +138,9 @@ class GraphMenu {
       menu_->removeAction(action);
       menu->addAction(action);
       group->addAction(action);
-      QObject::connect(&graph(), &GraphView::lineLabelChanged, action,
-                       [action, label = choice.label, &graph = graph()] { action->setChecked(graph.lineLabel() == label); });
+      QObject::connect(
+          &graph(), &GraphView::lineLabelChanged, action,
+          [action, label = choice.label, &graph = graph()] { action->setChecked(graph.lineLabel() == label); });
     }
   }
 
@@ -139,7 +154,8 @@ const WindowPart part(PartOrder::graphMenu, [](MainWindow& window) { GraphMenu{w
 
 using Ops = std::vector<BoundSymbolId>;
 
-/// Where the ways of a value begin: at what makes it, and for a parameter or an input at the ops of the joint that read it.
+/// Where the ways of a value begin: at what makes it, and for a parameter or an input at the ops of the joint that read
+/// it.
 Ops beginningsOf(const Analysis& analysis, BoundSymbolId op, ValueId value) {
   const auto& document = *analysis.document;
   if (!value || document.value(value).producer) return op ? Ops{op} : Ops{};
@@ -179,13 +195,20 @@ class GraphWays : public QObject {
       return action;
     };
     auto* begin = add("graph-way-from", MainWindow::tr("Begin a Path Here"),
-                      MainWindow::tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
-    auto* end = add("graph-way-to", MainWindow::tr("Light All Pa&ths to Here"),
-                    MainWindow::tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"),
-                    [this] { light(from_, {selected()}); });
-    auto* loss = add("graph-ways-to-loss", MainWindow::tr("Light All Ways to the &Loss"),
-                     MainWindow::tr("From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"),
-                     [this] { light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis())); });
+                      MainWindow::tr("The selected op is where the ways begin that the next command lights"),
+                      [this] { beginHere(); });
+    auto* end = add(
+        "graph-way-to", MainWindow::tr("Light All Pa&ths to Here"),
+        MainWindow::tr(
+            "Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"),
+        [this] { light(from_, {selected()}); });
+    auto* loss =
+        add("graph-ways-to-loss", MainWindow::tr("Light All Ways to the &Loss"),
+            MainWindow::tr(
+                "From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"),
+            [this] {
+              light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis()));
+            });
     const auto noOp = [this] {
       const auto& document = window_.context().controller->document();
       if (!document) return MainWindow::tr("No file is open");
@@ -207,7 +230,8 @@ class GraphWays : public QObject {
 
   void beginHere() {
     from_ = beginningsOf(analysis(), selected(), window_.context().selection->value());
-    window_.statusBar()->showMessage(MainWindow::tr("Select the op where the path ends, then Light All Paths to Here"), 8000);
+    window_.statusBar()->showMessage(MainWindow::tr("Select the op where the path ends, then Light All Paths to Here"),
+                                     8000);
     window_.actions().update();
   }
 
@@ -220,9 +244,10 @@ class GraphWays : public QObject {
       connect(
           &graph, &GraphView::waysLit, this,
           [this](int boxes) {
-            window_.statusBar()->showMessage(boxes > 0 ? MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, boxes)
-                                                       : MainWindow::tr("No value leads from the one to the other"),
-                                             8000);
+            window_.statusBar()->showMessage(
+                boxes > 0 ? MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, boxes)
+                          : MainWindow::tr("No value leads from the one to the other"),
+                8000);
           },
           Qt::SingleShotConnection);
       graph.lightWays(from, to);

@@ -20,10 +20,12 @@ namespace {
 void copyReport(MainWindow& window) {
   const auto& context = window.context();
   const auto op = context.selection->op();
-  QApplication::clipboard()->setText(bugReport(context.controller->document().get(), op, context.execution->now(), versions()));
-  window.statusBar()->showMessage(op ? MainWindow::tr("Copied: versions, the file and the selected op, without contents of tensors")
-                                     : MainWindow::tr("Copied: versions and the file. Select an op to include it"),
-                                  8000);
+  QApplication::clipboard()->setText(
+      bugReport(context.controller->document().get(), op, context.execution->now(), versions()));
+  window.statusBar()->showMessage(
+      op ? MainWindow::tr("Copied: versions, the file and the selected op, without contents of tensors")
+         : MainWindow::tr("Copied: versions and the file. Select an op to include it"),
+      8000);
 }
 
 QLabel* selectable(const QString& text, QWidget* parent) {
@@ -50,13 +52,15 @@ void showAbout(MainWindow& window) {
   auto font = title->font();
   font.setPointSizeF(font.pointSizeF() * 1.7);
   title->setFont(font);
-  auto* what = selectable(MainWindow::tr("A desktop debugger for autograd: open a saved model trace, see its forward and backward next to each other, every "
+  auto* what = selectable(MainWindow::tr("A desktop debugger for autograd: open a saved model trace, see its forward "
+                                         "and backward next to each other, every "
                                          "backward op linked to the forward op "
                                          "it came from, and run both op by op."),
                           dialog);
   auto* versionsLabel = selectable(versions().lines().join(QLatin1Char('\n')), dialog);
   versionsLabel->setObjectName(QStringLiteral("about-versions"));
-  auto* legal = selectable(MainWindow::tr("Apache License 2.0. It uses the system's Qt (LGPL 3), libzip (BSD), Graphviz (EPL 1.0) and OpenMP runtime (GPL 3 "
+  auto* legal = selectable(MainWindow::tr("Apache License 2.0. It uses the system's Qt (LGPL 3), libzip (BSD), "
+                                          "Graphviz (EPL 1.0) and OpenMP runtime (GPL 3 "
                                           "with the runtime library exception); "
                                           "what comes with it or is compiled into it has these licences:"),
                            dialog);
@@ -69,7 +73,8 @@ void showAbout(MainWindow& window) {
   text->setLineWrapMode(QPlainTextEdit::NoWrap);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
   auto* copy = buttons->addButton(MainWindow::tr("&Copy Versions"), QDialogButtonBox::ActionRole);
-  QObject::connect(copy, &QPushButton::clicked, dialog, [] { QApplication::clipboard()->setText(versions().lines().join(QLatin1Char('\n'))); });
+  QObject::connect(copy, &QPushButton::clicked, dialog,
+                   [] { QApplication::clipboard()->setText(versions().lines().join(QLatin1Char('\n'))); });
   QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
   auto* words = new QVBoxLayout;
   words->setSpacing(8);
@@ -93,10 +98,10 @@ void showAbout(MainWindow& window) {
 
 const WindowPart part(PartOrder::help, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* report = actions.add(
-      "copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
-      MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, partition, the selected op's schema and shapes; no contents, no paths"),
-      {});
+  auto* report = actions.add("copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
+                             MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, "
+                                            "partition, the selected op's schema and shapes; no contents, no paths"),
+                             {});
   auto* help = window.menu("help");
   help->insertAction(actions.about, report);
   help->insertSeparator(actions.about);

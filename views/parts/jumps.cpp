@@ -56,7 +56,8 @@ class EscapeGoesBack : public QObject {
   bool eventFilter(QObject* watched, QEvent* event) override {
     if (watched != &window_ || event->type() != QEvent::KeyPress) return false;
     const auto* key = static_cast<QKeyEvent*>(event);
-    if (key->key() != Qt::Key_Escape || key->modifiers() != Qt::NoModifier || window_.messages().isVisible()) return false;
+    if (key->key() != Qt::Key_Escape || key->modifiers() != Qt::NoModifier || window_.messages().isVisible())
+      return false;
     if (!window_.actions().back->isEnabled()) return false;
     window_.actions().back->trigger();
     return true;

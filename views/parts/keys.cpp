@@ -30,7 +30,8 @@ QString whatOf(const QString& name, const QAction& action) {
 QList<KeyCommand> keyCommands(MainWindow& window) {
   QList<KeyCommand> result;
   for (const auto& [name, action] : commandActions(window))
-    result.append({name, commandText(*action), whatOf(name, *action), action->property(ownProperty).value<QKeySequence>()});
+    result.append(
+        {name, commandText(*action), whatOf(name, *action), action->property(ownProperty).value<QKeySequence>()});
   return result;
 }
 
@@ -66,10 +67,14 @@ void showList(MainWindow& window, QAction* change) {
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
   add(tr("Space"), tr("Listing or Graph"), tr("From a listing to the selected op in the graph, and back"));
   add(tr("In the graph: arrows, Backspace"), tr("Walk"), tr("Along edges, across the ladder; out of the group"));
-  add(tr("In the graph: Home"), tr("Look"), tr("The whole width; other keys of the graph are in the menu View > In the Graph"));
-  add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"), tr("Moves the line in a listing; with Shift: selects lines to copy"));
-  add(tr("+, -, *, /"), tr("Fold"), tr("Unfolds, folds, unfolds all, folds all; in the graph: opens and closes groups"));
-  add(tr("In trees, lists and boxes: letters"), tr("Search"), tr("Goes to the next row or entry that begins with them"));
+  add(tr("In the graph: Home"), tr("Look"),
+      tr("The whole width; other keys of the graph are in the menu View > In the Graph"));
+  add(tr("Arrows, Page Up/Down, Home, End"), tr("Move"),
+      tr("Moves the line in a listing; with Shift: selects lines to copy"));
+  add(tr("+, -, *, /"), tr("Fold"),
+      tr("Unfolds, folds, unfolds all, folds all; in the graph: opens and closes groups"));
+  add(tr("In trees, lists and boxes: letters"), tr("Search"),
+      tr("Goes to the next row or entry that begins with them"));
   add(tr("Enter"), tr("Origin and Back"), tr("To the op's origin, or back; on a header: folds or unfolds"));
   table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   table->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -100,7 +105,8 @@ void showList(MainWindow& window, QAction* change) {
 const WindowPart part(PartOrder::keys, [](MainWindow& window) {
   auto& actions = window.actions();
   auto& keymap = Keymap::of(window.shared().settings);
-  auto* change = actions.add("change-keys", MainWindow::tr("C&hange Keys..."), MainWindow::tr("Chooses a key for each command, or a preset"), {});
+  auto* change = actions.add("change-keys", MainWindow::tr("C&hange Keys..."),
+                             MainWindow::tr("Chooses a key for each command, or a preset"), {});
   window.menu("help")->insertAction(actions.about, change);
   QObject::connect(actions.keys, &QAction::triggered, &window, [&window, change] { showList(window, change); });
   QObject::connect(change, &QAction::triggered, &window, [&window, &keymap] {
@@ -108,10 +114,13 @@ const WindowPart part(PartOrder::keys, [](MainWindow& window) {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();
   });
-  for (const auto& [name, action] : commandActions(window)) action->setProperty(ownProperty, QVariant::fromValue(action->shortcut()));
-  // Shortcuts of docks and the like need the action to be the window's; others are for the widget that they were added to.
   for (const auto& [name, action] : commandActions(window))
-    if (action->shortcutContext() == Qt::WindowShortcut && !window.QWidget::actions().contains(action)) window.addAction(action);
+    action->setProperty(ownProperty, QVariant::fromValue(action->shortcut()));
+  // Shortcuts of docks and the like need the action to be the window's; others are for the widget that they were added
+  // to.
+  for (const auto& [name, action] : commandActions(window))
+    if (action->shortcutContext() == Qt::WindowShortcut && !window.QWidget::actions().contains(action))
+      window.addAction(action);
   QObject::connect(&keymap, &Keymap::changed, &window, [&window, &keymap] { applyKeys(window, keymap); });
   applyKeys(window, keymap);
 });
@@ -120,8 +129,10 @@ const WindowPart part(PartOrder::keys, [](MainWindow& window) {
 
 QList<std::pair<QString, QAction*>> commandActions(MainWindow& window) {
   QList<std::pair<QString, QAction*>> result;
-  for (auto* action : window.actions().all()) result.append({action->objectName().mid(static_cast<int>(qstrlen("action-"))), action});
-  for (auto kind : kinds) result.append({QStringLiteral("listing-") + titleText(kind).toLower(), window.listings().toggleAction(kind)});
+  for (auto* action : window.actions().all())
+    result.append({action->objectName().mid(static_cast<int>(qstrlen("action-"))), action});
+  for (auto kind : kinds)
+    result.append({QStringLiteral("listing-") + titleText(kind).toLower(), window.listings().toggleAction(kind)});
   result.append({QStringLiteral("graph"), window.listings().graphAction()});
   for (auto* dock : window.docks()) result.append({dock->objectName(), dock->toggleViewAction()});
   return result;
@@ -186,7 +197,8 @@ QWidget* KeysDialog::makeSearch() {
   prepareBox(preset_, tr("Preset"));
   preset_->addItem(tr("Retrograd"), static_cast<int>(KeyPreset::retrograd));
   preset_->addItem(tr("gdb's letters"), static_cast<int>(KeyPreset::gdb));
-  preset_->setToolTip(tr("gdb's letters: N, S, F, C, U, B to step and run, with Shift backwards; the rest as in Retrograd"));
+  preset_->setToolTip(
+      tr("gdb's letters: N, S, F, C, U, B to step and run, with Shift backwards; the rest as in Retrograd"));
   auto* layout = new QHBoxLayout(box);
   layout->setContentsMargins(0, 0, 0, 0);
   const auto add = [&](const QString& text, QWidget* field, int stretch) {
@@ -201,7 +213,8 @@ QWidget* KeysDialog::makeSearch() {
   add(tr("&Preset:"), preset_, 0);
   connect(words, &QLineEdit::textChanged, filter_, &KeymapFilter::setWords);
   connect(pressed_, &KeyEdit::keyChanged, filter_, &KeymapFilter::setKey);
-  connect(preset_, &QComboBox::activated, this, [this] { keymap_.setPreset(static_cast<KeyPreset>(preset_->currentData().toInt())); });
+  connect(preset_, &QComboBox::activated, this,
+          [this] { keymap_.setPreset(static_cast<KeyPreset>(preset_->currentData().toInt())); });
   return box;
 }
 
@@ -277,12 +290,15 @@ void KeysDialog::follow() {
   editing_->setText(tr("New key of %1:").arg(command.text));
   if (key.isEmpty()) {
     const auto binding = model_->binding(at);
-    return verdict_->setText(!binding.lostTo.isEmpty() ? tr("The key it would have is that of %1.").arg(model_->textOf(binding.lostTo)) : QString());
+    return verdict_->setText(!binding.lostTo.isEmpty()
+                                 ? tr("The key it would have is that of %1.").arg(model_->textOf(binding.lostTo))
+                                 : QString());
   }
   if (const auto why = Keymap::whyReserved(key); !why.isEmpty()) return verdict_->setText(why + QLatin1Char('.'));
   assign_->setEnabled(true);
   const auto* holder = model_->holder(key, command.name);
-  verdict_->setText(holder ? tr("%1 is the key of %2, which then has none.").arg(nativeText(key), holder->text) : tr("%1 is free.").arg(nativeText(key)));
+  verdict_->setText(holder ? tr("%1 is the key of %2, which then has none.").arg(nativeText(key), holder->text)
+                           : tr("%1 is free.").arg(nativeText(key)));
 }
 
 }  // namespace retrograd::views

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
-const WindowPart part(PartOrder::layouts, [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
+const WindowPart part(PartOrder::layouts,
+                      [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
 
 }  // namespace
 
@@ -38,7 +39,14 @@ std::vector<LayoutPreset> layoutPresets() {
            {"dock-why", "dock-inspector"},
            {"dock-memory", "dock-values"},
            360},
-          {"layout-graph", tr("&Graph Layout"), tr("The graph between modules and inspector"), {}, true, {"dock-modules"}, {"dock-inspector", "dock-why"}, {}},
+          {"layout-graph",
+           tr("&Graph Layout"),
+           tr("The graph between modules and inspector"),
+           {},
+           true,
+           {"dock-modules"},
+           {"dock-inspector", "dock-why"},
+           {}},
           {"layout-reading",
            tr("&Reading Layout"),
            tr("Computation and backward side by side, with nothing around them"),
@@ -75,7 +83,9 @@ void apply(const LayoutPreset& preset, MainWindow& window) {
   if (!preset.left.empty()) window.resizeDocks({dockOf(preset.left[0])}, {200}, Qt::Horizontal);
   if (!preset.bottom.empty()) window.resizeDocks({dockOf(preset.bottom[0])}, {preset.bottomHeight}, Qt::Vertical);
   auto& listings = window.listings();
-  const auto isWanted = [&](TraceKind kind) { return std::find(preset.listings.begin(), preset.listings.end(), kind) != preset.listings.end(); };
+  const auto isWanted = [&](TraceKind kind) {
+    return std::find(preset.listings.begin(), preset.listings.end(), kind) != preset.listings.end();
+  };
   // Those that are to be shown first: the last one that is shown cannot be hidden.
   for (bool on : {true, false}) {
     for (auto kind : kinds)
@@ -86,7 +96,9 @@ void apply(const LayoutPreset& preset, MainWindow& window) {
 
 QStringList SavedLayouts::names() const { return kept::layouts.of(*settings_).keys(); }
 
-QByteArray SavedLayouts::layout(const QString& name) const { return kept::layouts.of(*settings_).value(name).toByteArray(); }
+QByteArray SavedLayouts::layout(const QString& name) const {
+  return kept::layouts.of(*settings_).value(name).toByteArray();
+}
 
 void SavedLayouts::save(const QString& name, const QByteArray& layout) {
   auto all = kept::layouts.of(*settings_);
@@ -100,17 +112,20 @@ void SavedLayouts::remove(const QString& name) {
   kept::layouts.keep(*settings_, all);
 }
 
-LayoutsMenu::LayoutsMenu(MainWindow& window) : QMenu(tr("&Layouts"), &window), window_(window), saved_(window.shared().settings) {
+LayoutsMenu::LayoutsMenu(MainWindow& window)
+    : QMenu(tr("&Layouts"), &window), window_(window), saved_(window.shared().settings) {
   setObjectName(QStringLiteral("layouts"));
   setToolTipsVisible(true);
   auto& actions = window.actions();
   presets_ << actions.resetLayout;
   for (const auto& preset : layoutPresets()) {
-    auto* action = actions.add(preset.name, preset.title, preset.what, QKeySequence(Qt::CTRL | Qt::ALT | static_cast<Qt::Key>(Qt::Key_1 + presets_.size())));
+    auto* action = actions.add(preset.name, preset.title, preset.what,
+                               QKeySequence(Qt::CTRL | Qt::ALT | static_cast<Qt::Key>(Qt::Key_1 + presets_.size())));
     connect(action, &QAction::triggered, this, [&window, preset] { apply(preset, window); });
     presets_ << action;
   }
-  save_ = actions.add("layout-save", tr("&Save Layout..."), tr("Saves the arrangement of listings and panels under a name"), {});
+  save_ = actions.add("layout-save", tr("&Save Layout..."),
+                      tr("Saves the arrangement of listings and panels under a name"), {});
   connect(save_, &QAction::triggered, this, &LayoutsMenu::askForName);
   remove_ = new QMenu(tr("R&emove"), this);
   connect(this, &QMenu::aboutToShow, this, &LayoutsMenu::fill);
@@ -153,7 +168,8 @@ void LayoutsMenu::askForName() {
 
 void LayoutsMenu::use(const QString& name) {
   if (!window_.arrange(saved_.layout(name)))
-    window_.messages().show(MessageBar::Kind::warning, tr("The layout '%1' is from another version of the program: save it again").arg(name));
+    window_.messages().show(MessageBar::Kind::warning,
+                            tr("The layout '%1' is from another version of the program: save it again").arg(name));
 }
 
 }  // namespace retrograd::views

@@ -9,7 +9,8 @@ namespace retrograd::views {
 
 class MainWindow;
 
-/// A layout that comes with the program: which listings are shown, and which docks at which side. The first dock of a side stands in front.
+/// A layout that comes with the program: which listings are shown, and which docks at which side. The first dock of a
+/// side stands in front.
 struct LayoutPreset {
   const char* name;  ///< of its action
   QString title, what;

@@ -11,15 +11,18 @@ QString whyNot(const ViewContext& context, const WindowActions& actions) {
   const auto& now = context.execution->now();
   if (!document) return QObject::tr("No file is open");
   if (!now.available) return now.unavailableReason;
-  if (document->analysis->device.type != Device::Type::cpu) return QObject::tr("The allocator is watched on the CPU; choose it under Run > Run On");
+  if (document->analysis->device.type != Device::Type::cpu)
+    return QObject::tr("The allocator is watched on the CPU; choose it under Run > Run On");
   return now.running ? actions.stopFirst() : QString();
 }
 
 const WindowPart part(PartOrder::measureMemory, [](MainWindow& window) {
   auto* dock = &window.panel<MemoryDock>();
-  auto* action = window.actions().add("measure-memory", QObject::tr("Measure &Memory"),
-                                      QObject::tr("Runs the model once on the side and shows what LibTorch's allocator hands out"), {});
-  window.actions().allowUnless(action, [context = window.context(), actions = &window.actions()] { return whyNot(context, *actions); });
+  auto* action = window.actions().add(
+      "measure-memory", QObject::tr("Measure &Memory"),
+      QObject::tr("Runs the model once on the side and shows what LibTorch's allocator hands out"), {});
+  window.actions().allowUnless(
+      action, [context = window.context(), actions = &window.actions()] { return whyNot(context, *actions); });
   QObject::connect(action, &QAction::triggered, dock, [&window, dock] {
     window.showPanel(*dock);
     dock->measure();

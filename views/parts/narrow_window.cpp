@@ -1,6 +1,7 @@
-// What lets the window be as narrow as a laptop's screen. Docks that stand behind one another take no more room than their controls can do with, and their tabs
-// keep their names: where there is no room for all, the row of tabs scrolls. Qt would cut names down to "Me...". The tool bar gives up words before the current
-// step, which Qt would put behind an arrow.
+// What lets the window be as narrow as a laptop's screen. Docks that stand behind one another take no more room than
+// their controls can do with, and their tabs keep their names: where there is no room for all, the row of tabs scrolls.
+// Qt would cut names down to "Me...". The tool bar gives up words before the current step, which Qt would put behind an
+// arrow.
 #include <QChildEvent>
 #include <QDockWidget>
 #include <QTabBar>
@@ -51,7 +52,8 @@ class ShortWords : public QObject {
     const int now = bar_.sizeHint().width(), whole = now + saved_;
     if ((whole > bar_.width()) == (saved_ > 0)) return;
     const bool isShort = saved_ == 0;
-    for (auto* button : buttons_) button->setToolButtonStyle(isShort ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+    for (auto* button : buttons_)
+      button->setToolButtonStyle(isShort ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
     saved_ = isShort ? now - bar_.sizeHint().width() : 0;
   }
 
@@ -69,7 +71,8 @@ const WindowPart part(PartOrder::narrowWindow, [](MainWindow& window) {
     if (content->minimumSizeHint().width() > leastWidth) content->setMinimumWidth(leastWidth);
   }
   new WholeNames(window);
-  if (auto* bar = window.findChild<QToolBar*>(QStringLiteral("toolbar-run"))) new ShortWords(*bar, {window.actions().toCursor, window.actions().breakOnBad});
+  if (auto* bar = window.findChild<QToolBar*>(QStringLiteral("toolbar-run")))
+    new ShortWords(*bar, {window.actions().toCursor, window.actions().breakOnBad});
   for (auto* bar : window.findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) keepNames(*bar);
 });
 

@@ -19,12 +19,16 @@ const WindowPart part(PartOrder::notes, [](MainWindow& window) { new NoteCommand
 }  // namespace
 
 NoteCommands::NoteCommands(MainWindow& window) : QObject(&window), window_(window), context_(window.context()) {
-  auto* dock = window_.addPanel(new NotesDock(context_), tr("Notes"), Qt::BottomDockWidgetArea, &window_.panel<MemoryDock>());
+  auto* dock =
+      window_.addPanel(new NotesDock(context_), tr("Notes"), Qt::BottomDockWidgetArea, &window_.panel<MemoryDock>());
   connect(dock, &NotesDock::editRequested, this, &NoteCommands::editNote);
   addCommands(dock);
-  connect(context_.notes, &NoteBook::failed, this, [this](const QString& message) { window_.messages().show(MessageBar::Kind::error, message); });
+  connect(context_.notes, &NoteBook::failed, this,
+          [this](const QString& message) { window_.messages().show(MessageBar::Kind::error, message); });
   connect(context_.notes, &NoteBook::keptElsewhere, this, [this](const QString& path, const QString& problem) {
-    window_.messages().show(MessageBar::Kind::warning, tr("The notes cannot be kept next to the model (%1). They are kept in %2.").arg(problem, path));
+    window_.messages().show(
+        MessageBar::Kind::warning,
+        tr("The notes cannot be kept next to the model (%1). They are kept in %2.").arg(problem, path));
   });
   window_.installEventFilter(this);
 }
@@ -32,7 +36,8 @@ NoteCommands::NoteCommands(MainWindow& window) : QObject(&window), window_(windo
 void NoteCommands::addCommands(NotesDock* dock) {
   auto& actions = window_.actions();
   auto* menu = window_.menu("marks", tr("&Marks"));
-  const auto add = [&](const char* name, const QString& text, const QString& tip, const QKeySequence& key, std::function<QString()> reason, auto run) {
+  const auto add = [&](const char* name, const QString& text, const QString& tip, const QKeySequence& key,
+                       std::function<QString()> reason, auto run) {
     auto* action = actions.add(name, text, tip, key);
     connect(action, &QAction::triggered, this, run);
     actions.allowUnless(action, std::move(reason));
@@ -41,26 +46,34 @@ void NoteCommands::addCommands(NotesDock* dock) {
   };
   const auto noPlace = [this] { return this->noPlace(); };
   const auto noNotes = [this] {
-    return !context_.controller->document() ? tr("No file is open") : context_.notes->notes().empty() ? tr("There are no notes yet") : QString();
+    return !context_.controller->document()  ? tr("No file is open")
+           : context_.notes->notes().empty() ? tr("There are no notes yet")
+                                             : QString();
   };
-  add("comment", tr("&Comment..."), tr("Writes a comment at the selected op"), QKeySequence(Qt::Key_Semicolon), noPlace, [this] { comment(); });
+  add("comment", tr("&Comment..."), tr("Writes a comment at the selected op"), QKeySequence(Qt::Key_Semicolon), noPlace,
+      [this] { comment(); });
   add(
-      "rename", tr("&Name..."), tr("Gives the selected value, or what the selected op makes, a name of your own"), QKeySequence(Qt::Key_N),
+      "rename", tr("&Name..."), tr("Gives the selected value, or what the selected op makes, a name of your own"),
+      QKeySequence(Qt::Key_N),
       [this] {
         const auto reason = this->noPlace();
         return !reason.isEmpty() || namedValue() ? reason : tr("The selected op makes no value");
       },
       [this] { rename(); });
-  add("bookmark", tr("&Bookmark"), tr("Marks the selected op, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_B), noPlace, [this] { toggleBookmark(); });
+  add("bookmark", tr("&Bookmark"), tr("Marks the selected op, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_B),
+      noPlace, [this] { toggleBookmark(); });
   menu->addSeparator();
-  add("next-note", tr("Ne&xt Note"), tr("To the next op with a note, in the order of execution"), QKeySequence(Qt::Key_Period), noNotes,
-      [this] { step(true); });
-  add("previous-note", tr("&Previous Note"), tr("To the op with a note before"), QKeySequence(Qt::Key_Comma), noNotes, [this] { step(false); });
+  add("next-note", tr("Ne&xt Note"), tr("To the next op with a note, in the order of execution"),
+      QKeySequence(Qt::Key_Period), noNotes, [this] { step(true); });
+  add("previous-note", tr("&Previous Note"), tr("To the op with a note before"), QKeySequence(Qt::Key_Comma), noNotes,
+      [this] { step(false); });
   menu->addSeparator();
-  add("notes", tr("&All Notes"), tr("Lists the notes of the file"), {}, {[] { return QString(); }}, [this, dock] { window_.showPanel(*dock); });
+  add("notes", tr("&All Notes"), tr("Lists the notes of the file"), {}, {[] { return QString(); }},
+      [this, dock] { window_.showPanel(*dock); });
   add(
       "save-notes", tr("&Save Notes Again"), tr("Tries once more to write notes that could not be saved"), {},
-      [this] { return context_.notes->unsaved() ? QString() : tr("All notes are saved"); }, [this] { context_.notes->saveAgain(); });
+      [this] { return context_.notes->unsaved() ? QString() : tr("All notes are saved"); },
+      [this] { context_.notes->saveAgain(); });
   // Those for one op or value also stand in the menu of its line.
   const QList<QAction*> here = menu->actions().mid(0, 3);
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
@@ -96,14 +109,17 @@ QString NoteCommands::textOf(BoundSymbolId op, ValueId value) const {
   const auto& tables = *context_.controller->document()->analysis->document;
   if (op) return lineOf(tables, op, nullptr, true, false).text;
   const auto meta = tables.value(value).meta;
-  return QString::fromStdString(tables.displayName(value)) + (meta ? QStringLiteral(": ") + typeText(tables.meta(meta)) : QString());
+  return QString::fromStdString(tables.displayName(value)) +
+         (meta ? QStringLiteral(": ") + typeText(tables.meta(meta)) : QString());
 }
 
-void NoteCommands::ask(bool isName, const QString& what, const QString& text, std::function<void(const std::string&)> chosen) {
+void NoteCommands::ask(bool isName, const QString& what, const QString& text,
+                       std::function<void(const std::string&)> chosen) {
   auto* dialog = new NoteDialog(isName ? NoteDialog::Kind::name : NoteDialog::Kind::comment, what, text, &window_);
   // The ids that it was opened for are good while the document is.
   connect(context_.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);
-  connect(dialog, &NoteDialog::chosen, this, [chosen = std::move(chosen)](const QString& answer) { chosen(answer.toStdString()); });
+  connect(dialog, &NoteDialog::chosen, this,
+          [chosen = std::move(chosen)](const QString& answer) { chosen(answer.toStdString()); });
   dialog->open();
 }
 
@@ -111,7 +127,9 @@ void NoteCommands::comment() {
   const auto [op, value] = place();
   const auto* note = op ? context_.notes->at(op) : context_.notes->at(value);
   ask(false, textOf(op, value), note ? toQt(note->comment) : QString(),
-      [this, op = op, value = value](const std::string& text) { context_.notes->edit(op, value, [&](Note& n) { n.comment = text; }); });
+      [this, op = op, value = value](const std::string& text) {
+        context_.notes->edit(op, value, [&](Note& n) { n.comment = text; });
+      });
 }
 
 void NoteCommands::rename() {
@@ -128,11 +146,12 @@ void NoteCommands::toggleBookmark() {
 void NoteCommands::editNote(std::size_t index, bool isName) {
   const auto placed = context_.notes->notes().at(index);
   const auto what = placed.isLost() ? tr("A note whose place is gone") : textOf(placed.op, placed.value);
-  ask(isName, what, toQt(isName ? placed.note.name : placed.note.comment), [this, index, placed, isName](const std::string& text) {
-    const auto& notes = context_.notes->notes();
-    if (index >= notes.size() || notes[index].op != placed.op || notes[index].value != placed.value) return;
-    context_.notes->edit(index, [&](Note& note) { (isName ? note.name : note.comment) = text; });
-  });
+  ask(isName, what, toQt(isName ? placed.note.name : placed.note.comment),
+      [this, index, placed, isName](const std::string& text) {
+        const auto& notes = context_.notes->notes();
+        if (index >= notes.size() || notes[index].op != placed.op || notes[index].value != placed.value) return;
+        context_.notes->edit(index, [&](Note& note) { (isName ? note.name : note.comment) = text; });
+      });
 }
 
 void NoteCommands::step(bool forward) {
@@ -140,7 +159,8 @@ void NoteCommands::step(bool forward) {
   PlacedNote here;
   here.op = context_.selection->op();
   const auto from = positionOf(document, here).value_or(-1);
-  std::optional<std::pair<std::int64_t, std::size_t>> best, wrapped;  // the nearest on that side, and the one to begin again with
+  std::optional<std::pair<std::int64_t, std::size_t>> best,
+      wrapped;  // the nearest on that side, and the one to begin again with
   const auto& notes = context_.notes->notes();
   for (std::size_t i = 0; i < notes.size(); ++i) {
     const auto position = positionOf(document, notes[i]);
@@ -154,11 +174,13 @@ void NoteCommands::step(bool forward) {
 }
 
 bool NoteCommands::eventFilter(QObject* watched, QEvent* event) {
-  if (watched != &window_ || event->type() != QEvent::Close || discards_ || !context_.notes->unsaved()) return QObject::eventFilter(watched, event);
+  if (watched != &window_ || event->type() != QEvent::Close || discards_ || !context_.notes->unsaved())
+    return QObject::eventFilter(watched, event);
   event->ignore();
-  auto* box =
-      new QMessageBox(QMessageBox::Warning, tr("Notes are not saved"),
-                      tr("Notes of this window could not be saved, neither next to their model nor in your own folder."), QMessageBox::Cancel, &window_);
+  auto* box = new QMessageBox(
+      QMessageBox::Warning, tr("Notes are not saved"),
+      tr("Notes of this window could not be saved, neither next to their model nor in your own folder."),
+      QMessageBox::Cancel, &window_);
   box->setAttribute(Qt::WA_DeleteOnClose);
   auto* discard = box->addButton(tr("Close Without Them"), QMessageBox::DestructiveRole);
   connect(discard, &QPushButton::clicked, this, [this] {

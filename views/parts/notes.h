@@ -7,7 +7,8 @@ namespace retrograd::views {
 
 class NotesDock;
 
-/// Commands that make, change and walk the notes of the open document, and what the window says when they cannot be saved.
+/// Commands that make, change and walk the notes of the open document, and what the window says when they cannot be
+/// saved.
 class NoteCommands : public QObject {
   Q_OBJECT
 

@@ -26,10 +26,12 @@ const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("Colum&n of Listings"), &window);
   const auto kept = kept::listingColumn.of(*settings);
   for (const auto& [kind, name] : choices) {
-    auto* action = window.actions().add(name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
-                                        kind == OpFigure::none ? MainWindow::tr("Hides the number next to each line of the listings")
-                                                               : MainWindow::tr("Shows this number next to each line of the listings, with a bar behind it"),
-                                        {});
+    auto* action = window.actions().add(
+        name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
+        kind == OpFigure::none
+            ? MainWindow::tr("Hides the number next to each line of the listings")
+            : MainWindow::tr("Shows this number next to each line of the listings, with a bar behind it"),
+        {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);
     if (action->isChecked()) window.listings().setColumn(kind);

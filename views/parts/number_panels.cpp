@@ -10,11 +10,13 @@ namespace retrograd::views {
 namespace {
 
 const WindowPart table(PartOrder::traceTable, [](MainWindow& window) {
-  window.addPanel(new TraceTableDock(window.context()), MainWindow::tr("Trace Table"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  window.addPanel(new TraceTableDock(window.context()), MainWindow::tr("Trace Table"), Qt::BottomDockWidgetArea,
+                  &window.panel<ValuesDock>());
 });
 
 const WindowPart flow(PartOrder::gradientFlow, [](MainWindow& window) {
-  window.addPanel(new GradientFlowDock(window.context()), MainWindow::tr("Gradient Flow"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  window.addPanel(new GradientFlowDock(window.context()), MainWindow::tr("Gradient Flow"), Qt::BottomDockWidgetArea,
+                  &window.panel<MemoryDock>());
 });
 
 }  // namespace

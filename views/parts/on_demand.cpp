@@ -1,5 +1,6 @@
-// What follows execution: docks that open because they have something to say (findings when a NaN or Inf is seen, problems when no backward could be derived),
-// and the selected op, so that who steps from it sees the values of each op without asking for them.
+// What follows execution: docks that open because they have something to say (findings when a NaN or Inf is seen,
+// problems when no backward could be derived), and the selected op, so that who steps from it sees the values of each
+// op without asking for them.
 #include "views/docks/findings_dock.h"
 #include "views/docks/problems_dock.h"
 #include "views/settings/settings.h"
@@ -15,7 +16,8 @@ const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
   const auto had = std::make_shared<bool>(false);
   const auto look = [&window, had] {
     const auto& now = window.context();
-    const bool has = !now.execution->badValues().empty() || !now.execution->now().bad.empty() || now.controller->ahead().numbers().firstBad();
+    const bool has = !now.execution->badValues().empty() || !now.execution->now().bad.empty() ||
+                     now.controller->ahead().numbers().firstBad();
     if (has && !*had) window.showPanel(window.panel<FindingsDock>());
     *had = has;
   };
@@ -44,9 +46,11 @@ const WindowPart follow(PartOrder::followSteps, [](MainWindow& window) {
 
 const WindowPart numbers(PartOrder::opNumbers, [](MainWindow& window) {
   auto& settings = *window.shared().settings;
-  auto* action =
-      window.actions().add("op-numbers", MainWindow::tr("Op Num&bers"),
-                           MainWindow::tr("The number of each op next to its line: Go to Place, breakpoints and the command line know it as #12"), {});
+  auto* action = window.actions().add(
+      "op-numbers", MainWindow::tr("Op Num&bers"),
+      MainWindow::tr(
+          "The number of each op next to its line: Go to Place, breakpoints and the command line know it as #12"),
+      {});
   action->setCheckable(true);
   QObject::connect(action, &QAction::toggled, &window, [&window, &settings](bool on) {
     window.listings().setNumbers(on);

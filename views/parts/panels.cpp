@@ -17,26 +17,32 @@ namespace {
 
 constexpr auto bottom = Qt::BottomDockWidgetArea;
 
-const WindowPart modules(PartOrder::modules,
-                         [](MainWindow& window) { window.addPanel(new ModulesDock(window.context()), MainWindow::tr("Modules"), Qt::LeftDockWidgetArea); });
+const WindowPart modules(PartOrder::modules, [](MainWindow& window) {
+  window.addPanel(new ModulesDock(window.context()), MainWindow::tr("Modules"), Qt::LeftDockWidgetArea);
+});
 
 const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
-  window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"), Qt::RightDockWidgetArea);
+  window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"),
+                  Qt::RightDockWidgetArea);
 });
 
 const WindowPart values(PartOrder::values, [](MainWindow& window) {
   const auto& actions = window.actions();
-  window.addPanel(new ValuesDock(window.pinnable("dock-values"), {actions.watch, actions.fill, actions.saveContents}), MainWindow::tr("Values"), bottom);
+  window.addPanel(new ValuesDock(window.pinnable("dock-values"), {actions.watch, actions.fill, actions.saveContents}),
+                  MainWindow::tr("Values"), bottom);
 });
 
 const WindowPart watches(PartOrder::watches, [](MainWindow& window) {
   window.addPanel(new WatchesDock(window.context()), MainWindow::tr("Watches"), bottom, &window.panel<ValuesDock>());
 });
 
-const WindowPart memory(PartOrder::memory, [](MainWindow& window) { window.addPanel(new MemoryDock(window.context()), MainWindow::tr("Memory"), bottom); });
+const WindowPart memory(PartOrder::memory, [](MainWindow& window) {
+  window.addPanel(new MemoryDock(window.context()), MainWindow::tr("Memory"), bottom);
+});
 
 const WindowPart breakpoints(PartOrder::breakpoints, [](MainWindow& window) {
-  window.addPanel(new BreakpointsDock(window.context()), MainWindow::tr("Breakpoints"), bottom, &window.panel<MemoryDock>());
+  window.addPanel(new BreakpointsDock(window.context()), MainWindow::tr("Breakpoints"), bottom,
+                  &window.panel<MemoryDock>());
 });
 
 const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
@@ -46,19 +52,22 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
 void resizePanels(MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
-  const int modules = std::clamp(window.width() * 13 / 100, 150, 210), inspector = std::clamp(window.width() / 5, 240, 300);
+  const int modules = std::clamp(window.width() * 13 / 100, 150, 210),
+            inspector = std::clamp(window.width() / 5, 240, 300);
   const int below = window.width() - inspector;     // of Modules and the listings
   const int memory = std::max(below * 2 / 5, 350);  // its legend and buttons are whole
   window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below - memory, memory}, Qt::Horizontal);
   window.resizeDocks({values}, {std::clamp(window.height() * 3 / 10, 250, 360)}, Qt::Vertical);
-  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector}, Qt::Horizontal);
+  window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector},
+                     Qt::Horizontal);
 }
 
 // Once more with the first file, in the window as large as it is by then.
 const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
   resizePanels(window);
   if (kept::arrangement.of(*window.shared().settings).isEmpty())
-    QObject::connect(&window, &MainWindow::docksBack, &window, [&window] { resizePanels(window); }, Qt::SingleShotConnection);
+    QObject::connect(
+        &window, &MainWindow::docksBack, &window, [&window] { resizePanels(window); }, Qt::SingleShotConnection);
 });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Docks that follow the selection can be pinned to what they show: a button in their title bar, View > Pin, and Shift+P for the one with the focus.
+// Docks that follow the selection can be pinned to what they show: a button in their title bar, View > Pin, and Shift+P
+// for the one with the focus.
 #include <QApplication>
 #include <QStatusBar>
 
@@ -19,7 +20,8 @@ QString noSelection(const PinnedSelection& selection, const Selection& window) {
 PinButton* focused(const MainWindow& window) {
   const auto* focus = QApplication::focusWidget();
   for (auto* dock : window.docks())
-    if (focus && dock->isAncestorOf(focus)) return dock->findChild<PinButton*>(QStringLiteral("pin"), Qt::FindDirectChildrenOnly);
+    if (focus && dock->isAncestorOf(focus))
+      return dock->findChild<PinButton*>(QStringLiteral("pin"), Qt::FindDirectChildrenOnly);
   return nullptr;
 }
 
@@ -27,8 +29,9 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
   auto& actions = window.actions();
   const auto title = dock->windowTitle();
   const auto name = QByteArray("pin-") + dock->objectName().mid(static_cast<int>(qstrlen("dock-"))).toLatin1();
-  auto* pin = actions.add(name.constData(), MainWindow::tr("Pin %1").arg(title),
-                          MainWindow::tr("%1 stays with what it shows while you move on, or follows again").arg(title), {});
+  auto* pin =
+      actions.add(name.constData(), MainWindow::tr("Pin %1").arg(title),
+                  MainWindow::tr("%1 stays with what it shows while you move on, or follows again").arg(title), {});
   pin->setCheckable(true);
   QObject::connect(pin, &QAction::triggered, selection, [pin, selection](bool on) {
     selection->setPinned(on);
@@ -43,9 +46,10 @@ const WindowPart part(PartOrder::pins, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("&Pin"), &window);
   menu->setToolTipsVisible(true);
   auto& actions = window.actions();
-  auto* here =
-      actions.add("pin", MainWindow::tr("&This Dock"), MainWindow::tr("The dock with the focus stays with what it shows while you move on, or follows again"),
-                  QKeySequence(Qt::SHIFT | Qt::Key_P));
+  auto* here = actions.add(
+      "pin", MainWindow::tr("&This Dock"),
+      MainWindow::tr("The dock with the focus stays with what it shows while you move on, or follows again"),
+      QKeySequence(Qt::SHIFT | Qt::Key_P));
   QObject::connect(here, &QAction::triggered, &window, [&window] {
     if (auto* button = focused(window)) return button->defaultAction()->trigger();
     window.statusBar()->showMessage(MainWindow::tr("The focus is in no dock that follows the selection"), 8000);
@@ -53,7 +57,8 @@ const WindowPart part(PartOrder::pins, [](MainWindow& window) {
   menu->addAction(here);
   menu->addSeparator();
   for (auto* dock : window.docks())
-    if (auto* selection = window.findChild<PinnedSelection*>(dock->objectName(), Qt::FindDirectChildrenOnly)) addPin(window, dock, selection, menu);
+    if (auto* selection = window.findChild<PinnedSelection*>(dock->objectName(), Qt::FindDirectChildrenOnly))
+      addPin(window, dock, selection, menu);
   window.menu("view")->addMenu(menu);
 });
 

@@ -25,7 +25,8 @@
 
 namespace retrograd::views {
 
-/// What the program keeps from one start to the next, in one place. What is changed holds at once; each page says of what there is elsewhere where that is.
+/// What the program keeps from one start to the next, in one place. What is changed holds at once; each page says of
+/// what there is elsewhere where that is.
 class PreferencesDialog : public QDialog {
   Q_OBJECT
 
@@ -39,10 +40,10 @@ class PreferencesDialog : public QDialog {
   void addButton(QFormLayout* page, const char* action, const QString& text);
   /// One of several commands of which one is on.
   void addChoice(QFormLayout* page, const QString& label, const QList<QAction*>& actions);
-  /// A row for an amount of memory; `problem` says what is wrong with what was written. With `usual`, words for what holds where nothing is written, the
-  /// row may be empty, and its number then is -1.
-  void addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes, QLabel* problem,
-                 const std::function<void(std::int64_t)>& use, const QString& usual = {});
+  /// A row for an amount of memory; `problem` says what is wrong with what was written. With `usual`, words for what
+  /// holds where nothing is written, the row may be empty, and its number then is -1.
+  void addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes,
+                 QLabel* problem, const std::function<void(std::int64_t)>& use, const QString& usual = {});
   void addAppearance();
   void addKeys();
   void addRunning();
@@ -79,7 +80,8 @@ void applyAllowedMemory(const QSettings& settings) {
 }
 
 const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
-  auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."), MainWindow::tr("Appearance, keys, running, sources and editor, files"),
+  auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."),
+                                      MainWindow::tr("Appearance, keys, running, sources and editor, files"),
                                       QKeySequence(Qt::CTRL | Qt::Key_Comma));
   action->setMenuRole(QAction::PreferencesRole);
   QObject::connect(action, &QAction::triggered, &window, [&window] {
@@ -94,7 +96,8 @@ const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
 
 }  // namespace
 
-PreferencesDialog::PreferencesDialog(MainWindow& window) : QDialog(&window), window_(window), pages_(new QTabWidget(this)) {
+PreferencesDialog::PreferencesDialog(MainWindow& window)
+    : QDialog(&window), window_(window), pages_(new QTabWidget(this)) {
   setAttribute(Qt::WA_DeleteOnClose);
   setObjectName(QStringLiteral("preferences"));
   setWindowTitle(tr("Preferences"));
@@ -162,35 +165,42 @@ void PreferencesDialog::addAppearance() {
   addChoice(page, tr("&Fold listings"), window_.actions().grouping->actions());
   addSwitch(page, "short-names", tr("&Short op names"));
   addSwitch(page, "op-numbers", tr("&Numbers of ops in the gutter"));
-  auto* hint = new QLabel(tr("View > Layouts arranges listings and docks. QT_SCALE_FACTOR=1.5 scales the window where the desktop does not."), this);
+  auto* hint = new QLabel(tr("View > Layouts arranges listings and docks. QT_SCALE_FACTOR=1.5 scales the window where "
+                             "the desktop does not."),
+                          this);
   hint->setWordWrap(true);
   page->addRow(hint);
 }
 
 void PreferencesDialog::addKeys() {
   auto* page = addPage(tr("&Keys"));
-  auto* hint = new QLabel(tr("Each command can have another key, and there is a preset of gdb's letters. F1 lists the keys."), this);
+  auto* hint = new QLabel(
+      tr("Each command can have another key, and there is a preset of gdb's letters. F1 lists the keys."), this);
   hint->setWordWrap(true);
   page->addRow(hint);
   addButton(page, "change-keys", tr("&Change Keys..."));
 }
 
-void PreferencesDialog::addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what, std::int64_t bytes, QLabel* problem,
-                                  const std::function<void(std::int64_t)>& use, const QString& usual) {
+void PreferencesDialog::addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what,
+                                  std::int64_t bytes, QLabel* problem, const std::function<void(std::int64_t)>& use,
+                                  const QString& usual) {
   auto* amount = new QComboBox(this);
   amount->setObjectName(QLatin1String(name));
   prepareBox(amount, what);
   amount->setToolTip(what);
   amount->setEditable(true);
   amount->setInsertPolicy(QComboBox::NoInsert);
-  for (const auto choice : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30, std::int64_t{4} << 30, std::int64_t{16} << 30})
+  for (const auto choice : {std::int64_t{256} << 20, std::int64_t{1} << 30, std::int64_t{2} << 30,
+                            std::int64_t{4} << 30, std::int64_t{16} << 30})
     amount->addItem(bytesText(choice));
   amount->setEditText(bytes < 0 ? QString() : bytesText(bytes));
   amount->lineEdit()->setPlaceholderText(usual);
   const auto apply = [amount, problem, use, hasUsual = !usual.isEmpty()] {
     const bool isEmpty = amount->currentText().trimmed().isEmpty();
     const auto chosen = hasUsual && isEmpty ? std::optional<std::int64_t>(-1) : bytesFromText(amount->currentText());
-    if (!chosen) return problem->setText(QStringLiteral("! ") + tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(amount->currentText()));
+    if (!chosen)
+      return problem->setText(QStringLiteral("! ") +
+                              tr("'%1' is not an amount of memory; write 512 MiB or 1 GiB").arg(amount->currentText()));
     problem->clear();
     use(*chosen);
   };
@@ -220,28 +230,30 @@ void PreferencesDialog::addRunning() {
   problem->setTextFormat(Qt::PlainText);
   problem->setWordWrap(true);
   auto& controller = *window_.context().controller;
-  addAmount(page, "preference-history", tr("&Memory for stepping back"), tr("Memory that stepping back may take"), HistoryMemoryDialog::kept(*settings),
-            problem, [settings, &controller](std::int64_t bytes) {
+  addAmount(page, "preference-history", tr("&Memory for stepping back"), tr("Memory that stepping back may take"),
+            HistoryMemoryDialog::kept(*settings), problem, [settings, &controller](std::int64_t bytes) {
               kept::historyBytes.keep(*settings, bytes);
               controller.run().setHistoryBytes(bytes);
             });
   addAmount(page, "preference-kept", tr("Memory for &values of any op"),
-            tr("Memory that the values of ops apart from the position may take; what is beyond it is computed again when it is looked at"),
+            tr("Memory that the values of ops apart from the position may take; what is beyond it is computed again "
+               "when it is looked at"),
             kept::keptBytes.of(*settings), problem, [settings, &controller](std::int64_t bytes) {
               kept::keptBytes.keep(*settings, bytes);
               controller.ahead().setKeptBytes(bytes);
             });
   addAmount(
-      page, "preference-running", tr("Memory for &runs"), tr("Memory that a run may take; one that is predicted to take more is refused"),
-      kept::runningBytes.of(*settings), problem,
+      page, "preference-running", tr("Memory for &runs"),
+      tr("Memory that a run may take; one that is predicted to take more is refused"), kept::runningBytes.of(*settings),
+      problem,
       [settings](std::int64_t bytes) {
         kept::runningBytes.keep(*settings, bytes);
         applyAllowedMemory(*settings);
       },
       tr("what is free"));
   addAmount(
-      page, "preference-opening", tr("Memory for openin&g"), tr("Memory that opening a file may allocate where it runs ops"), kept::openingBytes.of(*settings),
-      problem,
+      page, "preference-opening", tr("Memory for openin&g"),
+      tr("Memory that opening a file may allocate where it runs ops"), kept::openingBytes.of(*settings), problem,
       [settings](std::int64_t bytes) {
         kept::openingBytes.keep(*settings, bytes);
         applyAllowedMemory(*settings);

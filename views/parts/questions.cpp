@@ -25,7 +25,8 @@ void runIn(MainWindow& window, QAction* action, P* panel, Ask ask) {
   });
 }
 
-/// Where to walk from: the selected value if it is known to be bad, else another bad value of the selected op, else any.
+/// Where to walk from: the selected value if it is known to be bad, else another bad value of the selected op, else
+/// any.
 ValueId badStart(const ViewContext& context) {
   const auto& document = context.controller->document();
   if (!document) return {};
@@ -54,41 +55,47 @@ bool isFailure(const std::string& path) {
 
 const WindowPart why(PartOrder::why, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save),
-                                MainWindow::tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
+  auto* panel = window.addPanel(
+      new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save),
+      MainWindow::tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
   runIn(window, actions.recompute, panel, [panel] { panel->recompute(); });
   runIn(window, actions.save, panel, [panel] { panel->save(); });
-  QObject::connect(panel, &WhyDock::failed, &window, [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
+  QObject::connect(panel, &WhyDock::failed, &window,
+                   [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
 });
 
 const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(new FindingsDock(window.context(), actions.walkToRoot, actions.checkRun), MainWindow::tr("Findings"), Qt::BottomDockWidgetArea,
-                                &window.panel<MemoryDock>());
+  auto* panel = window.addPanel(new FindingsDock(window.context(), actions.walkToRoot, actions.checkRun),
+                                MainWindow::tr("Findings"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   runIn(window, actions.walkToRoot, panel, [panel, context = window.context()] {
     if (context.controller->document()) panel->walk(badStart(context));
   });
   runIn(window, actions.checkRun, panel, [panel] { panel->walk({}); });
-  QObject::connect(window.context().controller, &DocumentController::documentChanged, panel, [&window, panel, last = std::string()]() mutable {
-    const auto document = window.context().controller->document();
-    const auto path = document ? document->request.path : std::string();
-    if (std::exchange(last, path) == path || !document || !document->analysis->derived() || !isFailure(path)) return;
-    window.showPanel(*panel);
-    panel->goToRoot();
-  });
+  QObject::connect(
+      window.context().controller, &DocumentController::documentChanged, panel,
+      [&window, panel, last = std::string()]() mutable {
+        const auto document = window.context().controller->document();
+        const auto path = document ? document->request.path : std::string();
+        if (std::exchange(last, path) == path || !document || !document->analysis->derived() || !isFailure(path))
+          return;
+        window.showPanel(*panel);
+        panel->goToRoot();
+      });
 });
 
 const WindowPart checks(PartOrder::checks, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(new ChecksDock(window.context(), actions.checkGradient, actions.terms), MainWindow::tr("Checks"), Qt::BottomDockWidgetArea,
-                                &window.panel<ValuesDock>());
+  auto* panel = window.addPanel(new ChecksDock(window.context(), actions.checkGradient, actions.terms),
+                                MainWindow::tr("Checks"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   runIn(window, actions.checkGradient, panel, [panel] { panel->check(); });
   runIn(window, actions.terms, panel, [panel] { panel->terms(); });
 });
 
 const WindowPart compare(PartOrder::compare, [](MainWindow& window) {
   auto* action = window.actions().compare;
-  auto* panel = window.addPanel(new CompareDock(window.context(), action), MainWindow::tr("Compare"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  auto* panel = window.addPanel(new CompareDock(window.context(), action), MainWindow::tr("Compare"),
+                                Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   runIn(window, action, panel, [panel] { panel->compare(); });
 });
 

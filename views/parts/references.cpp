@@ -9,8 +9,8 @@ namespace {
 
 const WindowPart part(PartOrder::references, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(new ReferencesDock(window.pinnable("dock-references", {actions.references})), MainWindow::tr("References"),
-                                Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  auto* panel = window.addPanel(new ReferencesDock(window.pinnable("dock-references", {actions.references})),
+                                MainWindow::tr("References"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   panel->stepOnlyTo([&window](BoundSymbolId op) {  // walking uses opens no listing that someone has closed
     const auto& document = *window.context().controller->document()->analysis->document;
     return document.boundSymbol(op).origin.role != Role::none || window.listings().isShown(TraceKind::computation);

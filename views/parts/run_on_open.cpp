@@ -13,9 +13,10 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   ahead->setKeptBytes(kept::keptBytes.of(*settings));
   ahead->setRunsOnOpen(kept::runsOnOpen.of(*settings));
 
-  auto* onOpen = window.actions().add(
-      "run-on-open", MainWindow::tr("Run Small Mod&els on Opening"),
-      MainWindow::tr("Runs a model of under two seconds once when it is opened, apart from the position, so that the values of every line are there"), {});
+  auto* onOpen = window.actions().add("run-on-open", MainWindow::tr("Run Small Mod&els on Opening"),
+                                      MainWindow::tr("Runs a model of under two seconds once when it is opened, apart "
+                                                     "from the position, so that the values of every line are there"),
+                                      {});
   onOpen->setCheckable(true);
   onOpen->setChecked(ahead->runsOnOpen());
   QObject::connect(onOpen, &QAction::toggled, &window, [ahead, settings](bool on) {
@@ -23,9 +24,10 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
     ahead->setRunsOnOpen(on);
   });
 
-  auto* runAhead =
-      window.actions().add("run-ahead", MainWindow::tr("Run A&head"),
-                           MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {}, "run-ahead");
+  auto* runAhead = window.actions().add(
+      "run-ahead", MainWindow::tr("Run A&head"),
+      MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {},
+      "run-ahead");
   QObject::connect(runAhead, &QAction::triggered, &window, [ahead] { ahead->runAll(); });
   window.actions().allowUnless(runAhead, [&window, ahead] {
     const auto& now = window.context().execution->now();
@@ -45,8 +47,8 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   window.listings().addToSwitches(button);
   const auto offer = [&window, ahead, button] {
     const auto& numbers = ahead->numbers();
-    button->setVisible(window.context().controller->document() && window.context().execution->now().available && !ahead->running() &&
-                       numbers.known() < numbers.size());
+    button->setVisible(window.context().controller->document() && window.context().execution->now().available &&
+                       !ahead->running() && numbers.known() < numbers.size());
   };
   QObject::connect(ahead, &RunAhead::changed, button, offer);
   QObject::connect(&ahead->numbers(), &RunNumbers::changed, button, offer);

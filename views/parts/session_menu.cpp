@@ -14,7 +14,9 @@ namespace {
 /// "models/model.pt2": the folder tells files of one name apart.
 QString nameOf(MainWindow* window) {
   const QFileInfo file(window->windowFilePath());
-  const auto name = window->windowFilePath().isEmpty() ? MainWindow::tr("(no file)") : QStringLiteral("%1/%2").arg(file.dir().dirName(), file.fileName());
+  const auto name = window->windowFilePath().isEmpty()
+                        ? MainWindow::tr("(no file)")
+                        : QStringLiteral("%1/%2").arg(file.dir().dirName(), file.fileName());
   return QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"));
 }
 
@@ -30,7 +32,8 @@ void fill(QMenu* menu, MainWindow* self, const QList<QAction*>& commands) {
   menu->addSeparator();
   int number = 1;
   for (auto* window : SessionKeeper::of(self->shared().settings).windows()) {
-    auto* action = menu->addAction(number < 10 ? QStringLiteral("&%1  %2").arg(number).arg(nameOf(window)) : nameOf(window));
+    auto* action =
+        menu->addAction(number < 10 ? QStringLiteral("&%1  %2").arg(number).arg(nameOf(window)) : nameOf(window));
     ++number;
     action->setToolTip(window->windowFilePath());
     action->setCheckable(true);
@@ -42,7 +45,9 @@ void fill(QMenu* menu, MainWindow* self, const QList<QAction*>& commands) {
 void step(MainWindow* self, int by) {
   const auto windows = SessionKeeper::of(self->shared().settings).windows();
   const auto count = windows.size();
-  if (count < 2) return self->statusBar()->showMessage(MainWindow::tr("There is no other window: File > Open in New Window makes one"), 8000);
+  if (count < 2)
+    return self->statusBar()->showMessage(
+        MainWindow::tr("There is no other window: File > Open in New Window makes one"), 8000);
   activate(windows[(windows.indexOf(self) + by + count) % count]);
 }
 
@@ -50,21 +55,25 @@ const WindowPart part(PartOrder::sessions, [](MainWindow& window) {
   auto& keeper = SessionKeeper::of(window.shared().settings);
   keeper.add(&window);
   auto& actions = window.actions();
-  auto* reopen = actions.add("reopen-at-start", MainWindow::tr("Reopen at &Start"),
-                             MainWindow::tr("A start without files opens those of the last session, as they were shown"), {});
+  auto* reopen =
+      actions.add("reopen-at-start", MainWindow::tr("Reopen at &Start"),
+                  MainWindow::tr("A start without files opens those of the last session, as they were shown"), {});
   reopen->setCheckable(true);
   auto* file = window.menu("file");
   file->insertAction(actions.close, reopen);
   file->insertSeparator(actions.close);
-  QObject::connect(file, &QMenu::aboutToShow, reopen, [reopen, &keeper] { reopen->setChecked(keeper.session().isWanted()); });
+  QObject::connect(file, &QMenu::aboutToShow, reopen,
+                   [reopen, &keeper] { reopen->setChecked(keeper.session().isWanted()); });
   QObject::connect(reopen, &QAction::triggered, &window, [&keeper](bool on) { keeper.session().setWanted(on); });
   reopen->setChecked(keeper.session().isWanted());
 
   auto* menu = window.menu("window", MainWindow::tr("&Window"));
   menu->setObjectName(QStringLiteral("windows"));
-  auto* next = actions.add("next-window", MainWindow::tr("&Next Window"), MainWindow::tr("To the window that was opened after this one"),
-                           QKeySequence(Qt::CTRL | Qt::Key_Tab));
-  auto* previous = actions.add("previous-window", MainWindow::tr("&Previous Window"), MainWindow::tr("To the window that was opened before this one"),
+  auto* next =
+      actions.add("next-window", MainWindow::tr("&Next Window"),
+                  MainWindow::tr("To the window that was opened after this one"), QKeySequence(Qt::CTRL | Qt::Key_Tab));
+  auto* previous = actions.add("previous-window", MainWindow::tr("&Previous Window"),
+                               MainWindow::tr("To the window that was opened before this one"),
                                QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab));
   const QList<QAction*> commands{next, previous};
   QObject::connect(next, &QAction::triggered, &window, [&window] { step(&window, 1); });

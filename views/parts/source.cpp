@@ -24,8 +24,9 @@ void editSettings(MainWindow& window, SourceDock* dock) {
 
 void findFile(MainWindow& window, SourceDock* dock) {
   const auto name = QFileInfo(dock->file()).fileName();
-  auto* dialog = new QFileDialog(&window, MainWindow::tr("Find %1").arg(name), QFileInfo(window.windowFilePath()).absolutePath(),
-                                 MainWindow::tr("%1 (%1);;Python (*.py);;All files (*)").arg(name));
+  auto* dialog =
+      new QFileDialog(&window, MainWindow::tr("Find %1").arg(name), QFileInfo(window.windowFilePath()).absolutePath(),
+                      MainWindow::tr("%1 (%1);;Python (*.py);;All files (*)").arg(name));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   QObject::connect(dialog, &QFileDialog::fileSelected, dock, &SourceDock::useFile);
@@ -41,19 +42,25 @@ void goTo(MainWindow& window, BoundSymbolId op) {
 const WindowPart part(PartOrder::source, [](MainWindow& window) {
   auto& actions = window.actions();
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
-  auto* show = actions.add("source", tr("Sour&ce"), tr("Shows the Python source that the selected op comes from"), QKeySequence(Qt::CTRL | Qt::Key_U));
-  auto* edit = actions.add("open-in-editor", tr("Open in &Editor"), tr("Opens the source at its line in the editor of Source Settings"),
+  auto* show = actions.add("source", tr("Sour&ce"), tr("Shows the Python source that the selected op comes from"),
+                           QKeySequence(Qt::CTRL | Qt::Key_U));
+  auto* edit = actions.add("open-in-editor", tr("Open in &Editor"),
+                           tr("Opens the source at its line in the editor of Source Settings"),
                            QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_U));
-  auto* find = actions.add("find-source", tr("Find Fi&le..."), tr("Asks where the file is; files next to it are then found too"), {});
-  auto* settings =
-      actions.add("source-settings", tr("Source Se&ttings..."), tr("Where sources lie that were exported elsewhere, and the command of the editor"), {});
-  auto* dock = window.addPanel(new SourceDock(window.pinnable("dock-source"), window.shared().settings, {edit, find, settings}), tr("Source"),
-                               Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  auto* find = actions.add("find-source", tr("Find Fi&le..."),
+                           tr("Asks where the file is; files next to it are then found too"), {});
+  auto* settings = actions.add("source-settings", tr("Source Se&ttings..."),
+                               tr("Where sources lie that were exported elsewhere, and the command of the editor"), {});
+  auto* dock =
+      window.addPanel(new SourceDock(window.pinnable("dock-source"), window.shared().settings, {edit, find, settings}),
+                      tr("Source"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   const auto noSource = [&window] {
     const auto& selection = *window.context().selection;
     if (!selection.analysis()) return MainWindow::tr("No file is open");
     if (!selection.op()) return MainWindow::tr("No op is selected");
-    return sourceOf(*selection.analysis()->document, selection.op()).empty() ? MainWindow::tr("The selected op has no source") : QString();
+    return sourceOf(*selection.analysis()->document, selection.op()).empty()
+               ? MainWindow::tr("The selected op has no source")
+               : QString();
   };
   for (auto* action : {edit, find}) actions.allowUnless(action, noSource);
   QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showPanel(*dock); });
@@ -68,7 +75,8 @@ const WindowPart part(PartOrder::source, [](MainWindow& window) {
   });
   QObject::connect(settings, &QAction::triggered, dock, [&window, dock] { editSettings(window, dock); });
   QObject::connect(dock, &SourceDock::placeChosen, &window, [&window](BoundSymbolId op) { goTo(window, op); });
-  QObject::connect(dock, &SourceDock::failed, &window, [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
+  QObject::connect(dock, &SourceDock::failed, &window,
+                   [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
   auto* go = window.menu("go");
   go->addSeparator();
   go->addActions({show, edit, find, settings});

@@ -19,12 +19,18 @@ const WindowPart part(PartOrder::tour, [](MainWindow& window) {
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
   column->insertWidget(1, panel);  // under the messages, over start page or listings
   auto& actions = window.actions();
-  auto* start = actions.add("tour", MainWindow::tr("Take the &Tour"),
-                            MainWindow::tr("A few steps through a small sample: from a backward op to its origin and back, over the border, why saved"), {});
-  actions.allowUnless(start, [] { return samples().isEmpty() ? MainWindow::tr("The samples that come with the program are not there") : QString(); });
+  auto* start = actions.add(
+      "tour", MainWindow::tr("Take the &Tour"),
+      MainWindow::tr(
+          "A few steps through a small sample: from a backward op to its origin and back, over the border, why saved"),
+      {});
+  actions.allowUnless(start, [] {
+    return samples().isEmpty() ? MainWindow::tr("The samples that come with the program are not there") : QString();
+  });
   window.menu("help")->insertAction(actions.palette, start);
   QObject::connect(start, &QAction::triggered, panel, &TourPanel::startOnSample);
-  if (auto* page = window.findChild<WelcomePage*>()) QObject::connect(page, &WelcomePage::tourWanted, start, &QAction::trigger);
+  if (auto* page = window.findChild<WelcomePage*>())
+    QObject::connect(page, &WelcomePage::tourWanted, start, &QAction::trigger);
 });
 
 bool isSample(const OpenDocument* document) {
@@ -74,7 +80,8 @@ TourPanel::TourPanel(MainWindow& window) : QFrame(window.centralWidget()), windo
     if (std::exchange(waiting_, false) && isSample(window_.context().controller->document().get())) tour_.start();
   });
   connect(window.context().controller, &DocumentController::openFailed, this, [this] { waiting_ = false; });
-  connect(&Keymap::of(window.shared().settings), &Keymap::changed, this, &TourPanel::follow, Qt::QueuedConnection);  // when the actions have their keys
+  connect(&Keymap::of(window.shared().settings), &Keymap::changed, this, &TourPanel::follow,
+          Qt::QueuedConnection);  // when the actions have their keys
   hide();
 }
 
@@ -120,7 +127,8 @@ void TourPanel::follow() {
   number_->setText(finished ? tr("Done") : tr("%1 of %2").arg(static_cast<int>(tour_.step()) + 1).arg(Tour::count));
   title_->setText(finished ? tr("That was the tour") : titleOf(tour_.step()));
   text_->setText(finished ? tr("Open a model of your own with %1. %2 lists all keys, %3 all commands.")
-                                .arg(keyOf(window_.actions().open), keyOf(window_.actions().keys), keyOf(window_.actions().palette))
+                                .arg(keyOf(window_.actions().open), keyOf(window_.actions().keys),
+                                     keyOf(window_.actions().palette))
                           : textOf(tour_.step()));
   skip_->setVisible(!finished);
   again_->setVisible(finished);
@@ -129,7 +137,8 @@ void TourPanel::follow() {
 }
 
 QString TourPanel::keyOf(const QAction* action) const {
-  return action->shortcut().isEmpty() ? tr("the command '%1'").arg(commandText(*action)) : action->shortcut().toString(QKeySequence::NativeText);
+  return action->shortcut().isEmpty() ? tr("the command '%1'").arg(commandText(*action))
+                                      : action->shortcut().toString(QKeySequence::NativeText);
 }
 
 QString TourPanel::titleOf(Tour::Step stop) const {
@@ -137,7 +146,8 @@ QString TourPanel::titleOf(Tour::Step stop) const {
     case Tour::Step::chooseBackward: return tr("Click an op in the Backward listing");
     case Tour::Step::toOrigin: return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
     case Tour::Step::andBack: return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
-    case Tour::Step::crossBorder: return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
+    case Tour::Step::crossBorder:
+      return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
     case Tour::Step::whySaved: return tr("Ask why a value is saved: click one in the Forward listing");
     case Tour::Step::stepBack: return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
   }
@@ -147,16 +157,21 @@ QString TourPanel::titleOf(Tour::Step stop) const {
 QString TourPanel::textOf(Tour::Step stop) const {
   switch (stop) {
     case Tour::Step::chooseBackward:
-      return tr("Any line that computes a gradient will do, one with mm for example. The other listings mark what belongs to it.");
+      return tr(
+          "Any line that computes a gradient will do, one with mm for example. The other listings mark what belongs to "
+          "it.");
     case Tour::Step::toOrigin: return tr("Each backward op knows the forward op that it is the derivative of.");
-    case Tour::Step::andBack: return tr("The same key leads from a forward op to its backward, and back to where you came from.");
+    case Tour::Step::andBack:
+      return tr("The same key leads from a forward op to its backward, and back to where you came from.");
     case Tour::Step::crossBorder:
       return tr(
-          "Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the last of the forward comes the first of the "
+          "Each press runs what comes of one operation; the arrow in the margin is the op that runs next. After the "
+          "last of the forward comes the first of the "
           "backward.");
     case Tour::Step::whySaved:
       return tr(
-          "Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why panel lists the ops that need it and "
+          "Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why "
+          "panel lists the ops that need it and "
           "what keeping it costs.");
     case Tour::Step::stepBack: return tr("Every step has its reverse, across the border too.");
   }

@@ -28,7 +28,9 @@ void fillWith(MainWindow& window, ValueId value, bool isWhole, const QString& te
   // It goes by way of a double, which holds whole numbers up to 2^53 and some beyond.
   const auto whole = text.trimmed().toLongLong(&isNumber);
   if (isWhole && isNumber && QString::number(number, 'f', 0) != QString::number(whole))
-    return refuse(MainWindow::tr("%1 cannot be filled in exactly, only %2: nothing was filled").arg(whole).arg(number, 0, 'f', 0));
+    return refuse(MainWindow::tr("%1 cannot be filled in exactly, only %2: nothing was filled")
+                      .arg(whole)
+                      .arg(number, 0, 'f', 0));
   window.context().controller->questions().fillValue(value, number);
 }
 
@@ -44,7 +46,8 @@ void askWhatToFill(MainWindow& window) {
   dialog->setLabelText(MainWindow::tr("A number for every element of %1 (nan and inf are numbers too):").arg(name));
   dialog->setInputMode(QInputDialog::TextInput);
   dialog->setTextValue(QStringLiteral("0"));
-  QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // the id is good until then
+  QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog,
+                   &QDialog::reject);  // the id is good until then
   const auto meta = document->analysis->document->value(value).meta;
   const bool isWhole = meta && !isDifferentiable(document->analysis->document->meta(meta).dtype);
   QObject::connect(dialog, &QInputDialog::textValueSelected, &window,
@@ -60,14 +63,16 @@ void askWhereToSave(MainWindow& window) {
   const auto op = context.selection->op();
   const auto name = nameOf(*document->analysis->document, value, context.notes);
   const auto numpy = MainWindow::tr("NumPy (*.npy)"), safetensors = MainWindow::tr("Safetensors (*.safetensors)");
-  auto* dialog = new QFileDialog(&window, MainWindow::tr("Save %1").arg(name), {}, numpy + QStringLiteral(";;") + safetensors);
+  auto* dialog =
+      new QFileDialog(&window, MainWindow::tr("Save %1").arg(name), {}, numpy + QStringLiteral(";;") + safetensors);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix(QStringLiteral("npy"));
   QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog, numpy](const QString& filter) {
     dialog->setDefaultSuffix(filter == numpy ? QStringLiteral("npy") : QStringLiteral("safetensors"));
   });
-  QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // the id is good until then
+  QObject::connect(context.controller, &DocumentController::documentAboutToChange, dialog,
+                   &QDialog::reject);  // the id is good until then
   QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, value, op, name](const QString& path) {
     const auto written = [&window, name, path](const QString& problem) {
       if (!problem.isEmpty()) return window.messages().show(MessageBar::Kind::error, problem);

@@ -26,7 +26,8 @@ class Hovering : public QObject {
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override {
     if (event->type() == QEvent::Leave) tip_->leave();
-    if (event->type() == QEvent::MouseMove && tip_->isVisible() && under(watched, static_cast<QMouseEvent*>(event)->pos()).second != tip_->value())
+    if (event->type() == QEvent::MouseMove && tip_->isVisible() &&
+        under(watched, static_cast<QMouseEvent*>(event)->pos()).second != tip_->value())
       tip_->leave();
     if (event->type() != QEvent::ToolTip) return false;
     const auto* help = static_cast<QHelpEvent*>(event);
@@ -59,9 +60,10 @@ class Hovering : public QObject {
 const WindowPart part(PartOrder::valueTips, [](MainWindow& window) {
   auto* tip = new ValueTip(window.context(), &window);
   new Hovering(window, tip);
-  auto* action = window.actions().add("value-tip", MainWindow::tr("Show Val&ue"),
-                                      MainWindow::tr("Shows shape, statistics and a histogram of the chosen value next to its line"),
-                                      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_V));
+  auto* action = window.actions().add(
+      "value-tip", MainWindow::tr("Show Val&ue"),
+      MainWindow::tr("Shows shape, statistics and a histogram of the chosen value next to its line"),
+      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_V));
   window.actions().allowUnless(action, [&window] {
     return !window.context().controller->document()    ? MainWindow::tr("No file is open")
            : window.context().selection->chosenValue() ? QString()
@@ -71,7 +73,8 @@ const WindowPart part(PartOrder::valueTips, [](MainWindow& window) {
     auto& view = window.listings().active();
     const auto rect = view.rowRect(std::max(view.cursorRow(), 0));
     const auto& selection = *window.context().selection;
-    tip->show(selection.op(), selection.chosenValue(), view.viewport()->mapToGlobal(QPoint(60, std::clamp(rect.bottom(), 0, view.viewport()->height()) - 16)));
+    tip->show(selection.op(), selection.chosenValue(),
+              view.viewport()->mapToGlobal(QPoint(60, std::clamp(rect.bottom(), 0, view.viewport()->height()) - 16)));
   });
   window.menu("view")->addAction(action);
 });

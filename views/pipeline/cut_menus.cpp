@@ -15,15 +15,19 @@ std::vector<std::string> modulesAround(const Document& tables, BoundSymbolId op)
   std::vector<std::string> all;
   if (!op) return all;
   auto module = tables.boundSymbol(op).module;
-  if (const auto origin = OriginLinks::origin(tables, op); !module && origin) module = tables.boundSymbol(origin).module;
-  for (std::string path(tables.text(module)); !path.empty(); path.resize(path.rfind('.') == std::string::npos ? 0 : path.rfind('.'))) all.push_back(path);
+  if (const auto origin = OriginLinks::origin(tables, op); !module && origin)
+    module = tables.boundSymbol(origin).module;
+  for (std::string path(tables.text(module)); !path.empty();
+       path.resize(path.rfind('.') == std::string::npos ? 0 : path.rfind('.')))
+    all.push_back(path);
   return all;
 }
 
 void addCuts(QMenu* menu, StagePlan* plan, const std::string& module) {
   for (const bool after : {false, true}) {
-    auto* action = menu->addAction(after ? QObject::tr("Cut After %1").arg(toQt(module)) : QObject::tr("Cut Before %1").arg(toQt(module)), plan,
-                                   [plan, module, after] { plan->cutAtModule(module, after); });
+    auto* action = menu->addAction(
+        after ? QObject::tr("Cut After %1").arg(toQt(module)) : QObject::tr("Cut Before %1").arg(toQt(module)), plan,
+        [plan, module, after] { plan->cutAtModule(module, after); });
     const auto reason = plan->noCutReason(module, after);
     action->setEnabled(reason.isEmpty());
     action->setToolTip(reason.isEmpty() ? QObject::tr("A stage begins at each call of the module") : reason);
@@ -35,12 +39,15 @@ void addCuts(QMenu* menu, StagePlan* plan, const std::string& module) {
 void fill(QMenu* menu, const ViewContext& context) {
   menu->clear();
   const auto& document = context.controller->document();
-  const auto modules = document ? modulesAround(*document->analysis->document, context.selection->op()) : std::vector<std::string>();
+  const auto modules =
+      document ? modulesAround(*document->analysis->document, context.selection->op()) : std::vector<std::string>();
   for (const auto& module : modules) {
     if (!menu->isEmpty()) menu->addSeparator();
     addCuts(menu, context.stages, module);
   }
-  if (modules.empty()) menu->addAction(document ? QObject::tr("Select an op that is in a module") : QObject::tr("No file is open"))->setEnabled(false);
+  if (modules.empty())
+    menu->addAction(document ? QObject::tr("Select an op that is in a module") : QObject::tr("No file is open"))
+        ->setEnabled(false);
 }
 
 QMenu* moduleMenu(const ViewContext& context, QWidget* parent) {
@@ -50,11 +57,13 @@ QMenu* moduleMenu(const ViewContext& context, QWidget* parent) {
   return menu;
 }
 
-/// Cutting where one is: in the menus of listings, graph and modules, and at the modules of the selected op in the menu bar.
+/// Cutting where one is: in the menus of listings, graph and modules, and at the modules of the selected op in the menu
+/// bar.
 void install(MainWindow& window) {
   const auto& context = window.context();
   QList<QAction*> cuts;
-  for (const char* name : {"action-cut-before", "action-cut-after", "action-remove-cut"}) cuts << window.findChild<QAction*>(QLatin1String(name));
+  for (const char* name : {"action-cut-before", "action-cut-after", "action-remove-cut"})
+    cuts << window.findChild<QAction*>(QLatin1String(name));
   window.menu("pipeline")->insertMenu(cuts.last(), moduleMenu(context, &window));
   const auto extend = [context, cuts](QMenu* menu) {
     menu->addSeparator();
@@ -64,11 +73,12 @@ void install(MainWindow& window) {
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
     QObject::connect(&window.listings().listing(kind), &ListingView::menuAboutToShow, &window, extend);
   QObject::connect(&window.listings().graph(), &GraphView::menuAboutToShow, &window, extend);
-  QObject::connect(&window.panel<ModulesDock>(), &Panel::menuAboutToShow, &window, [context](QMenu* menu, const QModelIndex& row) {
-    if (!row.isValid()) return;
-    menu->addSeparator();
-    addCuts(menu, context.stages, row.data(moduleRole).toString().toStdString());
-  });
+  QObject::connect(&window.panel<ModulesDock>(), &Panel::menuAboutToShow, &window,
+                   [context](QMenu* menu, const QModelIndex& row) {
+                     if (!row.isValid()) return;
+                     menu->addSeparator();
+                     addCuts(menu, context.stages, row.data(moduleRole).toString().toStdString());
+                   });
 }
 
 const WindowPart part(PartOrder::cutMenus, install);

@@ -12,30 +12,40 @@ void install(MainWindow& window) {
   auto* plan = context.stages;
   auto& actions = window.actions();
   const auto selected = [context] { return context.selection->op(); };
-  auto* before =
-      actions.add("cut-before", QObject::tr("Cut &Before Here"), QObject::tr("Lets a pipeline stage begin at the selected op"), QKeySequence(Qt::Key_K));
-  auto* after = actions.add("cut-after", QObject::tr("Cut &After Here"), QObject::tr("Lets a pipeline stage end with the selected op"),
-                            QKeySequence(Qt::SHIFT | Qt::Key_K));
-  auto* remove = actions.add("remove-cut", QObject::tr("&Remove Cut"), QObject::tr("Joins the stage of the selected op to the one before"),
+  auto* before = actions.add("cut-before", QObject::tr("Cut &Before Here"),
+                             QObject::tr("Lets a pipeline stage begin at the selected op"), QKeySequence(Qt::Key_K));
+  auto* after =
+      actions.add("cut-after", QObject::tr("Cut &After Here"),
+                  QObject::tr("Lets a pipeline stage end with the selected op"), QKeySequence(Qt::SHIFT | Qt::Key_K));
+  auto* remove = actions.add("remove-cut", QObject::tr("&Remove Cut"),
+                             QObject::tr("Joins the stage of the selected op to the one before"),
                              QKeySequence(Qt::CTRL | Qt::Key_K));
-  auto* undo = actions.add("undo-cut", QObject::tr("&Undo Cut"), QObject::tr("Takes the last change of the cuts back"), QKeySequence::Undo);
-  auto* redo = actions.add("redo-cut", QObject::tr("R&edo Cut"), QObject::tr("Makes the change of the cuts again that was taken back"), QKeySequence::Redo);
-  auto* clear = actions.add("remove-cuts", QObject::tr("Remove A&ll Cuts"), QObject::tr("The file's own markers alone, as at first"), {});
-  auto* measure =
-      actions.add("measure-stages", QObject::tr("&Measure Times"), QObject::tr("Runs forward and backward twice and shows the time of each stage"), {});
-  auto* show = actions.add("stages", QObject::tr("&Stages"), QObject::tr("Shows the model in pipeline stages, and cuts it"),
-                           QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_K));
+  auto* undo = actions.add("undo-cut", QObject::tr("&Undo Cut"), QObject::tr("Takes the last change of the cuts back"),
+                           QKeySequence::Undo);
+  auto* redo = actions.add("redo-cut", QObject::tr("R&edo Cut"),
+                           QObject::tr("Makes the change of the cuts again that was taken back"), QKeySequence::Redo);
+  auto* clear = actions.add("remove-cuts", QObject::tr("Remove A&ll Cuts"),
+                            QObject::tr("The file's own markers alone, as at first"), {});
+  auto* measure = actions.add("measure-stages", QObject::tr("&Measure Times"),
+                              QObject::tr("Runs forward and backward twice and shows the time of each stage"), {});
+  auto* show =
+      actions.add("stages", QObject::tr("&Stages"), QObject::tr("Shows the model in pipeline stages, and cuts it"),
+                  QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_K));
   undo->setIconText(QObject::tr("Undo"));
   redo->setIconText(QObject::tr("Redo"));
   measure->setIconText(QObject::tr("Measure"));
 
-  auto* dock = window.addPanel(new StagesDock(context, {undo, redo, measure}), QObject::tr("Stages"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  auto* dock = window.addPanel(new StagesDock(context, {undo, redo, measure}), QObject::tr("Stages"),
+                               Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
 
   actions.allowUnless(before, [=] { return plan->noCutReason(selected(), false); });
   actions.allowUnless(after, [=] { return plan->noCutReason(selected(), true); });
   actions.allowUnless(remove, [=] { return plan->noRemoveReason(selected()); });
-  actions.allowUnless(undo, [=] { return plan->history().canUndo() ? QString() : QObject::tr("No change of the cuts to take back"); });
-  actions.allowUnless(redo, [=] { return plan->history().canRedo() ? QString() : QObject::tr("No change of the cuts was taken back"); });
+  actions.allowUnless(
+      undo, [=] { return plan->history().canUndo() ? QString() : QObject::tr("No change of the cuts to take back"); });
+  actions.allowUnless(redo, [=] {
+    return plan->history().canRedo() ? QString() : QObject::tr("No change of the cuts was taken back");
+  });
   actions.allowUnless(clear, [=] { return plan->isClear() ? QObject::tr("No cut was asked for") : QString(); });
   actions.allowUnless(measure, [=] {
     const auto& document = context.controller->document();
@@ -43,10 +53,13 @@ void install(MainWindow& window) {
     if (!document->noRunReason.isEmpty()) return document->noRunReason;
     return plan->measuring() ? QObject::tr("The ops are being measured") : QString();
   });
-  actions.allowUnless(show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
+  actions.allowUnless(
+      show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
   QObject::connect(plan, &StagePlan::changed, &actions, &WindowActions::update);
 
-  const auto on = [&window](QAction* action, auto&& run) { QObject::connect(action, &QAction::triggered, &window, run); };
+  const auto on = [&window](QAction* action, auto&& run) {
+    QObject::connect(action, &QAction::triggered, &window, run);
+  };
   on(before, [=] { plan->cutBefore(selected()); });
   on(after, [=] { plan->cutAfter(selected()); });
   on(remove, [=] { plan->removeCut(selected()); });
@@ -57,7 +70,8 @@ void install(MainWindow& window) {
   on(show, [&window, dock] { window.showPanel(*dock); });
   // What was refused in a listing is told over the listings; the dock, where it shows, tells it too.
   QObject::connect(plan, &StagePlan::changed, &window, [&window, plan, dock] {
-    if (!plan->problem().isEmpty() && !dock->inSight()) window.messages().show(MessageBar::Kind::warning, QObject::tr("Not cut: %1").arg(plan->problem()));
+    if (!plan->problem().isEmpty() && !dock->inSight())
+      window.messages().show(MessageBar::Kind::warning, QObject::tr("Not cut: %1").arg(plan->problem()));
   });
 
   auto* menu = window.menu("pipeline", QObject::tr("Pi&peline"));

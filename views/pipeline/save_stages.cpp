@@ -19,7 +19,8 @@ QString whyNot(const ViewContext& context) {
   if (!document) return QObject::tr("No file is open");
   if (!document->noRunReason.isEmpty()) return document->noRunReason;
   if (context.stages->busy()) return QObject::tr("The model is being cut");
-  if (!context.stages->cut() && !context.stages->problem().isEmpty()) return QObject::tr("The cuts asked for are refused: see Stages");
+  if (!context.stages->cut() && !context.stages->problem().isEmpty())
+    return QObject::tr("The cuts asked for are refused: see Stages");
   return context.stages->hasMarks() ? QString() : QObject::tr("The model is in one piece: cut it first");
 }
 
@@ -35,14 +36,16 @@ void save(MainWindow& window, const QString& folder) {
         if (!engine) throw Error(ErrorCode::badUse, "nothing here can derive the stages");
         engine->writeStages(context.document.analysis, cut->split, cut->notes, folder.toStdString(), progress);
         return [cut, folder, messages] {
-          messages->show(MessageBar::Kind::note, QObject::tr("%1 stages saved in %2: each stage_N.retrograd there opens as a model of its own")
-                                                     .arg(cut->stages())
-                                                     .arg(QDir::toNativeSeparators(folder)));
+          messages->show(MessageBar::Kind::note,
+                         QObject::tr("%1 stages saved in %2: each stage_N.retrograd there opens as a model of its own")
+                             .arg(cut->stages())
+                             .arg(QDir::toNativeSeparators(folder)));
         };
       },
       [messages](const QString& message) {
-        messages->show(MessageBar::Kind::error,
-                       message.isEmpty() ? QObject::tr("Saving the stages was cancelled") : QObject::tr("The stages were not saved: %1").arg(message));
+        messages->show(MessageBar::Kind::error, message.isEmpty()
+                                                    ? QObject::tr("Saving the stages was cancelled")
+                                                    : QObject::tr("The stages were not saved: %1").arg(message));
       });
 }
 
@@ -54,14 +57,16 @@ void askForFolder(MainWindow& window) {
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::Directory);
   dialog->setOption(QFileDialog::ShowDirsOnly);
-  QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window](const QString& folder) { save(window, folder); });
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window,
+                   [&window](const QString& folder) { save(window, folder); });
   dialog->open();
 }
 
 const WindowPart part(PartOrder::saveStages, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* action = actions.add("save-stages", QObject::tr("Save Sta&ges..."),
-                             QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
+  auto* action = actions.add(
+      "save-stages", QObject::tr("Save Sta&ges..."),
+      QObject::tr("Writes each stage with its weights into a folder, as a file that opens as a model of its own"), {});
   actions.allowUnless(action, [context = window.context()] { return whyNot(context); });
   QObject::connect(action, &QAction::triggered, &window, [&window] { askForFolder(window); });
   window.menu("pipeline")->addAction(action);

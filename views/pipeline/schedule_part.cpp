@@ -12,15 +12,18 @@ namespace {
 
 void askWhere(MainWindow& window, ScheduleDock* dock) {
   const auto lowered = QObject::tr("Schedule with its sends and receives (*.csv)");
-  const QStringList forms{QObject::tr("Drawing (*.svg)"), QObject::tr("Schedule (*.csv)"), lowered, QObject::tr("All figures (*.json)")};
-  const QStringList suffixes{QStringLiteral("svg"), QStringLiteral("csv"), QStringLiteral("csv"), QStringLiteral("json")};
+  const QStringList forms{QObject::tr("Drawing (*.svg)"), QObject::tr("Schedule (*.csv)"), lowered,
+                          QObject::tr("All figures (*.json)")};
+  const QStringList suffixes{QStringLiteral("svg"), QStringLiteral("csv"), QStringLiteral("csv"),
+                             QStringLiteral("json")};
   auto* dialog = new QFileDialog(&window, QObject::tr("Save the Schedule"), {}, forms.join(QStringLiteral(";;")));
   dialog->setObjectName(QStringLiteral("schedule-file"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix(QStringLiteral("svg"));
-  QObject::connect(dialog, &QFileDialog::filterSelected, dialog,
-                   [dialog, forms, suffixes](const QString& form) { dialog->setDefaultSuffix(suffixes.value(forms.indexOf(form))); });
+  QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog, forms, suffixes](const QString& form) {
+    dialog->setDefaultSuffix(suffixes.value(forms.indexOf(form)));
+  });
   QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock, dialog, lowered](const QString& path) {
     try {
       dock->save(path, dialog->selectedNameFilter() == lowered);
@@ -35,13 +38,17 @@ void askWhere(MainWindow& window, ScheduleDock* dock) {
 const WindowPart part(PartOrder::schedule, [](MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
-  auto* show = actions.add("schedule", QObject::tr("S&chedule"), QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
+  auto* show = actions.add("schedule", QObject::tr("S&chedule"),
+                           QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_L));
-  auto* save = actions.add("save-schedule", QObject::tr("Sa&ve Schedule..."),
-                           QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
+  auto* save = actions.add(
+      "save-schedule", QObject::tr("Sa&ve Schedule..."),
+      QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
   save->setIconText(QObject::tr("Save..."));
-  auto* dock = window.addPanel(new ScheduleDock(context, save), QObject::tr("Schedule"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
-  actions.allowUnless(show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
+  auto* dock = window.addPanel(new ScheduleDock(context, save), QObject::tr("Schedule"), Qt::BottomDockWidgetArea,
+                               &window.panel<MemoryDock>());
+  actions.allowUnless(
+      show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
   actions.allowUnless(save, [dock] {
     if (!dock->run()) return QObject::tr("No schedule was shown yet");
     return dock->run()->runs() ? QString() : QObject::tr("The schedule does not run: see Schedule");

@@ -22,7 +22,8 @@ const QString openTag = QStringLiteral("open");
 QString fileName(const std::string& path) { return QFileInfo(toQt(path)).fileName(); }
 
 /// Indexes an analysis for the listings; on the worker, as it walks every op.
-std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, const OpenRequest& request, const Progress& progress) {
+std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, const OpenRequest& request,
+                                      const Progress& progress) {
   auto document = std::make_shared<OpenDocument>();
   document->request = request;
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
@@ -37,7 +38,8 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
 
 }  // namespace
 
-DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution, QObject* parent)
+DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine,
+                                       ExecutionState* execution, QObject* parent)
     : QObject(parent),
       state_{this, std::move(worker), std::move(engine), execution, {}, {}},
       run_(state_, this),
@@ -46,7 +48,8 @@ DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shar
       ahead_(state_, this) {
   connect(&run_, &RunControl::leavesPosition, &questions_, &Questions::cancelValues);
   connect(&questions_, &Questions::valuesReady, &ahead_, &RunAhead::refresh);
-  connect(&questions_, &Questions::valuesReady, &marks_, [this](const std::shared_ptr<const ValueReport>& report) { marks_.noteBadValues(*report); });
+  connect(&questions_, &Questions::valuesReady, &marks_,
+          [this](const std::shared_ptr<const ValueReport>& report) { marks_.noteBadValues(*report); });
 }
 
 DocumentController::~DocumentController() {
@@ -75,11 +78,14 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
   job.title = tr("Opening %1").arg(fileName(request.path));
   job.replaceRunning = true;
   const auto readAlready = ready && document() ? std::optional(document()->file) : std::nullopt;
-  job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(), ready = std::move(ready), readAlready,
+  job.work = [this, number, engine = state_.engine, request, keepMarks, historyBytes = run_.historyBytes(),
+              ready = std::move(ready), readAlready,
               owner = QPointer(this)](const Progress& progress) -> Worker::Deliver {
     auto opened = std::make_shared<Opened>();
-    const auto file = readAlready ? *readAlready : stampOf(toQt(request.path));  // before it is read: a change meanwhile is seen
-    auto analysis = ready ? ready : engine->open(request, progress, [&](const ModelFile& read) { tell(owner, number, read); });
+    const auto file =
+        readAlready ? *readAlready : stampOf(toQt(request.path));  // before it is read: a change meanwhile is seen
+    auto analysis =
+        ready ? ready : engine->open(request, progress, [&](const ModelFile& read) { tell(owner, number, read); });
     progress.at("listings", 0.95);
     opened->document = prepare(analysis, request, progress);
     opened->document->file = file;

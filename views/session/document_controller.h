@@ -11,13 +11,15 @@
 
 namespace retrograd::views {
 
-/// The open document of a window: opens, reloads and closes it on the worker, and publishes it. What is done with the document is the business of its
-/// parts: run() runs it, marks() has its breakpoints and watches, questions() asks about it. Nothing here waits.
+/// The open document of a window: opens, reloads and closes it on the worker, and publishes it. What is done with the
+/// document is the business of its parts: run() runs it, marks() has its breakpoints and watches, questions() asks
+/// about it. Nothing here waits.
 class DocumentController : public QObject {
   Q_OBJECT
 
  public:
-  DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution, QObject* parent = nullptr);
+  DocumentController(std::shared_ptr<Worker> worker, std::shared_ptr<Engine> engine, ExecutionState* execution,
+                     QObject* parent = nullptr);
   ~DocumentController() override;
 
   /// Null while nothing is open.
@@ -36,7 +38,8 @@ class DocumentController : public QObject {
   void reload();
   /// Opens the file that is open with other inputs; breakpoints are kept.
   void reopen(const OpenRequest& request) { startOpen(request, true); }
-  /// Goes on with an analysis of the same file under another partition, as whatIf() made it; breakpoints and watches are kept.
+  /// Goes on with an analysis of the same file under another partition, as whatIf() made it; breakpoints and watches
+  /// are kept.
   void adopt(std::shared_ptr<const Analysis> analysis, const PartitionOptions& partition);
   void cancelOpen();
   void close();

@@ -9,7 +9,8 @@ std::set<BoundSymbolId> ExecutionState::stops() const {
   return ops;
 }
 
-void ExecutionState::setBreakpoints(std::vector<Breakpoint> breakpoints, std::map<BoundSymbolId, BreakpointMark> marks) {
+void ExecutionState::setBreakpoints(std::vector<Breakpoint> breakpoints,
+                                    std::map<BoundSymbolId, BreakpointMark> marks) {
   breakpoints_ = std::move(breakpoints);
   marks_ = std::move(marks);
   Q_EMIT breakpointsChanged();

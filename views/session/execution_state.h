@@ -34,8 +34,8 @@ struct Execution {
 /// How a breakpoint at one op shows beside it.
 enum class BreakpointMark : std::uint8_t { none, disabled, conditional, always };
 
-/// Execution, breakpoints and watches; views subscribe to it. Written by the owners of the open document alone: DocumentController, RunControl (execution) and
-/// Marks (breakpoints, watches, bad values).
+/// Execution, breakpoints and watches; views subscribe to it. Written by the owners of the open document alone:
+/// DocumentController, RunControl (execution) and Marks (breakpoints, watches, bad values).
 class ExecutionState : public QObject {
   Q_OBJECT
 

@@ -10,7 +10,8 @@ PassingLines::PassingLines(const std::vector<bool>& passes) {
   for (const bool one : passes) before_.push_back(before_.back() + one);
 }
 
-std::shared_ptr<const FilteredOps> filterOps(std::shared_ptr<const OpenDocument> document, const Filter& filter, const Progress& progress) {
+std::shared_ptr<const FilteredOps> filterOps(std::shared_ptr<const OpenDocument> document, const Filter& filter,
+                                             const Progress& progress) {
   auto result = std::make_shared<FilteredOps>();
   const auto& analysis = *document->analysis;
   const auto count = analysis.document->boundSymbolCount();
@@ -41,7 +42,8 @@ QString sameModuleWords(const Document& document, BoundSymbolId op) {
   if (!op) return {};
   const auto& bound = document.boundSymbol(op);
   const auto module = bound.module || !bound.origin.op ? bound.module : document.boundSymbol(bound.origin.op).module;
-  return document.text(module).empty() ? QString() : QStringLiteral("module:") + toQt(filterWord(document.text(module)));
+  return document.text(module).empty() ? QString()
+                                       : QStringLiteral("module:") + toQt(filterWord(document.text(module)));
 }
 
 QString sameOriginWords(const Document& document, BoundSymbolId op) {

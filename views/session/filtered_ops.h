@@ -4,7 +4,8 @@
 
 namespace retrograd::views {
 
-/// Which lines of a trace pass a filter. Counting those of a range takes no walk, so that a header knows how many pass below it.
+/// Which lines of a trace pass a filter. Counting those of a range takes no walk, so that a header knows how many pass
+/// below it.
 class PassingLines {
  public:
   PassingLines() = default;
@@ -12,7 +13,9 @@ class PassingLines {
 
   std::int32_t lines() const { return static_cast<std::int32_t>(before_.size()) - 1; }
   /// Of the lines [begin, end).
-  std::int32_t count(std::int32_t begin, std::int32_t end) const { return before_[static_cast<std::size_t>(end)] - before_[static_cast<std::size_t>(begin)]; }
+  std::int32_t count(std::int32_t begin, std::int32_t end) const {
+    return before_[static_cast<std::size_t>(end)] - before_[static_cast<std::size_t>(begin)];
+  }
   std::int32_t count() const { return before_.back(); }
   bool passes(std::int32_t line) const { return count(line, line + 1) > 0; }
 
@@ -30,10 +33,11 @@ struct FilteredOps {
 };
 
 /// Applies the filter to every line of the four traces. Throws Error(cancelled).
-std::shared_ptr<const FilteredOps> filterOps(std::shared_ptr<const OpenDocument> document, const Filter& filter, const Progress& progress = {});
+std::shared_ptr<const FilteredOps> filterOps(std::shared_ptr<const OpenDocument> document, const Filter& filter,
+                                             const Progress& progress = {});
 
-/// Words of a filter that lets through what is like an op: the same op, the same module, all that comes from the same operation.
-/// Empty where there is no such thing.
+/// Words of a filter that lets through what is like an op: the same op, the same module, all that comes from the same
+/// operation. Empty where there is no such thing.
 QString sameOpWords(const Document& document, BoundSymbolId op);
 QString sameModuleWords(const Document& document, BoundSymbolId op);
 QString sameOriginWords(const Document& document, BoundSymbolId op);

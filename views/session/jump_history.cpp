@@ -22,9 +22,13 @@ void JumpHistory::jumped(BoundSymbolId from, BoundSymbolId to) {
   Q_EMIT changed();
 }
 
-BoundSymbolId JumpHistory::back(BoundSymbolId present) { return canGoBack() ? goTo(at_ - 1, present) : BoundSymbolId(); }
+BoundSymbolId JumpHistory::back(BoundSymbolId present) {
+  return canGoBack() ? goTo(at_ - 1, present) : BoundSymbolId();
+}
 
-BoundSymbolId JumpHistory::forward(BoundSymbolId present) { return canGoForward() ? goTo(at_ + 1, present) : BoundSymbolId(); }
+BoundSymbolId JumpHistory::forward(BoundSymbolId present) {
+  return canGoForward() ? goTo(at_ + 1, present) : BoundSymbolId();
+}
 
 BoundSymbolId JumpHistory::goTo(std::size_t place, BoundSymbolId present) {
   if (place >= places_.size()) return {};

@@ -21,8 +21,8 @@ class JumpHistory : public QObject {
   /// All places, the oldest first, and which of them one stands at (0 where there are none).
   const std::vector<BoundSymbolId>& places() const { return places_; }
   std::size_t at() const { return at_; }
-  /// Moves and returns the place; invalid where there is none. `present` replaces the place that is left, so that a way back
-  /// leads to where one really was.
+  /// Moves and returns the place; invalid where there is none. `present` replaces the place that is left, so that a way
+  /// back leads to where one really was.
   BoundSymbolId back(BoundSymbolId present);
   BoundSymbolId forward(BoundSymbolId present);
   /// To any of places(), as if by as many steps; invalid where there is no such place.

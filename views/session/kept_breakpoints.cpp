@@ -12,7 +12,8 @@ const QString disabledMark = QStringLiteral("off ");
 
 }  // namespace
 
-KeptBreakpoints::KeptBreakpoints(ViewContext context, QSettings* settings, QObject* parent) : QObject(parent), context_(context), settings_(settings) {
+KeptBreakpoints::KeptBreakpoints(ViewContext context, QSettings* settings, QObject* parent)
+    : QObject(parent), context_(context), settings_(settings) {
   // A document that goes takes its breakpoints along; that is not the user's removing them.
   connect(context_.controller, &DocumentController::documentAboutToChange, this, [this] { restoring_ = 1; });
   connect(context_.controller, &DocumentController::documentChanged, this, &KeptBreakpoints::documentChanged);
@@ -20,7 +21,8 @@ KeptBreakpoints::KeptBreakpoints(ViewContext context, QSettings* settings, QObje
 }
 
 Setting<QStringList> KeptBreakpoints::setting() const {
-  return kept::breakpoints(QString::fromLatin1(QCryptographicHash::hash(path_.toUtf8(), QCryptographicHash::Sha1).toHex()));
+  return kept::breakpoints(
+      QString::fromLatin1(QCryptographicHash::hash(path_.toUtf8(), QCryptographicHash::Sha1).toHex()));
 }
 
 void KeptBreakpoints::documentChanged() {
@@ -38,7 +40,8 @@ void KeptBreakpoints::documentChanged() {
     context_.controller->marks().addBreakpoint(words, [this, path, words, on](const QString& problem) {
       if (path != path_) return;
       if (!problem.isEmpty()) Q_EMIT lost(words, problem);
-      if (problem.isEmpty() && !on) context_.controller->marks().enableBreakpoint(context_.execution->breakpoints().size() - 1, false);
+      if (problem.isEmpty() && !on)
+        context_.controller->marks().enableBreakpoint(context_.execution->breakpoints().size() - 1, false);
       if (--restoring_ == 0) keep();
     });
   }
@@ -49,7 +52,8 @@ void KeptBreakpoints::keep() {
   if (!document || restoring_ > 0 || path_ != toQt(document->request.path)) return;
   QStringList all;
   for (const auto& breakpoint : context_.execution->breakpoints())
-    all << (breakpoint.enabled ? QString() : disabledMark) + QString::fromStdString(describe(*document->analysis, breakpoint));
+    all << (breakpoint.enabled ? QString() : disabledMark) +
+               QString::fromStdString(describe(*document->analysis, breakpoint));
   if (all.isEmpty()) setting().forget(*settings_);
   else setting().keep(*settings_, all);
 }

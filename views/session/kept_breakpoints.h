@@ -6,7 +6,8 @@
 
 namespace retrograd::views {
 
-/// Keeps a file's breakpoints in the settings, in words and by the file's path, and sets them again when the file is next opened.
+/// Keeps a file's breakpoints in the settings, in words and by the file's path, and sets them again when the file is
+/// next opened.
 class KeptBreakpoints : public QObject {
   Q_OBJECT
 

@@ -16,7 +16,8 @@ BoundSymbolId placeOf(const Analysis& analysis, const Breakpoint& breakpoint) {
   if (breakpoint.where == Breakpoint::Where::op) return breakpoint.op;
   if (breakpoint.where != Breakpoint::Where::value) return {};
   const auto& ops = analysis.joint.ops;
-  const auto at = std::find_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return concerns(analysis, breakpoint, op); });
+  const auto at =
+      std::find_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return concerns(analysis, breakpoint, op); });
   return at == ops.end() ? BoundSymbolId() : *at;
 }
 
@@ -27,7 +28,9 @@ BreakpointMark markOf(const Breakpoint& breakpoint) {
 
 }  // namespace
 
-Marks::Marks(OpenState& state, RunControl& run, QObject* parent) : QObject(parent), state_(state), run_(run) { words_.setMaxThreadCount(1); }
+Marks::Marks(OpenState& state, RunControl& run, QObject* parent) : QObject(parent), state_(state), run_(run) {
+  words_.setMaxThreadCount(1);
+}
 
 bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
   const auto target = state_.document ? state_.document->program.executed(op) : BoundSymbolId();
@@ -36,7 +39,9 @@ bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
     return false;
   }
   auto breakpoints = state_.execution->breakpoints();
-  const bool had = std::erase_if(breakpoints, [&](const Breakpoint& b) { return placeOf(*state_.document->analysis, b) == target; }) > 0;
+  const bool had = std::erase_if(breakpoints, [&](const Breakpoint& b) {
+                     return placeOf(*state_.document->analysis, b) == target;
+                   }) > 0;
   if (!had) {
     Breakpoint breakpoint;
     breakpoint.op = target;
@@ -49,7 +54,8 @@ bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
 void Marks::addBreakpoint(const QString& words, std::function<void(const QString&)> done) {
   if (!state_.document) return;
   // Walks the traces and needs no LibTorch: beside the worker, where a long run may be under way.
-  const auto answer = [self = QPointer(this), slot = state_.slot, done = std::move(done)](const Breakpoint& breakpoint, const QString& problem) {
+  const auto answer = [self = QPointer(this), slot = state_.slot, done = std::move(done)](const Breakpoint& breakpoint,
+                                                                                          const QString& problem) {
     if (!self || slot != self->state_.slot) return;
     if (problem.isEmpty()) {
       auto breakpoints = self->state_.execution->breakpoints();
@@ -66,7 +72,9 @@ void Marks::addBreakpoint(const QString& words, std::function<void(const QString
     } catch (const std::exception& error) {
       problem = QString::fromStdString(messageOf(error));
     }
-    QMetaObject::invokeMethod(QCoreApplication::instance(), [answer, breakpoint, problem] { answer(breakpoint, problem); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(), [answer, breakpoint, problem] { answer(breakpoint, problem); },
+        Qt::QueuedConnection);
   });
 }
 
@@ -87,8 +95,10 @@ void Marks::enableBreakpoint(std::size_t index, bool on) {
 void Marks::setBreakpoints(std::vector<Breakpoint> breakpoints) {
   std::map<BoundSymbolId, BreakpointMark> marks;
   for (const auto& breakpoint : breakpoints)
-    if (const auto op = placeOf(*state_.document->analysis, breakpoint)) marks[op] = std::max(marks[op], markOf(breakpoint));
-  if (state_.slot && state_.slot->runner) state_.slot->runner->setBreakpoints(breakpoints);  // first: a run may be on its way there
+    if (const auto op = placeOf(*state_.document->analysis, breakpoint))
+      marks[op] = std::max(marks[op], markOf(breakpoint));
+  if (state_.slot && state_.slot->runner)
+    state_.slot->runner->setBreakpoints(breakpoints);  // first: a run may be on its way there
   state_.execution->setBreakpoints(std::move(breakpoints), std::move(marks));
   run_.onRunner(breakTag, [this](Runner& runner) -> Worker::Deliver {
     return [this, hits = runner.breakpointHits()] {
@@ -114,7 +124,8 @@ Marks::Kept Marks::keptIn(const OpenDocument& now) const {
   if (!state_.document) return kept;
   const auto& before = *state_.document->analysis;
   kept.breakpoints = findKeys(*now.analysis, keysOf(before, state_.execution->breakpoints()));
-  std::erase_if(kept.breakpoints, [&](const Breakpoint& b) { return b.where == Breakpoint::Where::op && !now.program.executed(b.op); });
+  std::erase_if(kept.breakpoints,
+                [&](const Breakpoint& b) { return b.where == Breakpoint::Where::op && !now.program.executed(b.op); });
   std::vector<ValueKey> keys;
   for (auto value : state_.execution->watches()) keys.push_back(keyOf(before, value));
   kept.watches = findKeys(*now.analysis, keys);

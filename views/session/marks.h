@@ -8,15 +8,16 @@
 
 namespace retrograd::views {
 
-/// What the user marks in the open document: breakpoints and watches, which it writes to the ExecutionState. A run that goes on heeds each change of the
-/// breakpoints before its next op.
+/// What the user marks in the open document: breakpoints and watches, which it writes to the ExecutionState. A run that
+/// goes on heeds each change of the breakpoints before its next op.
 class Marks : public QObject {
   Q_OBJECT
 
  public:
   Marks(OpenState& state, RunControl& run, QObject* parent);
 
-  /// Takes away the breakpoints at this op, or sets one. Returns false, and says why in `problem`, where the op never runs.
+  /// Takes away the breakpoints at this op, or sets one. Returns false, and says why in `problem`, where the op never
+  /// runs.
   bool toggleBreakpoint(BoundSymbolId op, QString* problem = nullptr);
   /// Sets one from words, as parseBreakpoint() reads them; `done` is told why not, or an empty text.
   void addBreakpoint(const QString& words, std::function<void(const QString&)> done);
@@ -43,7 +44,8 @@ class Marks : public QObject {
 
   OpenState& state_;
   RunControl& run_;
-  QThreadPool words_;  ///< one thread: breakpoints are read from their words, and set, in the order in which they were asked for
+  QThreadPool words_;  ///< one thread: breakpoints are read from their words, and set, in the order in which they were
+                       ///< asked for
 };
 
 }  // namespace retrograd::views

@@ -53,7 +53,8 @@ std::vector<PlacedNote> placed(const Analysis& analysis, const Notes& notes) {
 }
 
 bool sharesPlace(const PlacedNote& a, const PlacedNote& b) {
-  return a.op == b.op && a.value == b.value && (!a.isLost() || (a.note.op == b.note.op && a.note.value == b.note.value));
+  return a.op == b.op && a.value == b.value &&
+         (!a.isLost() || (a.note.op == b.note.op && a.note.value == b.note.value));
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ void NoteBook::load() {
   };
   post(this, read, [this, document](const Answer& answer) {
     if (document != controller_->document()) return;
-    if (!answer.error.isEmpty()) Q_EMIT failed(tr("The notes cannot be read, and their file is left as it is: %1").arg(answer.error));
+    if (!answer.error.isEmpty())
+      Q_EMIT failed(tr("The notes cannot be read, and their file is left as it is: %1").arg(answer.error));
     if (underWay_ == 0 && !answer.notes.empty()) show(answer.notes);  // else what is being written brings all of them
   });
 }
@@ -116,7 +118,8 @@ void NoteBook::edit(std::size_t index, const std::function<void(Note&)>& change)
 void NoteBook::put(PlacedNote note) {
   const auto& path = controller_->document()->request.path;
   auto notes = notes_;
-  const auto it = std::find_if(notes.begin(), notes.end(), [&](const PlacedNote& other) { return sharesPlace(other, note); });
+  const auto it =
+      std::find_if(notes.begin(), notes.end(), [&](const PlacedNote& other) { return sharesPlace(other, note); });
   if (it == notes.end() && note.note.isEmpty()) return;
   if (it != notes.end() && it->note == note.note) return;
   unsaved_[path][++changes_] = note.note;
@@ -166,7 +169,9 @@ void NoteBook::write() {
     if (isOpen) --underWay_;
     written(path, last, answer);
     if (!answer.error.isEmpty() || !isOpen || underWay_ > 0) return;
-    const auto same = [](const PlacedNote& a, const PlacedNote& b) { return a.note == b.note && a.op == b.op && a.value == b.value; };
+    const auto same = [](const PlacedNote& a, const PlacedNote& b) {
+      return a.note == b.note && a.op == b.op && a.value == b.value;
+    };
     if (!std::equal(answer.notes.begin(), answer.notes.end(), notes_.begin(), notes_.end(), same)) show(answer.notes);
     if (!answer.problem.empty() && !std::exchange(toldElsewhere_, true))
       Q_EMIT keptElsewhere(QString::fromStdString(answer.path), QString::fromStdString(answer.problem));
@@ -175,7 +180,8 @@ void NoteBook::write() {
 
 /// The changes up to `last` are done with, or all of them stay until the next attempt.
 void NoteBook::written(const std::string& path, std::uint64_t last, const Answer& answer) {
-  if (!answer.error.isEmpty()) return Q_EMIT failed(tr("The notes could not be saved and are kept in this window alone: %1").arg(answer.error));
+  if (!answer.error.isEmpty())
+    return Q_EMIT failed(tr("The notes could not be saved and are kept in this window alone: %1").arg(answer.error));
   const auto it = unsaved_.find(path);
   if (it == unsaved_.end()) return;
   std::erase_if(it->second, [last](const auto& change) { return change.first <= last; });

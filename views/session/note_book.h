@@ -17,8 +17,8 @@ struct PlacedNote {
   bool isLost() const { return !op && !value; }
 };
 
-/// The notes of the open document. They are read when it opens and written after each change, beside the UI thread; one that could not be
-/// written is kept here and written with the next change.
+/// The notes of the open document. They are read when it opens and written after each change, beside the UI thread; one
+/// that could not be written is kept here and written with the next change.
 class NoteBook : public QObject {
   Q_OBJECT
 

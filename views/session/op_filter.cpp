@@ -11,7 +11,9 @@ std::optional<Filter> parsed(const QString& words, std::optional<OpFilter::Probl
   auto filter = Filter::parse(std::string_view(text.constData(), static_cast<std::size_t>(text.size())), found);
   if (filter) return filter;
   // The language counts bytes, the line characters.
-  const auto characters = [&](std::size_t bytes) { return static_cast<int>(QString::fromUtf8(text.left(static_cast<qsizetype>(bytes))).size()); };
+  const auto characters = [&](std::size_t bytes) {
+    return static_cast<int>(QString::fromUtf8(text.left(static_cast<qsizetype>(bytes))).size());
+  };
   problem = OpFilter::Problem{characters(found.begin), characters(found.end), toQt(found.message)};
   return std::nullopt;
 }

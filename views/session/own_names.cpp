@@ -23,7 +23,8 @@ QString callOf(const Document& document, BoundSymbolId op, const NoteBook* notes
   const auto line = lineOf(document, op, nullptr, true, false);
   if (!notes || notes->notes().empty()) return line.text;
   QString text;
-  for (const auto& token : line.tokens) text += token.value ? nameOf(document, token.value, notes) : line.text.mid(token.begin, token.length);
+  for (const auto& token : line.tokens)
+    text += token.value ? nameOf(document, token.value, notes) : line.text.mid(token.begin, token.length);
   return text;
 }
 
@@ -32,10 +33,12 @@ QString numberedCallOf(const Document& document, BoundSymbolId op, const NoteBoo
 }
 
 QString placeText(const OpenDocument& document, BoundSymbolId op) {
-  if (document.analysis->document->boundSymbol(op).origin.role == Role::none) return QObject::tr("#%1 computation").arg(op.index);
+  if (document.analysis->document->boundSymbol(op).origin.role == Role::none)
+    return QObject::tr("#%1 computation").arg(op.index);
   const auto position = document.program.positionOf(op);
   if (!position) return QObject::tr("#%1 joint").arg(op.index);
-  return *position < document.program.forwardSize() ? QObject::tr("#%1 forward").arg(op.index) : QObject::tr("#%1 backward").arg(op.index);
+  return *position < document.program.forwardSize() ? QObject::tr("#%1 forward").arg(op.index)
+                                                    : QObject::tr("#%1 backward").arg(op.index);
 }
 
 }  // namespace retrograd::views

@@ -14,7 +14,8 @@ const QString valuesTag = QStringLiteral("values");
 
 Questions::Questions(OpenState& state, QObject* parent) : QObject(parent), state_(state) {}
 
-void Questions::ask(QObject* asker, const QString& tag, const QString& title, Question question, std::function<void(const QString&)> failed) {
+void Questions::ask(QObject* asker, const QString& tag, const QString& title, Question question,
+                    std::function<void(const QString&)> failed) {
   if (!state_.document || !state_.slot) return;
   if (!title.isEmpty()) titled_.insert(tag);
   // What comes of a question that was replaced may be on its way already: its answer, or that it was cancelled.
@@ -35,7 +36,8 @@ void Questions::ask(QObject* asker, const QString& tag, const QString& title, Qu
   };
   job.failed = [this, isHeard, failed = std::move(failed)](const Error& error) {
     Q_EMIT askingChanged();
-    if (failed && isHeard()) failed(error.code() == ErrorCode::cancelled ? QString() : QString::fromStdString(error.what()));
+    if (failed && isHeard())
+      failed(error.code() == ErrorCode::cancelled ? QString() : QString::fromStdString(error.what()));
   };
   state_.worker->post(state_.owner, std::move(job));
   Q_EMIT askingChanged();
@@ -53,17 +55,21 @@ void Questions::cancelAll() {
 }
 
 bool Questions::asking() const {
-  return std::any_of(titled_.begin(), titled_.end(), [&](const QString& tag) { return state_.worker->busy(state_.owner, tag); });
+  return std::any_of(titled_.begin(), titled_.end(),
+                     [&](const QString& tag) { return state_.worker->busy(state_.owner, tag); });
 }
 
 void Questions::requestValues(const ValueRequest& request) {
   if (!state_.document || !state_.slot || !request.op) return;
-  const auto isHeard = [this, slot = state_.slot, isNewest = newest(valuesTag)] { return slot == state_.slot && isNewest(); };
+  const auto isHeard = [this, slot = state_.slot, isNewest = newest(valuesTag)] {
+    return slot == state_.slot && isNewest();
+  };
   Worker::Job job;
   job.tag = valuesTag;
   job.title = tr("Values");
   job.replaceRunning = true;
-  job.work = [this, isHeard, slot = state_.slot, analysis = state_.document->analysis, request](const Progress& progress) -> Worker::Deliver {
+  job.work = [this, isHeard, slot = state_.slot, analysis = state_.document->analysis,
+              request](const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<ValueReport>();
     if (slot->runner) {
       *report = reportValues(*slot->runner, *analysis, request, progress);
@@ -97,9 +103,11 @@ void Questions::fillValue(ValueId value, double number) {
   });
 }
 
-void Questions::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done, BoundSymbolId op) {
+void Questions::saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done,
+                          BoundSymbolId op) {
   if (!state_.document || !value) return;
-  const auto question = [value, op, path = path.toStdString(), done](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+  const auto question = [value, op, path = path.toStdString(), done](const QuestionContext& context,
+                                                                     const Progress& progress) -> Worker::Deliver {
     if (!context.runner) throw Error(ErrorCode::badUse, "the document cannot be run");
     const bool isOperand = op && context.document.analysis->document->value(value).producer != op;
     const auto side = isOperand ? Moment::Side::before : Moment::Side::after;

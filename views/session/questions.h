@@ -16,8 +16,8 @@ struct QuestionContext {
   Runner* runner;  ///< null where the document cannot be run
 };
 
-/// Questions about the open document, answered on the worker. Answers are for the document that was asked about: where another is open by then, they are
-/// dropped. Nothing here waits.
+/// Questions about the open document, answered on the worker. Answers are for the document that was asked about: where
+/// another is open by then, they are dropped. Nothing here waits.
 class Questions : public QObject {
   Q_OBJECT
 
@@ -25,22 +25,25 @@ class Questions : public QObject {
   Questions(OpenState& state, QObject* parent);
 
   using Question = std::function<Worker::Deliver(const QuestionContext&, const Progress&)>;
-  /// What `question` returns is called here, unless `asker` is gone. A newer question of the tag takes the place of an older one, running or not, of which
-  /// nothing more is heard. With a title it shows in the status bar. `failed` hears why there is no answer; an empty text says that it was cancelled.
-  void ask(QObject* asker, const QString& tag, const QString& title, Question question, std::function<void(const QString&)> failed = {});
+  /// What `question` returns is called here, unless `asker` is gone. A newer question of the tag takes the place of an
+  /// older one, running or not, of which nothing more is heard. With a title it shows in the status bar. `failed` hears
+  /// why there is no answer; an empty text says that it was cancelled.
+  void ask(QObject* asker, const QString& tag, const QString& title, Question question,
+           std::function<void(const QString&)> failed = {});
   void cancel(const QString& tag);
   /// Ends those with a title, and the one for values.
   void cancelAll();
   /// A question with a title is being answered or waits.
   bool asking() const;
 
-  /// Values of an op's operands and outputs as they were at it, wherever execution stands, answered by valuesReady(). A newer request replaces an older.
+  /// Values of an op's operands and outputs as they were at it, wherever execution stands, answered by valuesReady(). A
+  /// newer request replaces an older.
   void requestValues(const ValueRequest& request);
   void cancelValues();
   /// The last answer; null where none was given since the document was opened. May be of an earlier position.
   const std::shared_ptr<const ValueReport>& values() const { return values_; }
-  /// Writes what a value held at the op to a .npy or .safetensors file, without an op what it holds when it is made; `done` is told why not, or an
-  /// empty text.
+  /// Writes what a value held at the op to a .npy or .safetensors file, without an op what it holds when it is made;
+  /// `done` is told why not, or an empty text.
   void saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done, BoundSymbolId op = {});
   /// Puts the number into every element of a value that is present; failed() says why where it is not.
   void fillValue(ValueId value, double number);

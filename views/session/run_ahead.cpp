@@ -13,7 +13,8 @@ struct RunAhead::Listener {
   static void tell(const std::shared_ptr<Listener>& listener, Runner& runner, bool atOnce) {
     constexpr qint64 millisecondsBetween = 50;
     const std::lock_guard lock(listener->mutex);
-    if (!listener->owner || (!atOnce && listener->last.isValid() && listener->last.elapsed() < millisecondsBetween)) return;
+    if (!listener->owner || (!atOnce && listener->last.isValid() && listener->last.elapsed() < millisecondsBetween))
+      return;
     listener->last.start();
     const auto deliver = [listener, owner = listener->owner, news = runner.news()] {
       if (owner->listener_ == listener) owner->numbers_.add(news);
@@ -148,9 +149,11 @@ void RunAhead::slice(Why why) {
 
 void RunAhead::sliceDone(Why why, const Slice& done) {
   // A run that ends for want of memory, or by an error, ends in silence when nobody asked for it; the op is marked.
-  if (!done.failure.isEmpty() && done.known < numbers_.size()) numbers_.setFailed(state_.document->analysis->joint.ops[done.known], done.failure);
+  if (!done.failure.isEmpty() && done.known < numbers_.size())
+    numbers_.setFailed(state_.document->analysis->joint.ops[done.known], done.failure);
   if (!done.failure.isEmpty() && why == Why::asked) Q_EMIT failed(tr("The run ahead ended: %1").arg(done.failure));
-  const bool goesOn = why == Why::onOpen && done.failure.isEmpty() && done.known < numbers_.size() && done.known > done.from && time_.elapsed() < longestOnOpen;
+  const bool goesOn = why == Why::onOpen && done.failure.isEmpty() && done.known < numbers_.size() &&
+                      done.known > done.from && time_.elapsed() < longestOnOpen;
   if (goesOn) return slice(why);
   end();
 }

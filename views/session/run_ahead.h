@@ -8,8 +8,9 @@
 
 namespace retrograd::views {
 
-/// Runs the open document apart from its position, so that values and numbers of every line are known: a small one by itself when it is opened, any when
-/// it is asked for. It runs in slices, between which the worker does what a person asked for. What the session runs counts too. Nothing here waits.
+/// Runs the open document apart from its position, so that values and numbers of every line are known: a small one by
+/// itself when it is opened, any when it is asked for. It runs in slices, between which the worker does what a person
+/// asked for. What the session runs counts too. Nothing here waits.
 class RunAhead : public QObject {
   Q_OBJECT
 
@@ -18,8 +19,8 @@ class RunAhead : public QObject {
   ~RunAhead() override;
 
   RunNumbers& numbers() { return numbers_; }
-  /// Whether documents whose run is estimated under two seconds run when they are opened. Such a run ends after four seconds and takes a quarter of the free
-  /// memory at most.
+  /// Whether documents whose run is estimated under two seconds run when they are opened. Such a run ends after four
+  /// seconds and takes a quarter of the free memory at most.
   void setRunsOnOpen(bool on) { runsOnOpen_ = on; }
   bool runsOnOpen() const { return runsOnOpen_; }
   /// Runs what is not known yet to the end, however long it takes; cancel() and DocumentController::stop() end it.

@@ -39,17 +39,21 @@ void RunControl::reset() {
 void RunControl::step(Step step) {
   if (!state_.document) return;
   const auto stops = state_.execution->stops();
-  const auto goal = state_.document->program.steps().goal(step, goal_, [&](BoundSymbolId op) { return stops.contains(op); });
-  command(tr("Step"), true, goal, [goal](Runner& runner, const Progress& progress) { return runner.continueTo(goal, progress); });
+  const auto goal =
+      state_.document->program.steps().goal(step, goal_, [&](BoundSymbolId op) { return stops.contains(op); });
+  command(tr("Step"), true, goal,
+          [goal](Runner& runner, const Progress& progress) { return runner.continueTo(goal, progress); });
 }
 
 void RunControl::continueForward() {
   const auto end = state_.execution->now().size;
-  command(tr("Run"), false, end, [end](Runner& runner, const Progress& progress) { return runner.continueTo(end, progress); });
+  command(tr("Run"), false, end,
+          [end](Runner& runner, const Progress& progress) { return runner.continueTo(end, progress); });
 }
 
 void RunControl::continueBackward() {
-  command(tr("Run back"), false, 0, [](Runner& runner, const Progress& progress) { return runner.continueTo(0, progress); });
+  command(tr("Run back"), false, 0,
+          [](Runner& runner, const Progress& progress) { return runner.continueTo(0, progress); });
 }
 
 void RunControl::runTo(BoundSymbolId op) {
@@ -58,7 +62,8 @@ void RunControl::runTo(BoundSymbolId op) {
 }
 
 void RunControl::runToPosition(std::size_t position) {
-  command(tr("Run to cursor"), false, position, [position](Runner& runner, const Progress& progress) { return runner.runTo(position, progress); });
+  command(tr("Run to cursor"), false, position,
+          [position](Runner& runner, const Progress& progress) { return runner.runTo(position, progress); });
 }
 
 void RunControl::restart() {
@@ -113,8 +118,8 @@ void RunControl::command(const QString& title, bool walking, std::size_t goal, C
 }
 
 void RunControl::commandDone(const Outcome& outcome) {
-  // Commands run in order, and one that was replaced is not heard of: what came of one settles those before it. One that stopped
-  // early settles those after it too, as they will not run.
+  // Commands run in order, and one that was replaced is not heard of: what came of one settles those before it. One
+  // that stopped early settles those after it too, as they will not run.
   settled_ = std::max(settled_, outcome.stopped() ? commandNumber_ : outcome.number);
   stops_ += outcome.stopped();
   auto execution = state_.execution->now();
@@ -129,7 +134,8 @@ void RunControl::commandDone(const Outcome& outcome) {
   execution.hit = outcome.hit;
   execution.hits = outcome.hits;
   execution.failed = outcome.error.isEmpty() ? BoundSymbolId() : execution.current;
-  if (outcome.reason == StopReason::badNumber && outcome.position > 0) execution.bad.insert(state_.document->program.opAt(outcome.position - 1));
+  if (outcome.reason == StopReason::badNumber && outcome.position > 0)
+    execution.bad.insert(state_.document->program.opAt(outcome.position - 1));
   state_.execution->set(execution);
   if (!outcome.error.isEmpty()) Q_EMIT failed(outcome.error);
 }

@@ -6,7 +6,8 @@
 
 namespace retrograd::views {
 
-/// Runs the open document, forwards and back, on the worker, and writes where execution is to the ExecutionState. Nothing here waits.
+/// Runs the open document, forwards and back, on the worker, and writes where execution is to the ExecutionState.
+/// Nothing here waits.
 class RunControl : public QObject {
   Q_OBJECT
 

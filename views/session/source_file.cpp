@@ -22,7 +22,8 @@ QString expandTabs(const QString& line) {
 std::vector<int> linesIn(const SourceStack& stack, const std::string& file) {
   std::vector<int> lines;
   for (const auto& frame : stack)
-    if (frame.file == file && std::find(lines.begin(), lines.end(), frame.line) == lines.end()) lines.push_back(frame.line);
+    if (frame.file == file && std::find(lines.begin(), lines.end(), frame.line) == lines.end())
+      lines.push_back(frame.line);
   return lines;
 }
 

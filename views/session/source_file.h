@@ -17,7 +17,8 @@ struct SourceFile {
 
 constexpr qint64 largestSource = 8 << 20;  ///< bytes; larger files are not shown
 
-/// The first of these paths that is an ordinary file. Devices, pipes and folders are passed over: the names come from a model.
+/// The first of these paths that is an ordinary file. Devices, pipes and folders are passed over: the names come from a
+/// model.
 SourceFile readSource(const QStringList& candidates, qint64 limit = largestSource);
 
 /// The stack of the op, or of the computation op that it comes from; empty where there is none. Innermost frame last.

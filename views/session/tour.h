@@ -5,7 +5,8 @@
 
 namespace retrograd::views {
 
-/// The first journey through a trace, in steps. It watches what is really done, by whatever key, menu or click, and goes on when a step's aim is reached.
+/// The first journey through a trace, in steps. It watches what is really done, by whatever key, menu or click, and
+/// goes on when a step's aim is reached.
 class Tour : public QObject {
   Q_OBJECT
 

@@ -14,7 +14,8 @@ void nameHoles(const Argument& argument, const std::string& name, std::vector<st
     const auto hole = static_cast<std::size_t>(argument.integer);
     if (hole < labels.size() && labels[hole].empty()) labels[hole] = name;
   }
-  for (std::size_t i = 0; i < argument.items.size(); ++i) nameHoles(argument.items[i], name + "[" + std::to_string(i) + "]", labels);
+  for (std::size_t i = 0; i < argument.items.size(); ++i)
+    nameHoles(argument.items[i], name + "[" + std::to_string(i) + "]", labels);
 }
 
 std::vector<std::string> operandLabels(const Document& document, BoundSymbolId op) {
@@ -39,14 +40,24 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool
     if (operands[i]) rows.push_back({operands[i], false, false, labels[i], {}, {}, {}});
   for (auto written : bothSides ? writtenOperands(document, op) : std::vector<ValueId>()) {
     const auto operand = std::find(operands.begin(), operands.end(), written);
-    if (operand != operands.end()) rows.push_back({written, false, true, labels[static_cast<std::size_t>(operand - operands.begin())] + ", after", {}, {}, {}});
+    if (operand != operands.end())
+      rows.push_back(
+          {written, false, true, labels[static_cast<std::size_t>(operand - operands.begin())] + ", after", {}, {}, {}});
   }
   const auto outputs = document.outputs(op);
   const auto& returns = document.symbol(document.boundSymbol(op).symbol).returns;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]) continue;
     const auto name = i < returns.size() && outputs.size() == returns.size() ? returns[i].name : std::string();
-    rows.push_back({outputs[i], true, false, !name.empty() ? name : outputs.size() == 1 ? "output" : "output " + std::to_string(i), {}, {}, {}});
+    rows.push_back({outputs[i],
+                    true,
+                    false,
+                    !name.empty()         ? name
+                    : outputs.size() == 1 ? "output"
+                                          : "output " + std::to_string(i),
+                    {},
+                    {},
+                    {}});
   }
   return rows;
 }
@@ -80,7 +91,8 @@ void fill(ValueRow& row, const Moment& moment, const Runner& runner, const Docum
   row.state = moment.state(row.value, sideOf(row));
   const auto now = runner.state(row.value);
   row.absentNow = now.present ? std::string() : now.reason;
-  if (row.state.present && !row.state.number && document.isTensor(row.value)) row.statistics = moment.statistics(row.value, sideOf(row));
+  if (row.state.present && !row.state.number && document.isTensor(row.value))
+    row.statistics = moment.statistics(row.value, sideOf(row));
 }
 
 /// Statistics, histogram and elements, where the value is there.
@@ -101,7 +113,8 @@ ValueDetail detailOf(const Moment& moment, const ValueRow& row, const Progress& 
 
 }  // namespace
 
-ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRequest& request, const Progress& progress) {
+ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRequest& request,
+                         const Progress& progress) {
   const auto& document = *analysis.document;
   ValueReport report;
   report.op = request.op;
@@ -114,8 +127,9 @@ ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRe
     progress.at("statistics of " + document.displayName(row.value), done++ / total);
     fill(row, *moment, runner, document);
   }
-  const auto chosen =
-      std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) { return row.value == request.detail && row.after == request.after; });
+  const auto chosen = std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) {
+    return row.value == request.detail && row.after == request.after;
+  });
   if (chosen == report.rows.end()) return report;
   progress.at("contents of " + document.displayName(chosen->value), done / total);
   report.detail = detailOf(*moment, *chosen, progress);

@@ -33,10 +33,12 @@ struct ValueReport {
   std::size_t position = 0;
   std::vector<ValueRow> rows;
   std::optional<ValueDetail> detail;
-  std::optional<ValueDetail> beside;  ///< of the gradient that belongs to it, or the value a gradient belongs to, where that was asked for
+  std::optional<ValueDetail>
+      beside;  ///< of the gradient that belongs to it, or the value a gradient belongs to, where that was asked for
 };
 
-/// Rows of the op's operands and outputs without touching data; the labels come from the op's schema. `bothSides`: operands that the op writes have two.
+/// Rows of the op's operands and outputs without touching data; the labels come from the op's schema. `bothSides`:
+/// operands that the op writes have two.
 std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool bothSides = false);
 /// State and statistics of one value, without a label. On the worker; `runner` may be null.
 ValueRow reportValue(const Runner* runner, const Document& document, ValueId value);
@@ -51,6 +53,7 @@ struct ValueRequest {
 };
 
 /// States and statistics of the op's values as they were at it, and elements of one. On the worker.
-ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRequest& request, const Progress& progress);
+ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRequest& request,
+                         const Progress& progress);
 
 }  // namespace retrograd::views

@@ -10,7 +10,8 @@ namespace retrograd::views {
 
 class StagePlan;
 
-/// What every view of a window is given: the shared objects it subscribes to. The main window owns them and outlives the views.
+/// What every view of a window is given: the shared objects it subscribes to. The main window owns them and outlives
+/// the views.
 struct ViewContext {
   DocumentController* controller = nullptr;
   Selection* selection = nullptr;

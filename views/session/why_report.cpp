@@ -10,8 +10,8 @@ namespace {
 /// The number of the op's operand `hole` among its tensors, as Origin::operand counts.
 int tensorNumber(const Document& document, BoundSymbolId op, std::size_t hole) {
   const auto operands = document.operands(op);
-  return static_cast<int>(
-      std::count_if(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(hole), [&](ValueId v) { return v && document.isTensor(v); }));
+  return static_cast<int>(std::count_if(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(hole),
+                                        [&](ValueId v) { return v && document.isTensor(v); }));
 }
 
 /// An op that brings a gradient to the value from one of its readers in the computation; the last that runs.
@@ -31,14 +31,16 @@ BoundSymbolId gradientFromReaders(const Analysis& analysis, ValueId value) {
   return last;
 }
 
-/// The computation's value that a value of the traces stands for; itself for an input; invalid for what lies inside an operation.
+/// The computation's value that a value of the traces stands for; itself for an input; invalid for what lies inside an
+/// operation.
 ValueId computationValue(const Analysis& analysis, ValueId value) {
   const auto& document = *analysis.document;
   const auto& trace = analysis.computation().trace;
   if (std::find(trace.inputs.begin(), trace.inputs.end(), value) != trace.inputs.end()) return value;
   const auto maker = document.value(value).producer;
   if (!maker) return {};
-  // An operation's results are the same values in computation and forward; what it makes on the way to them is the forward's own.
+  // An operation's results are the same values in computation and forward; what it makes on the way to them is the
+  // forward's own.
   const auto operation = OriginLinks::origin(document, maker);
   const auto results = operation ? document.outputs(operation) : document.outputs(maker);
   return std::find(results.begin(), results.end(), value) != results.end() ? value : ValueId();
@@ -75,7 +77,8 @@ std::vector<ValueId> savedValues(const OpenDocument& document, BoundSymbolId op)
   const bool backward = isBackwardRole(tables.boundSymbol(op).origin.role);
   std::vector<ValueId> found;
   for (auto value : backward ? tables.operands(op) : tables.outputs(op))
-    if (document.saved.contains(value) && std::find(found.begin(), found.end(), value) == found.end()) found.push_back(value);
+    if (document.saved.contains(value) && std::find(found.begin(), found.end(), value) == found.end())
+      found.push_back(value);
   return found;
 }
 
@@ -136,14 +139,17 @@ PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
   const auto why = whySaved(analysis, value);
   if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
   if (!why.maker || why.storageBytes == 0)
-    throw Error(ErrorCode::badUse, "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
-  if (!why.recompute.impossible.empty()) throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
+    throw Error(ErrorCode::badUse,
+                "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
+  if (!why.recompute.impossible.empty())
+    throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
   auto partition = analysis.request.partition;
   for (auto op : why.recompute.ops) {
     const auto operation = OriginLinks::origin(document, op);
     if (!operation) continue;
     const auto word = wordFor(document, operation);
-    if (std::find(partition.recompute.begin(), partition.recompute.end(), word) == partition.recompute.end()) partition.recompute.push_back(word);
+    if (std::find(partition.recompute.begin(), partition.recompute.end(), word) == partition.recompute.end())
+      partition.recompute.push_back(word);
   }
   return partition;
 }
@@ -154,7 +160,8 @@ PartitionOptions saving(const Analysis& analysis, BoundSymbolId op) {
   auto partition = analysis.request.partition;
   const auto path = document.text(document.boundSymbol(operation ? operation : op).module);
   const auto asksForIt = [&](const std::string& word) {
-    if (word.starts_with('#')) return operation && (word == wordFor(document, operation) || word.substr(1) == std::to_string(operation.index));
+    if (word.starts_with('#'))
+      return operation && (word == wordFor(document, operation) || word.substr(1) == std::to_string(operation.index));
     return word == "all" || isBelow(path, word);
   };
   if (std::erase_if(partition.recompute, asksForIt) > 0) return partition;

@@ -45,7 +45,8 @@ std::vector<Editor> installedEditors() {
   };
   std::vector<Editor> installed;
   for (const auto& editor : known)
-    if (!QStandardPaths::findExecutable(editor.command.section(QLatin1Char(' '), 0, 0)).isEmpty()) installed.push_back(editor);
+    if (!QStandardPaths::findExecutable(editor.command.section(QLatin1Char(' '), 0, 0)).isEmpty())
+      installed.push_back(editor);
   return installed;
 }
 
@@ -72,7 +73,9 @@ QString openInEditor(const QString& command, const QString& path, int line) {
   auto words = editorArguments(command, path, line);
   if (words.isEmpty() || words.first().isEmpty()) return QObject::tr("No editor is chosen: Source Settings names one");
   const auto program = words.takeFirst();
-  return QProcess::startDetached(program, words) ? QString() : QObject::tr("The editor '%1' could not be started: Source Settings names another").arg(program);
+  return QProcess::startDetached(program, words)
+             ? QString()
+             : QObject::tr("The editor '%1' could not be started: Source Settings names another").arg(program);
 }
 
 }  // namespace retrograd::views

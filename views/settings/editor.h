@@ -4,7 +4,8 @@
 
 namespace retrograd::views {
 
-/// The program that a person opens sources in. It is never the desktop's choice for a file: that may be to run it, as Debian's for Python.
+/// The program that a person opens sources in. It is never the desktop's choice for a file: that may be to run it, as
+/// Debian's for Python.
 struct Editor {
   QString name, command;
 };
@@ -16,8 +17,9 @@ std::vector<Editor> installedEditors();
 QString editorCommand(const QSettings& settings);
 void setEditorCommand(QSettings& settings, const QString& command);
 
-/// The program and its arguments. %f stands for the path and %l for the line in arguments, never in the program; without %f the path comes
-/// last. No shell reads it: quotes only keep words together, and the path is part of one argument whatever is in it.
+/// The program and its arguments. %f stands for the path and %l for the line in arguments, never in the program;
+/// without %f the path comes last. No shell reads it: quotes only keep words together, and the path is part of one
+/// argument whatever is in it.
 QStringList editorArguments(const QString& command, const QString& path, int line);
 
 /// Starts the editor by itself; returns why it could not, or an empty text.

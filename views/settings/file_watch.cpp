@@ -35,8 +35,9 @@ void FileWatch::touched() {
 
 void FileWatch::settle() {
   const auto now = stampOf(path_);
-  if (now != pending_) return touched();                                               // still being written
-  if (now.exists && (now.inode != now_.inode || !watcher_.files().contains(path_))) {  // an inode is watched, not a name
+  if (now != pending_) return touched();  // still being written
+  if (now.exists &&
+      (now.inode != now_.inode || !watcher_.files().contains(path_))) {  // an inode is watched, not a name
     watcher_.removePath(path_);
     watcher_.addPath(path_);
   }

@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// Tells what became of a file since it was read, once it has come to rest. Survives files that are replaced by renaming, as most writers do, and files
-/// that go and come back.
+/// Tells what became of a file since it was read, once it has come to rest. Survives files that are replaced by
+/// renaming, as most writers do, and files that go and come back.
 class FileWatch : public QObject {
   Q_OBJECT
 
@@ -22,7 +22,8 @@ class FileWatch : public QObject {
   };
 
   explicit FileWatch(QObject* parent = nullptr);
-  /// Compares with `read`, how the file was when it was read, and says at once where it is no longer that. Watches nothing where it was not there.
+  /// Compares with `read`, how the file was when it was read, and says at once where it is no longer that. Watches
+  /// nothing where it was not there.
   void watch(const QString& path, const FileStamp& read);
   State state() const { return state_; }
   const FileStamp& read() const { return read_; }

@@ -15,7 +15,8 @@ const QString gdbName = QStringLiteral("gdb");
 QMap<QString, QKeySequence> keysOf(KeyPreset preset) {
   if (preset == KeyPreset::retrograd) return {};
   const auto shifted = [](Qt::Key key) { return QKeySequence(Qt::SHIFT | key); };
-  // gdb's abbreviations of next, step, finish, continue, until, run, break, display, kill; with Shift the reverse-commands.
+  // gdb's abbreviations of next, step, finish, continue, until, run, break, display, kill; with Shift the
+  // reverse-commands.
   return {{QStringLiteral("step-over"), Qt::Key_N},
           {QStringLiteral("step-over-back"), shifted(Qt::Key_N)},
           {QStringLiteral("step-into"), Qt::Key_S},
@@ -41,7 +42,9 @@ Keymap& Keymap::of(QSettings* settings) {
 
 Keymap::Keymap(QSettings* settings, QObject* parent) : QObject(parent), settings_(settings) {}
 
-KeyPreset Keymap::preset() const { return kept::keyPreset.of(*settings_) == gdbName ? KeyPreset::gdb : KeyPreset::retrograd; }
+KeyPreset Keymap::preset() const {
+  return kept::keyPreset.of(*settings_) == gdbName ? KeyPreset::gdb : KeyPreset::retrograd;
+}
 
 void Keymap::setPreset(KeyPreset preset) {
   if (preset == this->preset()) return;
@@ -56,14 +59,16 @@ QMap<QString, QKeySequence> Keymap::chosen() const {
     const auto text = it.value().toString();
     const QKeySequence key(text, QKeySequence::PortableText);
     // What is no key, or one that cannot be had, is as if it were not there.
-    if (text.isEmpty() || (key.count() == 1 && key[0].key() != Qt::Key_unknown && whyReserved(key).isEmpty())) result[it.key()] = key;
+    if (text.isEmpty() || (key.count() == 1 && key[0].key() != Qt::Key_unknown && whyReserved(key).isEmpty()))
+      result[it.key()] = key;
   }
   return result;
 }
 
 void Keymap::write(const QMap<QString, QKeySequence>& chosen) {
   QVariantMap all;
-  for (auto it = chosen.begin(); it != chosen.end(); ++it) all[it.key()] = it.value().toString(QKeySequence::PortableText);
+  for (auto it = chosen.begin(); it != chosen.end(); ++it)
+    all[it.key()] = it.value().toString(QKeySequence::PortableText);
   all.isEmpty() ? kept::chosenKeys.forget(*settings_) : kept::chosenKeys.keep(*settings_, all);
   Q_EMIT changed();
 }
@@ -86,13 +91,17 @@ void Keymap::resetAll() { write({}); }
 
 QMap<QString, Keymap::Binding> Keymap::resolve(const QList<KeyCommand>& commands) const {
   const auto chosen = this->chosen(), preset = keysOf(this->preset());
-  const auto sourceOf = [&](const QString& name) { return chosen.contains(name) ? Source::user : preset.contains(name) ? Source::preset : Source::own; };
+  const auto sourceOf = [&](const QString& name) {
+    return chosen.contains(name) ? Source::user : preset.contains(name) ? Source::preset : Source::own;
+  };
   QMap<QString, Binding> result;
   QMap<QKeySequence, QString> taken;
   for (auto source : {Source::user, Source::preset, Source::own}) {
     for (const auto& command : commands) {
       if (sourceOf(command.name) != source || result.contains(command.name)) continue;
-      const auto key = source == Source::user ? chosen[command.name] : source == Source::preset ? preset[command.name] : command.own;
+      const auto key = source == Source::user     ? chosen[command.name]
+                       : source == Source::preset ? preset[command.name]
+                                                  : command.own;
       const auto other = key.isEmpty() ? QString() : taken.value(key);
       result[command.name] = {other.isEmpty() ? key : QKeySequence(), source, other};
       if (!key.isEmpty() && other.isEmpty()) taken[key] = command.name;
@@ -105,11 +114,13 @@ QString Keymap::whyReserved(const QKeySequence& key) {
   if (key.isEmpty()) return {};
   const auto combination = key[0];
   const bool plain = !(combination.keyboardModifiers() & ~(Qt::ShiftModifier | Qt::KeypadModifier));
-  constexpr std::array moving{Qt::Key_Up,    Qt::Key_Down,   Qt::Key_Left,  Qt::Key_Right,   Qt::Key_PageUp,    Qt::Key_PageDown, Qt::Key_Home,
-                              Qt::Key_End,   Qt::Key_Plus,   Qt::Key_Minus, Qt::Key_Tab,     Qt::Key_Escape,    Qt::Key_Asterisk, Qt::Key_Slash,
-                              Qt::Key_Space, Qt::Key_Return, Qt::Key_Enter, Qt::Key_Backtab, Qt::Key_Backspace, Qt::Key_Delete};
+  constexpr std::array moving{Qt::Key_Up,       Qt::Key_Down,   Qt::Key_Left,     Qt::Key_Right,     Qt::Key_PageUp,
+                              Qt::Key_PageDown, Qt::Key_Home,   Qt::Key_End,      Qt::Key_Plus,      Qt::Key_Minus,
+                              Qt::Key_Tab,      Qt::Key_Escape, Qt::Key_Asterisk, Qt::Key_Slash,     Qt::Key_Space,
+                              Qt::Key_Return,   Qt::Key_Enter,  Qt::Key_Backtab,  Qt::Key_Backspace, Qt::Key_Delete};
   if (plain && std::find(moving.begin(), moving.end(), combination.key()) != moving.end())
-    return tr("%1 moves, folds, opens or leaves wherever the focus is, so no command can have it").arg(key.toString(QKeySequence::NativeText));
+    return tr("%1 moves, folds, opens or leaves wherever the focus is, so no command can have it")
+        .arg(key.toString(QKeySequence::NativeText));
   if (key == QKeySequence(Qt::CTRL | Qt::Key_C))
     return tr("%1 copies wherever the focus is, so no command can have it").arg(key.toString(QKeySequence::NativeText));
   return {};

@@ -17,8 +17,9 @@ struct KeyCommand {
 
 enum class KeyPreset { retrograd, gdb };
 
-/// Which key runs which command: what the user chose goes before the preset, and the preset before what a command comes with. A key that is taken leaves
-/// later commands without one, so no key ever means two things. Kept in the settings, whose windows all share one.
+/// Which key runs which command: what the user chose goes before the preset, and the preset before what a command comes
+/// with. A key that is taken leaves later commands without one, so no key ever means two things. Kept in the settings,
+/// whose windows all share one.
 class Keymap : public QObject {
   Q_OBJECT
 
@@ -48,7 +49,8 @@ class Keymap : public QObject {
 
   /// By name, for all of these commands.
   QMap<QString, Binding> resolve(const QList<KeyCommand>& commands) const;
-  /// Why no command can have the key, as it is one of those that listings, the graph and line edits have for themselves; empty where it can.
+  /// Why no command can have the key, as it is one of those that listings, the graph and line edits have for
+  /// themselves; empty where it can.
   static QString whyReserved(const QKeySequence& key);
 
  Q_SIGNALS:

@@ -10,8 +10,12 @@
 namespace retrograd::views {
 namespace {
 
-QString nameOf(MultiUse use) { return use == MultiUse::transmit ? QStringLiteral("transmit") : QStringLiteral("replicate"); }
-MultiUse useOf(const QVariant& name) { return name.toString() == nameOf(MultiUse::transmit) ? MultiUse::transmit : MultiUse::replicate; }
+QString nameOf(MultiUse use) {
+  return use == MultiUse::transmit ? QStringLiteral("transmit") : QStringLiteral("replicate");
+}
+MultiUse useOf(const QVariant& name) {
+  return name.toString() == nameOf(MultiUse::transmit) ? MultiUse::transmit : MultiUse::replicate;
+}
 
 QVariantMap written(const CutRequest& cuts) {
   QStringList at;
@@ -35,7 +39,8 @@ CutRequest readCuts(const QVariantMap& map) {
   cuts.useMarkers = map.value(QStringLiteral("markers"), true).toBool();
   cuts.options.multiUse = useOf(map.value(QStringLiteral("shared")));
   const auto shared = map.value(QStringLiteral("shared-by-name")).toMap();
-  for (auto it = shared.begin(); it != shared.end(); ++it) cuts.options.multiUseOf[it.key().toStdString()] = useOf(it.value());
+  for (auto it = shared.begin(); it != shared.end(); ++it)
+    cuts.options.multiUseOf[it.key().toStdString()] = useOf(it.value());
   return cuts;
 }
 
@@ -61,7 +66,9 @@ std::optional<WindowRecord> read(const QVariantMap& map) {
   window.request.path = map.value(QStringLiteral("path")).toString().toStdString();
   const int source = map.value(QStringLiteral("source")).toInt();
   const int active = map.value(QStringLiteral("active")).toInt();
-  if (window.request.path.empty() || source < 0 || source > static_cast<int>(InputSource::file) || active < 0 || active > 3) return {};
+  if (window.request.path.empty() || source < 0 || source > static_cast<int>(InputSource::file) || active < 0 ||
+      active > 3)
+    return {};
   window.request.source = static_cast<InputSource>(source);
   window.request.inputFile = map.value(QStringLiteral("input-file")).toString().toStdString();
   window.request.seed = map.value(QStringLiteral("seed")).toULongLong();
@@ -80,7 +87,8 @@ std::optional<WindowRecord> read(const QVariantMap& map) {
 
 }  // namespace
 
-LastSession::LastSession(QSettings* settings) : settings_(settings), lock_(std::make_unique<QLockFile>(settings->fileName() + QStringLiteral(".restoring"))) {
+LastSession::LastSession(QSettings* settings)
+    : settings_(settings), lock_(std::make_unique<QLockFile>(settings->fileName() + QStringLiteral(".restoring"))) {
   lock_->setStaleLockTime(0);  // good for as long as its process runs
 }
 
@@ -122,7 +130,8 @@ bool LastSession::isRestoredElsewhere() const {
     lock_->unlock();
     return false;
   }
-  return lock_->error() == QLockFile::LockFailedError;  // other errors: the folder cannot be written, so nobody has a lock there
+  return lock_->error() ==
+         QLockFile::LockFailedError;  // other errors: the folder cannot be written, so nobody has a lock there
 }
 
 QString opText(const Analysis& analysis, BoundSymbolId op) {

@@ -12,7 +12,8 @@
 
 namespace retrograd::views {
 
-/// What a window showed, to be shown again at the next start. Execution is not part of it: a restored document stands at its start.
+/// What a window showed, to be shown again at the next start. Execution is not part of it: a restored document stands
+/// at its start.
 struct WindowRecord {
   OpenRequest request;
   QByteArray geometry;
@@ -35,8 +36,8 @@ class LastSession {
   /// What cannot be read any more is left out.
   std::vector<WindowRecord> windows() const;
 
-  /// A start that ends between these two has failed, and the next one does not try again. While it has not ended, it is not failed: another instance
-  /// that starts meanwhile leaves the session alone.
+  /// A start that ends between these two has failed, and the next one does not try again. While it has not ended, it is
+  /// not failed: another instance that starts meanwhile leaves the session alone.
   void beginRestoring();
   /// Does nothing while another instance is between the two.
   void endRestoring();
@@ -45,7 +46,8 @@ class LastSession {
 
  private:
   QSettings* settings_;
-  std::unique_ptr<QLockFile> lock_;  ///< held while this instance restores; the system knows whether its process still runs
+  std::unique_ptr<QLockFile>
+      lock_;  ///< held while this instance restores; the system knows whether its process still runs
 };
 
 /// An op in words that find it again in a later derivation; empty for none.

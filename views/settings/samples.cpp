@@ -18,7 +18,8 @@ QList<Sample> samplesIn(const QString& folder) {
     const auto object = entry.toObject();
     const auto name = object[QStringLiteral("file")].toString();
     const auto path = QDir(folder).filePath(name);
-    if (!name.isEmpty() && QFile::exists(path)) result.append({path, object[QStringLiteral("title")].toString(), object[QStringLiteral("text")].toString()});
+    if (!name.isEmpty() && QFile::exists(path))
+      result.append({path, object[QStringLiteral("title")].toString(), object[QStringLiteral("text")].toString()});
   }
   return result;
 }

@@ -6,8 +6,8 @@
 
 namespace retrograd::views {
 
-/// One thing that is kept from one start of the program to the next: its key in the settings' file, its type, and its value where nothing was kept.
-/// What is in the file but of another type counts as not there.
+/// One thing that is kept from one start of the program to the next: its key in the settings' file, its type, and its
+/// value where nothing was kept. What is in the file but of another type counts as not there.
 template <class T>
 class Setting {
  public:
@@ -47,18 +47,26 @@ inline const Setting<QString> exportFolder(QStringLiteral("export/folder"));
 inline const Setting<int> threads(QStringLiteral("run/threads"), 0);  ///< of kernels; 0: LibTorch's choice
 inline const Setting<qlonglong> historyBytes(QStringLiteral("history/bytes"));
 inline const Setting<bool> runsOnOpen(QStringLiteral("run/on-open"), true);
-inline const Setting<qlonglong> keptBytes(QStringLiteral("values/bytes"), qlonglong{2} << 30);  ///< for values of any op
-inline const Setting<qlonglong> runningBytes(QStringLiteral("run/bytes"), -1);                  ///< that a run may take; negative: what is free
-inline const Setting<qlonglong> openingBytes(QStringLiteral("opening/bytes"), -1);              ///< that opening may allocate; negative: as it comes
-inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);            ///< OpFigure
-inline const Setting<int> graphLines(QStringLiteral("graph/lines"), 0);                         ///< LineLabel
+inline const Setting<qlonglong> keptBytes(QStringLiteral("values/bytes"),
+                                          qlonglong{2} << 30);  ///< for values of any op
+inline const Setting<qlonglong> runningBytes(QStringLiteral("run/bytes"),
+                                             -1);  ///< that a run may take; negative: what is free
+inline const Setting<qlonglong> openingBytes(QStringLiteral("opening/bytes"),
+                                             -1);  ///< that opening may allocate; negative: as it comes
+inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);  ///< OpFigure
+inline const Setting<int> graphLines(QStringLiteral("graph/lines"), 0);               ///< LineLabel
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));
 inline const Setting<bool> restoringSession(QStringLiteral("session/restoring"), false);
 /// What a person arranged in the panel of this name.
-inline Setting<QVariantMap> panel(const QString& name) { return Setting<QVariantMap>(QStringLiteral("panels/") + name); }
-/// Breakpoints of a file, in words. Paths may hold anything, keys of settings may not: it is known by a hash of its path.
-inline Setting<QStringList> breakpoints(const QString& pathHash) { return Setting<QStringList>(QStringLiteral("breakpoints/") + pathHash); }
+inline Setting<QVariantMap> panel(const QString& name) {
+  return Setting<QVariantMap>(QStringLiteral("panels/") + name);
+}
+/// Breakpoints of a file, in words. Paths may hold anything, keys of settings may not: it is known by a hash of its
+/// path.
+inline Setting<QStringList> breakpoints(const QString& pathHash) {
+  return Setting<QStringList>(QStringLiteral("breakpoints/") + pathHash);
+}
 }  // namespace kept
 
 }  // namespace retrograd::views

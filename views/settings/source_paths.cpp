@@ -16,21 +16,25 @@ QString cleaned(const QString& path) {
 
 /// Whole folders only: "/home/a" is no beginning of "/home/ab".
 bool beginsWith(const QString& path, const QString& prefix) {
-  return path.startsWith(prefix) && (path.size() == prefix.size() || prefix.endsWith(QLatin1Char('/')) || path[prefix.size()] == QLatin1Char('/'));
+  return path.startsWith(prefix) &&
+         (path.size() == prefix.size() || prefix.endsWith(QLatin1Char('/')) || path[prefix.size()] == QLatin1Char('/'));
 }
 
 }  // namespace
 
 void SourcePaths::add(const PathMapping& mapping) {
-  const auto same = std::find_if(mappings_.begin(), mappings_.end(), [&](const PathMapping& one) { return one.from == mapping.from; });
+  const auto same = std::find_if(mappings_.begin(), mappings_.end(),
+                                 [&](const PathMapping& one) { return one.from == mapping.from; });
   same == mappings_.end() ? mappings_.append(mapping) : void(*same = mapping);
 }
 
 QStringList SourcePaths::candidates(const QString& file, const QString& modelFolder) const {
   const auto path = cleaned(file);
-  if (file.isEmpty() || path.contains(QChar(0)) || path.endsWith(QLatin1Char('>'))) return {};  // "<string>", "<eval_with_key>"
+  if (file.isEmpty() || path.contains(QChar(0)) || path.endsWith(QLatin1Char('>')))
+    return {};  // "<string>", "<eval_with_key>"
   auto sorted = mappings_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.from.size() > b.from.size(); });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.from.size() > b.from.size(); });
   QStringList found;
   const auto add = [&](const QString& candidate) {
     const auto clean = QDir::cleanPath(candidate);
@@ -38,13 +42,15 @@ QStringList SourcePaths::candidates(const QString& file, const QString& modelFol
   };
   for (const auto& [from, to] : sorted) {
     const auto prefix = cleaned(from);
-    if (!prefix.isEmpty() && !to.isEmpty() && beginsWith(path, prefix)) add(to + QLatin1Char('/') + path.mid(prefix.size()));
+    if (!prefix.isEmpty() && !to.isEmpty() && beginsWith(path, prefix))
+      add(to + QLatin1Char('/') + path.mid(prefix.size()));
   }
   add(path);
   if (modelFolder.isEmpty()) return found;
   const auto parts = path.split(QLatin1Char('/'), Qt::SkipEmptyParts);
   for (qsizetype first = 0; first < parts.size(); ++first)
-    if (!parts.mid(first).contains(QStringLiteral(".."))) add(modelFolder + QLatin1Char('/') + parts.mid(first).join(QLatin1Char('/')));
+    if (!parts.mid(first).contains(QStringLiteral("..")))
+      add(modelFolder + QLatin1Char('/') + parts.mid(first).join(QLatin1Char('/')));
   return found;
 }
 
@@ -64,7 +70,8 @@ void SourcePaths::save(QSettings& settings) const {
 PathMapping mappingFor(const QString& file, const QString& chosen) {
   const auto there = cleaned(file), here = cleaned(chosen);
   qsizetype common = 0;  // characters that both end in, in whole folders
-  for (auto at = there.lastIndexOf(QLatin1Char('/')); at >= 0; at = at > 0 ? there.lastIndexOf(QLatin1Char('/'), at - 1) : -1) {
+  for (auto at = there.lastIndexOf(QLatin1Char('/')); at >= 0;
+       at = at > 0 ? there.lastIndexOf(QLatin1Char('/'), at - 1) : -1) {
     if (!here.endsWith(there.mid(at))) break;
     common = there.size() - at;
   }

@@ -20,8 +20,8 @@ class SourcePaths {
   const QVector<PathMapping>& mappings() const { return mappings_; }
   /// In place of an older one of the same `from`.
   void add(const PathMapping& mapping);
-  /// Paths where `file` may lie, the likeliest first: by the mappings (the longest `from` first), where it says, then in the model's folder with
-  /// as much of its own folders as there is.
+  /// Paths where `file` may lie, the likeliest first: by the mappings (the longest `from` first), where it says, then
+  /// in the model's folder with as much of its own folders as there is.
   QStringList candidates(const QString& file, const QString& modelFolder) const;
 
   static SourcePaths load(const QSettings& settings);
@@ -31,8 +31,8 @@ class SourcePaths {
   QVector<PathMapping> mappings_;
 };
 
-/// The mapping under which `file` is found at `chosen`: what differs before the folders that both end in. Of files with different names, just
-/// the one stands for the other.
+/// The mapping under which `file` is found at `chosen`: what differs before the folders that both end in. Of files with
+/// different names, just the one stands for the other.
 PathMapping mappingFor(const QString& file, const QString& chosen);
 
 }  // namespace retrograd::views

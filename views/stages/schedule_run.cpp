@@ -22,7 +22,8 @@ Schedule scheduleFor(const ScheduleRequest& request) {
   return makeSchedule(kindOf(request), request.ranks, request.microbatches, stagesPerRank(request));
 }
 
-/// Times of the cut's stages, in milliseconds where they were measured, else in hundredths of what all stages take for one microbatch.
+/// Times of the cut's stages, in milliseconds where they were measured, else in hundredths of what all stages take for
+/// one microbatch.
 ScheduleCosts costsOf(const StageCut& cut, double scale) {
   ScheduleCosts costs;
   costs.unit = cut.measured ? "ms" : "%";
@@ -43,7 +44,8 @@ void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
     return;
   }
   if (cut->stages() != run.schedule.stages) {
-    run.whyEqual = tr("the model is cut into %1 stages, this schedule has %2").arg(cut->stages()).arg(run.schedule.stages);
+    run.whyEqual =
+        tr("the model is cut into %1 stages, this schedule has %2").arg(cut->stages()).arg(run.schedule.stages);
     return;
   }
   double all = 0;
@@ -56,7 +58,8 @@ void takeTimes(ScheduleRun& run, std::shared_ptr<const StageCut> cut) {
   run.costs = costsOf(*cut, cut->measured ? 1e3 : 100 / all);
   run.schedule.edges = stageEdges(*cut->document().analysis, cut->split);
   if (cut->measured && run.request.link > 0)
-    run.costs.edges = transferTimes(stageTraffic(*cut->document().analysis, cut->bench->model, cut->split), run.request.link);
+    run.costs.edges =
+        transferTimes(stageTraffic(*cut->document().analysis, cut->bench->model, cut->split), run.request.link);
   run.cut = std::move(cut);
 }
 
@@ -107,7 +110,9 @@ QString ScheduleRun::timesText() const {
     case StageTimes::measured:
       return request.link > 0 ? tr("Stage times are measured, transfers run at %1 GB/s.").arg(request.link)
                               : tr("Stage times are measured, transfers are free.");
-    case StageTimes::estimated: return tr("Stage times are estimated: 100 % is what the model takes for one microbatch. Measure Times gives seconds.");
+    case StageTimes::estimated:
+      return tr(
+          "Stage times are estimated: 100 % is what the model takes for one microbatch. Measure Times gives seconds.");
     default: return tr("Equal times, F = I = W = 1 and B = 2: %1.").arg(whyEqual);
   }
 }

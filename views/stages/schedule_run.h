@@ -13,7 +13,8 @@ struct ScheduleRequest {
   QString kind = QStringLiteral("1F1B");               ///< one of scheduleKinds(); not looked at where there is a file
   QString file;                                        ///< in the CSV form; empty: of the kind
   int ranks = 4, stagesPerRank = 2, microbatches = 8;  ///< stagesPerRank: where the kind leaves it open
-  double link = 0;                                     ///< 10^9 bytes a second between two ranks; 0: what crosses is there at once. Heeded with measured times
+  double link =
+      0;  ///< 10^9 bytes a second between two ranks; 0: what crosses is there at once. Heeded with measured times
 
   bool operator==(const ScheduleRequest&) const = default;
 };
@@ -33,14 +34,15 @@ struct ScheduleRun {
   QString problem;   ///< why it does not run, first what is not met; empty: it does
 
   bool runs() const { return problem.isEmpty(); }
-  /// A time of the simulation: seconds where they were measured, else in hundredths of the model's time for one microbatch, else a bare number.
+  /// A time of the simulation: seconds where they were measured, else in hundredths of the model's time for one
+  /// microbatch, else a bare number.
   QString timeText(double time) const;
   /// What the times are, as a sentence.
   QString timesText() const;
 };
 
-/// Makes or reads, checks and simulates. Never throws: what is wrong is told by `problem`. `cut` may be null; its times are taken where it
-/// has as many stages as the schedule. A half of the backward is taken to be half of its time.
+/// Makes or reads, checks and simulates. Never throws: what is wrong is told by `problem`. `cut` may be null; its times
+/// are taken where it has as many stages as the schedule. A half of the backward is taken to be half of its time.
 std::shared_ptr<const ScheduleRun> runSchedule(const ScheduleRequest& request, std::shared_ptr<const StageCut> cut);
 
 /// Stages that a rank has in a schedule of the request's kind.

@@ -49,13 +49,16 @@ BoundSymbolId StageCut::firstOp(int stage) const {
 
 bool cutNeedsEngine(const OpenDocument& document) { return isUntyped(document.analysis->file); }
 
-std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument> document, PipelineEngine* engine, const Progress& progress) {
+std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument> document, PipelineEngine* engine,
+                                             const Progress& progress) {
   auto bench = std::make_shared<CutBench>();
   const auto& analysis = *document->analysis;
   bench->model = asRead(analysis);
   progress.check();
   if (isUntyped(bench->model)) {
-    if (!engine) throw Error(ErrorCode::badUse, "its ops have no types, which takes a run to find, and nothing here can run it", document->request.path);
+    if (!engine)
+      throw Error(ErrorCode::badUse, "its ops have no types, which takes a run to find, and nothing here can run it",
+                  document->request.path);
     engine->completeTypes(bench->model, analysis);
   }
   bench->points = PointNames(*bench->model.document, bench->model.computation);
@@ -66,13 +69,15 @@ std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument>
   bench->outputs = lossChoices(*bench->model.document, computation);
   progress.check();
   const auto& ops = bench->model.computation.trace.ops;
-  bench->markers = static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return isStageMarker(*bench->model.document, op); }));
+  bench->markers = static_cast<std::size_t>(std::count_if(
+      ops.begin(), ops.end(), [&](BoundSymbolId op) { return isStageMarker(*bench->model.document, op); }));
   bench->estimated = estimatedCosts(analysis);
   bench->document = std::move(document);
   return bench;
 }
 
-std::shared_ptr<const StageCut> cutStages(std::shared_ptr<const CutBench> bench, std::shared_ptr<const OpCosts> measured, const CutRequest& request,
+std::shared_ptr<const StageCut> cutStages(std::shared_ptr<const CutBench> bench,
+                                          std::shared_ptr<const OpCosts> measured, const CutRequest& request,
                                           const Progress& progress) {
   auto cut = std::make_shared<StageCut>();
   cut->request = request;

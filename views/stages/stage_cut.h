@@ -43,23 +43,29 @@ struct StageCut {
   const std::vector<BoundSymbolId>& ops() const { return bench->model.computation.trace.ops; }
   int stages() const { return static_cast<int>(split.stages.size()); }
   const OpCosts& costs() const { return measured ? *measured : bench->estimated; }
-  /// Where the op of the computation that this one is, is in or comes from stands among the top-level ops; -1 where it comes from none.
+  /// Where the op of the computation that this one is, is in or comes from stands among the top-level ops; -1 where it
+  /// comes from none.
   std::int32_t position(BoundSymbolId op) const;
   /// The stage of any op of any trace; -1 where it is in none.
   int stageOf(BoundSymbolId op) const;
   BoundSymbolId firstOp(int stage) const;
 };
 
-/// With an engine it is for the worker. Throws Error(execution) as completeTypes(), Error(badUse) where an engine is needed and none is given.
-std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument> document, PipelineEngine* engine, const Progress& progress);
+/// With an engine it is for the worker. Throws Error(execution) as completeTypes(), Error(badUse) where an engine is
+/// needed and none is given.
+std::shared_ptr<const CutBench> makeCutBench(std::shared_ptr<const OpenDocument> document, PipelineEngine* engine,
+                                             const Progress& progress);
 /// Whether makeCutBench() needs an engine for this document.
 bool cutNeedsEngine(const OpenDocument& document);
 
-/// Throws Error(badUse) where the model cannot be cut as asked, and Error(needsData) where the policy is time and no run has measured it.
-std::shared_ptr<const StageCut> cutStages(std::shared_ptr<const CutBench> bench, std::shared_ptr<const OpCosts> measured, const CutRequest& request,
+/// Throws Error(badUse) where the model cannot be cut as asked, and Error(needsData) where the policy is time and no
+/// run has measured it.
+std::shared_ptr<const StageCut> cutStages(std::shared_ptr<const CutBench> bench,
+                                          std::shared_ptr<const OpCosts> measured, const CutRequest& request,
                                           const Progress& progress);
 
-/// The request by which exactly these places (positions of ops, ascending) are cut, written as points. Throws Error(badUse) where one has no name.
+/// The request by which exactly these places (positions of ops, ascending) are cut, written as points. Throws
+/// Error(badUse) where one has no name.
 CutRequest requestFor(const CutBench& bench, const CutRequest& like, const Cuts& places);
 
 }  // namespace retrograd::views

@@ -22,7 +22,8 @@ bool hasMarkers(const Document& document) { return document.findSymbol("pippy._p
 /// One request in place of another. Numbers of stages that follow one another, with nothing else changed, are one step.
 class StagePlan::Change : public QUndoCommand {
  public:
-  Change(StagePlan* plan, CutRequest to, const QString& what) : QUndoCommand(what), plan_(plan), from_(plan->request_), to_(std::move(to)) {}
+  Change(StagePlan* plan, CutRequest to, const QString& what)
+      : QUndoCommand(what), plan_(plan), from_(plan->request_), to_(std::move(to)) {}
   void redo() override { plan_->setRequest(to_); }
   void undo() override {
     plan_->setRequest(from_);
@@ -116,7 +117,8 @@ void StagePlan::share(const std::vector<SharedParameter>& parameters, MultiUse u
     for (const auto& name : parameter.names)  // all of a tied one: stages know it by different names
       if (use == request.options.multiUse) of.erase(name);
       else of[name] = use;
-  const auto what = parameters.size() == 1 ? QString::fromStdString(parameters.front().names.front()) : tr("%1 parameters").arg(parameters.size());
+  const auto what = parameters.size() == 1 ? QString::fromStdString(parameters.front().names.front())
+                                           : tr("%1 parameters").arg(parameters.size());
   changeCut(request, use == MultiUse::transmit ? tr("Send %1").arg(what) : tr("Copy %1").arg(what));
 }
 
@@ -136,8 +138,9 @@ int StagePlan::loss() const {
   const auto& document = controller_->document();
   const auto text = document ? document->request.loss : std::string();
   const auto& all = outputs();
-  const auto it =
-      std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return !text.empty() && (output.place == text || output.value == text); });
+  const auto it = std::find_if(all.begin(), all.end(), [&](const LossChoice& output) {
+    return !text.empty() && (output.place == text || output.value == text);
+  });
   return it == all.end() ? -1 : static_cast<int>(it - all.begin());
 }
 
@@ -145,8 +148,10 @@ void StagePlan::chooseLoss(const std::string& place) {
   const auto& document = controller_->document();
   if (!document || document->request.loss == place) return;
   const auto& all = outputs();
-  const auto chosen = std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return output.place == place; });
-  if (chosen != all.end() && !chosen->refusal.empty()) return tell(tr("Not taken as the loss: %1").arg(QString::fromStdString(chosen->refusal)), {});
+  const auto chosen =
+      std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return output.place == place; });
+  if (chosen != all.end() && !chosen->refusal.empty())
+    return tell(tr("Not taken as the loss: %1").arg(QString::fromStdString(chosen->refusal)), {});
   auto request = document->request;
   request.loss = place;
   controller_->reopen(request);
@@ -182,7 +187,8 @@ void StagePlan::cutAnew() {
   if (!bench_ && cutNeedsEngine(*document)) return prepare();
   if (request_.stages > 1 && request_.balance == Balance::time && !measured_) return measure();
   Q_EMIT changed();
-  job_.start([this, document, bench = bench_, measured = measured_, request = request_](const Progress& progress) mutable -> PoolJob::Deliver {
+  job_.start([this, document, bench = bench_, measured = measured_,
+              request = request_](const Progress& progress) mutable -> PoolJob::Deliver {
     Outcome outcome;
     try {
       if (!bench) bench = makeCutBench(document, nullptr, progress);
@@ -322,7 +328,9 @@ QString StagePlan::noCutReason(const std::string& module, bool after) const {
   if (module.empty()) return tr("This op is in no module");
   if (!cut_) return {};
   try {
-    return placesOf(modulePoint(module, after)).empty() ? tr("A stage begins here already, or there is nothing on one side of this cut") : QString();
+    return placesOf(modulePoint(module, after)).empty()
+               ? tr("A stage begins here already, or there is nothing on one side of this cut")
+               : QString();
   } catch (const Error& error) {
     return QString::fromStdString(error.what());
   }
@@ -367,7 +375,8 @@ Cuts StagePlan::placesOf(const std::string& point) const {
   Cuts added;
   const auto all = places();
   for (auto place : cutsAt(*model.document, model.computation, {point}, bench_->calls))
-    if (place > 0 && place < cut_->ops().size() && !std::binary_search(all.begin(), all.end(), place)) added.push_back(place);
+    if (place > 0 && place < cut_->ops().size() && !std::binary_search(all.begin(), all.end(), place))
+      added.push_back(place);
   return added;
 }
 
@@ -378,7 +387,8 @@ void StagePlan::cutAtModule(const std::string& module, bool after) {
     return begin();
   }
   const auto point = modulePoint(module, after);
-  const auto what = after ? tr("Cut after %1").arg(QString::fromStdString(module)) : tr("Cut before %1").arg(QString::fromStdString(module));
+  const auto what = after ? tr("Cut after %1").arg(QString::fromStdString(module))
+                          : tr("Cut before %1").arg(QString::fromStdString(module));
   if (request_.stages > 0) {
     auto all = places();
     for (auto place : placesOf(point)) all.insert(std::upper_bound(all.begin(), all.end(), place), place);
@@ -401,7 +411,8 @@ bool StagePlan::canMoveCut(int stage, std::size_t position) const {
   if (busy_ || !cut_ || stage < 1 || stage >= cut_->stages()) return false;
   const auto all = places();
   const auto index = static_cast<std::size_t>(stage - 1);
-  const auto least = index == 0 ? 0 : all[index - 1], most = index + 1 < all.size() ? all[index + 1] : cut_->ops().size();
+  const auto least = index == 0 ? 0 : all[index - 1],
+             most = index + 1 < all.size() ? all[index + 1] : cut_->ops().size();
   return position > least && position < most && position != all[index];
 }
 

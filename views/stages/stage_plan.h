@@ -7,9 +7,9 @@
 
 namespace retrograd::views {
 
-/// How the open model is cut into pipeline stages: one for all views of a window, which subscribe and never call each other. Cuts are changed by
-/// requests, each of which can be undone; cutting goes on beside the UI thread. Nothing is done before begin() or the first request, unless
-/// the file brings stage markers.
+/// How the open model is cut into pipeline stages: one for all views of a window, which subscribe and never call each
+/// other. Cuts are changed by requests, each of which can be undone; cutting goes on beside the UI thread. Nothing is
+/// done before begin() or the first request, unless the file brings stage markers.
 class StagePlan : public QObject {
   Q_OBJECT
 
@@ -41,18 +41,20 @@ class StagePlan : public QObject {
   /// The file's markers alone, as at first; how parameters are shared stays.
   void clear();
   bool isClear() const;
-  /// How these parameters, which several stages use, reach them; the others stay as they are. Refused as a change of one cut.
+  /// How these parameters, which several stages use, reach them; the others stay as they are. Refused as a change of
+  /// one cut.
   void share(const std::vector<SharedParameter>& parameters, MultiUse use);
   /// The same for all, those included that later cuts let several stages use.
   void shareAll(MultiUse use);
-  /// Opens the file again with the gradient beginning at this output (LossChoice::place), or at all for an empty text. It is the joint's as well as the
-  /// stages', which are cut of it. Where the output cannot be a loss, problem() says why, and nothing is done.
+  /// Opens the file again with the gradient beginning at this output (LossChoice::place), or at all for an empty text.
+  /// It is the joint's as well as the stages', which are cut of it. Where the output cannot be a loss, problem() says
+  /// why, and nothing is done.
   void chooseLoss(const std::string& place);
   /// The output that is the loss now; an index into outputs(), -1 for all.
   int loss() const;
 
-  /// What was asked for, to be asked for again by restore(): where times were measured for it, the places that they led to. None where nothing
-  /// was asked for, or it was refused.
+  /// What was asked for, to be asked for again by restore(): where times were measured for it, the places that they led
+  /// to. None where nothing was asked for, or it was refused.
   std::optional<CutRequest> kept() const;
   /// Cuts as at another time; no step of the history.
   void restore(const CutRequest& request);

@@ -3,8 +3,9 @@
 namespace retrograd::views {
 namespace {
 
-constexpr std::size_t longComputation = 20'000;  // ops: a fifth of a second, at some ten microseconds to derive and index one
-constexpr std::size_t most = 1000;               // lines that one may scroll through meanwhile
+constexpr std::size_t longComputation =
+    20'000;                         // ops: a fifth of a second, at some ten microseconds to derive and index one
+constexpr std::size_t most = 1000;  // lines that one may scroll through meanwhile
 
 }  // namespace
 

@@ -38,7 +38,9 @@ std::optional<std::uint64_t> seedFromText(const QString& text) {
 }
 
 QString noSeedText(const QString& text) {
-  return QObject::tr("'%1' is not a seed: give a whole number from 0 to %2").arg(text.trimmed()).arg(std::numeric_limits<std::uint64_t>::max());
+  return QObject::tr("'%1' is not a seed: give a whole number from 0 to %2")
+      .arg(text.trimmed())
+      .arg(std::numeric_limits<std::uint64_t>::max());
 }
 
 QString shapeText(const TensorMeta& meta) {

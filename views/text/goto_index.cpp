@@ -14,11 +14,13 @@ namespace {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool sameLetters(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::size_t findLetters(std::string_view text, std::string_view word) {
-  const auto it = std::search(text.begin(), text.end(), word.begin(), word.end(), [](char x, char y) { return lower(x) == lower(y); });
+  const auto it = std::search(text.begin(), text.end(), word.begin(), word.end(),
+                              [](char x, char y) { return lower(x) == lower(y); });
   return it == text.end() && !word.empty() ? std::string_view::npos : static_cast<std::size_t>(it - text.begin());
 }
 
@@ -39,7 +41,8 @@ const char* kindText(InputKind kind) {
 
 class Collector {
  public:
-  Collector(const Analysis& analysis, const Progress& progress) : analysis_(analysis), document_(*analysis.document), progress_(progress) {}
+  Collector(const Analysis& analysis, const Progress& progress)
+      : analysis_(analysis), document_(*analysis.document), progress_(progress) {}
 
   std::vector<Place> run() {
     inputs();
@@ -59,8 +62,10 @@ class Collector {
       if (!input.value) continue;
       const auto use = firstUse.find(input.value);
       std::string detail = kindText(input.kind);
-      if (const auto meta = document_.value(input.value).meta) detail += "  " + typeText(document_.meta(meta)).toStdString();
-      add({Place::Kind::input, input.name, std::move(detail), use == firstUse.end() ? BoundSymbolId() : use->second, input.value});
+      if (const auto meta = document_.value(input.value).meta)
+        detail += "  " + typeText(document_.meta(meta)).toStdString();
+      add({Place::Kind::input, input.name, std::move(detail), use == firstUse.end() ? BoundSymbolId() : use->second,
+           input.value});
     }
   }
 
@@ -78,7 +83,11 @@ class Collector {
       }
     }
     for (const auto& [path, first] : found)
-      add({Place::Kind::module, path, "module, " + std::to_string(first.second) + (first.second == 1 ? " op" : " ops"), first.first, {}});
+      add({Place::Kind::module,
+           path,
+           "module, " + std::to_string(first.second) + (first.second == 1 ? " op" : " ops"),
+           first.first,
+           {}});
   }
 
   void ops(const std::vector<BoundSymbolId>& all, Place::Kind kind) {
@@ -108,13 +117,15 @@ class Collector {
 int score(const Place& place, const std::vector<std::string_view>& words, std::string_view query) {
   int total = 0;
   for (auto word : words) {
-    const int inName = fit(word, place.name), inDetail = findLetters(place.detail, word) != std::string_view::npos ? 10 : 0;
+    const int inName = fit(word, place.name),
+              inDetail = findLetters(place.detail, word) != std::string_view::npos ? 10 : 0;
     if (inName == 0 && inDetail == 0) return 0;
     total += std::max(inName, inDetail);
   }
   if (sameLetters(query, place.name)) total += 1000;
   constexpr int longest = 60;  // of two that fit alike the shorter name, and what is not an op, comes first
-  return total * 100 + std::max(0, longest - static_cast<int>(place.name.size())) + (place.kind == Place::Kind::op ? 0 : 20);
+  return total * 100 + std::max(0, longest - static_cast<int>(place.name.size())) +
+         (place.kind == Place::Kind::op ? 0 : 20);
 }
 
 int isOfNumber(const Place& place, std::int32_t number) {
@@ -130,22 +141,27 @@ int fit(std::string_view word, std::string_view text) {
   return isSubsequence(word, text) ? 5 : 0;
 }
 
-std::vector<Place> places(const Analysis& analysis, const Progress& progress) { return Collector(analysis, progress).run(); }
+std::vector<Place> places(const Analysis& analysis, const Progress& progress) {
+  return Collector(analysis, progress).run();
+}
 
-std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all, const std::vector<std::pair<ValueId, std::string>>& names) {
+std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all,
+                               const std::vector<std::pair<ValueId, std::string>>& names) {
   const auto& document = *analysis.document;
   std::vector<Place> named;
   for (const auto& [value, name] : names) {
     const auto maker = makerOf(analysis, value);
-    const auto known =
-        std::find_if(all.begin(), all.end(), [&, value = value](const Place& place) { return maker ? place.op == maker : place.value == value; });
+    const auto known = std::find_if(all.begin(), all.end(), [&, value = value](const Place& place) {
+      return maker ? place.op == maker : place.value == value;
+    });
     if (known == all.end()) continue;
     named.push_back({Place::Kind::named, name, document.displayName(value) + "  " + known->detail, known->op, value});
   }
   return named;
 }
 
-std::vector<std::size_t> match(const std::vector<Place>& places, std::string_view query, std::size_t limit, const Progress& progress) {
+std::vector<std::size_t> match(const std::vector<Place>& places, std::string_view query, std::size_t limit,
+                               const Progress& progress) {
   std::vector<std::string_view> words;
   for (std::size_t begin = 0; begin < query.size();) {
     const auto end = std::min(query.find(' ', begin), query.size());

@@ -16,16 +16,19 @@ struct Place {
   ValueId value;       ///< parameters and inputs, and what someone named
 };
 
-/// All that has a name in a document: parameters and inputs, modules, operations of the computation, ops of the joint. For a thread pool:
-/// a joint of 420,000 ops takes a moment.
+/// All that has a name in a document: parameters and inputs, modules, operations of the computation, ops of the joint.
+/// For a thread pool: a joint of 420,000 ops takes a moment.
 std::vector<Place> places(const Analysis& analysis, const Progress& progress = {});
 
 /// The values that people gave names, as places; `all` are those of the document.
-std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all, const std::vector<std::pair<ValueId, std::string>>& names);
+std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place>& all,
+                               const std::vector<std::pair<ValueId, std::string>>& names);
 
-/// Positions of what matches, best first, at most `limit`. A query is words, each of which must be part of name or detail, or its letters
-/// in that order part of the name ("lnw" finds "ln1.weight"); names that are or begin with the query come first. "#12" finds the op of that number.
-std::vector<std::size_t> match(const std::vector<Place>& places, std::string_view query, std::size_t limit, const Progress& progress = {});
+/// Positions of what matches, best first, at most `limit`. A query is words, each of which must be part of name or
+/// detail, or its letters in that order part of the name ("lnw" finds "ln1.weight"); names that are or begin with the
+/// query come first. "#12" finds the op of that number.
+std::vector<std::size_t> match(const std::vector<Place>& places, std::string_view query, std::size_t limit,
+                               const Progress& progress = {});
 
 /// How well a word fits a text: 0 not at all, else more is better. Letters compare without regard to case.
 int fit(std::string_view word, std::string_view text);

@@ -10,7 +10,8 @@ std::optional<LinePattern> LinePattern::expression(const QString& text, QString&
   LinePattern pattern(text);
   const auto bytes = text.toUtf8();
   TextPattern::Problem wrong;
-  pattern.expression_ = TextPattern::regularExpression(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())), wrong);
+  pattern.expression_ = TextPattern::regularExpression(
+      std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())), wrong);
   if (pattern.expression_) return pattern;
   const auto column = QString::fromUtf8(bytes.left(static_cast<qsizetype>(wrong.position))).size() + 1;
   problem = QObject::tr("Column %1: %2").arg(column).arg(toQt(wrong.message));

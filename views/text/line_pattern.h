@@ -6,8 +6,8 @@
 
 namespace retrograd::views {
 
-/// What to find in lines: a text, without regard to case, or a regular expression, in which case matters. Matching takes time in proportion
-/// to the line, whatever the expression.
+/// What to find in lines: a text, without regard to case, or a regular expression, in which case matters. Matching
+/// takes time in proportion to the line, whatever the expression.
 class LinePattern {
  public:
   explicit LinePattern(const QString& text = {}) : text_(text) {}

@@ -11,7 +11,8 @@ bool isNameChar(QChar c) { return c.isLetterOrNumber() || c == QLatin1Char('_') 
 /// Splits a printed call into tokens. The printed form is ours, so the few rules here are all of its grammar.
 class Lexer {
  public:
-  Lexer(const Document& document, BoundSymbolId op, bool shortNames) : document_(document), op_(op), shortNames_(shortNames) {}
+  Lexer(const Document& document, BoundSymbolId op, bool shortNames)
+      : document_(document), op_(op), shortNames_(shortNames) {}
 
   LineText run(const QString& source) {
     const auto callName = toQt(document_.opName(op_));
@@ -30,8 +31,8 @@ class Lexer {
         i = end;
       } else {
         int end = i + 1;
-        while (end < source.size() && !isNameChar(source[end]) && source[end] != QLatin1Char('\'') && source[end] != QLatin1Char('"') &&
-               source[end] != QLatin1Char('-'))
+        while (end < source.size() && !isNameChar(source[end]) && source[end] != QLatin1Char('\'') &&
+               source[end] != QLatin1Char('"') && source[end] != QLatin1Char('-'))
           ++end;
         add(source.mid(i, end - i), TokenKind::plain);
         i = end;
@@ -47,7 +48,8 @@ class Lexer {
 
  private:
   static bool exponentSign(const QString& source, int begin, int at) {
-    return (source[at] == QLatin1Char('-') || source[at] == QLatin1Char('+')) && source[at - 1] == QLatin1Char('e') && source[begin].isDigit();
+    return (source[at] == QLatin1Char('-') || source[at] == QLatin1Char('+')) && source[at - 1] == QLatin1Char('e') &&
+           source[begin].isDigit();
   }
 
   void word(const QString& text, const QString& callName, bool keyword) {
@@ -99,10 +101,13 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
     const auto word = isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of");
     comment.parts << QStringLiteral("%1: %2").arg(word, from);
     const auto outputs = document.outputs(op);
-    const bool isItself = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v && QString::fromStdString(document.displayName(v)) == from; });
+    const bool isItself = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) {
+      return v && QString::fromStdString(document.displayName(v)) == from;
+    });
     if (!isItself) comment.origin << QStringLiteral("\u2190 %1").arg(from);
   }
-  if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero || bound.origin.role == Role::recompute) {
+  if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero ||
+      bound.origin.role == Role::recompute) {
     comment.parts << toQt(name(bound.origin.role));
     comment.origin << toQt(name(bound.origin.role));
   }
@@ -112,9 +117,13 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
 constexpr QChar ellipsis(0x2026);
 const QString gap = QStringLiteral("  ");  ///< between the parts of a column
 
-QString joined(const QString& origin, const QString& saved) { return origin.isEmpty() || saved.isEmpty() ? origin + saved : origin + gap + saved; }
+QString joined(const QString& origin, const QString& saved) {
+  return origin.isEmpty() || saved.isEmpty() ? origin + saved : origin + gap + saved;
+}
 
-QString wholeOrigin(const LineText& line) { return joined(line.origin, line.saved.isEmpty() ? QString() : QObject::tr("saved %1").arg(line.saved)); }
+QString wholeOrigin(const LineText& line) {
+  return joined(line.origin, line.saved.isEmpty() ? QString() : QObject::tr("saved %1").arg(line.saved));
+}
 
 }  // namespace
 
@@ -169,7 +178,8 @@ LineText withOneResult(const LineText& line) {
   shown.saved = line.saved;
   const auto add = [&](const Token& token, const QString& text) {
     if (text.isEmpty()) return;
-    shown.tokens.push_back({static_cast<int>(shown.text.size()), static_cast<int>(text.size()), token.kind, token.value});
+    shown.tokens.push_back(
+        {static_cast<int>(shown.text.size()), static_cast<int>(text.size()), token.kind, token.value});
     shown.text += text;
   };
   const auto addPart = [&](const Token& token, qsizetype begin, qsizetype partEnd) {
@@ -200,14 +210,17 @@ LineText cutInTheMiddle(const LineText& line, int characters) {
   if (head < tail) {
     shown.tokens.push_back({static_cast<int>(shown.text.size()), 1, TokenKind::comment, {}});
     shown.text += ellipsis;
-    for (const auto& token : line.tokens) add(token, std::max(token.begin, tail), std::min(token.begin + token.length, length));
+    for (const auto& token : line.tokens)
+      add(token, std::max(token.begin, tail), std::min(token.begin + token.length, length));
   }
   return shown;
 }
 
 }  // namespace
 
-LineText codeWithin(const LineText& line, int characters) { return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters); }
+LineText codeWithin(const LineText& line, int characters) {
+  return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters);
+}
 
 namespace {
 

@@ -37,16 +37,17 @@ struct LineText {
   int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
 };
 
-/// The code of a line in at most this many characters. Where it does not fit, several results are first shown as `(t5, +2)`; then it is cut in its middle,
-/// where an ellipsis is, so that name, op and last operand stay.
+/// The code of a line in at most this many characters. Where it does not fit, several results are first shown as `(t5,
+/// +2)`; then it is cut in its middle, where an ellipsis is, so that name, op and last operand stay.
 LineText codeWithin(const LineText& line, int characters);
-/// The shapes of a line in at most this many characters: all of them, else the first and how many more there are (`f32[2, 8] +2`), else as much as fits.
+/// The shapes of a line in at most this many characters: all of them, else the first and how many more there are
+/// (`f32[2, 8] +2`), else as much as fits.
 QString shapeWithin(const LineText& line, int characters);
 /// The characters in which shapeWithin() names the first shape in full.
 int leastShape(const LineText& line);
 
-/// Origin and saved bytes in at most this many characters: `← linear  saved 8 KiB`, else without the word, for which the gutter has a mark; else the origin
-/// alone, or as much of it as fits.
+/// Origin and saved bytes in at most this many characters: `← linear  saved 8 KiB`, else without the word, for which
+/// the gutter has a mark; else the origin alone, or as much of it as fits.
 QString originWithin(const LineText& line, int characters);
 /// The same without the word, whatever its length.
 QString briefOrigin(const LineText& line);
@@ -54,7 +55,8 @@ int fullOrigin(const LineText& line);  ///< the characters in which originWithin
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
 /// `comments` appends shape, module and origin.
-LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* saved, bool shortNames, bool comments = true);
+LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* saved, bool shortNames,
+                bool comments = true);
 /// The line of a header row: "linear  aten.linear  lin1  3 ops", or "2 of 3 ops" where fewer pass a filter.
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing = -1);
 /// The name of an op without "torch.ops." and ".default".

@@ -32,7 +32,8 @@ void RunNumbers::add(const RunNews& news) {
   if (!analysis_ || news.begin > known() || news.end > size()) return;
   const auto& document = *analysis_->document;
   const auto& ops = analysis_->joint.ops;
-  if (!news.values.empty()) statistics_.resize(document.valueCount());  // once there are some: of 100,000 ops they take 50 MB
+  if (!news.values.empty())
+    statistics_.resize(document.valueCount());  // once there are some: of 100,000 ops they take 50 MB
   for (auto i = news.begin; i < known(); ++i)
     for (auto output : document.outputs(ops[i]))
       if (output && statistics_.contains(output)) statistics_[output].reset();
@@ -45,7 +46,8 @@ void RunNumbers::add(const RunNews& news) {
   for (auto i = news.begin; i < news.end && !firstBad_; ++i)
     if (isBad(ops[i])) firstBad_ = ops[i];
   const auto before = badOps_.size();
-  const bool dropped = std::erase_if(badOps_, [&](BoundSymbolId op) { return std::cmp_greater_equal(positions_[op], news.begin); }) > 0;
+  const bool dropped =
+      std::erase_if(badOps_, [&](BoundSymbolId op) { return std::cmp_greater_equal(positions_[op], news.begin); }) > 0;
   for (auto i = news.begin; i < news.end; ++i)
     if (isBad(ops[i])) badOps_.insert(ops[i]);
   scales_.clear();
@@ -111,7 +113,8 @@ double RunNumbers::scale(OpFigure kind) const {
   std::vector<double> all;
   const auto each = std::max<std::size_t>(1, size() / sample);
   for (std::size_t i = 0; i < size(); i += each)
-    if (const auto one = ownNumber(kind, analysis_->joint.ops[i]); one && *one > 0 && std::isfinite(*one)) all.push_back(*one);
+    if (const auto one = ownNumber(kind, analysis_->joint.ops[i]); one && *one > 0 && std::isfinite(*one))
+      all.push_back(*one);
   if (all.empty()) return 0;
   const auto beyond = static_cast<std::ptrdiff_t>(all.size() / 100);
   std::nth_element(all.begin(), all.begin() + beyond, all.end(), std::greater());
@@ -127,7 +130,8 @@ QString numberText(OpFigure kind, std::optional<double> number) {
              : *number < 1  ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
                             : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
     case OpFigure::bytes: return bytesText(static_cast<std::int64_t>(*number));
-    case OpFigure::bad: return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
+    case OpFigure::bad:
+      return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
     default: return numberText(*number);
   }
 }

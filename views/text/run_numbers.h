@@ -13,7 +13,8 @@
 
 namespace retrograd::views {
 
-/// A number that a listing or a table shows for each op beside its line. Settings keep it by position: new ones go to the end.
+/// A number that a listing or a table shows for each op beside its line. Settings keep it by position: new ones go to
+/// the end.
 enum class OpFigure : std::uint8_t {
   none,
   time,         ///< seconds; of an op of the computation the sum of its forward ops
@@ -24,7 +25,8 @@ enum class OpFigure : std::uint8_t {
   gradientNorm  ///< the 2-norm of the gradient of that output
 };
 
-/// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made. Views subscribe to it.
+/// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made.
+/// Views subscribe to it.
 class RunNumbers : public QObject {
   Q_OBJECT
 
@@ -42,8 +44,9 @@ class RunNumbers : public QObject {
   const TensorStatistics* statistics(ValueId value) const;
   /// nullopt where it is not known, or there is none.
   std::optional<double> number(OpFigure kind, BoundSymbolId op) const;
-  /// What a bar as long as the column means. At most one op of a hundred has a greater number: the first use of a thread pool takes a thousand times as long as
-  /// another op, and would leave all others without a bar. Of a long run a sample of 20,000 to 40,000 ops decides.
+  /// What a bar as long as the column means. At most one op of a hundred has a greater number: the first use of a
+  /// thread pool takes a thousand times as long as another op, and would leave all others without a bar. Of a long run
+  /// a sample of 20,000 to 40,000 ops decides.
   double scale(OpFigure kind) const;
   bool isBad(BoundSymbolId op) const;
   /// The first op of the run whose outputs have a NaN or Inf, as isBad() counts them; invalid where none has.

@@ -48,7 +48,8 @@ void forEachSubgraph(const Argument& argument, Visit&& visit) {
 
 template <class Visit>
 void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
-  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments) forEachSubgraph(argument, visit);
+  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
+    forEachSubgraph(argument, visit);
 }
 
 void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines) {
@@ -67,13 +68,16 @@ struct GroupKey {
 
 GroupKey groupKey(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
-  const auto operation = bound.origin.role == Role::none ? BoundSymbolId() : bound.origin.op ? bound.origin.op : bound.parent;
+  const auto operation = bound.origin.role == Role::none ? BoundSymbolId()
+                         : bound.origin.op               ? bound.origin.op
+                                                         : bound.parent;
   return {operation, isBackwardRole(bound.origin.role)};
 }
 
 class IndexBuilder {
  public:
-  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines) : document_(document), lines_(lines), builder_(lines.size()) {}
+  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines)
+      : document_(document), lines_(lines), builder_(lines.size()) {}
 
   Outline flat() {
     for (std::size_t i = 0; i < lines_.size();) i = openLine(i);
@@ -127,7 +131,8 @@ class IndexBuilder {
     for (const auto row : moduleRows_) {
       const auto index = ~outline.item[static_cast<std::size_t>(row)];
       auto& header = outline.headers[static_cast<std::size_t>(index)];
-      for (auto r = row; r < outline.end[static_cast<std::size_t>(row)]; ++r) header.ops += outline.item[static_cast<std::size_t>(r)] >= 0;
+      for (auto r = row; r < outline.end[static_cast<std::size_t>(row)]; ++r)
+        header.ops += outline.item[static_cast<std::size_t>(r)] >= 0;
     }
   }
 
@@ -164,7 +169,8 @@ class IndexBuilder {
       header.subgraph = body.index;
       header.ops = static_cast<std::int32_t>(document_.subgraph(body).ops.size());
       builder_.openHeader(header);
-      for (std::size_t k = 0; k < document_.subgraph(body).ops.size() && next < lines_.size(); ++k) next = openLine(next);
+      for (std::size_t k = 0; k < document_.subgraph(body).ops.size() && next < lines_.size(); ++k)
+        next = openLine(next);
       builder_.close();
     });
     builder_.close();
@@ -207,19 +213,23 @@ const Outline& TraceIndex::outline(Grouping grouping) const {
   const auto i = static_cast<std::size_t>(grouping);
   std::call_once(made_[i], [&] {
     IndexBuilder builder(document(), lines);
-    outlines_[i] = grouping == Grouping::operation ? builder.byOperation() : grouping == Grouping::module ? builder.byModule() : builder.flat();
+    outlines_[i] = grouping == Grouping::operation ? builder.byOperation()
+                   : grouping == Grouping::module  ? builder.byModule()
+                                                   : builder.flat();
   });
   return outlines_[i];
 }
 
-std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind, const Progress& progress) {
+std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind,
+                                             const Progress& progress) {
   auto index = std::make_shared<TraceIndex>();
   const auto& document = *analysis->document;
   const auto& trace = traceOf(*analysis, kind);
   if (kind == TraceKind::computation) appendLines(document, trace.ops, index->lines);
   else index->lines = trace.ops;
   index->lineOf.assign(document.boundSymbolCount(), -1);
-  for (std::size_t i = 0; i < index->lines.size(); ++i) index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < index->lines.size(); ++i)
+    index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
   index->analysis = std::move(analysis);
   index->kind = kind;
   progress.check();
@@ -240,7 +250,8 @@ SavedValues savedValues(const Analysis& analysis) {
     ++result.count;
     const auto storage = document.value(value).storage;
     // Inputs, parameters and views of them are there anyway.
-    if (storage && !document.storage(storage).external && storages.insert(storage).second) result.bytes += document.storage(storage).bytes;
+    if (storage && !document.storage(storage).external && storages.insert(storage).second)
+      result.bytes += document.storage(storage).bytes;
   }
   return result;
 }

@@ -15,7 +15,7 @@ enum class Grouping : std::uint8_t { operation, module, none };
 /// A header row: a run of ops that belong together.
 struct OutlineHeader {
   BoundSymbolId operation;  ///< computation op whose ops stand below; none for a module
-  StringId module;          ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
+  StringId module;  ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
   std::int32_t moduleParts = 0;
   std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
   std::int32_t ops = 0;        ///< ops below, at any depth
@@ -67,7 +67,8 @@ bool isBackwardRole(Role role);
 
 const Trace& traceOf(const Analysis& analysis, TraceKind kind);
 /// With the outline that listings begin with. Throws Error(cancelled).
-std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind, const Progress& progress = {});
+std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind,
+                                             const Progress& progress = {});
 
 /// Values that the forward saves for the backward, by ValueId, and who asks for them.
 struct SavedValues {

@@ -7,7 +7,8 @@
 
 namespace retrograd::views {
 
-/// Colours of the graph. Forward is blue and backward orange, apart for every kind of colour blindness; place, title and dashes tell as much.
+/// Colours of the graph. Forward is blue and backward orange, apart for every kind of colour blindness; place, title
+/// and dashes tell as much.
 struct GraphColors {
   QColor canvas, text, faint, frame, frameLine, frameText, shadow;
   struct Fill {

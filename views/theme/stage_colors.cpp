@@ -26,7 +26,8 @@ QColor stageFill(int stage, bool dark) {
 QColor stageInk(int stage, bool dark) {
   const auto color = stageColor(stage, dark);
   const auto linear = [](double part) { return std::pow(part, 2.2); };
-  const double luminance = 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+  const double luminance =
+      0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
   return luminance > 0.18 ? QColor(0x14171b) : QColor(0xffffff);  // where black and white are as far away
 }
 

@@ -15,7 +15,9 @@ namespace {
 
 /// Relative luminance as WCAG 2.1 defines it.
 double luminance(const QColor& color) {
-  const auto linear = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
+  const auto linear = [](double part) {
+    return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+  };
   return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
 }
 
@@ -23,7 +25,8 @@ ControlColors colorsFor(const QPalette& palette) { return controlColorsOf(isDark
 
 void drawOutline(const QStyleOption* option, QPainter* painter) {
   painter->save();
-  painter->setPen(option->palette.color(option->state & QStyle::State_HasFocus ? QPalette::Highlight : QPalette::WindowText));
+  painter->setPen(
+      option->palette.color(option->state & QStyle::State_HasFocus ? QPalette::Highlight : QPalette::WindowText));
   painter->setBrush(Qt::NoBrush);
   painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
   painter->restore();
@@ -49,7 +52,8 @@ void drawChecked(const QStyleOption* option, QPainter* painter) {
   painter->setPen(colors.checkedLine);
   painter->setBrush(colors.checkedFill);
   painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
-  painter->fillRect(QRectF(option->rect.left() + 3, option->rect.bottom() - 2, option->rect.width() - 6, 2), colors.checkedLine);
+  painter->fillRect(QRectF(option->rect.left() + 3, option->rect.bottom() - 2, option->rect.width() - 6, 2),
+                    colors.checkedLine);
   painter->restore();
 }
 
@@ -68,7 +72,8 @@ void drawDockButton(const QStyleOptionComplex* option, QPainter* painter, bool c
     painter->drawLine(c + QPointF(half, -half), c + QPointF(-half, half));
   } else {
     painter->drawRect(QRectF(c.x() - half, c.y() - half + 2.5, 2 * half - 2.5, 2 * half - 2.5));
-    painter->drawPolyline(QPolygonF{{c + QPointF(-half + 2.5, -half), c + QPointF(half, -half), c + QPointF(half, half - 2.5)}});
+    painter->drawPolyline(
+        QPolygonF{{c + QPointF(-half + 2.5, -half), c + QPointF(half, -half), c + QPointF(half, half - 2.5)}});
   }
   painter->restore();
 }
@@ -91,8 +96,9 @@ void drawScrollBar(const QStyle& style, const QStyleOptionSlider& bar, QPainter*
     if (box.isEmpty()) continue;
     const auto c = box.center();
     const qreal along = part == QStyle::SC_ScrollBarAddLine ? 2 : -2, across = 3.5;
-    painter->drawPolygon(vertical ? QPolygonF{{c + QPointF(-across, -along), c + QPointF(across, -along), c + QPointF(0, along)}}
-                                  : QPolygonF{{c + QPointF(-along, -across), c + QPointF(-along, across), c + QPointF(along, 0)}});
+    painter->drawPolygon(
+        vertical ? QPolygonF{{c + QPointF(-across, -along), c + QPointF(across, -along), c + QPointF(0, along)}}
+                 : QPolygonF{{c + QPointF(-along, -across), c + QPointF(-along, across), c + QPointF(along, 0)}});
   }
   painter->restore();
 }
@@ -106,9 +112,11 @@ bool isNamedByTab(const QWidget* widget) {
   return std::any_of(others.begin(), others.end(), [](const QDockWidget* other) { return !other->isHidden(); });
 }
 
-/// A button that is nothing but the name of a menu. Fusion draws its arrow over the lower corner, where it reads as a comma.
+/// A button that is nothing but the name of a menu. Fusion draws its arrow over the lower corner, where it reads as a
+/// comma.
 bool isMenuName(const QStyleOptionToolButton& button) {
-  return (button.features & QStyleOptionToolButton::HasMenu) && !(button.features & QStyleOptionToolButton::MenuButtonPopup) &&
+  return (button.features & QStyleOptionToolButton::HasMenu) &&
+         !(button.features & QStyleOptionToolButton::MenuButtonPopup) &&
          button.toolButtonStyle == Qt::ToolButtonTextOnly;
 }
 
@@ -120,14 +128,17 @@ void drawMenuName(const QStyle& style, const QStyleOptionToolButton& button, QPa
   style.drawComplexControl(QStyle::CC_ToolButton, &plain, painter, widget);
   const bool enabled = button.state & QStyle::State_Enabled;
   const auto inner = button.rect.adjusted(tokens::tight, 0, -tokens::tight, 0);
-  style.drawItemText(painter, inner.adjusted(0, 0, -tokens::glyph - tokens::tight, 0), Qt::AlignCenter | Qt::TextShowMnemonic, button.palette, enabled,
-                     button.text, QPalette::ButtonText);
+  style.drawItemText(painter, inner.adjusted(0, 0, -tokens::glyph - tokens::tight, 0),
+                     Qt::AlignCenter | Qt::TextShowMnemonic, button.palette, enabled, button.text,
+                     QPalette::ButtonText);
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
   painter->setPen(Qt::NoPen);
-  painter->setBrush(enabled ? colorsFor(button.palette).glyph : button.palette.color(QPalette::Disabled, QPalette::ButtonText));
+  painter->setBrush(enabled ? colorsFor(button.palette).glyph
+                            : button.palette.color(QPalette::Disabled, QPalette::ButtonText));
   const QPointF tip(inner.right() - tokens::glyph / 2.0 + 1, inner.center().y() + tokens::glyph / 4.0 + 0.5);
-  painter->drawPolygon(QPolygonF{{tip, tip + QPointF(-tokens::glyph / 2.0, -tokens::glyph / 2.0), tip + QPointF(tokens::glyph / 2.0, -tokens::glyph / 2.0)}});
+  painter->drawPolygon(QPolygonF{{tip, tip + QPointF(-tokens::glyph / 2.0, -tokens::glyph / 2.0),
+                                  tip + QPointF(tokens::glyph / 2.0, -tokens::glyph / 2.0)}});
   painter->restore();
 }
 
@@ -141,11 +152,13 @@ bool isIdleList(const QWidget* widget) {
 bool isDark(const QPalette& palette) { return palette.color(QPalette::Window).lightness() < 128; }
 
 bool isHighContrast(const QPalette& palette) {
-  const auto [low, high] = std::minmax({luminance(palette.color(QPalette::Window)), luminance(palette.color(QPalette::Active, QPalette::WindowText))});
+  const auto [low, high] = std::minmax(
+      {luminance(palette.color(QPalette::Window)), luminance(palette.color(QPalette::Active, QPalette::WindowText))});
   return (high + 0.05) / (low + 0.05) >= 19;
 }
 
-void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const {
+void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                          const QWidget* widget) const {
   if (element == PE_PanelButtonTool && option->state & State_On) return drawChecked(option, painter);
   if ((element == PE_PanelItemViewRow || element == PE_PanelItemViewItem) && isIdleList(widget)) {
     if (const auto* item = qstyleoption_cast<const QStyleOptionViewItem*>(option)) {
@@ -156,12 +169,14 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
   }
   QProxyStyle::drawPrimitive(element, option, painter, widget);
   // The shades that Fusion makes of the window's colour do not show on black and white.
-  const bool framed = element == PE_PanelButtonCommand || element == PE_FrameLineEdit || element == PE_PanelLineEdit || element == PE_Frame;
+  const bool framed = element == PE_PanelButtonCommand || element == PE_FrameLineEdit || element == PE_PanelLineEdit ||
+                      element == PE_Frame;
   if (framed && isHighContrast(option->palette)) return drawOutline(option, painter);
   if (element == PE_IndicatorCheckBox || element == PE_IndicatorRadioButton) drawIndicator(element, option, painter);
 }
 
-void Style::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const {
+void Style::drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                        const QWidget* widget) const {
   if (element == CE_DockWidgetTitle && isNamedByTab(widget)) {
     if (const auto* title = qstyleoption_cast<const QStyleOptionDockWidget*>(option)) {
       auto nameless = *title;
@@ -182,27 +197,34 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
   if (!tab) return;
   const bool below = tab->shape == QTabBar::RoundedSouth || tab->shape == QTabBar::TriangularSouth;
   const auto& rect = tab->rect;
-  painter->fillRect(QRect(rect.left() + 1, below ? rect.bottom() - 2 : rect.top(), rect.width() - 2, 3), colorsFor(option->palette).tabAccent);
+  painter->fillRect(QRect(rect.left() + 1, below ? rect.bottom() - 2 : rect.top(), rect.width() - 2, 3),
+                    colorsFor(option->palette).tabAccent);
 }
 
-void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const {
+void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                               const QWidget* widget) const {
   if (control == CC_ScrollBar)
-    if (const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option)) return drawScrollBar(*proxy(), *bar, painter, widget);
+    if (const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option))
+      return drawScrollBar(*proxy(), *bar, painter, widget);
   if (control == CC_ToolButton && widget) {
     const auto name = widget->objectName();
     if (name == QLatin1String("qt_dockwidget_closebutton")) return drawDockButton(option, painter, true);
     if (name == QLatin1String("qt_dockwidget_floatbutton")) return drawDockButton(option, painter, false);
   }
-  if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option); control == CC_ToolButton && button && isMenuName(*button))
+  if (const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
+      control == CC_ToolButton && button && isMenuName(*button))
     return drawMenuName(*this, *button, painter, widget);
   QProxyStyle::drawComplexControl(control, option, painter, widget);
-  if ((control == CC_ComboBox || control == CC_SpinBox) && isHighContrast(option->palette)) drawOutline(option, painter);
+  if ((control == CC_ComboBox || control == CC_SpinBox) && isHighContrast(option->palette))
+    drawOutline(option, painter);
 }
 
-QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const {
+QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
+                              const QWidget* widget) const {
   const auto whole = QProxyStyle::sizeFromContents(type, option, size, widget);
   const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
-  return type == CT_ToolButton && button && isMenuName(*button) ? whole + QSize(tokens::glyph + 2 * tokens::tight, 0) : whole;
+  return type == CT_ToolButton && button && isMenuName(*button) ? whole + QSize(tokens::glyph + 2 * tokens::tight, 0)
+                                                                : whole;
 }
 
 }  // namespace retrograd::views

@@ -24,7 +24,9 @@ bool systemIsDark() {
   return fusion && isDark(fusion->standardPalette());
 }
 
-QByteArray tinted(QByteArray source, const QColor& color) { return source.replace("currentColor", color.name().toLatin1()); }
+QByteArray tinted(QByteArray source, const QColor& color) {
+  return source.replace("currentColor", color.name().toLatin1());
+}
 
 /// Draws the SVG at the size that is asked for, so that an icon is sharp at any scale.
 class SvgIcon : public QIconEngine {
@@ -35,7 +37,10 @@ class SvgIcon : public QIconEngine {
     QSvgRenderer(mode == QIcon::Disabled ? disabled_ : normal_).render(painter, rect);
   }
   QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State state) override {
-    const auto key = QStringLiteral("retrograd-icon-%1-%2-%3").arg(qHash(mode == QIcon::Disabled ? disabled_ : normal_)).arg(size.width()).arg(size.height());
+    const auto key = QStringLiteral("retrograd-icon-%1-%2-%3")
+                         .arg(qHash(mode == QIcon::Disabled ? disabled_ : normal_))
+                         .arg(size.width())
+                         .arg(size.height());
     QPixmap pixmap;
     if (QPixmapCache::find(key, &pixmap)) return pixmap;
     pixmap = QPixmap(size);
@@ -100,7 +105,8 @@ QIcon Theme::appIcon() {
   if (!file.open(QIODevice::ReadOnly)) return {};
   const auto source = file.readAll();
   QIcon icon;
-  for (int size : {16, 24, 32, 48, 64, 128}) icon.addPixmap(SvgIcon(source, source).pixmap({size, size}, QIcon::Normal, QIcon::Off));
+  for (int size : {16, 24, 32, 48, 64, 128})
+    icon.addPixmap(SvgIcon(source, source).pixmap({size, size}, QIcon::Normal, QIcon::Off));
   return icon;
 }
 

@@ -18,7 +18,8 @@ struct DiffColors {
   QColor onlyLeftMark, onlyRightMark, changedMark, movedMark;  ///< signs, and words that differ
 };
 
-/// Colours of the cells of a pipeline schedule. They are the same in each look, as in the SVG: dark text reads on all of them.
+/// Colours of the cells of a pipeline schedule. They are the same in each look, as in the SVG: dark text reads on all
+/// of them.
 struct ScheduleColors {
   QColor forward, backwardInput, backwardWeight, backward, text;
 };
@@ -47,14 +48,16 @@ class Theme : public QObject {
   /// With high contrast, light or dark is as the system is.
   enum class Choice { system, light, dark, highContrast };
 
-  /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed. Whether the system wants high contrast
-  /// is told by the application's palette as it is now: Qt 6.4 has no other word for it.
+  /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed. Whether the
+  /// system wants high contrast is told by the application's palette as it is now: Qt 6.4 has no other word for it.
   explicit Theme(QApplication& application, QObject* parent = nullptr, std::function<bool()> isSystemDark = {});
 
   Choice choice() const { return choice_; }
   void choose(Choice choice);
   bool dark() const { return dark_; }
-  bool highContrast() const { return choice_ == Choice::highContrast || (choice_ == Choice::system && systemContrast_); }
+  bool highContrast() const {
+    return choice_ == Choice::highContrast || (choice_ == Choice::system && systemContrast_);
+  }
   const Colors& colors() const { return colors_; }
   /// An icon of resources/icons in the palette's text colour, greyed where disabled.
   QIcon icon(const QString& name) const;

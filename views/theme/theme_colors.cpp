@@ -19,7 +19,8 @@ QPalette paletteFrom(const Shades& s) {
   p.setColor(QPalette::ToolTipText, s.text);
   p.setColor(QPalette::PlaceholderText, s.faint);
   p.setColor(QPalette::Shadow, s.line);
-  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText, QPalette::HighlightedText}) p.setColor(QPalette::Disabled, role, s.faint);
+  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText, QPalette::HighlightedText})
+    p.setColor(QPalette::Disabled, role, s.faint);
   p.setColor(QPalette::Disabled, QPalette::Highlight, s.line);
   // The selection of a view without the focus.
   p.setColor(QPalette::Inactive, QPalette::Highlight, s.idle);
@@ -28,20 +29,24 @@ QPalette paletteFrom(const Shades& s) {
 }
 
 QPalette lightPalette() {
-  return paletteFrom({0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x656c76, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf, 0xffffff, 0xc6cbd2, 0xdde1e6});
+  return paletteFrom({0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x656c76, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf,
+                      0xffffff, 0xc6cbd2, 0xdde1e6});
 }
 
 QPalette darkPalette() {
-  return paletteFrom({0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x929aa5, 0x2c3036, 0x2a66c4, 0xffffff, 0x7ab0ff, 0x2c3036, 0x3c4149, 0x3a4048});
+  return paletteFrom({0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x929aa5, 0x2c3036, 0x2a66c4, 0xffffff, 0x7ab0ff,
+                      0x2c3036, 0x3c4149, 0x3a4048});
 }
 
 // Every line of these is as dark, or as light, as can be; the highlight of the dark one carries black text.
 QPalette lightContrastPalette() {
-  return paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff, 0x00328f, 0xffffff, Qt::black, 0xd9d9d9});
+  return paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff, 0x00328f,
+                      0xffffff, Qt::black, 0xd9d9d9});
 }
 
 QPalette darkContrastPalette() {
-  return paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black, 0x8fc4ff, Qt::black, 0xffffff, 0x3a3a3a});
+  return paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black, 0x8fc4ff,
+                      Qt::black, 0xffffff, 0x3a3a3a});
 }
 
 /// A colour of a group of them in each look: light, dark, light and dark with high contrast.
@@ -58,24 +63,40 @@ void fill(Group& group, const std::array<ColorRow<Group>, count>& rows, std::siz
 
 // Hues after Okabe and Ito: blue against orange stays apart for every kind of colour blindness.
 constexpr auto colorRows = std::to_array<ColorRow<Colors>>({
-    {&Colors::background, {0xffffff, 0x1b1d21, 0xffffff, 0x000000}},  {&Colors::gutter, {0xf3f4f6, 0x212428, 0xffffff, 0x000000}},
-    {&Colors::gutterText, {0x656c76, 0x8b939e, 0x202020, 0xe0e0e0}},  {&Colors::text, {0x1f2328, 0xdde1e6, 0x000000, 0xffffff}},
-    {&Colors::op, {0x0b4f9e, 0x7ab8ff, 0x00257a, 0x9fd0ff}},          {&Colors::value, {0x1f2328, 0xdde1e6, 0x000000, 0xffffff}},
-    {&Colors::literal, {0x8a4b00, 0xe8a75c, 0x5c2a00, 0xffc27a}},     {&Colors::comment, {0x57606a, 0xaab3bd, 0x303030, 0xd0d0d0}},
-    {&Colors::header, {0x1f2328, 0xf0f3f6, 0x000000, 0xffffff}},      {&Colors::selected, {0xc9defa, 0x23456f, 0xcfe3ff, 0x00336e}},
-    {&Colors::origin, {0xffe3b8, 0x5a3c10, 0xffe8c2, 0x4d3000}},      {&Colors::derived, {0xd3efe4, 0x124a3a, 0xd2f5e6, 0x00402e}},
-    {&Colors::sibling, {0xf0f2f5, 0x272b31, 0xeeeeee, 0x1c1c1c}},     {&Colors::valueMark, {0xf6e36b, 0x4f460a, 0xffe94a, 0x453c00}},
-    {&Colors::originMark, {0xb35c00, 0xf0a040, 0x7a3b00, 0xffb454}},  {&Colors::derivedMark, {0x00734f, 0x35c598, 0x004d33, 0x5ef0c0}},
-    {&Colors::execution, {0xb07d00, 0xf0c53a, 0x6b4a00, 0xffe14d}},   {&Colors::executionLine, {0xb07d00, 0xc29a1c, 0x6b4a00, 0xffe14d}},
-    {&Colors::breakpoint, {0xc4281b, 0xf0605a, 0xa30d00, 0xff8078}},  {&Colors::bad, {0xa4307c, 0xe079bd, 0x7d0a58, 0xff9de0}},
-    {&Colors::saved, {0x2a7ab8, 0x5fb3f0, 0x004a85, 0x8fd0ff}},       {&Colors::ownWords, {0x6a3fb5, 0xc3a6ff, 0x3d1a80, 0xe6dcff}},
-    {&Colors::plot, {0x2a6fbf, 0x5a9cf0, 0x00419e, 0x8fc4ff}},        {&Colors::border, {0xc6cbd2, 0x3c4149, 0x000000, 0xffffff}},
-    {&Colors::error, {0xfbdcd8, 0x5c2723, 0xffdcd8, 0x5c0f08}},       {&Colors::warning, {0xfdeccb, 0x56401a, 0xffedc9, 0x4d3600}},
-    {&Colors::note, {0xdcebfb, 0x203d60, 0xdcecff, 0x00346b}},        {&Colors::pictureMark, {0xffffff, 0xffffff, 0xffffff, 0xffffff}},
-    {&Colors::pictureEdge, {0x000000, 0x000000, 0x000000, 0x000000}}, {&Colors::pictureFocus, {0xffd200, 0xffd200, 0xffd200, 0xffd200}},
+    {&Colors::background, {0xffffff, 0x1b1d21, 0xffffff, 0x000000}},
+    {&Colors::gutter, {0xf3f4f6, 0x212428, 0xffffff, 0x000000}},
+    {&Colors::gutterText, {0x656c76, 0x8b939e, 0x202020, 0xe0e0e0}},
+    {&Colors::text, {0x1f2328, 0xdde1e6, 0x000000, 0xffffff}},
+    {&Colors::op, {0x0b4f9e, 0x7ab8ff, 0x00257a, 0x9fd0ff}},
+    {&Colors::value, {0x1f2328, 0xdde1e6, 0x000000, 0xffffff}},
+    {&Colors::literal, {0x8a4b00, 0xe8a75c, 0x5c2a00, 0xffc27a}},
+    {&Colors::comment, {0x57606a, 0xaab3bd, 0x303030, 0xd0d0d0}},
+    {&Colors::header, {0x1f2328, 0xf0f3f6, 0x000000, 0xffffff}},
+    {&Colors::selected, {0xc9defa, 0x23456f, 0xcfe3ff, 0x00336e}},
+    {&Colors::origin, {0xffe3b8, 0x5a3c10, 0xffe8c2, 0x4d3000}},
+    {&Colors::derived, {0xd3efe4, 0x124a3a, 0xd2f5e6, 0x00402e}},
+    {&Colors::sibling, {0xf0f2f5, 0x272b31, 0xeeeeee, 0x1c1c1c}},
+    {&Colors::valueMark, {0xf6e36b, 0x4f460a, 0xffe94a, 0x453c00}},
+    {&Colors::originMark, {0xb35c00, 0xf0a040, 0x7a3b00, 0xffb454}},
+    {&Colors::derivedMark, {0x00734f, 0x35c598, 0x004d33, 0x5ef0c0}},
+    {&Colors::execution, {0xb07d00, 0xf0c53a, 0x6b4a00, 0xffe14d}},
+    {&Colors::executionLine, {0xb07d00, 0xc29a1c, 0x6b4a00, 0xffe14d}},
+    {&Colors::breakpoint, {0xc4281b, 0xf0605a, 0xa30d00, 0xff8078}},
+    {&Colors::bad, {0xa4307c, 0xe079bd, 0x7d0a58, 0xff9de0}},
+    {&Colors::saved, {0x2a7ab8, 0x5fb3f0, 0x004a85, 0x8fd0ff}},
+    {&Colors::ownWords, {0x6a3fb5, 0xc3a6ff, 0x3d1a80, 0xe6dcff}},
+    {&Colors::plot, {0x2a6fbf, 0x5a9cf0, 0x00419e, 0x8fc4ff}},
+    {&Colors::border, {0xc6cbd2, 0x3c4149, 0x000000, 0xffffff}},
+    {&Colors::error, {0xfbdcd8, 0x5c2723, 0xffdcd8, 0x5c0f08}},
+    {&Colors::warning, {0xfdeccb, 0x56401a, 0xffedc9, 0x4d3600}},
+    {&Colors::note, {0xdcebfb, 0x203d60, 0xdcecff, 0x00346b}},
+    {&Colors::pictureMark, {0xffffff, 0xffffff, 0xffffff, 0xffffff}},
+    {&Colors::pictureEdge, {0x000000, 0x000000, 0x000000, 0x000000}},
+    {&Colors::pictureFocus, {0xffd200, 0xffd200, 0xffd200, 0xffd200}},
 });
 
-// A bar, an outline or a handle has 3:1 against what is around it, with high contrast 4.5:1; text on a fill 4.5:1 and 7:1.
+// A bar, an outline or a handle has 3:1 against what is around it, with high contrast 4.5:1; text on a fill 4.5:1 and
+// 7:1.
 constexpr auto controlRows = std::to_array<ColorRow<ControlColors>>({
     {&ControlColors::scrollGroove, {0xeceef1, 0x212428, 0xffffff, 0x000000}},
     {&ControlColors::scrollHandle, {0x7d858f, 0x7f8894, 0x404040, 0xd0d0d0}},

@@ -1,8 +1,8 @@
 #pragma once
 #include <QColor>
 
-/// The measures of the window, and the colours of its controls, that widgets and painters share. Colours of code, graph and plots are `Colors`; both are tables
-/// of views/theme/theme_colors.cpp.
+/// The measures of the window, and the colours of its controls, that widgets and painters share. Colours of code, graph
+/// and plots are `Colors`; both are tables of views/theme/theme_colors.cpp.
 namespace retrograd::views::tokens {
 
 // Spacing, in pixels at scale 1.

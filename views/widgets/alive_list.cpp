@@ -28,7 +28,8 @@ QString labelOf(MemoryUse use) {
   return {};
 }
 
-std::vector<const StorageLife*> AliveList::alive(const MemoryTimeline& timeline, std::size_t position, std::size_t most) {
+std::vector<const StorageLife*> AliveList::alive(const MemoryTimeline& timeline, std::size_t position,
+                                                 std::size_t most) {
   std::vector<const StorageLife*> alive;
   for (const auto& life : timeline.lives)
     if (life.from <= position && position < life.to) alive.push_back(&life);
@@ -39,7 +40,9 @@ std::vector<const StorageLife*> AliveList::alive(const MemoryTimeline& timeline,
   return alive;
 }
 
-AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timeline, std::size_t position, QWidget* parent) : QDialog(parent, Qt::Popup) {
+AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timeline, std::size_t position,
+                     QWidget* parent)
+    : QDialog(parent, Qt::Popup) {
   const auto& values = *document.analysis->document;
   const auto name = tr("Tensors alive after #%1").arg(document.program.opAt(position).index);
   setObjectName(QStringLiteral("alive-list"));
@@ -51,7 +54,8 @@ AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timelin
   rows->setHorizontalHeaderLabels({tr("Bytes"), tr("Value"), tr("Use"), tr("Made by")});
   for (const auto* life : alive(timeline, position, mostRows)) {
     const auto maker = document.program.opAt(life->from);
-    const auto made = maker ? QStringLiteral("#%1  %2").arg(QString::number(maker.index), shortOpName(values, maker)) : QString();
+    const auto made =
+        maker ? QStringLiteral("#%1  %2").arg(QString::number(maker.index), shortOpName(values, maker)) : QString();
     QList<QStandardItem*> cells;
     for (const auto& text : {bytesText(life->bytes), toQt(values.displayName(life->value)), labelOf(life->use), made}) {
       cells << new QStandardItem(text);
@@ -84,7 +88,8 @@ void AliveList::showAt(const QPoint& at, const QScreen& screen) {
   const auto room = screen.availableGeometry().adjusted(0, 0, -4, -4);  // a window system adds a frame
   resize(std::min(width(), room.width()), height());
   const QPoint last = room.bottomRight() - rect().bottomRight();
-  move(std::clamp(at.x(), room.left(), std::max(room.left(), last.x())), std::clamp(at.y(), room.top(), std::max(room.top(), last.y())));
+  move(std::clamp(at.x(), room.left(), std::max(room.left(), last.x())),
+       std::clamp(at.y(), room.top(), std::max(room.top(), last.y())));
   show();
 }
 

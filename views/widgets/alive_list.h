@@ -9,8 +9,8 @@ namespace retrograd::views {
 /// "saved", "results": a use of memory for people.
 QString labelOf(MemoryUse use);
 
-/// The largest tensors that are alive after a position, most bytes first, as a list over the window: Enter or a double click goes to the op that made the
-/// tensor, Esc closes it.
+/// The largest tensors that are alive after a position, most bytes first, as a list over the window: Enter or a double
+/// click goes to the op that made the tensor, Esc closes it.
 class AliveList : public QDialog {
   Q_OBJECT
 

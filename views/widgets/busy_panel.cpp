@@ -36,12 +36,13 @@ BusyPanel::BusyPanel(DocumentController* controller, QWidget* parent) : QWidget(
     tag_ = tag;
     begin(title);
   });
-  connect(&worker, &Worker::progressed, this, [this](QObject* owner, const QString& tag, const QString& stage, double fraction) {
-    if (owner != controller_ || tag != tag_) return;
-    text_->setText(stage.isEmpty() ? title_ : title_ + QStringLiteral(": ") + stage);
-    bar_->setRange(0, 1000);
-    bar_->setValue(static_cast<int>(fraction * 1000));
-  });
+  connect(&worker, &Worker::progressed, this,
+          [this](QObject* owner, const QString& tag, const QString& stage, double fraction) {
+            if (owner != controller_ || tag != tag_) return;
+            text_->setText(stage.isEmpty() ? title_ : title_ + QStringLiteral(": ") + stage);
+            bar_->setRange(0, 1000);
+            bar_->setValue(static_cast<int>(fraction * 1000));
+          });
   connect(&worker, &Worker::finished, this, [this](QObject* owner, const QString& tag) {
     if (owner == controller_ && tag == tag_) end();
   });

@@ -9,7 +9,8 @@
 
 namespace retrograd::views {
 
-/// What the worker does for this window, in the status bar: name of the step or op, progress and Cancel. Shows after 100 ms only.
+/// What the worker does for this window, in the status bar: name of the step or op, progress and Cancel. Shows after
+/// 100 ms only.
 class BusyPanel : public QWidget {
   Q_OBJECT
 

@@ -36,7 +36,8 @@ void ColumnFitter::fit(bool onlyWider) {
     const int before = tree_->columnWidth(column);
     tree_->resizeColumnToContents(column);
     if (const auto limit = limits_.find(column); limit != limits_.end())
-      tree_->setColumnWidth(column, std::min(tree_->columnWidth(column), *limit * tree_->fontMetrics().horizontalAdvance(QLatin1Char('0'))));
+      tree_->setColumnWidth(column, std::min(tree_->columnWidth(column),
+                                             *limit * tree_->fontMetrics().horizontalAdvance(QLatin1Char('0'))));
     if (onlyWider && tree_->columnWidth(column) < before) tree_->setColumnWidth(column, before);
   }
   fitting_ = false;
@@ -44,7 +45,8 @@ void ColumnFitter::fit(bool onlyWider) {
 
 NamesFirst::NamesFirst(QTreeView* tree) : QObject(tree), tree_(tree) {
   tree->viewport()->installEventFilter(this);
-  for (auto signal : {&QTreeView::expanded, &QTreeView::collapsed}) QObject::connect(tree, signal, this, [this] { fit(); });
+  for (auto signal : {&QTreeView::expanded, &QTreeView::collapsed})
+    QObject::connect(tree, signal, this, [this] { fit(); });
   QObject::connect(tree->model(), &QAbstractItemModel::modelReset, this, [this] { fit(); });
   QObject::connect(tree->model(), &QAbstractItemModel::rowsInserted, this, [this] { fit(); });
   QObject::connect(tree->verticalScrollBar(), &QScrollBar::valueChanged, this, [this] { fit(false); });
@@ -83,11 +85,15 @@ int NamesFirst::leastWidth(int letters) const {
   constexpr int margins = 8;
   const auto& metrics = tree_->fontMetrics();
   int least = 0;
-  for (auto index = tree_->indexAt(QPoint(0, 0)); index.isValid() && tree_->visualRect(index).top() < tree_->viewport()->height();
+  for (auto index = tree_->indexAt(QPoint(0, 0));
+       index.isValid() && tree_->visualRect(index).top() < tree_->viewport()->height();
        index = tree_->indexBelow(index)) {
     int indent = 0;
     for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();
-    least = std::max(least, indent + std::min(metrics.horizontalAdvance(index.data().toString()), letters * metrics.averageCharWidth()) + margins);
+    least = std::max(
+        least, indent +
+                   std::min(metrics.horizontalAdvance(index.data().toString()), letters * metrics.averageCharWidth()) +
+                   margins);
   }
   return least;
 }
@@ -98,7 +104,9 @@ RowDelegate::RowDelegate(QTreeView* tree) : QStyledItemDelegate(tree), tree_(tre
   });
 }
 
-bool RowDelegate::isSpanned(const QModelIndex& index) const { return index.column() == 0 && tree_->isFirstColumnSpanned(index.row(), index.parent()); }
+bool RowDelegate::isSpanned(const QModelIndex& index) const {
+  return index.column() == 0 && tree_->isFirstColumnSpanned(index.row(), index.parent());
+}
 
 void RowDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
@@ -115,9 +123,11 @@ QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelInde
   int indent = 0;
   if (index.column() == 0)
     for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();
-  const int columns = isSpanned(index) ? std::min(tree_->header()->length(), tree_->viewport()->width()) : tree_->columnWidth(index.column());
+  const int columns = isSpanned(index) ? std::min(tree_->header()->length(), tree_->viewport()->width())
+                                       : tree_->columnWidth(index.column());
   const int width = std::max(40, columns - indent - 8);
-  const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft, index.data().toString());
+  const auto text = option.fontMetrics.boundingRect(QRect(0, 0, width, 10000), Qt::TextWordWrap | Qt::AlignLeft,
+                                                    index.data().toString());
   size.setHeight(std::max(size.height(), text.height() + air));
   return size;
 }

@@ -8,8 +8,8 @@
 
 namespace retrograd::views {
 
-/// What the trees of the docks have in common: name for screen readers, whole rows, no frame; they can be copied from, and typed letters search in them.
-/// Copying takes whole rows, or one column alone where it is given.
+/// What the trees of the docks have in common: name for screen readers, whole rows, no frame; they can be copied from,
+/// and typed letters search in them. Copying takes whole rows, or one column alone where it is given.
 void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied = -1);
 
 /// Makes columns as wide as what they show, but for those whose width a person chose.
@@ -32,9 +32,9 @@ class ColumnFitter : public QObject {
   bool fitting_ = false;
 };
 
-/// The first column has the width that the others leave. Where that is less than eight letters of a name in sight, the last columns go, one after another. A
-/// tree that is deeper still scrolls sideways before six letters of a name are lost. The other columns have a fixed width, and rows say in a tooltip what they
-/// show.
+/// The first column has the width that the others leave. Where that is less than eight letters of a name in sight, the
+/// last columns go, one after another. A tree that is deeper still scrolls sideways before six letters of a name are
+/// lost. The other columns have a fixed width, and rows say in a tooltip what they show.
 class NamesFirst : public QObject {
  public:
   explicit NamesFirst(QTreeView* tree);

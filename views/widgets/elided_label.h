@@ -6,8 +6,8 @@
 
 namespace retrograd::views {
 
-/// A line of plain text that takes the width there is and cuts its middle where that is too little; the tooltip then has the whole text, and so have screen
-/// readers. An explanation is in the tooltip always.
+/// A line of plain text that takes the width there is and cuts its middle where that is too little; the tooltip then
+/// has the whole text, and so have screen readers. An explanation is in the tooltip always.
 class ElidedLabel : public QLabel {
  public:
   explicit ElidedLabel(QWidget* parent = nullptr) : QLabel(parent) {
@@ -31,7 +31,8 @@ class ElidedLabel : public QLabel {
   }
   void paintEvent(QPaintEvent*) override {
     QStylePainter painter(this);
-    painter.drawItemText(contentsRect(), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), palette(), isEnabled(), shownText(), foregroundRole());
+    painter.drawItemText(contentsRect(), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), palette(), isEnabled(),
+                         shownText(), foregroundRole());
   }
 
  private:

@@ -25,7 +25,8 @@ QSize FlowLayout::sizeHint() const {
   for (auto* item : items_) {
     if (item->isEmpty()) continue;
     const auto wanted = item->sizeHint();
-    size = QSize(size.width() + wanted.width() + (shown++ > 0 ? spacing() : 0), std::max(size.height(), wanted.height()));
+    size =
+        QSize(size.width() + wanted.width() + (shown++ > 0 ? spacing() : 0), std::max(size.height(), wanted.height()));
   }
   const auto margins = contentsMargins();
   return size + QSize(margins.left() + margins.right(), margins.top() + margins.bottom());

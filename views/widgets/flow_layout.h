@@ -4,7 +4,8 @@
 
 namespace retrograd::views {
 
-/// Controls in a row, as wide as they want to be; what does not fit goes on in the row below. What is left of a row goes to those that expand.
+/// Controls in a row, as wide as they want to be; what does not fit goes on in the row below. What is left of a row
+/// goes to those that expand.
 class FlowLayout : public QLayout {
  public:
   explicit FlowLayout(QWidget* parent) : QLayout(parent) {}
@@ -12,7 +13,9 @@ class FlowLayout : public QLayout {
 
   void addItem(QLayoutItem* item) override { items_.push_back(item); }
   int count() const override { return static_cast<int>(items_.size()); }
-  QLayoutItem* itemAt(int index) const override { return index >= 0 && index < count() ? items_[static_cast<std::size_t>(index)] : nullptr; }
+  QLayoutItem* itemAt(int index) const override {
+    return index >= 0 && index < count() ? items_[static_cast<std::size_t>(index)] : nullptr;
+  }
   QLayoutItem* takeAt(int index) override;
   Qt::Orientations expandingDirections() const override { return Qt::Horizontal; }
   bool hasHeightForWidth() const override { return true; }

@@ -11,7 +11,8 @@ constexpr int fromCorner = 12;  // pixels
 
 }  // namespace
 
-GraphBusy::GraphBusy(QWidget* graph) : QFrame(graph), text_(new QLabel(this)), bar_(new QProgressBar(this)), cancel_(new QToolButton(this)) {
+GraphBusy::GraphBusy(QWidget* graph)
+    : QFrame(graph), text_(new QLabel(this)), bar_(new QProgressBar(this)), cancel_(new QToolButton(this)) {
   setObjectName(QStringLiteral("graph-busy"));
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
@@ -24,7 +25,8 @@ GraphBusy::GraphBusy(QWidget* graph) : QFrame(graph), text_(new QLabel(this)), b
   cancel_->setText(tr("Cancel"));
   cancel_->setObjectName(QStringLiteral("graph-busy-cancel"));
   cancel_->setAccessibleName(tr("Cancel the layout of the graph"));
-  cancel_->setToolTip(tr("Stops the layout (Esc in the graph); what dot has not finished is laid out in a simpler way"));
+  cancel_->setToolTip(
+      tr("Stops the layout (Esc in the graph); what dot has not finished is laid out in a simpler way"));
   auto* grid = new QGridLayout(this);
   grid->setContentsMargins(10, 6, 10, 8);
   grid->setVerticalSpacing(4);

@@ -18,14 +18,17 @@ const QHeaderView* columnsOf(const QAbstractItemView& view) {
   return table ? table->horizontalHeader() : nullptr;
 }
 
-/// By where they show. A tree's rows are known by their place on the screen, as those of different parents have the same numbers.
+/// By where they show. A tree's rows are known by their place on the screen, as those of different parents have the
+/// same numbers.
 std::vector<QModelIndex> selectedCells(const QAbstractItemView& view, int column) {
   const auto* columns = columnsOf(view);
   const bool isTree = qobject_cast<const QTreeView*>(&view);
   std::vector<std::pair<std::pair<int, int>, QModelIndex>> cells;
   for (const auto& cell : view.selectionModel()->selectedIndexes()) {
     if (column >= 0 ? cell.column() != column : columns && columns->isSectionHidden(cell.column())) continue;
-    cells.push_back({{isTree ? view.visualRect(cell).top() : cell.row(), columns ? columns->visualIndex(cell.column()) : cell.column()}, cell});
+    cells.push_back({{isTree ? view.visualRect(cell).top() : cell.row(),
+                      columns ? columns->visualIndex(cell.column()) : cell.column()},
+                     cell});
   }
   std::sort(cells.begin(), cells.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<QModelIndex> sorted;
@@ -37,7 +40,8 @@ QString textOf(const QAbstractItemView& view, int column) {
   QString text;
   QModelIndex before;
   for (const auto& cell : selectedCells(view, column)) {
-    if (before.isValid()) text += cell.row() == before.row() && cell.parent() == before.parent() ? QLatin1Char('\t') : QLatin1Char('\n');
+    if (before.isValid())
+      text += cell.row() == before.row() && cell.parent() == before.parent() ? QLatin1Char('\t') : QLatin1Char('\n');
     text += cell.data().toString();
     before = cell;
   }
@@ -79,7 +83,8 @@ void addCopy(QAbstractItemView& view, int column) {
   copy->setObjectName(QStringLiteral("copy"));
   copy->setShortcut(QKeySequence::Copy);
   copy->setShortcutContext(Qt::WidgetShortcut);
-  QObject::connect(copy, &QAction::triggered, &view, [&view, column] { QApplication::clipboard()->setText(textOf(view, column)); });
+  QObject::connect(copy, &QAction::triggered, &view,
+                   [&view, column] { QApplication::clipboard()->setText(textOf(view, column)); });
   view.addAction(copy);
   view.setContextMenuPolicy(Qt::ActionsContextMenu);
 }
@@ -106,8 +111,9 @@ void showWholeText(QAbstractItemView& view, const QModelIndex& row) {
   popup->setReadOnly(true);
   popup->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   const auto lines = QFontMetrics(popup->font());
-  popup->resize(std::max(360, view.viewport()->width()),
-                lines.height() * std::clamp(static_cast<int>(cells.join(QLatin1Char(' ')).size()) / 40 + 2, 3, 12) + 12);
+  popup->resize(
+      std::max(360, view.viewport()->width()),
+      lines.height() * std::clamp(static_cast<int>(cells.join(QLatin1Char(' ')).size()) / 40 + 2, 3, 12) + 12);
   popup->move(view.viewport()->mapToGlobal(view.visualRect(row).bottomLeft()));
   popup->show();
   popup->setFocus();

@@ -3,15 +3,17 @@
 
 namespace retrograd::views {
 
-/// Gives a tree or table the command Copy, by Ctrl+C and in its context menu. It puts the selected cells on the clipboard as they show: a row a line,
-/// cells separated by tabs. With `column` only that column's text, for tables whose other columns are marks.
+/// Gives a tree or table the command Copy, by Ctrl+C and in its context menu. It puts the selected cells on the
+/// clipboard as they show: a row a line, cells separated by tabs. With `column` only that column's text, for tables
+/// whose other columns are marks.
 void addCopy(QAbstractItemView& view, int column = -1);
 
-/// Lets letters, digits and signs typed without Shift into a list, tree or combo box search in it, where they would otherwise be the keys of the window's
-/// commands.
+/// Lets letters, digits and signs typed without Shift into a list, tree or combo box search in it, where they would
+/// otherwise be the keys of the window's commands.
 void letTypeAhead(QWidget& widget);
 
-/// The whole text of a row, which a line may have no room for, in a small window over the row until Esc or a click elsewhere. It can be selected and copied.
+/// The whole text of a row, which a line may have no room for, in a small window over the row until Esc or a click
+/// elsewhere. It can be selected and copied.
 void showWholeText(QAbstractItemView& view, const QModelIndex& row);
 
 }  // namespace retrograd::views

@@ -4,7 +4,8 @@
 
 namespace retrograd::views {
 
-/// Takes one key, with its modifiers, as it is pressed. Tab goes on; Escape and Backspace empty it, or close the dialog where it is empty.
+/// Takes one key, with its modifiers, as it is pressed. Tab goes on; Escape and Backspace empty it, or close the dialog
+/// where it is empty.
 class KeyEdit : public QLineEdit {
   Q_OBJECT
 

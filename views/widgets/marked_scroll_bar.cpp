@@ -6,7 +6,9 @@
 
 namespace retrograd::views {
 
-MarkedScrollBar::MarkedScrollBar(QWidget* parent) : QScrollBar(Qt::Vertical, parent) { setObjectName(QStringLiteral("marked-scroll-bar")); }
+MarkedScrollBar::MarkedScrollBar(QWidget* parent) : QScrollBar(Qt::Vertical, parent) {
+  setObjectName(QStringLiteral("marked-scroll-bar"));
+}
 
 void MarkedScrollBar::setMarks(std::vector<Mark> marks) {
   if (marks == marks_) return;

@@ -5,7 +5,8 @@
 
 namespace retrograd::views {
 
-/// A scroll bar that marks places of what it scrolls, as compilers mark errors. A click on a mark brings its place to the middle.
+/// A scroll bar that marks places of what it scrolls, as compilers mark errors. A click on a mark brings its place to
+/// the middle.
 class MarkedScrollBar : public QScrollBar {
   Q_OBJECT
 

@@ -51,7 +51,9 @@ void MessageBar::show(Kind kind, const QString& text) {
 void MessageBar::recolor() {
   const auto& colors = theme_->colors();
   auto palette = QPalette();
-  palette.setColor(QPalette::Window, kind_ == Kind::error ? colors.error : kind_ == Kind::warning ? colors.warning : colors.note);
+  palette.setColor(QPalette::Window, kind_ == Kind::error     ? colors.error
+                                     : kind_ == Kind::warning ? colors.warning
+                                                              : colors.note);
   setPalette(palette);
   symbol_->setText(kind_ == Kind::error ? tr("Error") : kind_ == Kind::warning ? tr("Warning") : tr("Note"));
   auto font = symbol_->font();

@@ -8,7 +8,8 @@
 
 namespace retrograd::views {
 
-/// One message over the listings that blocks nothing: errors of opening and running. Shows the newest; Esc or its cross closes it.
+/// One message over the listings that blocks nothing: errors of opening and running. Shows the newest; Esc or its cross
+/// closes it.
 class MessageBar : public QFrame {
   Q_OBJECT
 

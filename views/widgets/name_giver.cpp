@@ -29,10 +29,13 @@ QString nameFor(const QWidget* widget) {
   if (qobject_cast<const QAbstractItemView*>(widget))
     if (const auto* box = around<QComboBox>(widget)) return QWidget::tr("Choices of %1").arg(box->accessibleName());
   if (const auto* button = qobject_cast<const QAbstractButton*>(widget); button && button->text().isEmpty()) {
-    if (const auto* field = qobject_cast<const QLineEdit*>(widget->parentWidget())) return QWidget::tr("Clear %1").arg(field->accessibleName());
+    if (const auto* field = qobject_cast<const QLineEdit*>(widget->parentWidget()))
+      return QWidget::tr("Clear %1").arg(field->accessibleName());
     if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar"))
-      return static_cast<const QToolButton*>(widget)->arrowType() == Qt::LeftArrow ? QWidget::tr("Panels before") : QWidget::tr("Panels after");
-    if (widget->parentWidget() && widget->parentWidget()->inherits("QTableView")) return QWidget::tr("Select all cells");
+      return static_cast<const QToolButton*>(widget)->arrowType() == Qt::LeftArrow ? QWidget::tr("Panels before")
+                                                                                   : QWidget::tr("Panels after");
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QTableView"))
+      return QWidget::tr("Select all cells");
     if (widget->inherits("QToolBarExtension")) return QWidget::tr("More commands");
     return button->toolTip().section(QLatin1Char('\n'), 0, 0);
   }

@@ -19,7 +19,8 @@ std::optional<double> numberOf(const QModelIndex& index) {
 }  // namespace
 
 QCollator textOrder() {
-  QCollator texts{QLocale(QLocale::English)};  // the C locale, which a shell may have, sorts layers.10 before layers.2 whatever the mode says
+  QCollator texts{QLocale(QLocale::English)};  // the C locale, which a shell may have, sorts layers.10 before layers.2
+                                               // whatever the mode says
   texts.setNumericMode(true);
   texts.setCaseSensitivity(Qt::CaseInsensitive);
   return texts;

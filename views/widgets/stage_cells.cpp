@@ -16,11 +16,14 @@ void StageCells::paint(QPainter* painter, const QStyleOptionViewItem& option, co
   if (share.isValid() && !selected) {
     const auto area = option.rect.adjusted(3, 2, -3, -2);
     const int width = static_cast<int>(area.width() * share.toDouble());
-    painter->fillRect(QRect(area.left(), area.top(), width, area.height()), stageFill(index.data(stageRole).toInt(), theme_->dark()));
+    painter->fillRect(QRect(area.left(), area.top(), width, area.height()),
+                      stageFill(index.data(stageRole).toInt(), theme_->dark()));
   }
   if (swatch.isValid()) {
     if (selected)
-      painter->fillRect(option.rect, option.palette.brush(option.state & QStyle::State_Active ? QPalette::Active : QPalette::Inactive, QPalette::Highlight));
+      painter->fillRect(
+          option.rect, option.palette.brush(option.state & QStyle::State_Active ? QPalette::Active : QPalette::Inactive,
+                                            QPalette::Highlight));
     const QRect box(option.rect.left() + 5, option.rect.center().y() - 5, 11, 11);
     painter->fillRect(box, stageColor(swatch.toInt(), theme_->dark()));
   }

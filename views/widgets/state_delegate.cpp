@@ -12,7 +12,8 @@ void StateDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const auto mark = index.data(ValuesModel::markRole);
   if (!mark.isValid()) return;
   const double size = tokens::glyph - 1;
-  const auto color = option.palette.color(option.state & QStyle::State_Selected ? QPalette::HighlightedText : QPalette::Text);
+  const auto color =
+      option.palette.color(option.state & QStyle::State_Selected ? QPalette::HighlightedText : QPalette::Text);
   painter->save();
   painter->setRenderHint(QPainter::Antialiasing);
   painter->setPen(QPen(color, 1.5));
@@ -25,7 +26,8 @@ QSize StateDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIn
   constexpr int mostCharacters = 18;
   auto size = RowDelegate::sizeHint(option, index);
   const bool isMark = index.data(ValuesModel::markRole).isValid();
-  size.setWidth(isMark ? tokens::glyph + 2 * tokens::gap : std::min(size.width(), mostCharacters * option.fontMetrics.averageCharWidth()));
+  size.setWidth(isMark ? tokens::glyph + 2 * tokens::gap
+                       : std::min(size.width(), mostCharacters * option.fontMetrics.averageCharWidth()));
   return size;
 }
 

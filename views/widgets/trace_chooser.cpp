@@ -19,7 +19,8 @@ TraceChooser::TraceChooser(const QString& side, QWidget* parent) : QWidget(paren
   source_->setMinimumContentsLength(12);
   kind_ = new QComboBox(this);
   prepareBox(kind_, tr("%1: which trace").arg(side));
-  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation}) kind_->addItem(titleText(kind), static_cast<int>(kind));
+  for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation})
+    kind_->addItem(titleText(kind), static_cast<int>(kind));
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(source_, 1);
@@ -52,7 +53,8 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
     for (auto i = analysis.computation().trace.history.size(); i < analysis.joint.history.size(); ++i)
       if (const auto pass = toQt(analysis.joint.history[i].pass); !passes.contains(pass)) passes << pass;
     for (const auto& pass : passes)
-      add(tr("After %1").arg(pass), {Kind::pass, pass}, tr("The joint as this pass left it; the model is derived once more for it"));
+      add(tr("After %1").arg(pass), {Kind::pass, pass},
+          tr("The joint as this pass left it; the model is derived once more for it"));
     if (!tried.isEmpty()) add(tried, {Kind::tried, {}}, tr("What the Why dock tried"));
     add(tr("With minimum saved bytes"), {Kind::fewestBytes, {}}, tr("The same model under the partition min-cut"));
     add(tr("If everything were recomputed"), {Kind::recomputeAll, {}},
@@ -66,7 +68,9 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
   updateKind();
 }
 
-TraceSource TraceChooser::source() const { return sources_.at(static_cast<std::size_t>(std::max(0, source_->currentIndex()))); }
+TraceSource TraceChooser::source() const {
+  return sources_.at(static_cast<std::size_t>(std::max(0, source_->currentIndex())));
+}
 
 QString TraceChooser::title() const { return tr("%1: %2").arg(source_->currentText(), kind_->currentText()); }
 
@@ -91,7 +95,9 @@ void TraceChooser::updateKind() {
   kind_->setEnabled(!isPass);
   kind_->setToolTip(isPass ? tr("What passes work on is the joint") : tr("Which of the traces"));
   const bool nothingElse = !derived_ && source().kind == TraceSource::Kind::open;
-  kind_->setCurrentIndex(kind_->findData(static_cast<int>(isPass ? TraceKind::joint : nothingElse ? TraceKind::computation : wanted_)));
+  kind_->setCurrentIndex(kind_->findData(static_cast<int>(isPass        ? TraceKind::joint
+                                                          : nothingElse ? TraceKind::computation
+                                                                        : wanted_)));
 }
 
 void TraceChooser::sourceActivated(int row) {
@@ -102,7 +108,8 @@ void TraceChooser::sourceActivated(int row) {
     return Q_EMIT chosen();
   }
   source_->setCurrentIndex(before_);  // until one is chosen
-  auto* dialog = new QFileDialog(this, tr("Compare With"), {}, tr("Models and sessions (*.pt2 *.pt *.txt *.retrograd);;All files (*)"));
+  auto* dialog = new QFileDialog(this, tr("Compare With"), {},
+                                 tr("Models and sessions (*.pt2 *.pt *.txt *.retrograd);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {

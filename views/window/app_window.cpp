@@ -33,7 +33,8 @@ void nameApplication() {
   QApplication::setApplicationName(QStringLiteral("retrograd"));
   QApplication::setApplicationDisplayName(QStringLiteral("Retrograd"));
   QApplication::setOrganizationName(QStringLiteral("retrograd"));
-  QApplication::setDesktopFileName(QStringLiteral("org.retrograd.retrograd"));  // as its desktop file is called, whose icon desktops then show
+  QApplication::setDesktopFileName(
+      QStringLiteral("org.retrograd.retrograd"));  // as its desktop file is called, whose icon desktops then show
 }
 
 /// Lets events run until `done` or the time is over; returns whether it was done. Only for programs without a user.
@@ -77,7 +78,8 @@ void showBackward(MainWindow& window) {
 void showGraph(MainWindow& window, const PictureOptions& options) {
   auto& listings = window.listings();
   listings.graphAction()->setChecked(true);
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) listings.toggleAction(kind)->setChecked(false);
+  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+    listings.toggleAction(kind)->setChecked(false);
   auto& graph = listings.graph();
   graph.setKind(options.trace);
   waitFor([&] { return graph.picture() && !graph.busy(); });
@@ -103,7 +105,8 @@ void waitForAnswers(const MainWindow& window) {
   const auto& controller = *window.context().controller;
   int quiet = 0;
   waitFor([&] {
-    const bool busy = window.context().execution->now().running || window.context().controller->questions().asking() || controller.opening();
+    const bool busy = window.context().execution->now().running || window.context().controller->questions().asking() ||
+                      controller.opening();
     quiet = busy ? 0 : quiet + 1;
     return quiet > 3;
   });
@@ -112,7 +115,8 @@ void waitForAnswers(const MainWindow& window) {
 void giveCommand(MainWindow& window, const QString& name) {
   auto* action = window.findChild<QAction*>(QStringLiteral("action-") + name);
   if (!action) throw Error(ErrorCode::badUse, "there is no such command", "--do " + name.toStdString());
-  if (!action->isEnabled()) throw Error(ErrorCode::badUse, action->statusTip().toStdString(), "--do " + name.toStdString());
+  if (!action->isEnabled())
+    throw Error(ErrorCode::badUse, action->statusTip().toStdString(), "--do " + name.toStdString());
   action->trigger();
   waitForAnswers(window);
 }
@@ -154,7 +158,8 @@ void arrange(MainWindow& window, const PictureOptions& options) {
 QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
   auto* comparison = window.findChild<DiffWindow*>();
   if (!options.compareWith.empty())
-    comparison->chooser(Side::right).choose({TraceSource::Kind::file, QString::fromStdString(options.compareWith)}, options.trace);
+    comparison->chooser(Side::right)
+        .choose({TraceSource::Kind::file, QString::fromStdString(options.compareWith)}, options.trace);
   for (auto side : bothSides) comparison->chooser(side).choose(comparison->chooser(side).source(), options.trace);
   comparison->resize(options.width, options.height);
   comparison->open();
@@ -188,14 +193,16 @@ QPixmap withDialogs(QWidget& window) {
   return picture;
 }
 
-/// What Qt finds to say of a machine without a desktop (no runtime folder, no size hints) is no message for who wants a picture.
+/// What Qt finds to say of a machine without a desktop (no runtime folder, no size hints) is no message for who wants a
+/// picture.
 void keepQtQuiet(QtMsgType type, const QMessageLogContext&, const QString& text) {
   if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "%s\n", qPrintable(text));
 }
 
 }  // namespace
 
-int runWindow(int& argc, char** argv, const std::vector<std::string>& files, std::shared_ptr<const RuleRegistry> rules) {
+int runWindow(int& argc, char** argv, const std::vector<std::string>& files,
+              std::shared_ptr<const RuleRegistry> rules) {
   QApplication application(argc, argv);
   nameApplication();
   QSettings settings;
@@ -226,7 +233,9 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   kept::exportFolder.keep(settings, QStringLiteral("."));  // not where it was made
   Theme theme(*qApp, nullptr, [&options] { return options.dark; });
   prepare(theme, settings);
-  theme.choose(options.highContrast ? Theme::Choice::highContrast : options.dark ? Theme::Choice::dark : Theme::Choice::light);
+  theme.choose(options.highContrast ? Theme::Choice::highContrast
+               : options.dark       ? Theme::Choice::dark
+                                    : Theme::Choice::light);
   auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
   window->resize(options.width, options.height);
   window->show();
@@ -235,7 +244,8 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   waitFor([&] { return !controller.opening(); });
   bool written = false;
   try {
-    if (!controller.document() && !file.empty()) throw Error(ErrorCode::badInput, window->messages().text().toStdString());
+    if (!controller.document() && !file.empty())
+      throw Error(ErrorCode::badInput, window->messages().text().toStdString());
     if (controller.document()) showBackward(*window);
     arrange(*window, options);
     if (options.graph) showGraph(*window, options);

@@ -26,23 +26,31 @@ QString partitionText(const PartitionOptions& partition) {
 
 void addFile(QStringList& lines, const OpenDocument& document, const Execution& execution) {
   const auto& analysis = *document.analysis;
-  lines << QString() << QStringLiteral("### File") << QStringLiteral("- name: %1").arg(QFileInfo(toQt(document.request.path)).fileName());
-  if (!analysis.file.torchVersion.empty()) lines << QStringLiteral("- written by: torch %1").arg(toQt(analysis.file.torchVersion));
+  lines << QString() << QStringLiteral("### File")
+        << QStringLiteral("- name: %1").arg(QFileInfo(toQt(document.request.path)).fileName());
+  if (!analysis.file.torchVersion.empty())
+    lines << QStringLiteral("- written by: torch %1").arg(toQt(analysis.file.torchVersion));
   lines << QStringLiteral("- ops: computation %1, joint %2, forward %3, backward %4")
                .arg(analysis.computation().trace.ops.size())
                .arg(analysis.joint.ops.size())
                .arg(analysis.forward.ops.size())
                .arg(analysis.backward.ops.size());
-  lines << QStringLiteral("- seed: %1").arg(analysis.request.seed) << QStringLiteral("- partition: %1").arg(partitionText(analysis.request.partition))
+  lines << QStringLiteral("- seed: %1").arg(analysis.request.seed)
+        << QStringLiteral("- partition: %1").arg(partitionText(analysis.request.partition))
         << QStringLiteral("- device: %1").arg(toQt(toString(analysis.device)));
   for (const auto& source : analysis.inputSource) lines << QStringLiteral("- input %1").arg(toQt(source));
   if (!document.noRunReason.isEmpty()) lines << QStringLiteral("- cannot be run: %1").arg(document.noRunReason);
   if (execution.available)
-    lines << QStringLiteral("- position: %1 of %2, the backward begins at %3").arg(execution.position).arg(execution.size).arg(execution.forwardSize);
+    lines << QStringLiteral("- position: %1 of %2, the backward begins at %3")
+                 .arg(execution.position)
+                 .arg(execution.size)
+                 .arg(execution.forwardSize);
   if (!execution.error.isEmpty()) lines << QStringLiteral("- error: %1").arg(execution.error);
   const auto& problems = analysis.problems;
-  for (std::size_t i = 0; i < std::min(problems.size(), mostProblems); ++i) lines << QStringLiteral("- problem: %1").arg(toQt(problems[i].message));
-  if (problems.size() > mostProblems) lines << QStringLiteral("- and %1 problems more").arg(problems.size() - mostProblems);
+  for (std::size_t i = 0; i < std::min(problems.size(), mostProblems); ++i)
+    lines << QStringLiteral("- problem: %1").arg(toQt(problems[i].message));
+  if (problems.size() > mostProblems)
+    lines << QStringLiteral("- and %1 problems more").arg(problems.size() - mostProblems);
 }
 
 QString valueLine(const Document& tables, const QString& what, ValueId id) {
@@ -53,7 +61,8 @@ QString valueLine(const Document& tables, const QString& what, ValueId id) {
   const auto& meta = tables.meta(value.meta);
   text += QStringLiteral(": %1, strides %2").arg(toQt(typeComment(meta)), numbersText(meta.strides));
   if (meta.offset != 0) text += QStringLiteral(", offset %1").arg(meta.offset);
-  return text + QStringLiteral(", ") + toQt(name(value.kind)) + (value.requiresGrad ? QStringLiteral(", requires grad") : QString());
+  return text + QStringLiteral(", ") + toQt(name(value.kind)) +
+         (value.requiresGrad ? QStringLiteral(", requires grad") : QString());
 }
 
 void addOp(QStringList& lines, const OpenDocument& document, BoundSymbolId op) {
@@ -63,7 +72,8 @@ void addOp(QStringList& lines, const OpenDocument& document, BoundSymbolId op) {
   lines << QString() << QStringLiteral("### Op") << QStringLiteral("- name: %1").arg(toQt(symbol.qualifiedName()))
         << QStringLiteral("- schema: `%1`").arg(symbol.schema.empty() ? QStringLiteral("unknown") : toQt(symbol.schema))
         << QStringLiteral("- call: `%1`").arg(toQt(printCall(tables, op)));
-  if (const auto comment = printComment(tables, op); !comment.empty()) lines << QStringLiteral("- comment: `%1`").arg(toQt(comment));
+  if (const auto comment = printComment(tables, op); !comment.empty())
+    lines << QStringLiteral("- comment: `%1`").arg(toQt(comment));
   if (bound.origin.role != Role::none) lines << QStringLiteral("- role: %1").arg(toQt(name(bound.origin.role)));
   if (bound.origin.op) lines << QStringLiteral("- from: `%1`").arg(toQt(printCall(tables, bound.origin.op)));
   if (bound.recomputed) lines << QStringLiteral("- recomputed in the backward");
@@ -73,7 +83,8 @@ void addOp(QStringList& lines, const OpenDocument& document, BoundSymbolId op) {
 
 }  // namespace
 
-QString bugReport(const OpenDocument* document, BoundSymbolId op, const Execution& execution, const Versions& versions) {
+QString bugReport(const OpenDocument* document, BoundSymbolId op, const Execution& execution,
+                  const Versions& versions) {
   QStringList lines{QStringLiteral("### Versions")};
   for (const auto& line : versions.lines()) lines << QStringLiteral("- ") + line;
   if (document) addFile(lines, *document, execution);

@@ -16,7 +16,8 @@ const QString findTag = QStringLiteral("compare traces");
 
 }  // namespace
 
-DiffWindow::DiffWindow(ViewContext context, QWidget* parent) : QWidget(parent, Qt::Window), context_(context), job_(new PoolJob(this)) {
+DiffWindow::DiffWindow(ViewContext context, QWidget* parent)
+    : QWidget(parent, Qt::Window), context_(context), job_(new PoolJob(this)) {
   setObjectName(QStringLiteral("diff-window"));
   setWindowTitle(tr("Compare Traces"));
   view_ = new DiffView(context_.theme, this);
@@ -27,7 +28,8 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent) : QWidget(parent, Q
   details_->setFont(Theme::codeFont());
   details_->setFrameShape(QFrame::NoFrame);
   details_->setTabChangesFocus(true);
-  details_->setFixedHeight(QFontMetrics(details_->font()).lineSpacing() * 4 + 2 * static_cast<int>(details_->document()->documentMargin()));
+  details_->setFixedHeight(QFontMetrics(details_->font()).lineSpacing() * 4 +
+                           2 * static_cast<int>(details_->document()->documentMargin()));
   auto* border = new QFrame(this);
   border->setFrameShape(QFrame::HLine);
   border->setFrameShadow(QFrame::Plain);
@@ -74,7 +76,8 @@ QWidget* DiffWindow::makeChoices() {
   return row;
 }
 
-QAction* DiffWindow::addKeyedAction(const QString& text, const QString& name, const QList<QKeySequence>& keys, void (DiffWindow::*run)()) {
+QAction* DiffWindow::addKeyedAction(const QString& text, const QString& name, const QList<QKeySequence>& keys,
+                                    void (DiffWindow::*run)()) {
   auto* action = new QAction(text, this);
   action->setObjectName(name);
   action->setShortcuts(keys);
@@ -88,9 +91,10 @@ QWidget* DiffWindow::makeTools() {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(6, 3, 8, 4);
-  previous_ =
-      addKeyedAction(tr("Previous Difference"), QStringLiteral("diff-previous"), {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &DiffWindow::previous);
-  next_ = addKeyedAction(tr("Next Difference"), QStringLiteral("diff-next"), {Qt::Key_F8, Qt::CTRL | Qt::Key_Down}, &DiffWindow::next);
+  previous_ = addKeyedAction(tr("Previous Difference"), QStringLiteral("diff-previous"),
+                             {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &DiffWindow::previous);
+  next_ = addKeyedAction(tr("Next Difference"), QStringLiteral("diff-next"), {Qt::Key_F8, Qt::CTRL | Qt::Key_Down},
+                         &DiffWindow::next);
   addKeyedAction(tr("Close"), QStringLiteral("diff-close"), {Qt::CTRL | Qt::Key_W}, &DiffWindow::leave);
   next_->setIconText(tr("Next \u2193"));
   previous_->setIconText(tr("\u2191 Previous"));
@@ -156,7 +160,8 @@ void DiffWindow::documentChanged() {
   const auto* document = context_.controller->document().get();
   for (auto* chooser : {left_, right_}) chooser->follow(document, {});
   // What would another partition change? A question that each model has an answer to.
-  if (document && document->analysis->derived() && left_->source() == right_->source() && left_->kind() == right_->kind())
+  if (document && document->analysis->derived() && left_->source() == right_->source() &&
+      left_->kind() == right_->kind())
     right_->choose({TraceSource::Kind::fewestBytes, {}}, left_->kind());
   view_->show({});
   stale_ = true;
@@ -200,10 +205,13 @@ void DiffWindow::say(const QString& message) {
 QString DiffWindow::keyOf(const TraceSource& source) {
   using Kind = TraceSource::Kind;
   // All passes come with one derivation.
-  return QStringLiteral("%1 %2").arg(static_cast<int>(source.kind)).arg(source.kind == Kind::pass ? QString() : source.detail);
+  return QStringLiteral("%1 %2")
+      .arg(static_cast<int>(source.kind))
+      .arg(source.kind == Kind::pass ? QString() : source.detail);
 }
 
-DiffWindow::Found DiffWindow::find(const TraceSource& source, const QuestionContext& context, const Progress& progress) {
+DiffWindow::Found DiffWindow::find(const TraceSource& source, const QuestionContext& context,
+                                   const Progress& progress) {
   const auto& document = context.document;
   PartitionOptions partition;
   switch (source.kind) {
@@ -244,18 +252,21 @@ void DiffWindow::compare() {
   const auto question = [this, missing](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     auto answers = std::make_shared<std::map<QString, Found>>();
     for (const auto& source : missing)
-      if (const auto key = keyOf(source); !answers->contains(key)) answers->emplace(key, find(source, context, progress));
+      if (const auto key = keyOf(source); !answers->contains(key))
+        answers->emplace(key, find(source, context, progress));
     return [this, answers] {
       busy_ = false;
       for (const auto& [key, answer] : *answers) found_[key] = answer;
       align();
     };
   };
-  context_.controller->questions().ask(this, findTag, tr("Deriving the traces to compare"), question, [this, number = ++question_](const QString& message) {
-    if (number != question_) return;  // cancelled here, which has been said
-    busy_ = false;
-    say(message.isEmpty() ? tr("Cancelled. Choose what to compare above.") : message);
-  });
+  context_.controller->questions().ask(
+      this, findTag, tr("Deriving the traces to compare"), question,
+      [this, number = ++question_](const QString& message) {
+        if (number != question_) return;  // cancelled here, which has been said
+        busy_ = false;
+        say(message.isEmpty() ? tr("Cancelled. Choose what to compare above.") : message);
+      });
 }
 
 ComparedTrace DiffWindow::traceFor(const TraceChooser& chooser) const {
@@ -268,7 +279,9 @@ ComparedTrace DiffWindow::traceFor(const TraceChooser& chooser) const {
   }
   const auto kind = chooser.kind();
   if (kind != TraceKind::computation && !found.analysis->derived())
-    throw Error(ErrorCode::badUse, tr("nothing could be derived from its computation; choose Computation").toStdString(), found.analysis->file.path);
+    throw Error(ErrorCode::badUse,
+                tr("nothing could be derived from its computation; choose Computation").toStdString(),
+                found.analysis->file.path);
   compared.trace = &traceOf(*found.analysis, kind);
   return compared;
 }
@@ -276,10 +289,11 @@ ComparedTrace DiffWindow::traceFor(const TraceChooser& chooser) const {
 void DiffWindow::align() {
   try {
     say(tr("Comparing ...  (Esc cancels)"));
-    job_->start([this, left = traceFor(*left_), right = traceFor(*right_)](const Progress& progress) -> PoolJob::Deliver {
-      auto comparison = compareTraces(left, right, progress);
-      return [this, comparison] { shown(comparison); };
-    });
+    job_->start(
+        [this, left = traceFor(*left_), right = traceFor(*right_)](const Progress& progress) -> PoolJob::Deliver {
+          auto comparison = compareTraces(left, right, progress);
+          return [this, comparison] { shown(comparison); };
+        });
   } catch (const Error& error) {
     say(QString::fromUtf8(error.what()));
   }
@@ -293,13 +307,17 @@ void DiffWindow::shown(const std::shared_ptr<const Comparison>& comparison) {
   QStringList parts;
   const auto tell = [&](DiffRow::Kind kind, std::size_t count, const QString& words) {
     if (count > 0)
-      parts << QStringLiteral("<b style='color:%1'>%2</b>&nbsp;%3&nbsp;%4").arg(markOf(own, kind).name(), DiffRows::sign(kind)).arg(count).arg(words);
+      parts << QStringLiteral("<b style='color:%1'>%2</b>&nbsp;%3&nbsp;%4")
+                   .arg(markOf(own, kind).name(), DiffRows::sign(kind))
+                   .arg(count)
+                   .arg(words);
   };
   tell(DiffRow::Kind::changed, counts.changed, tr("changed"));
   tell(DiffRow::Kind::onlyLeft, counts.onlyLeft, tr("only on the left"));
   tell(DiffRow::Kind::onlyRight, counts.onlyRight, tr("only on the right"));
   tell(DiffRow::Kind::movedAway, counts.moved, tr("moved"));
-  parts << (comparison->diff.equal() ? tr("<b>equal</b>: %1 ops").arg(counts.same) : tr("%1 the same").arg(counts.same));
+  parts << (comparison->diff.equal() ? tr("<b>equal</b>: %1 ops").arg(counts.same)
+                                     : tr("%1 the same").arg(counts.same));
   summary_->setText(parts.join(QStringLiteral("&nbsp;&nbsp; ")));
   if (!comparison->diff.equal()) {
     selectionChanged();
@@ -313,7 +331,8 @@ void DiffWindow::selectionChanged() {
   // The side of the keyboard first, where both are of the open document.
   const auto first = view_->side();
   for (auto side : {first, first == Side::left ? Side::right : Side::left})
-    if (comparison->of(side).analysis == context_.selection->analysis() && view_->rows().rowOf(side, context_.selection->op()) >= 0) {
+    if (comparison->of(side).analysis == context_.selection->analysis() &&
+        view_->rows().rowOf(side, context_.selection->op()) >= 0) {
       view_->reveal(side, context_.selection->op());
       return updateDetails();
     }

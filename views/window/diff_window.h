@@ -13,9 +13,9 @@
 
 namespace retrograd::views {
 
-/// Two traces side by side in a window of its own: before and after a pass, under another partition, of another file, of two kinds. What has to
-/// be derived or read is so on the worker, aligned on the pool. The op under the cursor is the selected one where it belongs to the open
-/// document, and the other way round.
+/// Two traces side by side in a window of its own: before and after a pass, under another partition, of another file,
+/// of two kinds. What has to be derived or read is so on the worker, aligned on the pool. The op under the cursor is
+/// the selected one where it belongs to the open document, and the other way round.
 class DiffWindow : public QWidget {
   Q_OBJECT
 
@@ -51,7 +51,8 @@ class DiffWindow : public QWidget {
   };
   QWidget* makeChoices();
   QWidget* makeTools();
-  QAction* addKeyedAction(const QString& text, const QString& name, const QList<QKeySequence>& keys, void (DiffWindow::*run)());
+  QAction* addKeyedAction(const QString& text, const QString& name, const QList<QKeySequence>& keys,
+                          void (DiffWindow::*run)());
   void documentChanged();
   void selectionChanged();
   void swap();

@@ -23,7 +23,8 @@ void underline(QLineEdit& line, int begin, int length, const QColor& color = {})
     QTextCharFormat format;
     format.setUnderlineStyle(QTextCharFormat::WaveUnderline);
     format.setUnderlineColor(color);
-    attributes << QInputMethodEvent::Attribute(QInputMethodEvent::TextFormat, begin - line.cursorPosition(), length, format);
+    attributes << QInputMethodEvent::Attribute(QInputMethodEvent::TextFormat, begin - line.cursorPosition(), length,
+                                               format);
   }
   QInputMethodEvent event(QString(), attributes);
   QCoreApplication::sendEvent(&line, &event);
@@ -39,7 +40,9 @@ Completion completionAt(const Analysis& analysis, const QString& text, int curso
   const auto bytes = text.toUtf8();
   const std::string_view all(bytes.constData(), static_cast<std::size_t>(bytes.size()));
   const auto at = static_cast<std::size_t>(text.left(cursor).toUtf8().size());
-  const auto characters = [&](std::size_t count) { return static_cast<int>(QString::fromUtf8(bytes.left(static_cast<qsizetype>(count))).size()); };
+  const auto characters = [&](std::size_t count) {
+    return static_cast<int>(QString::fromUtf8(bytes.left(static_cast<qsizetype>(count))).size());
+  };
   Completion result;
   std::set<std::string> words;
   for (const auto* trace : {&analysis.joint, &analysis.computation().trace}) {
@@ -54,7 +57,8 @@ Completion completionAt(const Analysis& analysis, const QString& text, int curso
 
 }  // namespace
 
-FilterHelp::FilterHelp(QWidget* window) : QFrame(window), problem_(new QLabel(this)), list_(new QListView(this)), model_(new QStringListModel(this)) {
+FilterHelp::FilterHelp(QWidget* window)
+    : QFrame(window), problem_(new QLabel(this)), list_(new QListView(this)), model_(new QStringListModel(this)) {
   setObjectName(QStringLiteral("filter-help"));
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
@@ -74,7 +78,8 @@ FilterHelp::FilterHelp(QWidget* window) : QFrame(window), problem_(new QLabel(th
   layout->setSpacing(2);
   layout->addWidget(problem_);
   layout->addWidget(list_);
-  connect(list_, &QListView::clicked, this, [this](const QModelIndex& index) { Q_EMIT clicked(index.data().toString()); });
+  connect(list_, &QListView::clicked, this,
+          [this](const QModelIndex& index) { Q_EMIT clicked(index.data().toString()); });
   problem_->hide();
   hide();
 }
@@ -122,7 +127,9 @@ FilterBox::FilterBox(ViewContext context, QMenu* menu, QWidget* window)
   line_->setObjectName(QStringLiteral("filter"));
   line_->setAccessibleName(tr("Filter of the ops that show"));
   line_->setPlaceholderText(tr("role:gradient module:h.3 bytes>1M not op:view"));
-  line_->setToolTip(tr("Only ops that pass show in the listings, and the graph dims the others.\nEnter keeps the filter, Esc clears it and goes back."));
+  line_->setToolTip(
+      tr("Only ops that pass show in the listings, and the graph dims the others.\nEnter keeps the filter, Esc clears "
+         "it and goes back."));
   line_->setClearButtonEnabled(true);
   line_->setMinimumWidth(70);
   line_->installEventFilter(this);
@@ -176,7 +183,8 @@ void FilterBox::edited() {
 void FilterBox::judge(const QStringList& words) {
   const auto problem = OpFilter::problemOf(line_->text());
   const int cursor = line_->cursorPosition();
-  const bool isBeingWritten = problem && !words.isEmpty() && problem->begin <= cursor && cursor <= std::max(problem->begin + 1, problem->end);
+  const bool isBeingWritten =
+      problem && !words.isEmpty() && problem->begin <= cursor && cursor <= std::max(problem->begin + 1, problem->end);
   showProblem(isBeingWritten ? std::nullopt : problem);
 }
 
@@ -197,18 +205,21 @@ void FilterBox::applyNow() {
 void FilterBox::complete() {
   const auto& document = context_.controller->document();
   if (!document || !line_->hasFocus()) return;
-  job_.start([this, document, text = line_->text(), cursor = line_->cursorPosition()](const Progress&) -> PoolJob::Deliver {
-    auto completion = completionAt(*document->analysis, text, cursor);
-    // A word that stands there in full needs no completion.
-    if (completion.words.size() == 1 && completion.words.front() == text.mid(completion.begin, completion.end - completion.begin)) completion.words.clear();
-    return [this, completion] {
-      if (!line_->hasFocus()) return;
-      wordBegin_ = completion.begin;
-      wordEnd_ = completion.end;
-      help_->showCandidates(completion.words);
-      judge(completion.words);
-    };
-  });
+  job_.start(
+      [this, document, text = line_->text(), cursor = line_->cursorPosition()](const Progress&) -> PoolJob::Deliver {
+        auto completion = completionAt(*document->analysis, text, cursor);
+        // A word that stands there in full needs no completion.
+        if (completion.words.size() == 1 &&
+            completion.words.front() == text.mid(completion.begin, completion.end - completion.begin))
+          completion.words.clear();
+        return [this, completion] {
+          if (!line_->hasFocus()) return;
+          wordBegin_ = completion.begin;
+          wordEnd_ = completion.end;
+          help_->showCandidates(completion.words);
+          judge(completion.words);
+        };
+      });
 }
 
 void FilterBox::accept(const QString& word) {

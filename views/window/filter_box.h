@@ -38,8 +38,8 @@ class FilterHelp : public QFrame {
   QStringListModel* model_;
 };
 
-/// The line that the window's filter is typed into, with the menu of filters beside it. What is typed applies at once; Enter keeps it and goes
-/// to the listing, Escape clears it and goes back.
+/// The line that the window's filter is typed into, with the menu of filters beside it. What is typed applies at once;
+/// Enter keeps it and goes to the listing, Escape clears it and goes back.
 class FilterBox : public QWidget {
   Q_OBJECT
 

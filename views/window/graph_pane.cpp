@@ -11,16 +11,19 @@ namespace retrograd::views {
 namespace {
 
 constexpr std::array kinds{TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation};
-constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved, layout::EdgeKind::accumulation,
-                               layout::EdgeKind::origin};
+constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved,
+                               layout::EdgeKind::accumulation, layout::EdgeKind::origin};
 
 QString toolTipOf(layout::EdgeKind kind) {
   switch (kind) {
     case layout::EdgeKind::data: return QObject::tr("Values that the forward computes");
-    case layout::EdgeKind::saved: return QObject::tr("Tensors that the forward keeps for the backward, with their bytes");
+    case layout::EdgeKind::saved:
+      return QObject::tr("Tensors that the forward keeps for the backward, with their bytes");
     case layout::EdgeKind::gradient: return QObject::tr("Gradients, from below to above");
-    case layout::EdgeKind::accumulation: return QObject::tr("Gradients that are summed, where a value has several users");
-    case layout::EdgeKind::origin: return QObject::tr("From each backward part to the forward part it comes from: they share a row");
+    case layout::EdgeKind::accumulation:
+      return QObject::tr("Gradients that are summed, where a value has several users");
+    case layout::EdgeKind::origin:
+      return QObject::tr("From each backward part to the forward part it comes from: they share a row");
   }
   return {};
 }
@@ -36,7 +39,8 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
   layout->addWidget(controls);
   layout->addWidget(view_, 1);
   connect(view_, &GraphView::layoutChanged, this, &GraphPane::updateControls);
-  connect(view_, &GraphView::overlayChanged, this, [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
+  connect(view_, &GraphView::overlayChanged, this,
+          [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
   connect(context_.theme, &Theme::changed, this, &GraphPane::updateControls);
   updateControls();
   // Where all do not fit, the buttons give way first, whose lines tell which is which.
@@ -51,7 +55,8 @@ QWidget* GraphPane::makeControls() {
   trace_ = new QComboBox(row);
   prepareBox(trace_, tr("Trace to draw"));
   for (auto kind : kinds) trace_->addItem(titleText(kind), static_cast<int>(kind));
-  connect(trace_, &QComboBox::activated, this, [this](int row) { view_->setKind(static_cast<TraceKind>(trace_->itemData(row).toInt())); });
+  connect(trace_, &QComboBox::activated, this,
+          [this](int row) { view_->setKind(static_cast<TraceKind>(trace_->itemData(row).toInt())); });
   layout->addWidget(trace_);
   overlay_ = new QComboBox(row);
   prepareBox(overlay_, tr("What boxes show"));
@@ -60,7 +65,8 @@ QWidget* GraphPane::makeControls() {
     overlay_->setItemData(overlay_->count() - 1, toolTipText(overlay), Qt::ToolTipRole);
   }
   overlay_->setToolTip(tr("What the boxes show in addition to their names"));
-  connect(overlay_, &QComboBox::activated, this, [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
+  connect(overlay_, &QComboBox::activated, this,
+          [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
   layout->addWidget(overlay_);
   for (auto kind : edgeKinds) {
     auto* button = new QToolButton(row);
@@ -97,7 +103,8 @@ QWidget* GraphPane::makeControls() {
 
 void GraphPane::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  for (auto* button : edges_) button->setToolButtonStyle(width() < wholeWidth_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+  for (auto* button : edges_)
+    button->setToolButtonStyle(width() < wholeWidth_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
 }
 
 QIcon GraphPane::edgeIcon(layout::EdgeKind kind) const {

@@ -53,7 +53,8 @@ void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggle
   pane.title = new ElidedLabel(pane.frame);
   pane.title->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
   pane.column = new QLabel(pane.frame);
-  pane.column->setContentsMargins(0, tokens::tight, style()->pixelMetric(QStyle::PM_ScrollBarExtent) + tokens::tight, tokens::tight);
+  pane.column->setContentsMargins(0, tokens::tight, style()->pixelMetric(QStyle::PM_ScrollBarExtent) + tokens::tight,
+                                  tokens::tight);
   pane.column->hide();
   auto* titles = new QHBoxLayout;
   titles->setSpacing(0);
@@ -204,14 +205,18 @@ void ListingsArea::findNext(bool forward) {
   if (!pattern) return;
   if (isGraphShown() && (graphIsActive_ || !isShown(active_->kind()))) {
     findState_->setText(tr("Searching the graph ..."));
-    return graph().find(findText_->text() + (findExpression_->isChecked() ? QStringLiteral("/r") : QStringLiteral("/t")), *pattern, forward);
+    return graph().find(
+        findText_->text() + (findExpression_->isChecked() ? QStringLiteral("/r") : QStringLiteral("/t")), *pattern,
+        forward);
   }
   findState_->setText(tr("Searching %1 ...").arg(titleText(active_->kind())));
   active_->find(*pattern, forward);
 }
 
 void ListingsArea::findDone(bool found, bool wrapped) {
-  findState_->setText(!found ? tr("Not found in %1").arg(titleText(active_->kind())) : wrapped ? tr("Found, from the other end") : QString());
+  findState_->setText(!found    ? tr("Not found in %1").arg(titleText(active_->kind()))
+                      : wrapped ? tr("Found, from the other end")
+                                : QString());
 }
 
 void ListingsArea::graphFindDone(int count, int current) {
@@ -257,12 +262,16 @@ void ListingsArea::updateTitles() {
     auto& pane = panes_[static_cast<std::size_t>(kind)];
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
     const auto& filtered = context_.filter->ops();
-    auto text = !document                                    ? titleText(kind)
-                : filtered && filtered->document == document ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
-                                                             : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
-    if (document && kind == TraceKind::forward && document->saved.count) text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
+    auto text = !document ? titleText(kind)
+                : filtered && filtered->document == document
+                    ? tr("%1  ·  %2 of %3 ops").arg(titleText(kind)).arg(filtered->trace(kind).count()).arg(ops)
+                    : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
+    if (document && kind == TraceKind::forward && document->saved.count)
+      text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
     pane.title->setText(text);
-    pane.title->setExplanation(kind == TraceKind::forward && document ? tr("%1 values are saved for the backward").arg(document->saved.count) : QString());
+    pane.title->setExplanation(kind == TraceKind::forward && document
+                                   ? tr("%1 values are saved for the backward").arg(document->saved.count)
+                                   : QString());
     pane.column->setText(titleOf(pane.view->column()));
     pane.column->setVisible(document && pane.view->column() != OpFigure::none);
   }
@@ -306,7 +315,8 @@ void ListingsArea::goTo(BoundSymbolId op) {
   if (!has(target) || !isShown(target)) {
     // Forward and backward first: the joint shows everything and would always win.
     constexpr std::array order{TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint};
-    const auto shown = std::find_if(order.begin(), order.end(), [&](TraceKind kind) { return has(kind) && isShown(kind); });
+    const auto shown =
+        std::find_if(order.begin(), order.end(), [&](TraceKind kind) { return has(kind) && isShown(kind); });
     const auto any = shown != order.end() ? shown : std::find_if(order.begin(), order.end(), has);
     if (any == order.end()) return;
     target = *any;

@@ -38,8 +38,8 @@ class ListingsArea : public QWidget {
   void setNumbers(bool on);
   /// The number beside each line of all listings, named in their titles.
   void setColumn(OpFigure kind);
-  /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses that listing. While the
-  /// graph has the focus it is shown there.
+  /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses
+  /// that listing. While the graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
 
   /// Puts a widget at the right end of the row of switches; `stretch` is its share of the room that is left.

@@ -27,7 +27,8 @@ namespace retrograd::views {
 namespace {
 
 const QString archiveFilter = QStringLiteral(
-    "Models, logs and sessions (*.pt2 *.pt *.log *.retrograd);;torch.export archives (*.pt2);;TorchScript files (*.pt);;Logs of torch.compile "
+    "Models, logs and sessions (*.pt2 *.pt *.log *.retrograd);;torch.export archives (*.pt2);;TorchScript files "
+    "(*.pt);;Logs of torch.compile "
     "(*.log);;Sessions (*.retrograd);;All files (*)");
 
 }  // namespace
@@ -76,7 +77,8 @@ MainWindow::~MainWindow() {
   delete takeCentralWidget();
   panels_.clear();
   qDeleteAll(std::exchange(docks_, {}));
-  // Windows of this one ask the controller when they hide: a value tip that is up when the window closes asked one that was gone.
+  // Windows of this one ask the controller when they hide: a value tip that is up when the window closes asked one that
+  // was gone.
   for (auto* child : findChildren<QWidget*>(Qt::FindDirectChildrenOnly))
     if (child->isWindow()) delete child;
   delete std::exchange(controller_, nullptr);
@@ -116,10 +118,14 @@ void MainWindow::connectCommands() {
 }
 
 void MainWindow::connectRun() {
-  const auto on = [this](QAction* action, auto method) { connect(action, &QAction::triggered, &controller_->run(), method); };
+  const auto on = [this](QAction* action, auto method) {
+    connect(action, &QAction::triggered, &controller_->run(), method);
+  };
   on(actions_->resume, &RunControl::continueForward);
   on(actions_->resumeBack, &RunControl::continueBackward);
-  const auto steps = [this](QAction* action, Step step) { connect(action, &QAction::triggered, controller_, [this, step] { controller_->run().step(step); }); };
+  const auto steps = [this](QAction* action, Step step) {
+    connect(action, &QAction::triggered, controller_, [this, step] { controller_->run().step(step); });
+  };
   steps(actions_->stepOver, Step::over);
   steps(actions_->stepOverBack, Step::overBack);
   steps(actions_->stepInto, Step::into);
@@ -147,7 +153,8 @@ void MainWindow::connectMarks() {
 void MainWindow::connectFinding() {
   const auto commands = [this] {
     auto all = actions_->all();
-    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward}) all << listings_->toggleAction(kind);
+    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+      all << listings_->toggleAction(kind);
     for (auto* dock : docks_) all << dock->toggleViewAction();
     return all;
   };
@@ -164,12 +171,14 @@ void MainWindow::connectFinding() {
     jumpTo(inComputation ? op : became.front());
     if (value) selection_.selectValue(value);
   });
-  connect(quickOpen_, &QuickOpen::refused, this, [this](const QString& reason) { statusBar()->showMessage(reason, 8000); });
+  connect(quickOpen_, &QuickOpen::refused, this,
+          [this](const QString& reason) { statusBar()->showMessage(reason, 8000); });
 }
 
 void MainWindow::connectState() {
   connect(controller_, &DocumentController::documentChanged, this, &MainWindow::documentChanged);
-  connect(controller_, &DocumentController::openFailed, this, [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
+  connect(controller_, &DocumentController::openFailed, this,
+          [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
   const auto showError = [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); };
   connect(&controller_->run(), &RunControl::failed, this, showError);
   connect(&controller_->questions(), &Questions::failed, this, showError);
@@ -178,12 +187,14 @@ void MainWindow::connectState() {
   connect(controller_, &DocumentController::documentAboutToChange, this, [this] {
     closePopups();
     selectedKey_.clear();
-    if (const auto& document = controller_->document(); document && selection_.op()) selectedKey_ = {keyOf(*document->analysis, selection_.op())};
+    if (const auto& document = controller_->document(); document && selection_.op())
+      selectedKey_ = {keyOf(*document->analysis, selection_.op())};
     history_.clear();
     selection_.reset(nullptr);
   });
   connect(shared_.theme, &Theme::changed, this, [this] {
-    for (auto* action : actions_->themes->actions()) action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+    for (auto* action : actions_->themes->actions())
+      action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
   });
 }
 
@@ -222,10 +233,12 @@ void MainWindow::documentChanged() {
   if (kept) listings_->goTo(kept);
   QStringList sources;
   for (const auto& source : document->analysis->inputSource) sources << QString::fromStdString(source);
-  inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) + (sources.size() > 3 ? QStringLiteral("  ...") : QString()));
+  inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) +
+                        (sources.size() > 3 ? QStringLiteral("  ...") : QString()));
   inputsLabel_->setToolTip(sources.join(QLatin1Char('\n')));
   if (!document->analysis->derived()) {
-    messages_->show(MessageBar::Kind::warning, tr("The computation is shown, but no backward could be derived: see Problems."));
+    messages_->show(MessageBar::Kind::warning,
+                    tr("The computation is shown, but no backward could be derived: see Problems."));
   } else if (!document->noRunReason.isEmpty()) {
     messages_->show(MessageBar::Kind::warning, document->noRunReason);
   } else {
@@ -274,8 +287,11 @@ QString MainWindow::hitText() const {
   auto words = QString::fromStdString(describe(analysis, *now.hit));
   if (now.hit->where == Breakpoint::Where::op)  // with what it makes, behind its number
     if (const auto outputs = analysis.document->outputs(now.hit->op); !outputs.empty() && outputs[0])
-      words.insert(words.section(QLatin1Char(' '), 0, 0).size(), QLatin1Char(' ') + nameOf(*analysis.document, outputs[0], context_.notes));
-  return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'") : tr("Stopped at the breakpoint '%1'")).arg(words);
+      words.insert(words.section(QLatin1Char(' '), 0, 0).size(),
+                   QLatin1Char(' ') + nameOf(*analysis.document, outputs[0], context_.notes));
+  return (looksAtOutputs(*now.hit) ? tr("Stopped: the op before meets the breakpoint '%1'")
+                                   : tr("Stopped at the breakpoint '%1'"))
+      .arg(words);
 }
 
 void MainWindow::jumpTo(BoundSymbolId op) {
@@ -305,8 +321,9 @@ void MainWindow::goToOrigin(BoundSymbolId op) {
     }
   }
   if (!target) {
-    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role) ? tr("This op comes from no op: its value is an input of the graph")
-                                                                                : tr("No backward op comes from this op"),
+    statusBar()->showMessage(isBackwardRole(tables.boundSymbol(op).origin.role)
+                                 ? tr("This op comes from no op: its value is an input of the graph")
+                                 : tr("No backward op comes from this op"),
                              8000);
     return;
   }
@@ -338,7 +355,8 @@ void MainWindow::editInputs() {
   if (!document) return;
   auto* dialog = new InputsDialog(*document, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  connect(controller_, &DocumentController::documentAboutToChange, dialog, &QDialog::reject);  // it is for the file as it was opened
+  connect(controller_, &DocumentController::documentAboutToChange, dialog,
+          &QDialog::reject);  // it is for the file as it was opened
   connect(dialog, &InputsDialog::chosen, this, [this](const OpenRequest& request) {
     messages_->hide();
     controller_->reopen(request);

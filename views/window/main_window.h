@@ -28,9 +28,9 @@ struct Shared {
   QSettings* settings = nullptr;
 };
 
-/// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared objects that
-/// the views subscribe to and wires commands to them; it knows nothing of how a trace is shown. What can stand by itself is a WindowPart,
-/// which adds its docks, commands and menu entries from a file of its own.
+/// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared
+/// objects that the views subscribe to and wires commands to them; it knows nothing of how a trace is shown. What can
+/// stand by itself is a WindowPart, which adds its docks, commands and menu entries from a file of its own.
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -40,7 +40,8 @@ class MainWindow : public QMainWindow {
 
   /// Opens in this window, in place of what is open.
   void openFile(const QString& path);
-  /// A dropped file is given to this first; true: it was used otherwise than as a document to open. One part of the window sets it.
+  /// A dropped file is given to this first; true: it was used otherwise than as a document to open. One part of the
+  /// window sets it.
   void setDropHandler(std::function<bool(const QString& path)> handler) { takesDrop_ = std::move(handler); }
   /// Jumps to the origin of the op, or back from where the last such jump led.
   void goToOrigin(BoundSymbolId op);
@@ -57,8 +58,8 @@ class MainWindow : public QMainWindow {
   P& panel() const {
     return *static_cast<P*>(panels_.value(&P::staticMetaObject));
   }
-  /// The shared objects for a dock of this name that can be pinned: with a PinnedSelection in place of the window's. Commands in `releasing`
-  /// ask about what is selected in the window, and so end it.
+  /// The shared objects for a dock of this name that can be pinned: with a PinnedSelection in place of the window's.
+  /// Commands in `releasing` ask about what is selected in the window, and so end it.
   ViewContext pinnable(const char* dock, const QList<QAction*>& releasing = {});
   /// "file", "view", "go", "run", "value" or "help"; another name makes a menu with that title before Help.
   QMenu* menu(const char* name, const QString& title = {});

@@ -16,7 +16,8 @@ namespace {
 constexpr int layoutVersion = 6;
 constexpr quint8 graphBit = 1 << 4;  // beside one bit for each trace
 /// Open at the first start. The others open when they are asked for or have something to say.
-const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"), QStringLiteral("values"), QStringLiteral("memory")};
+const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"),
+                             QStringLiteral("values"), QStringLiteral("memory")};
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
@@ -81,7 +82,8 @@ void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetAr
 ViewContext MainWindow::pinnable(const char* dock, const QList<QAction*>& releasing) {
   auto* selection = new PinnedSelection(&selection_, controller_, this);
   selection->setObjectName(QLatin1String(dock));
-  for (const auto* action : releasing) connect(action, &QAction::triggered, selection, [selection] { selection->setPinned(false); });
+  for (const auto* action : releasing)
+    connect(action, &QAction::triggered, selection, [selection] { selection->setPinned(false); });
   auto context = context_;
   context.selection = selection;
   return context;
@@ -109,8 +111,9 @@ void MainWindow::makeMenus() {
   auto* view = menu("view", tr("&View"));
   for (auto kind : kinds) {
     auto* toggle = listings_->toggleAction(kind);
-    toggle->setShortcut(kind == TraceKind::computation ? QKeySequence(Qt::Key_C)
-                                                       : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
+    toggle->setShortcut(kind == TraceKind::computation
+                            ? QKeySequence(Qt::Key_C)
+                            : QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(kind) - 1)));
     addAction(toggle);
     view->addAction(toggle);
   }
@@ -178,7 +181,8 @@ void MainWindow::makeToolBar() {
   bar->addSeparator();
   bar->addActions({a.back, a.forward, a.origin});
   for (auto* action : {a.resume, a.toCursor, a.breakOnBad})
-    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action))) button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action)))
+      button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   auto* gap = new QWidget(bar);
   gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(gap);
@@ -235,7 +239,8 @@ bool MainWindow::arrange(const QByteArray& arrangement) {
   QByteArray docks, listings;
   quint8 shown = 0;
   stream >> docks >> listings >> shown;
-  if (stream.status() != QDataStream::Ok || shown == 0 || !QMainWindow::restoreState(docks, layoutVersion)) return false;
+  if (stream.status() != QDataStream::Ok || shown == 0 || !QMainWindow::restoreState(docks, layoutVersion))
+    return false;
   withoutDocks_.reset();
   // Those that are to be shown first: the last one that is shown cannot be hidden.
   for (bool on : {true, false}) {
@@ -270,7 +275,8 @@ void MainWindow::restoreState() {
       listings_->setGrouping(static_cast<Grouping>(action->data().toInt()));
       break;
     }
-  for (auto* action : actions_->themes->actions()) action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
+  for (auto* action : actions_->themes->actions())
+    action->setChecked(action->data().toInt() == static_cast<int>(shared_.theme->choice()));
 }
 
 }  // namespace retrograd::views

@@ -42,7 +42,12 @@ class TwoTexts : public QStyledItemDelegate {
 }  // namespace
 
 QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> commands, QWidget* window)
-    : QFrame(window), context_(context), commands_(std::move(commands)), line_(new QLineEdit(this)), list_(new QListView(this)), model_(new GotoModel(this)) {
+    : QFrame(window),
+      context_(context),
+      commands_(std::move(commands)),
+      line_(new QLineEdit(this)),
+      list_(new QListView(this)),
+      model_(new GotoModel(this)) {
   setObjectName(QStringLiteral("quick-open"));
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
@@ -127,7 +132,8 @@ void QuickOpen::searchPlaces(const QString& query) {
   std::vector<std::pair<ValueId, std::string>> names;
   for (const auto& placed : context_.notes->notes())
     if (placed.value && !placed.note.name.empty()) names.emplace_back(placed.value, placed.note.name);
-  job_.start([this, document, query = query.toStdString(), known = places_, names = std::move(names)](const Progress& progress) -> PoolJob::Deliver {
+  job_.start([this, document, query = query.toStdString(), known = places_,
+              names = std::move(names)](const Progress& progress) -> PoolJob::Deliver {
     const auto all = known ? known : std::make_shared<const std::vector<Place>>(places(*document->analysis, progress));
     std::vector<Place> best;
     const auto add = [&](const std::vector<Place>& places) {
@@ -164,16 +170,19 @@ void QuickOpen::choose() {
   hide();
   if (focusBefore_) focusBefore_->setFocus();
   if (command && command->isEnabled()) command->trigger();
-  else if (command) Q_EMIT refused(commandText(*command) + QStringLiteral(": ") + command->property("reason").toString());
+  else if (command)
+    Q_EMIT refused(commandText(*command) + QStringLiteral(": ") + command->property("reason").toString());
   else Q_EMIT placeChosen(target.first, target.second);
 }
 
 bool QuickOpen::eventFilter(QObject* object, QEvent* event) {
   if (object == line_ && event->type() == QEvent::FocusOut && QApplication::focusWidget() != line_ && isVisible() &&
-      !isAncestorOf(QApplication::focusWidget()) && static_cast<QFocusEvent*>(event)->reason() != Qt::ActiveWindowFocusReason &&
+      !isAncestorOf(QApplication::focusWidget()) &&
+      static_cast<QFocusEvent*>(event)->reason() != Qt::ActiveWindowFocusReason &&
       static_cast<QFocusEvent*>(event)->reason() != Qt::PopupFocusReason)
     hide();
-  if (object == line_ && event->type() == QEvent::ShortcutOverride) {  // Escape and arrows are the line's, not the window's
+  if (object == line_ &&
+      event->type() == QEvent::ShortcutOverride) {  // Escape and arrows are the line's, not the window's
     event->accept();
     return true;
   }

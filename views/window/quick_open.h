@@ -10,8 +10,8 @@
 
 namespace retrograd::views {
 
-/// A line to type into over the window and a list of what matches: places of the document (go to), or behind ">" the commands (palette).
-/// Enter goes there, Escape or a click elsewhere closes.
+/// A line to type into over the window and a list of what matches: places of the document (go to), or behind ">" the
+/// commands (palette). Enter goes there, Escape or a click elsewhere closes.
 class QuickOpen : public QFrame {
   Q_OBJECT
 

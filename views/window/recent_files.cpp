@@ -12,7 +12,8 @@ constexpr int limit = 10;
 
 }  // namespace
 
-RecentFiles::RecentFiles(QSettings* settings, QWidget* parent) : QMenu(tr("Open &Recent"), parent), settings_(settings) {
+RecentFiles::RecentFiles(QSettings* settings, QWidget* parent)
+    : QMenu(tr("Open &Recent"), parent), settings_(settings) {
   setToolTipsVisible(true);
   // Another window may have added to the list.
   connect(this, &QMenu::aboutToShow, this, &RecentFiles::fill);
@@ -37,7 +38,9 @@ void RecentFiles::fill() {
     const QFileInfo info(path);
     // Models are often all called model.pt2: the folder tells them apart.
     const auto name = QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName());
-    auto* action = addAction(QStringLiteral("&%1  %2").arg(number++ % 10).arg(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"))));
+    auto* action = addAction(QStringLiteral("&%1  %2")
+                                 .arg(number++ % 10)
+                                 .arg(QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"))));
     action->setToolTip(path);
     action->setStatusTip(path);
     connect(action, &QAction::triggered, this, [this, path] { Q_EMIT chosen(path); });

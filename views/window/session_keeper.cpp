@@ -34,7 +34,8 @@ QList<MainWindow*> SessionKeeper::windows() const {
 }
 
 SessionKeeper::Entry* SessionKeeper::entryOf(const MainWindow* window) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.window == window; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.window == window; });
   return found == entries_.end() ? nullptr : &*found;
 }
 
@@ -65,7 +66,8 @@ void SessionKeeper::opened(MainWindow* window, bool well) {
   if (!entry || !entry->pending) return;
   const auto record = std::move(*entry->pending);
   entry->pending.reset();
-  if (std::none_of(entries_.begin(), entries_.end(), [](const Entry& other) { return other.pending.has_value(); })) session_.endRestoring();
+  if (std::none_of(entries_.begin(), entries_.end(), [](const Entry& other) { return other.pending.has_value(); }))
+    session_.endRestoring();
   const auto& document = window->context().controller->document();
   if (!well || !document || document->request.path != record.request.path) return;
   if (record.cuts) window->context().stages->restore(*record.cuts);
@@ -133,7 +135,8 @@ QList<MainWindow*> reopenLastSession(const Shared& shared) {
     session.save({});
     auto* window = show();
     window->messages().show(MessageBar::Kind::warning,
-                            MainWindow::tr("The last session was not reopened: the program ended before its files were read. They are in File > Open Recent."));
+                            MainWindow::tr("The last session was not reopened: the program ended before its files were "
+                                           "read. They are in File > Open Recent."));
     return {window};
   }
   QList<MainWindow*> windows;
@@ -149,7 +152,9 @@ QList<MainWindow*> reopenLastSession(const Shared& shared) {
   }
   if (!gone.isEmpty()) {
     if (windows.isEmpty()) windows << show();
-    windows.front()->messages().show(MessageBar::Kind::warning, MainWindow::tr("Not reopened, for it is gone: %1").arg(gone.join(QStringLiteral(", "))));
+    windows.front()->messages().show(
+        MessageBar::Kind::warning,
+        MainWindow::tr("Not reopened, for it is gone: %1").arg(gone.join(QStringLiteral(", "))));
   }
   return windows;
 }

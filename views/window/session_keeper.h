@@ -10,8 +10,9 @@ namespace retrograd::views {
 class MainWindow;
 struct Shared;
 
-/// Keeps the last session of the windows that share settings, and knows them in the order in which they were opened. Windows that close in one
-/// go, as when the program ends, are of one session; one that closes while others stay is no longer part of it.
+/// Keeps the last session of the windows that share settings, and knows them in the order in which they were opened.
+/// Windows that close in one go, as when the program ends, are of one session; one that closes while others stay is no
+/// longer part of it.
 class SessionKeeper : public QObject {
   Q_OBJECT
 
@@ -49,7 +50,8 @@ class SessionKeeper : public QObject {
   QTimer soon_;
 };
 
-/// Opens the windows of the last session, without those whose files are gone, and says in one which these are. No window where there was none.
+/// Opens the windows of the last session, without those whose files are gone, and says in one which these are. No
+/// window where there was none.
 QList<MainWindow*> reopenLastSession(const Shared& shared);
 
 }  // namespace retrograd::views

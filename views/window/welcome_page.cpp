@@ -67,8 +67,10 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
   setWidgetResizable(true);
   setFocusPolicy(Qt::NoFocus);
   setAccessibleName(tr("Start page"));
-  auto* text = new QLabel(tr("Retrograd opens models of torch.export (.pt2) and TorchScript (.pt), logs of torch.compile and repro scripts. It derives the "
-                             "backward, links each backward op to the forward op it comes from, and runs both op by op. Drop a file here, or open one."),
+  auto* text = new QLabel(tr("Retrograd opens models of torch.export (.pt2) and TorchScript (.pt), logs of "
+                             "torch.compile and repro scripts. It derives the "
+                             "backward, links each backward op to the forward op it comes from, and runs both op by "
+                             "op. Drop a file here, or open one."),
                           page_);
   text->setWordWrap(true);
   auto* button = new QPushButton(tr("Open a File..."), page_);
@@ -139,7 +141,10 @@ void WelcomePage::fill() {
   recentTitle_->setVisible(!paths.isEmpty());
   for (const auto& path : paths) {
     const QFileInfo info(path);
-    auto* button = new QPushButton(QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName()).replace(QLatin1Char('&'), QStringLiteral("&&")), page_);
+    auto* button = new QPushButton(QStringLiteral("%1/%2")
+                                       .arg(info.dir().dirName(), info.fileName())
+                                       .replace(QLatin1Char('&'), QStringLiteral("&&")),
+                                   page_);
     button->setFlat(true);
     button->setToolTip(info.exists() ? path : tr("%1: no longer there").arg(path));
     button->setEnabled(info.exists());

@@ -21,7 +21,8 @@ class SampleCard : public QPushButton {
   QVBoxLayout* column_;
 };
 
-/// Stands in place of the listings while no file is open: how to open one, those opened lately, samples to try and the tour.
+/// Stands in place of the listings while no file is open: how to open one, those opened lately, samples to try and the
+/// tour.
 class WelcomePage : public QScrollArea {
   Q_OBJECT
 

@@ -13,7 +13,8 @@ constexpr const char* reasonProperty = "reason";
 
 }  // namespace
 
-WindowActions::WindowActions(ViewContext context, QWidget* window) : QObject(window), context_(context), window_(window) {
+WindowActions::WindowActions(ViewContext context, QWidget* window)
+    : QObject(window), context_(context), window_(window) {
   addFileActions();
   addViewActions();
   addGoActions();
@@ -35,7 +36,8 @@ WindowActions::WindowActions(ViewContext context, QWidget* window) : QObject(win
   update();
 }
 
-QAction* WindowActions::add(const char* name, const QString& text, const QString& tip, const QKeySequence& key, const char* icon) {
+QAction* WindowActions::add(const char* name, const QString& text, const QString& tip, const QKeySequence& key,
+                            const char* icon) {
   auto* action = new QAction(text, window_);
   action->setObjectName(QStringLiteral("action-") + QLatin1String(name));
   action->setShortcut(key);
@@ -48,23 +50,32 @@ QAction* WindowActions::add(const char* name, const QString& text, const QString
 }
 
 void WindowActions::addFileActions() {
-  open = add("open", tr("&Open..."), tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"),
-             QKeySequence::Open, "open");
-  openWindow = add("open-window", tr("Open in &New Window..."), tr("Opens a file in another window"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
-  reload = add("reload", tr("Re&load"), tr("Reads the file again; breakpoints are kept"), QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
-  inputs = add("inputs", tr("&Inputs..."), tr("Chooses or draws the inputs to run with"), QKeySequence(Qt::CTRL | Qt::Key_I));
+  open =
+      add("open", tr("&Open..."),
+          tr("Opens a torch.export archive (.pt2), a TorchScript file (.pt) or a session (.retrograd) in this window"),
+          QKeySequence::Open, "open");
+  openWindow = add("open-window", tr("Open in &New Window..."), tr("Opens a file in another window"),
+                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O));
+  reload = add("reload", tr("Re&load"), tr("Reads the file again; breakpoints are kept"),
+               QKeySequence(Qt::CTRL | Qt::Key_R), "reload");
+  inputs = add("inputs", tr("&Inputs..."), tr("Chooses or draws the inputs to run with"),
+               QKeySequence(Qt::CTRL | Qt::Key_I));
   close = add("close", tr("&Close"), tr("Closes the file"), QKeySequence(Qt::CTRL | Qt::Key_W));
   quit = add("quit", tr("&Quit"), tr("Closes all windows"), QKeySequence::Quit);
   quit->setMenuRole(QAction::QuitRole);
 }
 
 void WindowActions::addViewActions() {
-  shortNames = add("short-names", tr("Short &Op Names"), tr("aten.mm for torch.ops.aten.mm.default; copies stay long"), {});
+  shortNames =
+      add("short-names", tr("Short &Op Names"), tr("aten.mm for torch.ops.aten.mm.default; copies stay long"), {});
   shortNames->setCheckable(true);
   shortNames->setChecked(true);
-  foldAll = add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
-  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
-  resetLayout = add("reset-layout", tr("&Default Layout"), tr("Puts listings and docks back in their places"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_1));
+  foldAll = add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"),
+                QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
+  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"),
+                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
+  resetLayout = add("reset-layout", tr("&Default Layout"), tr("Puts listings and docks back in their places"),
+                    QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_1));
   grouping = new QActionGroup(this);
   addChoice(grouping, "group-operation", tr("By &Operation"), static_cast<int>(Grouping::operation), true);
   addChoice(grouping, "group-module", tr("By &Module and Operation"), static_cast<int>(Grouping::module), false);
@@ -78,9 +89,11 @@ void WindowActions::addViewActions() {
 
 void WindowActions::addChoice(QActionGroup* group, const char* name, const QString& text, int data, bool checked) {
   const bool isTheme = group == themes;
-  auto* action = add(name, text, isTheme ? tr("Shows all windows in this theme") : tr("Folds the lines of listings in this way"), {});
+  auto* action = add(
+      name, text, isTheme ? tr("Shows all windows in this theme") : tr("Folds the lines of listings in this way"), {});
   // Apart from its menu the name of a choice does not say of what it is one.
-  action->setProperty("command", (isTheme ? tr("Theme: %1") : tr("Fold Listings: %1")).arg(QString(text).remove(QLatin1Char('&'))));
+  action->setProperty(
+      "command", (isTheme ? tr("Theme: %1") : tr("Fold Listings: %1")).arg(QString(text).remove(QLatin1Char('&'))));
   action->setCheckable(true);
   action->setChecked(checked);
   action->setData(data);
@@ -88,67 +101,99 @@ void WindowActions::addChoice(QActionGroup* group, const char* name, const QStri
 }
 
 void WindowActions::addGoActions() {
-  origin = add("origin", tr("&Origin and Back"), tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"),
+  origin = add("origin", tr("&Origin and Back"),
+               tr("From a backward op to its forward op, from a forward op to its first backward op; again: back"),
                QKeySequence(Qt::Key_G), "origin");
   back = add("back", tr("&Back"), tr("To where the last jump came from"), QKeySequence(Qt::ALT | Qt::Key_Left), "back");
-  forward = add("forward", tr("For&ward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right), "forward");
-  toExecution = add("to-execution", tr("Op that Runs Ne&xt"), tr("Shows the current step"), QKeySequence(Qt::CTRL | Qt::Key_E));
-  goTo = add("go-to", tr("Go to &Place..."), tr("An op, value, module or parameter by its name"), QKeySequence(Qt::CTRL | Qt::Key_P));
-  palette = add("palette", tr("&Commands..."), tr("All commands by their names"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P));
-  references = add("references", tr("&References"), tr("Who makes, reads and saves the selected value, and its gradient"), QKeySequence(Qt::Key_X));
-  nextUse = add("next-use", tr("Next &Use"), tr("To the next place that has to do with the selected value"), QKeySequence(Qt::Key_BracketRight));
-  previousUse = add("previous-use", tr("Previous U&se"), tr("To the place before that has to do with the selected value"), QKeySequence(Qt::Key_BracketLeft));
+  forward = add("forward", tr("For&ward"), tr("To where the last jump went"), QKeySequence(Qt::ALT | Qt::Key_Right),
+                "forward");
+  toExecution =
+      add("to-execution", tr("Op that Runs Ne&xt"), tr("Shows the current step"), QKeySequence(Qt::CTRL | Qt::Key_E));
+  goTo = add("go-to", tr("Go to &Place..."), tr("An op, value, module or parameter by its name"),
+             QKeySequence(Qt::CTRL | Qt::Key_P));
+  palette = add("palette", tr("&Commands..."), tr("All commands by their names"),
+                QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_P));
+  references = add("references", tr("&References"),
+                   tr("Who makes, reads and saves the selected value, and its gradient"), QKeySequence(Qt::Key_X));
+  nextUse = add("next-use", tr("Next &Use"), tr("To the next place that has to do with the selected value"),
+                QKeySequence(Qt::Key_BracketRight));
+  previousUse =
+      add("previous-use", tr("Previous U&se"), tr("To the place before that has to do with the selected value"),
+          QKeySequence(Qt::Key_BracketLeft));
   find = add("find", tr("&Find..."), tr("Finds text in the active listing"), QKeySequence::Find);
   findNext = add("find-next", tr("Find &Next"), tr("Finds the next line with the text"), QKeySequence(Qt::Key_F3));
-  findPrevious = add("find-previous", tr("Find Pre&vious"), tr("Finds the line before with the text"), QKeySequence(Qt::SHIFT | Qt::Key_F3));
+  findPrevious = add("find-previous", tr("Find Pre&vious"), tr("Finds the line before with the text"),
+                     QKeySequence(Qt::SHIFT | Qt::Key_F3));
 }
 
 void WindowActions::addRunActions() {
   const auto back = Qt::CTRL | Qt::SHIFT;
-  resume = add("continue", tr("&Continue"), tr("Runs to the next breakpoint or the end"), QKeySequence(Qt::Key_F5), "continue");
-  resumeBack =
-      add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"), QKeySequence(back | Qt::Key_F5), "continue-back");
-  pause = add("pause", tr("&Pause"), tr("Halts the run between two ops; it can go on from there, in either direction"), QKeySequence(Qt::Key_F6), "pause");
-  stop = add("stop", tr("&Stop"), tr("Stops what runs, questions and files that are being read included"), QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
-  stepOver = add("step-over", tr("Step &Over"), tr("Runs all that comes of one operation of the computation, a branch of cond included"),
+  resume = add("continue", tr("&Continue"), tr("Runs to the next breakpoint or the end"), QKeySequence(Qt::Key_F5),
+               "continue");
+  resumeBack = add("continue-back", tr("Continue Bac&k"), tr("Runs back to the breakpoint before or the start"),
+                   QKeySequence(back | Qt::Key_F5), "continue-back");
+  pause = add("pause", tr("&Pause"), tr("Halts the run between two ops; it can go on from there, in either direction"),
+              QKeySequence(Qt::Key_F6), "pause");
+  stop = add("stop", tr("&Stop"), tr("Stops what runs, questions and files that are being read included"),
+             QKeySequence(Qt::SHIFT | Qt::Key_F5), "stop");
+  stepOver = add("step-over", tr("Step &Over"),
+                 tr("Runs all that comes of one operation of the computation, a branch of cond included"),
                  QKeySequence(Qt::Key_F10), "step-over");
-  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"), QKeySequence(back | Qt::Key_F10), "step-over-back");
-  stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"), QKeySequence(Qt::Key_F11), "step-into");
-  stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11), "step-into-back");
-  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the current operation or branch"), QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
-  stepOutBack = add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the current operation or branch"),
-                    QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
-  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"), QKeySequence(Qt::CTRL | Qt::Key_F10), "run-to-cursor");
-  restart = add("restart", tr("&Restart"), tr("Back to the start of the forward, with the same seed"), QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
-  breakpoint = add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"), QKeySequence(Qt::Key_F9), "breakpoint");
-  breakOnBad = add("break-on-bad", tr("Bre&ak on NaN"), tr("Stops after an op that first makes NaN or Inf"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N),
-                   "break-bad");
+  stepOverBack = add("step-over-back", tr("Step Over Back"), tr("Undoes the ops of one operation"),
+                     QKeySequence(back | Qt::Key_F10), "step-over-back");
+  stepInto = add("step-into", tr("Step &Into"), tr("Runs one op: into what an operation or a branch consists of"),
+                 QKeySequence(Qt::Key_F11), "step-into");
+  stepIntoBack = add("step-into-back", tr("Step Into Back"), tr("Undoes one op"), QKeySequence(back | Qt::Key_F11),
+                     "step-into-back");
+  stepOut = add("step-out", tr("Step Ou&t"), tr("Runs to the end of the current operation or branch"),
+                QKeySequence(Qt::SHIFT | Qt::Key_F11), "step-out");
+  stepOutBack =
+      add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the current operation or branch"),
+          QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
+  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"),
+                 QKeySequence(Qt::CTRL | Qt::Key_F10), "run-to-cursor");
+  restart = add("restart", tr("&Restart"), tr("Back to the start of the forward, with the same seed"),
+                QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");
+  breakpoint = add("breakpoint", tr("Toggle &Breakpoint"), tr("Stops before the selected op, or no longer"),
+                   QKeySequence(Qt::Key_F9), "breakpoint");
+  breakOnBad = add("break-on-bad", tr("Bre&ak on NaN"), tr("Stops after an op that first makes NaN or Inf"),
+                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), "break-bad");
   breakOnBad->setCheckable(true);
   toCursor->setIconText(tr("To Cursor"));
 }
 
 void WindowActions::addValueActions() {
-  recompute = add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were recomputed in the backward?"),
-                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
-  save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
-  walkToRoot = add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
-                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
-  checkRun = add("check-run", tr("&Check the Run"), tr("Runs the whole model separately and reports the first NaN or Inf"), {});
+  recompute =
+      add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were recomputed in the backward?"),
+          QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
+  save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"),
+             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
+  walkToRoot =
+      add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
+          QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
+  checkRun = add("check-run", tr("&Check the Run"),
+                 tr("Runs the whole model separately and reports the first NaN or Inf"), {});
   checkGradient = add("check-gradient", tr("Check the &Gradient"),
-                      tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences and LibTorch's autograd"),
+                      tr("Compares the gradient of the selected op, or of the range in Checks, with finite differences "
+                         "and LibTorch's autograd"),
                       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_G));
-  terms = add("terms", tr("&Terms of Its Gradient"), tr("Lists what the chosen value's gradient is summed up from, each with its norm"),
+  terms = add("terms", tr("&Terms of Its Gradient"),
+              tr("Lists what the chosen value's gradient is summed up from, each with its norm"),
               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_T));
-  compare = add("compare-runs", tr("Co&mpare Runs"), tr("Runs this model and another one op by op and shows where they diverge"),
+  compare = add("compare-runs", tr("Co&mpare Runs"),
+                tr("Runs this model and another one op by op and shows where they diverge"),
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D));
   // Beside what is checked or compared, on a button, a word will do.
   checkGradient->setIconText(tr("Check"));
   terms->setIconText(tr("Terms"));
   compare->setIconText(tr("Compare"));
-  watch = add("watch", tr("&Watch"), tr("Shows the chosen value after each stop, or no longer"), QKeySequence(Qt::CTRL | Qt::Key_T));
-  fill = add("fill", tr("&Fill With..."), tr("Puts one number into every element of the chosen value; the run goes on with it"),
+  watch = add("watch", tr("&Watch"), tr("Shows the chosen value after each stop, or no longer"),
+              QKeySequence(Qt::CTRL | Qt::Key_T));
+  fill = add("fill", tr("&Fill With..."),
+             tr("Puts one number into every element of the chosen value; the run goes on with it"),
              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F));
-  saveContents = add("save-contents", tr("Sa&ve Contents..."), tr("Writes the chosen value's elements to a .npy or .safetensors file"),
+  saveContents = add("save-contents", tr("Sa&ve Contents..."),
+                     tr("Writes the chosen value's elements to a .npy or .safetensors file"),
                      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E));
 }
 
@@ -175,13 +220,15 @@ QString WindowActions::stopFirst() const {
 QString WindowActions::reasonFor(const QKeySequence& keys) const {
   for (const auto* action : all_)
     if (!action->isEnabled() && !action->shortcut().isEmpty() && action->shortcut() == keys)
-      return QString(action->text()).remove(QLatin1Char('&')) + QStringLiteral(": ") + action->property(reasonProperty).toString();
+      return QString(action->text()).remove(QLatin1Char('&')) + QStringLiteral(": ") +
+             action->property(reasonProperty).toString();
   return {};
 }
 
 void WindowActions::updateIcons() {
   for (auto* action : all_)
-    if (const auto name = action->property(iconProperty).toString(); !name.isEmpty()) action->setIcon(context_.theme->icon(name));
+    if (const auto name = action->property(iconProperty).toString(); !name.isEmpty())
+      action->setIcon(context_.theme->icon(name));
 }
 
 void WindowActions::update() {
@@ -219,15 +266,19 @@ void WindowActions::updateQuestions() {
   const auto& now = context_.execution->now();
   const auto op = context_.selection->op();
   const auto value = context_.selection->chosenValue();
-  const auto closed = !document ? tr("No file is open") : !document->analysis->derived() ? tr("There is no forward and backward: see Problems") : QString();
+  const auto closed = !document                        ? tr("No file is open")
+                      : !document->analysis->derived() ? tr("There is no forward and backward: see Problems")
+                                                       : QString();
   const auto selected = !closed.isEmpty() ? closed : op ? QString() : tr("No op is selected");
   const auto chosen = !closed.isEmpty() ? closed : value ? QString() : tr("No value is selected");
   auto noRun = !closed.isEmpty() ? closed : now.available ? QString() : now.unavailableReason;
   if (noRun.isEmpty() && now.running) noRun = stopFirst();
   auto notSaved = selected, notRecomputed = selected;
   if (selected.isEmpty()) {
-    if (!savedValueOf(*document, op, context_.selection->value())) notSaved = tr("The selected op has no value that is saved for the backward");
-    if (!recomputationOf(*document->analysis, op)) notRecomputed = tr("The backward does not recompute the selected op");
+    if (!savedValueOf(*document, op, context_.selection->value()))
+      notSaved = tr("The selected op has no value that is saved for the backward");
+    if (!recomputationOf(*document->analysis, op))
+      notRecomputed = tr("The backward does not recompute the selected op");
   }
   allow(recompute, notSaved);
   allow(save, notRecomputed);
@@ -235,13 +286,16 @@ void WindowActions::updateQuestions() {
   allow(terms, !noRun.isEmpty() ? noRun : chosen);
   allow(watch, chosen);
   const auto& watches = context_.execution->watches();
-  watch->setText(std::find(watches.begin(), watches.end(), value) == watches.end() ? tr("&Watch") : tr("No Longer &Watch"));
+  watch->setText(std::find(watches.begin(), watches.end(), value) == watches.end() ? tr("&Watch")
+                                                                                   : tr("No Longer &Watch"));
   auto absent = !noRun.isEmpty() ? noRun : chosen, unknown = absent;
-  if (const auto& report = context_.controller->questions().values(); absent.isEmpty() && report && report->position == now.position)
+  if (const auto& report = context_.controller->questions().values();
+      absent.isEmpty() && report && report->position == now.position)
     for (const auto& row : report->rows)
       if (row.value == value) {
         const auto reason = [&](const std::string& why) {
-          return row.state.number ? tr("The chosen value is a number") : tr("The chosen value is not there: %1").arg(toQt(why));
+          return row.state.number ? tr("The chosen value is a number")
+                                  : tr("The chosen value is not there: %1").arg(toQt(why));
         };
         if (row.state.number || !row.absentNow.empty()) absent = reason(row.absentNow);
         if (!row.statistics) unknown = reason(row.state.reason);
@@ -256,11 +310,14 @@ void WindowActions::updateRun() {
   const auto selected = context_.selection->op();
   const auto unavailable = !document ? tr("No file is open") : now.available ? QString() : now.unavailableReason;
   const auto busy = !unavailable.isEmpty() ? unavailable : now.running && !now.walking ? stopFirst() : QString();
-  const auto ahead = busy.isEmpty() && !now.running && now.position >= now.size ? tr("At the end: step back or restart") : busy;
-  const auto behind = busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
+  const auto ahead =
+      busy.isEmpty() && !now.running && now.position >= now.size ? tr("At the end: step back or restart") : busy;
+  const auto behind =
+      busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
   for (auto* action : {resume, stepOver, stepInto, stepOut}) allow(action, ahead);
   for (auto* action : {resumeBack, stepOverBack, stepIntoBack, stepOutBack, restart}) allow(action, behind);
-  resume->setIconText(now.available && now.position == 0 && !now.running ? tr("Run") : tr("Continue"));  // on its button
+  resume->setIconText(now.available && now.position == 0 && !now.running ? tr("Run")
+                                                                         : tr("Continue"));  // on its button
   for (auto* action : {resume, resumeBack, restart, toCursor})
     if (busy.isEmpty() && now.running) allow(action, tr("It steps: wait or stop it"));
   const auto target = document ? document->program.executed(selected) : BoundSymbolId();
@@ -271,8 +328,12 @@ void WindowActions::updateRun() {
   allow(breakpoint, noTarget);
   if (!now.running || !busy.isEmpty()) allow(toCursor, !busy.isEmpty() ? busy : noTarget);
   allow(pause, now.running ? QString() : tr("Nothing runs"));
-  allow(stop, now.running || context_.controller->opening() || context_.controller->questions().asking() ? QString() : tr("Nothing runs"));
-  allow(toExecution, !unavailable.isEmpty() ? unavailable : now.current ? QString() : tr("At the end: no op runs next"));
+  allow(stop, now.running || context_.controller->opening() || context_.controller->questions().asking()
+                  ? QString()
+                  : tr("Nothing runs"));
+  allow(toExecution, !unavailable.isEmpty() ? unavailable
+                     : now.current          ? QString()
+                                            : tr("At the end: no op runs next"));
   allow(breakOnBad, unavailable);
   breakOnBad->setChecked(now.breakOnBadNumber);
 }

@@ -19,18 +19,20 @@ class WindowActions : public QObject {
   QAction *open, *openWindow, *reload, *inputs, *close, *quit;
   QAction *origin, *back, *forward, *toExecution, *find, *findNext, *findPrevious, *goTo, *palette;
   QAction *references, *nextUse, *previousUse;
-  QAction *resume, *resumeBack, *pause, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *stepOut, *stepOutBack, *toCursor, *restart, *breakpoint,
-      *breakOnBad;
+  QAction *resume, *resumeBack, *pause, *stop, *stepOver, *stepOverBack, *stepInto, *stepIntoBack, *stepOut,
+      *stepOutBack, *toCursor, *restart, *breakpoint, *breakOnBad;
   QAction *recompute, *save, *walkToRoot, *checkRun, *checkGradient, *terms, *compare, *watch, *fill, *saveContents;
   QAction *shortNames, *foldAll, *unfoldAll, *resetLayout;
   QAction *keys, *about;
   QActionGroup *grouping, *themes;
 
   /// A command named "action-NAME". It shows in the palette and in the list of keys; menus are its part's business.
-  QAction* add(const char* name, const QString& text, const QString& tip, const QKeySequence& key, const char* icon = nullptr);
+  QAction* add(const char* name, const QString& text, const QString& tip, const QKeySequence& key,
+               const char* icon = nullptr);
   /// Has update() ask why the action cannot be used now; an empty text enables it.
   void allowUnless(QAction* action, std::function<QString()> reason);
-  /// Enables each action, or notes why it is not; asked for after each change of document, selection, execution or history.
+  /// Enables each action, or notes why it is not; asked for after each change of document, selection, execution or
+  /// history.
   void update();
   /// Has tooltips tell the keys again.
   void refreshTips();

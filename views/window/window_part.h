@@ -5,8 +5,8 @@ namespace retrograd::views {
 
 class MainWindow;
 
-/// All parts of the window, in the order in which they are installed. It is the one place that orders what parts have in common: docks in View > Docks and
-/// in their stacks, and entries in a menu that several parts add to.
+/// All parts of the window, in the order in which they are installed. It is the one place that orders what parts have
+/// in common: docks in View > Docks and in their stacks, and entries in a menu that several parts add to.
 // clang-format off: a line for each menu
 enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
@@ -26,8 +26,9 @@ enum class PartOrder : std::uint8_t {
 };
 // clang-format on
 
-/// A part of the window that stands by itself in a file of views/parts/, views/pipeline/ or views/jobs/: it adds its docks, commands and menu entries to each
-/// main window. Make one at namespace scope and give it a place in PartOrder; that is all that has to be done for it to be there.
+/// A part of the window that stands by itself in a file of views/parts/, views/pipeline/ or views/jobs/: it adds its
+/// docks, commands and menu entries to each main window. Make one at namespace scope and give it a place in PartOrder;
+/// that is all that has to be done for it to be there.
 class WindowPart {
  public:
   using Install = void (*)(MainWindow& window);

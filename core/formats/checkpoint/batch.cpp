@@ -38,17 +38,21 @@ struct UserInputs {
     for (const auto& input : file.computation.inputs) {
       if (input.kind != InputKind::user) continue;
       names.push_back(input.name);
-      if (input.value && document.isTensor(input.value)) tensors.emplace(input.name, document.meta(document.value(input.value).meta));
+      if (input.value && document.isTensor(input.value))
+        tensors.emplace(input.name, document.meta(document.value(input.value).meta));
     }
   }
 };
 
 /// Those of a list, under the names of the inputs at these places.
 Batch named(Batch batch, const UserInputs& inputs) {
-  const auto all = [&](const auto& map) { return std::all_of(map.begin(), map.end(), [](const auto& entry) { return isPosition(entry.first); }); };
+  const auto all = [&](const auto& map) {
+    return std::all_of(map.begin(), map.end(), [](const auto& entry) { return isPosition(entry.first); });
+  };
   const auto known = [&](const auto& map) {
-    return std::any_of(map.begin(), map.end(),
-                       [&](const auto& entry) { return std::find(inputs.names.begin(), inputs.names.end(), entry.first) != inputs.names.end(); });
+    return std::any_of(map.begin(), map.end(), [&](const auto& entry) {
+      return std::find(inputs.names.begin(), inputs.names.end(), entry.first) != inputs.names.end();
+    });
   };
   if (!all(batch.tensors) || !all(batch.numbers) || known(batch.tensors) || known(batch.numbers)) return batch;
   Batch result;
@@ -84,24 +88,31 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
   const UserInputs inputs(file);
   auto batch = named(readBatchFile(given.batch, progress), inputs);
   Checkpoint tensors{given.batch, "batch", {}, {}};
-  for (const auto& [name, data] : batch.tensors) tensors.tensors.push_back({name, {0}, data.meta, [data] { return data; }});
+  for (const auto& [name, data] : batch.tensors)
+    tensors.tensors.push_back({name, {0}, data.meta, [data] { return data; }});
   // Names of inputs are no dotted paths below a dictionary to be found: the whole file is the batch.
   NameBinding binding;
   for (const auto& tensor : tensors.tensors) {
     const auto wanted = inputs.tensors.find(tensor.name);
     if (wanted == inputs.tensors.end()) binding.superfluous.push_back({tensor.name, std::nullopt, tensor.meta});
-    else if (!sameRankAndDType(wanted->second, tensor.meta)) binding.different.push_back({tensor.name, wanted->second, tensor.meta});
+    else if (!sameRankAndDType(wanted->second, tensor.meta))
+      binding.different.push_back({tensor.name, wanted->second, tensor.meta});
     else binding.bound.emplace(tensor.name, &tensor);
   }
   for (const auto& [name, meta] : inputs.tensors)
     if (!batch.tensors.contains(name)) binding.missing.push_back({name, meta, std::nullopt});
   const auto trouble = describeMismatches(binding, !given.ofWhole);
   if (!trouble.empty() && !given.partial)
-    throw Error(ErrorCode::badUse, "does not fit the model's inputs (" + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble, given.batch);
+    throw Error(
+        ErrorCode::badUse,
+        "does not fit the model's inputs (" + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble,
+        given.batch);
   Batch result;
   for (const auto& [name, tensor] : binding.bound) result.tensors.emplace(name, tensor->load());
   for (const auto& [name, number] : batch.numbers)
-    if (!inputs.tensors.contains(name) && std::find(inputs.names.begin(), inputs.names.end(), name) != inputs.names.end()) result.numbers.emplace(name, number);
+    if (!inputs.tensors.contains(name) &&
+        std::find(inputs.names.begin(), inputs.names.end(), name) != inputs.names.end())
+      result.numbers.emplace(name, number);
   if (!trouble.empty()) result.note = "taken as the batch, though it does not fit:" + trouble;
   return result;
 }

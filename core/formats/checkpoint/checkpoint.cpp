@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 namespace retrograd {
 namespace {
 
-[[noreturn]] void fail(std::string message, const std::string& place = {}) { throw Error(ErrorCode::badInput, std::move(message), place); }
+[[noreturn]] void fail(std::string message, const std::string& place = {}) {
+  throw Error(ErrorCode::badInput, std::move(message), place);
+}
 
 constexpr std::string_view indexEnding = ".index.json";
 
@@ -54,7 +56,8 @@ Checkpoint fromFile(const std::string& path, const Progress& progress) {
 /// A file that another one names: beside it, and nowhere else.
 std::string besideOf(const std::string& path, std::string_view name) {
   const fs::path relative(name);
-  const bool leaves = relative.is_absolute() || std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; });
+  const bool leaves = relative.is_absolute() ||
+                      std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; });
   if (name.empty() || leaves) fail("names a file outside of its folder: '" + std::string(name) + "'", path);
   return (fs::path(path).parent_path() / relative).string();
 }
@@ -66,7 +69,8 @@ Checkpoint fromIndex(const std::string& path, const Progress& progress) {
     const ReadingScope scope(bytes.size);
     try {
       const JsonTree tree(bytes.text());
-      for (const auto& [name, shard] : tree.root().at("weight_map").members()) wanted[std::string(shard.text())].emplace(name, false);
+      for (const auto& [name, shard] : tree.root().at("weight_map").members())
+        wanted[std::string(shard.text())].emplace(name, false);
     } catch (const Error& e) {
       throw e.at(path);
     }
@@ -76,7 +80,8 @@ Checkpoint fromIndex(const std::string& path, const Progress& progress) {
     auto part = fromFile(besideOf(path, shard), progress);
     checkpoint.form = fmt::format("{}, {} {}", part.form, wanted.size(), wanted.size() == 1 ? "shard" : "shards");
     for (auto& tensor : part.tensors)
-      if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true)) checkpoint.tensors.push_back(std::move(tensor));
+      if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true))
+        checkpoint.tensors.push_back(std::move(tensor));
     for (const auto& [name, seen] : names)
       if (!seen) fail(fmt::format("lacks '{}', which {} says it holds", name, path), part.path);
   }
@@ -93,9 +98,10 @@ std::string inFolder(const std::string& path) {
   }
   if (indices.size() == 1) return indices.front();
   if (indices.empty() && files.size() == 1) return files.front();
-  fail(indices.size() > 1 || files.size() > 1 ? "holds several checkpoints; name one of its files"
-                                              : "holds no checkpoint: neither .metadata (a distributed checkpoint), nor an index of shards "
-                                                "(*.index.json), nor a .safetensors file",
+  fail(indices.size() > 1 || files.size() > 1
+           ? "holds several checkpoints; name one of its files"
+           : "holds no checkpoint: neither .metadata (a distributed checkpoint), nor an index of shards "
+             "(*.index.json), nor a .safetensors file",
        path);
 }
 
@@ -127,8 +133,10 @@ Checkpoint readCheckpoint(const std::string& path, const Progress& progress) {
   try {
     auto checkpoint = read(path, progress);
     auto& tensors = checkpoint.tensors;
-    std::sort(tensors.begin(), tensors.end(), [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.name < b.name; });
-    const auto twice = std::adjacent_find(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
+    std::sort(tensors.begin(), tensors.end(),
+              [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.name < b.name; });
+    const auto twice = std::adjacent_find(tensors.begin(), tensors.end(),
+                                          [](const auto& a, const auto& b) { return a.name == b.name; });
     if (twice != tensors.end()) fail("holds two tensors of this name: '" + twice->name + "'", path);
     return checkpoint;
   } catch (const std::bad_alloc&) {

@@ -19,16 +19,16 @@ struct CheckpointTensor {
 /// The tensors that a training job saved, with nothing of the model around them.
 struct Checkpoint {
   std::string path;
-  std::string form;                       ///< for people: "safetensors", "safetensors, 2 shards", "torch.save", "distributed checkpoint"
+  std::string form;  ///< for people: "safetensors", "safetensors, 2 shards", "torch.save", "distributed checkpoint"
   std::vector<CheckpointTensor> tensors;  ///< by name
   std::vector<std::string> others;        ///< "scheduler: torch.optim.X": what is neither tensor nor plain value
 };
 
-/// Reads a .safetensors file, what torch.save wrote, an index of shards of either (*.index.json), a folder with one of these, or the
-/// folder of a distributed checkpoint (with .metadata). Nothing in it is run: classes that are not needed stay names.
-/// Tensors of a distributed checkpoint are read when `load` asks for them.
-/// Throws Error(badInput) naming file and record; for forms that are not read (compiled or transformed slices, pickles of before
-/// PyTorch 1.6) the message names the form.
+/// Reads a .safetensors file, what torch.save wrote, an index of shards of either (*.index.json), a folder with one of
+/// these, or the folder of a distributed checkpoint (with .metadata). Nothing in it is run: classes that are not needed
+/// stay names. Tensors of a distributed checkpoint are read when `load` asks for them. Throws Error(badInput) naming
+/// file and record; for forms that are not read (compiled or transformed slices, pickles of before PyTorch 1.6) the
+/// message names the form.
 Checkpoint readCheckpoint(const std::string& path, const Progress& progress = {});
 
 /// A tensor without data whose name is made of the keys of nested dictionaries.

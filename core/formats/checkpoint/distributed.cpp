@@ -67,16 +67,21 @@ TensorData readSlice(SliceFiles& files, const std::string& name, const Slice& sl
   const auto bytes = files.file(slice.file);
   const auto place = files.path(slice.file) + ": '" + name + "'";
   return readUnchanged(bytes.data, [&] {
-    if (slice.offset > bytes.size || slice.length > bytes.size - slice.offset) throw Error(ErrorCode::badInput, "its slice lies outside of the file", place);
+    if (slice.offset > bytes.size || slice.length > bytes.size - slice.offset)
+      throw Error(ErrorCode::badInput, "its slice lies outside of the file", place);
     const ByteRegion part{bytes.data + slice.offset, slice.length, bytes.owner};
     if (looksLikeZip(part.span())) {
       auto saved = readSavedObject(part, place);
-      if (saved.leaves.size() != 1 || !saved.leaves.front().tensor) throw Error(ErrorCode::badInput, "its slice is not a tensor", place);
+      if (saved.leaves.size() != 1 || !saved.leaves.front().tensor)
+        throw Error(ErrorCode::badInput, "its slice is not a tensor", place);
       return *saved.leaves.front().tensor;
     }
-    const auto& tensors = files.safetensors(slice.file).tensors;  // SerializationFormat.SAFETENSORS: the file is one of many tensors
+    const auto& tensors =
+        files.safetensors(slice.file).tensors;  // SerializationFormat.SAFETENSORS: the file is one of many tensors
     const auto it = tensors.find(name);
-    if (it == tensors.end()) throw Error(ErrorCode::badInput, "its slice is neither an archive of torch.save nor in a safetensors file", place);
+    if (it == tensors.end())
+      throw Error(ErrorCode::badInput, "its slice is neither an archive of torch.save nor in a safetensors file",
+                  place);
     return it->second;
   });
 }
@@ -97,19 +102,22 @@ bool markChunk(std::vector<bool>& seen, const TensorMeta& meta, const Chunk& chu
 }
 
 /// The whole tensor of its chunks. Nothing is allocated before the slices were found to hold that many bytes.
-TensorData assemble(SliceFiles& files, const std::string& name, const TensorMeta& meta, const std::vector<Chunk>& chunks) {
+TensorData assemble(SliceFiles& files, const std::string& name, const TensorMeta& meta,
+                    const std::vector<Chunk>& chunks) {
   std::vector<TensorData> parts;
   std::int64_t elements = 0;
   for (const auto& chunk : chunks) {
     auto part = readSlice(files, name, chunk.slice);
     if (part.meta.sizes != chunk.sizes || part.meta.dtype != meta.dtype)
       fail("a slice of '" + name + "' is " + typeComment(part.meta) + ", not what .metadata says");
-    if (static_cast<std::uint64_t>(part.meta.bytes()) > part.bytes) fail("a slice of '" + name + "' has elements that share memory");
+    if (static_cast<std::uint64_t>(part.meta.bytes()) > part.bytes)
+      fail("a slice of '" + name + "' has elements that share memory");
     elements += part.meta.elements();
     parts.push_back(std::move(part));
   }
   if (elements != meta.elements())
-    fail("the slices of '" + name + "' hold " + std::to_string(elements) + " of its " + std::to_string(meta.elements()) + " elements");
+    fail("the slices of '" + name + "' hold " + std::to_string(elements) + " of its " +
+         std::to_string(meta.elements()) + " elements");
   if (chunks.size() == 1) return aligned(parts.front());
   std::vector<bool> seen(elements);
   auto storage = std::make_shared<std::vector<std::byte>>(meta.bytes());
@@ -130,7 +138,8 @@ class MetadataReader {
 
   void run() {
     const auto& root = pickle_.at(pickle_.root);
-    if (root.kind != Kind::object || root.text != "torch.distributed.checkpoint.metadata Metadata") fail("is not a Metadata of torch.distributed.checkpoint");
+    if (root.kind != Kind::object || root.text != "torch.distributed.checkpoint.metadata Metadata")
+      fail("is not a Metadata of torch.distributed.checkpoint");
     readStorage(dict(attribute(root, "storage_data")));
     if (const auto* planned = find(root, "planner_data"); planned && planned->kind == Kind::dict) readPaths(*planned);
     const auto& tensors = dict(attribute(root, "state_dict_metadata"));
@@ -151,7 +160,8 @@ class MetadataReader {
     const auto& state = pickle_.at(object.items.back());
     if (state.kind != Kind::dict) return nullptr;
     for (std::size_t i = 0; i + 1 < state.items.size(); i += 2)
-      if (pickle_.at(state.items[i]).kind == Kind::string && pickle_.at(state.items[i]).text == name) return &pickle_.at(state.items[i + 1]);
+      if (pickle_.at(state.items[i]).kind == Kind::string && pickle_.at(state.items[i]).text == name)
+        return &pickle_.at(state.items[i + 1]);
     return nullptr;
   }
   const PickleValue& attribute(const PickleValue& object, std::string_view name) const {
@@ -172,7 +182,8 @@ class MetadataReader {
     if (value.items.size() > maxRank) fail("a tensor of more than 64 dimensions");
     Sizes result;
     for (const auto item : value.items) {
-      if (pickle_.at(item).kind != Kind::integer || pickle_.at(item).integer < 0) fail("a size that is not a whole number");
+      if (pickle_.at(item).kind != Kind::integer || pickle_.at(item).integer < 0)
+        fail("a size that is not a whole number");
       result.push_back(pickle_.at(item).integer);
     }
     return result;
@@ -184,14 +195,17 @@ class MetadataReader {
       const auto name = text(attribute(index, "fqn"));
       const auto* offset = find(index, "offset");
       const auto* transforms = find(place, "transform_descriptors");
-      if (transforms && transforms->kind != Kind::none && !transforms->items.empty()) refuseTransforms(name, *transforms);
+      if (transforms && transforms->kind != Kind::none && !transforms->items.empty())
+        refuseTransforms(name, *transforms);
       Slice slice;
       slice.file = text(attribute(place, "relative_path"));
       const fs::path relative(slice.file);
-      if (slice.file.empty() || relative.is_absolute() || std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; }))
+      if (slice.file.empty() || relative.is_absolute() ||
+          std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; }))
         fail("names a file outside of its folder: '" + slice.file + "'");
       const auto &from = attribute(place, "offset"), &length = attribute(place, "length");
-      if (from.kind != Kind::integer || length.kind != Kind::integer || from.integer < 0 || length.integer < 0) fail("a slice of no place: '" + name + "'");
+      if (from.kind != Kind::integer || length.kind != Kind::integer || from.integer < 0 || length.integer < 0)
+        fail("a slice of no place: '" + name + "'");
       slice.offset = static_cast<std::uint64_t>(from.integer);
       slice.length = static_cast<std::uint64_t>(length.integer);
       slices_[name].emplace(offset && offset->kind != Kind::none ? sizes(*offset) : Sizes(), std::move(slice));
@@ -199,8 +213,10 @@ class MetadataReader {
   }
   [[noreturn]] void refuseTransforms(const std::string& name, const PickleValue& transforms) const {
     std::string names;
-    for (const auto item : transforms.items) names += (names.empty() ? "" : ", ") + (pickle_.at(item).kind == Kind::string ? pickle_.at(item).text : "?");
-    fail("'" + name + "' was written through transforms (" + names + "), which are not undone here; save it without them, or convert it with " +
+    for (const auto item : transforms.items)
+      names += (names.empty() ? "" : ", ") + (pickle_.at(item).kind == Kind::string ? pickle_.at(item).text : "?");
+    fail("'" + name + "' was written through transforms (" + names +
+         "), which are not undone here; save it without them, or convert it with " +
          "torch.distributed.checkpoint.format_utils.dcp_to_torch_save");
   }
   void readPaths(const PickleValue& table) {
@@ -218,17 +234,21 @@ class MetadataReader {
   void addTensor(const std::string& name, const PickleValue& described) {
     if (described.kind != Kind::object) fail("is not the metadata of a tensor");
     if (described.text.ends_with(" BytesStorageMetadata")) return;  // a number or an object, pickled on its own
-    if (!described.text.ends_with(" TensorStorageMetadata")) return void(checkpoint_.others.push_back(name + ": " + described.text));
+    if (!described.text.ends_with(" TensorStorageMetadata"))
+      return void(checkpoint_.others.push_back(name + ": " + described.text));
     auto tensor = tensorNamed(name);
     tensor.meta.dtype = dtypeOf(attribute(described, "properties"));
     tensor.meta.sizes = sizes(attribute(described, "size"));
     tensor.meta.strides = contiguousStrides(tensor.meta.sizes);
     checkExtent(tensor.meta);
     auto chunks = chunksOf(name, tensor.meta, attribute(described, "chunks"));
-    tensor.load = [files = files_, name, meta = tensor.meta, chunks = std::move(chunks)] { return assemble(*files, name, meta, chunks); };
+    tensor.load = [files = files_, name, meta = tensor.meta, chunks = std::move(chunks)] {
+      return assemble(*files, name, meta, chunks);
+    };
     checkpoint_.tensors.push_back(std::move(tensor));
   }
-  /// With the keys that the planner says; where it does not, the first part of the name is taken for the key of a dictionary.
+  /// With the keys that the planner says; where it does not, the first part of the name is taken for the key of a
+  /// dictionary.
   CheckpointTensor tensorNamed(const std::string& name) const {
     if (const auto it = paths_.find(name); it != paths_.end()) {
       auto tensor = namedTensor(it->second);
@@ -241,8 +261,10 @@ class MetadataReader {
   DType dtypeOf(const PickleValue& properties) const {
     const PickleValue* dtype = find(properties, "dtype");
     if (!dtype && properties.kind == Kind::object && !properties.items.empty())
-      if (const auto& state = pickle_.at(properties.items.back()); state.kind == Kind::tuple && !state.items.empty()) dtype = &pickle_.at(state.items.front());
-    const std::string_view global = dtype && dtype->kind == Kind::global ? std::string_view(dtype->text) : std::string_view();
+      if (const auto& state = pickle_.at(properties.items.back()); state.kind == Kind::tuple && !state.items.empty())
+        dtype = &pickle_.at(state.items.front());
+    const std::string_view global =
+        dtype && dtype->kind == Kind::global ? std::string_view(dtype->text) : std::string_view();
     const auto known = global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
     if (!known) fail("a tensor of unknown dtype");
     return *known;

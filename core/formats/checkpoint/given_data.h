@@ -9,7 +9,8 @@ namespace retrograd {
 struct GivenData {
   std::string weights;   ///< a checkpoint (checkpoint.h); empty: the file's own
   std::string under;     ///< the dictionary in it that holds the weights; empty: the one that fits best
-  std::string batch;     ///< a file with user inputs: .safetensors, or what torch.save wrote of a dictionary, list or tuple; empty: none
+  std::string batch;     ///< a file with user inputs: .safetensors, or what torch.save wrote of a dictionary, list or
+                         ///< tuple; empty: none
   bool partial = false;  ///< go on with what fits
   bool ofWhole = false;  ///< the model is a part of the one the data are of: what it does not want is no error
 

@@ -37,19 +37,22 @@ class WeightBinder {
     const auto trouble = describeMismatches(binding, !given_.ofWhole);
     const auto from = binding.under.empty() ? checkpoint.form : checkpoint.form + ", under '" + binding.under + "'";
     if (!trouble.empty() && !given_.partial)
-      throw Error(ErrorCode::badUse, "does not fit the model (" + from + "; " + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble,
+      throw Error(ErrorCode::badUse,
+                  "does not fit the model (" + from + "; " + nameOf(UserChoice::partialWeights) +
+                      " takes what fits):" + trouble,
                   given_.weights);
-    if (binding.bound.empty()) throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
+    if (binding.bound.empty())
+      throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
     std::size_t done = 0;
     for (const auto& [name, tensor] : binding.bound) {
       progress.at("Read weights", static_cast<double>(done++) / static_cast<double>(binding.bound.size()));
       bind(name, *tensor);
     }
     shareTied(binding);
-    file_.problems.push_back(
-        {Problem::Severity::note,
-         std::to_string(binding.bound.size()) + " weights taken from it (" + from + ")" + (trouble.empty() ? "" : ", though it does not fit:" + trouble),
-         given_.weights, -1});
+    file_.problems.push_back({Problem::Severity::note,
+                              std::to_string(binding.bound.size()) + " weights taken from it (" + from + ")" +
+                                  (trouble.empty() ? "" : ", though it does not fit:" + trouble),
+                              given_.weights, -1});
   }
 
  private:
@@ -73,9 +76,11 @@ class WeightBinder {
   void forgive(NameBinding& binding) const {
     std::set<std::string> tied;
     for (const auto& [key, names] : ties_)
-      if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return binding.bound.contains(name); }))
+      if (std::any_of(names.begin(), names.end(),
+                      [&](const std::string& name) { return binding.bound.contains(name); }))
         tied.insert(names.begin(), names.end());
-    std::erase_if(binding.missing, [&](const Mismatch& one) { return mayLack_.contains(one.name) || tied.contains(one.name); });
+    std::erase_if(binding.missing,
+                  [&](const Mismatch& one) { return mayLack_.contains(one.name) || tied.contains(one.name); });
   }
   void bind(const std::string& name, const CheckpointTensor& tensor) {
     try {
@@ -94,8 +99,11 @@ class WeightBinder {
         if (!binding.bound.contains(name)) continue;
         auto& own = file_.weights.at(name);
         if (!first) first = &own;
-        else if (own.bytes != first->bytes || (own.data != first->data && std::memcmp(own.data, first->data, own.bytes) != 0))
-          throw Error(ErrorCode::badUse, "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here", given_.weights);
+        else if (own.bytes != first->bytes ||
+                 (own.data != first->data && std::memcmp(own.data, first->data, own.bytes) != 0))
+          throw Error(ErrorCode::badUse,
+                      "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here",
+                      given_.weights);
       }
       if (!first) continue;
       const auto shared = *first;
@@ -124,7 +132,8 @@ TensorMap readWeights(const GivenData& given, const Progress& progress) {
   auto prefix = given.under.empty() || given.under.ends_with('.') ? given.under : given.under + ".";
   for (const std::string_view usual : {"model.", "state_dict.", "module."}) {
     const auto isBorder = [&](const CheckpointTensor& tensor) {
-      return tensor.name.starts_with(usual) && std::find(tensor.borders.begin(), tensor.borders.end(), usual.size()) != tensor.borders.end();
+      return tensor.name.starts_with(usual) &&
+             std::find(tensor.borders.begin(), tensor.borders.end(), usual.size()) != tensor.borders.end();
     };
     if (prefix.empty() && std::any_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), isBorder)) prefix = usual;
   }
@@ -132,7 +141,9 @@ TensorMap readWeights(const GivenData& given, const Progress& progress) {
   for (const auto& tensor : checkpoint.tensors) {
     if (tensor.name.starts_with(prefix)) weights.emplace(tensor.name.substr(prefix.size()), tensor.load());
   }
-  if (weights.empty()) throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
+  if (weights.empty())
+    throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix),
+                checkpoint.path);
   return weights;
 }
 

@@ -11,7 +11,8 @@
 namespace retrograd {
 namespace {
 
-constexpr std::array<std::string_view, 4> wrappers{"_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
+constexpr std::array<std::string_view, 4> wrappers{"_orig_mod", "module", "_fsdp_wrapped_module",
+                                                   "_checkpoint_wrapped_module"};
 constexpr std::array<std::string_view, 4> usualKeys{"model", "state_dict", "module", "model_state_dict"};
 
 /// The wanted names less what they all begin with up to `begin`, found as they are or without wrappers.
@@ -40,12 +41,13 @@ class WantedNames {
   std::unordered_map<std::string, std::string> exact_, plain_;
 };
 
-/// Where the wanted names may begin: after each part that all of them share, since a model that was exported within a wrapper of its own
-/// has one more.
+/// Where the wanted names may begin: after each part that all of them share, since a model that was exported within a
+/// wrapper of its own has one more.
 std::vector<std::size_t> beginnings(const std::map<std::string, TensorMeta>& wanted) {
   std::vector<std::size_t> result{0};
   if (wanted.empty()) return result;
-  const auto &first = wanted.begin()->first, &last = wanted.rbegin()->first;  // of sorted names these two share what all share
+  const auto &first = wanted.begin()->first,
+             &last = wanted.rbegin()->first;  // of sorted names these two share what all share
   for (std::size_t i = 0; i < std::min(first.size(), last.size()) && first[i] == last[i]; ++i)
     if (first[i] == '.') result.push_back(i + 1);
   return result;
@@ -92,7 +94,8 @@ WantedNames fittingNames(const Checkpoint& checkpoint, const std::map<std::strin
   std::size_t most = 0, best = 0;
   for (const auto begin : beginnings(wanted)) {
     std::size_t matched = 0;
-    for (const auto& [prefix, root] : rootsOf(checkpoint, WantedNames(wanted, begin))) matched = std::max(matched, root.matched);
+    for (const auto& [prefix, root] : rootsOf(checkpoint, WantedNames(wanted, begin)))
+      matched = std::max(matched, root.matched);
     if (matched > most) best = begin;
     most = std::max(most, matched);
     if (most == wanted.size()) break;
@@ -108,7 +111,9 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
     return it->second;
   }
   const auto all = checkpoint.tensors.size();
-  const auto rank = [&](const Root& root) { return std::tuple(root.matched, ~root.superfluous(all), root.isBorder, root.usual()); };
+  const auto rank = [&](const Root& root) {
+    return std::tuple(root.matched, ~root.superfluous(all), root.isBorder, root.usual());
+  };
   const Root* best = nullptr;
   std::vector<const Root*> equal;
   for (const auto& [prefix, root] : roots) {
@@ -122,8 +127,10 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
   if (equal.size() == 1) return *best;
   std::string names;
   for (const auto* root : equal) names += (names.empty() ? "'" : ", '") + root->key() + "'";
-  throw Error(ErrorCode::badUse, "holds the wanted names in several places: " + names + "; choose one with " + nameOf(UserChoice::weightsUnder),
-              checkpoint.path);
+  throw Error(
+      ErrorCode::badUse,
+      "holds the wanted names in several places: " + names + "; choose one with " + nameOf(UserChoice::weightsUnder),
+      checkpoint.path);
 }
 
 bool isUnder(const CheckpointTensor& tensor, const Root& root) { return tensor.name.starts_with(root.prefix); }
@@ -156,9 +163,12 @@ std::string withoutWrappers(std::string_view name) {
   return result;
 }
 
-bool sameShapeAndDType(const TensorMeta& wanted, const TensorMeta& found) { return wanted.sizes == found.sizes && wanted.dtype == found.dtype; }
+bool sameShapeAndDType(const TensorMeta& wanted, const TensorMeta& found) {
+  return wanted.sizes == found.sizes && wanted.dtype == found.dtype;
+}
 
-NameBinding bindNames(const Checkpoint& checkpoint, const std::map<std::string, TensorMeta>& wanted, const std::string& under, Fits fits) {
+NameBinding bindNames(const Checkpoint& checkpoint, const std::map<std::string, TensorMeta>& wanted,
+                      const std::string& under, Fits fits) {
   const auto names = fittingNames(checkpoint, wanted);
   const auto root = chooseRoot(checkpoint, names, under);
   NameBinding binding;

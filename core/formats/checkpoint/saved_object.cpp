@@ -35,7 +35,8 @@ class Flattener {
     if (++visited_ > maxLeaves) fail("more than two million values");
     switch (value.kind) {
       case Kind::dict:
-        for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) below(keyText(pickle_.at(value.items[i])), value.items[i + 1]);
+        for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
+          below(keyText(pickle_.at(value.items[i])), value.items[i + 1]);
         return;
       case Kind::list:
       case Kind::tuple:
@@ -74,7 +75,8 @@ SavedObject readSavedObject(ByteRegion bytes, const std::string& place, const Pr
   const auto archive = Archive::open(std::move(bytes), place, progress);
   try {
     if (!archive->has("data.pkl")) fail("is a zip archive without data.pkl: not written by torch.save");
-    if (archive->has("byteorder") && archive->read("byteorder").text() == "big") fail("holds big-endian data, which is not read");
+    if (archive->has("byteorder") && archive->read("byteorder").text() == "big")
+      fail("holds big-endian data, which is not read");
     PickleRecord record;
     record.opaque = true;
     record.maxValues = 8'000'000;

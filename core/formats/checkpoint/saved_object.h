@@ -21,8 +21,8 @@ struct SavedObject {
   std::vector<std::string> others;  ///< "args: argparse Namespace": objects, by keys and class
 };
 
-/// Reads an archive of torch.save. Nothing in it is run. Throws Error(badInput) naming file and record; for what the format allows and this
-/// program does not read (big-endian data, nesting beyond 100) the message says so.
+/// Reads an archive of torch.save. Nothing in it is run. Throws Error(badInput) naming file and record; for what the
+/// format allows and this program does not read (big-endian data, nesting beyond 100) the message says so.
 SavedObject readSavedObject(const std::string& path, const Progress& progress = {});
 /// The same for bytes in memory, such as a slice of a distributed checkpoint.
 SavedObject readSavedObject(ByteRegion bytes, const std::string& place, const Progress& progress = {});

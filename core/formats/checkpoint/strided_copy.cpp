@@ -55,7 +55,8 @@ void copyElements(const TensorData& from, const TensorMeta& meta, std::byte* sto
 
 TensorData laidOutLike(const TensorData& tensor, const TensorMeta& wanted) {
   bool same = true;
-  for (std::size_t i = 0; i < wanted.sizes.size(); ++i) same &= wanted.sizes[i] <= 1 || wanted.strides[i] == tensor.meta.strides[i];
+  for (std::size_t i = 0; i < wanted.sizes.size(); ++i)
+    same &= wanted.sizes[i] <= 1 || wanted.strides[i] == tensor.meta.strides[i];
   if (same || wanted.elements() == 0) return tensor;
   auto dense = wanted;
   dense.offset = 0;

@@ -58,24 +58,30 @@ AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-void AtomicFile::fail(const char* what) const { throw Error(ErrorCode::io, std::string(what) + ": " + std::strerror(errno), path_); }
+void AtomicFile::fail(const char* what) const {
+  throw Error(ErrorCode::io, std::string(what) + ": " + std::strerror(errno), path_);
+}
 
 void AtomicFile::requireReplaceable() const {
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::badUse, why, path_); };
   if (path_.empty()) refuse("a file to write needs a name");
-  if (isStandardOutput(path_)) refuse("this is written to a file, not to standard output; name a file (./- for one called -)");
+  if (isStandardOutput(path_))
+    refuse("this is written to a file, not to standard output; name a file (./- for one called -)");
   struct stat info{};
   if (::lstat(path_.c_str(), &info) != 0) return;  // new, or open() will give the reason
   if (S_ISLNK(info.st_mode)) {
     std::error_code ignored;
-    refuse("is a symbolic link to " + fs::read_symlink(path_, ignored).string() + ": name the file itself to replace it");
+    refuse("is a symbolic link to " + fs::read_symlink(path_, ignored).string() +
+           ": name the file itself to replace it");
   }
   if (S_ISDIR(info.st_mode)) refuse("is a folder, not a file to write");
   if (!S_ISREG(info.st_mode)) refuse("is a device, pipe or socket, not a file to write");
-  if (over_ == Over::otherFiles && isMapped(info.st_dev, info.st_ino)) refuse("is an input that is open now and would be lost: name another file to write");
+  if (over_ == Over::otherFiles && isMapped(info.st_dev, info.st_ino))
+    refuse("is an input that is open now and would be lost: name another file to write");
 }
 
-/// By open(), not mkstemp(): so the kernel applies the umask, which can be read only by changing it for the whole process.
+/// By open(), not mkstemp(): so the kernel applies the umask, which can be read only by changing it for the whole
+/// process.
 void AtomicFile::openTemporary() {
   const mode_t mode = presentMode(path_).value_or(0666) & 0777;
   constexpr int tries = 100;
@@ -102,7 +108,8 @@ void AtomicFile::write(std::string_view bytes) {
 
 void AtomicFile::commit() {
   requireReplaceable();  // what has the name may be another file by now
-  if (const auto mode = presentMode(path_); mode && ::fchmod(fd_, *mode) != 0) fail("cannot give it the permissions of the file that it replaces");
+  if (const auto mode = presentMode(path_); mode && ::fchmod(fd_, *mode) != 0)
+    fail("cannot give it the permissions of the file that it replaces");
   if (::fsync(fd_) != 0) fail("cannot write");
   const int closed = ::close(std::exchange(fd_, -1));
   if (closed != 0) fail("cannot write");
@@ -117,7 +124,9 @@ void writeWholeFile(const std::string& path, std::string_view content) {
   file.commit();
 }
 
-bool isStandardOutput(std::string_view path) { return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1"; }
+bool isStandardOutput(std::string_view path) {
+  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+}
 
 void makeFolder(const std::string& path) {
   std::error_code error;

@@ -33,10 +33,15 @@ constexpr const char* damageText = "is damaged: its checksum (CRC) does not agre
 
 }  // namespace
 
-std::uint32_t crc32Of(std::uint32_t crc, std::span<const std::byte> bytes) { return libdeflate_crc32(crc, bytes.data(), bytes.size()); }
+std::uint32_t crc32Of(std::uint32_t crc, std::span<const std::byte> bytes) {
+  return libdeflate_crc32(crc, bytes.data(), bytes.size());
+}
 
 DeferredCheck::DeferredCheck(ByteRegion file, std::string place, std::vector<CheckedRegion> regions)
-    : file_(std::move(file)), place_(std::move(place)), regions_(std::move(regions)), states_(regions_.size(), State::open) {
+    : file_(std::move(file)),
+      place_(std::move(place)),
+      regions_(std::move(regions)),
+      states_(regions_.size(), State::open) {
   std::sort(regions_.begin(), regions_.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   for (const auto& region : regions_) total_ += region.size;
   {
@@ -109,7 +114,8 @@ void DeferredCheck::fail(const CheckedRegion& region) const {
 void DeferredCheck::require(const std::byte* data) {
   if (data < file_.data || data >= file_.data + file_.size) return;
   const auto offset = static_cast<std::uint64_t>(data - file_.data);
-  auto next = std::upper_bound(regions_.begin(), regions_.end(), offset, [](std::uint64_t o, const CheckedRegion& r) { return o < r.offset; });
+  auto next = std::upper_bound(regions_.begin(), regions_.end(), offset,
+                               [](std::uint64_t o, const CheckedRegion& r) { return o < r.offset; });
   if (next == regions_.begin()) return;
   const auto index = static_cast<std::size_t>(next - regions_.begin()) - 1;
   const auto& region = regions_[index];

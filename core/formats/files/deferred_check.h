@@ -25,7 +25,8 @@ struct CheckedRegion {
   std::uint32_t crc = 0;
 };
 
-/// Compares checksums of a mapped file's regions beside the program, in their order, and at once for one that somebody is about to use.
+/// Compares checksums of a mapped file's regions beside the program, in their order, and at once for one that somebody
+/// is about to use.
 class DeferredCheck {
  public:
   /// `place` names the file in errors. Starts a thread of low priority.
@@ -35,8 +36,8 @@ class DeferredCheck {
   DeferredCheck(const DeferredCheck&) = delete;
   DeferredCheck& operator=(const DeferredCheck&) = delete;
 
-  /// Returns when the region that `data` lies in is known to be whole; other memory is nothing to it. Throws Error(badInput) naming file
-  /// and region.
+  /// Returns when the region that `data` lies in is known to be whole; other memory is nothing to it. Throws
+  /// Error(badInput) naming file and region.
   void require(const std::byte* data);
   /// Waits until all is compared. Throws as require() for the first region that is damaged.
   void wait();
@@ -67,12 +68,12 @@ class DeferredCheck {
 
 /// False where all that was read is known to be whole.
 bool anyUnverified();
-/// Asks the check, if there is one, whether what lies at `data` is whole, and waits for the answer. Costs one comparison when no check is
-/// under way. Throws as DeferredCheck::require().
+/// Asks the check, if there is one, whether what lies at `data` is whole, and waits for the answer. Costs one
+/// comparison when no check is under way. Throws as DeferredCheck::require().
 void requireVerified(const void* data);
 
-/// While one lives, what this thread makes of tensors is not verified at once, because whoever uses them asks: requireVerifiedUnlessLater()
-/// does nothing.
+/// While one lives, what this thread makes of tensors is not verified at once, because whoever uses them asks:
+/// requireVerifiedUnlessLater() does nothing.
 class VerifyLater {
  public:
   VerifyLater();

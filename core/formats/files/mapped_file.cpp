@@ -27,7 +27,9 @@ struct Mapping {
   void* address;
   std::size_t size;
   std::optional<MappingWatch> watch;
-  Mapping(void* a, std::size_t n, int fd, const std::string& path) : address(a), size(n) { watch.emplace(a, n, fd, path); }
+  Mapping(void* a, std::size_t n, int fd, const std::string& path) : address(a), size(n) {
+    watch.emplace(a, n, fd, path);
+  }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() {
@@ -54,7 +56,8 @@ ByteRegion mapFile(const std::string& path) {
   const std::size_t size = info.st_size;
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (address == MAP_FAILED) failSystem(path, "cannot map into memory");
-  return {static_cast<const std::byte*>(address), size, std::make_shared<Mapping>(address, size, std::exchange(file.fd, -1), path), true};
+  return {static_cast<const std::byte*>(address), size,
+          std::make_shared<Mapping>(address, size, std::exchange(file.fd, -1), path), true};
 }
 
 void releasePages(const ByteRegion& file, std::size_t offset, std::size_t size) {

@@ -18,7 +18,8 @@ struct ByteRegion {
   std::string_view text() const { return {reinterpret_cast<const char*>(data), size}; }
 };
 
-/// Maps a regular file into memory, read only. Throws Error(badInput) for what is no regular file, cannot be opened or is empty.
+/// Maps a regular file into memory, read only. Throws Error(badInput) for what is no regular file, cannot be opened or
+/// is empty.
 ByteRegion mapFile(const std::string& path);
 
 /// Gives the pages of a mapped file back to the system; they are read again when touched. Does nothing to other memory.

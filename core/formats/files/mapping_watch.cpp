@@ -30,7 +30,8 @@ struct WatchTable {
   std::mutex lock;
   std::atomic<Slot*> first{nullptr};
   std::atomic<int> breaks{0};  ///< mappings that ever broke
-  std::string ended;           ///< under the lock: of a mapping that is gone and whose file was not the same to the end, its path
+  std::string
+      ended;  ///< under the lock: of a mapping that is gone and whose file was not the same to the end, its path
   struct sigaction before{};
 
   Slot* take() {
@@ -65,8 +66,10 @@ void onBusError(int signal, siginfo_t* info, void* context) {
   const int kept = errno;
   if (auto* slot = handlers->at(numberOf(info->si_addr))) {
     const auto from = numberOf(info->si_addr) / pageSize * pageSize;
-    // To the end, not one page: a file cut short would raise a signal for each page of it, and nothing of it is used any more.
-    const void* zeros = ::mmap(reinterpret_cast<void*>(from), slot->end - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    // To the end, not one page: a file cut short would raise a signal for each page of it, and nothing of it is used
+    // any more.
+    const void* zeros = ::mmap(reinterpret_cast<void*>(from), slot->end - from, PROT_READ,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (zeros != MAP_FAILED) {
       if (!slot->broken.exchange(true)) handlers->breaks.fetch_add(1);
       errno = kept;
@@ -103,12 +106,14 @@ Difference difference(const WatchTable::Slot& slot) {
   struct stat now{};
   if (::fstat(slot.fd, &now) != 0) return Difference::none;
   if (now.st_size < slot.then.st_size) return Difference::lost;
-  return now.st_size != slot.then.st_size || !sameTime(now.st_mtim, slot.then.st_mtim) ? Difference::changed : Difference::none;
+  return now.st_size != slot.then.st_size || !sameTime(now.st_mtim, slot.then.st_mtim) ? Difference::changed
+                                                                                       : Difference::none;
 }
 
 [[noreturn]] void fail(const std::string& path, Difference difference) {
-  const std::string what =
-      difference == Difference::lost ? "the file lost content while it was open; what was read of it since is not used" : "the file changed while it was open";
+  const std::string what = difference == Difference::lost
+                               ? "the file lost content while it was open; what was read of it since is not used"
+                               : "the file changed while it was open";
   throw Error(ErrorCode::badInput, what + "; open it again to go on with what it holds now", path);
 }
 

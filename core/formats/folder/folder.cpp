@@ -47,8 +47,11 @@ std::vector<std::string> textsAt(const Json& json, std::string_view key) {
 /// A path of the manifest as a path to open: relative, and without a way out of the folder.
 std::string inside(const std::string& folder, const std::string& relative, const char* what) {
   const fs::path path(relative);
-  const bool leaves = path.is_absolute() || std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
-  if (relative.empty() || leaves) throw Error(ErrorCode::badInput, "the path of the " + std::string(what) + " is not inside the folder: '" + relative + "'");
+  const bool leaves =
+      path.is_absolute() || std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+  if (relative.empty() || leaves)
+    throw Error(ErrorCode::badInput,
+                "the path of the " + std::string(what) + " is not inside the folder: '" + relative + "'");
   return (fs::path(folder) / path).string();
 }
 
@@ -67,9 +70,11 @@ FolderGraph graphOf(const Json& json, const std::string& folder) {
 }
 
 RecordedFolder folderOf(const Json& json, const std::string& path) {
-  if (textAt(json, "format") != "retrograd.folder") throw Error(ErrorCode::badInput, "its \"format\" is not \"retrograd.folder\"");
+  if (textAt(json, "format") != "retrograd.folder")
+    throw Error(ErrorCode::badInput, "its \"format\" is not \"retrograd.folder\"");
   if (const auto version = json.at("version").integer(); version != knownVersion)
-    throw Error(ErrorCode::badInput, "version " + std::to_string(version) + " of the format is not known here; a newer Retrograd may read it");
+    throw Error(ErrorCode::badInput, "version " + std::to_string(version) +
+                                         " of the format is not known here; a newer Retrograd may read it");
   RecordedFolder folder;
   folder.path = path;
   folder.kind = std::string(json.at("kind").text());
@@ -80,7 +85,8 @@ RecordedFolder folderOf(const Json& json, const std::string& path) {
   if (const auto* failure = json.find("failure")) folder.failure = textAt(*failure, "message");
   for (const auto& graph : json.at("graphs").items()) folder.graphs.push_back(graphOf(graph, path));
   if (const auto* recorded = json.find("recorded"))
-    if (const auto numbers = textAt(*recorded, "debug_mode"); !numbers.empty()) folder.numbers = inside(path, numbers, "recorded numbers");
+    if (const auto numbers = textAt(*recorded, "debug_mode"); !numbers.empty())
+      folder.numbers = inside(path, numbers, "recorded numbers");
   if (const auto* open = json.find("open")) {
     folder.openGraph = textAt(*open, "graph");
     folder.atRoot = textAt(*open, "at") == "root";
@@ -97,7 +103,9 @@ bool isRecordedFolder(const std::string& path) {
   return fs::is_directory(folder, ignored) && (hasManifest(folder) || hasManifest(folder.parent_path()));
 }
 
-RecordedFolder readRecordedFolder(std::string_view text, const std::string& path) { return folderOf(JsonTree(text).root(), path); }
+RecordedFolder readRecordedFolder(std::string_view text, const std::string& path) {
+  return folderOf(JsonTree(text).root(), path);
+}
 
 RecordedFolder readRecordedFolder(const std::string& path) {
   const auto manifest = (fs::path(path) / manifestName).string();
@@ -115,8 +123,8 @@ RecordedFolder readRecordedFolder(const std::string& path) {
 std::vector<std::string> recordedFoldersIn(const std::string& path) {
   std::vector<std::string> folders;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
+  for (auto entry = fs::directory_iterator(path, fs::directory_options::skip_permission_denied, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error))
     if (hasManifest(entry->path())) folders.push_back(entry->path().string());
   std::sort(folders.begin(), folders.end());
   return folders;
@@ -131,7 +139,8 @@ std::optional<FolderChoice> chooseGraph(const std::string& path) {
   if (!isWhole && !hasManifest(parent)) return std::nullopt;
   const auto folder = readRecordedFolder((isWhole ? given : parent).string());
   const auto name = isWhole ? folder.openGraph : given.filename().string();
-  auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(), [&](const FolderGraph& graph) { return graph.name == name; });
+  auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(),
+                            [&](const FolderGraph& graph) { return graph.name == name; });
   if (found == folder.graphs.end() && isWhole) found = folder.graphs.begin();
   if (found == folder.graphs.end())
     throw Error(ErrorCode::badInput,
@@ -140,7 +149,8 @@ std::optional<FolderChoice> chooseGraph(const std::string& path) {
                 path);
   FolderChoice choice{*found, folder.atRoot && isWhole, folder.failure, folder.cannotReplay};
   for (const auto& line : found->cannotReplay)
-    if (std::find(choice.cannotReplay.begin(), choice.cannotReplay.end(), line) == choice.cannotReplay.end()) choice.cannotReplay.push_back(line);
+    if (std::find(choice.cannotReplay.begin(), choice.cannotReplay.end(), line) == choice.cannotReplay.end())
+      choice.cannotReplay.push_back(line);
   return choice;
 }
 

@@ -8,7 +8,8 @@
 
 namespace retrograd::fx {
 
-ClassReader::ClassReader(Lexer& lexer, Graph& graph, int depth) : lexer_(lexer), graph_(graph), expressions_(lexer, values_), depth_(depth) {
+ClassReader::ClassReader(Lexer& lexer, Graph& graph, int depth)
+    : lexer_(lexer), graph_(graph), expressions_(lexer, values_), depth_(depth) {
   if (depth > maxDepth) fail(lexer.text(), lexer.peek(), "classes nest too deeply");
 }
 
@@ -101,7 +102,8 @@ void ClassReader::readConstant() {
   if (name.empty()) return;
   const auto all = lexer_.text().text.substr(begin.offset, end - begin.offset);
   if (all.starts_with("self.register_buffer") && last == ")") --end;
-  graph_.constants.push_back({name, std::string(lexer_.text().text.substr(from.offset, end - from.offset)), begin.line});
+  graph_.constants.push_back(
+      {name, std::string(lexer_.text().text.substr(from.offset, end - from.offset)), begin.line});
 }
 
 void ClassReader::readForward(int column) {
@@ -121,9 +123,12 @@ void ClassReader::readForward(int column) {
     }
   }
   if (!declared_.empty()) {
-    fail(lexer_.text(), lexer_.peek(), fmt::format("the inputs of '{}' are declared and never unpacked: the text is not whole", graph_.className));
+    fail(lexer_.text(), lexer_.peek(),
+         fmt::format("the inputs of '{}' are declared and never unpacked: the text is not whole", graph_.className));
   }
-  if (!hasReturn) fail(lexer_.text(), lexer_.peek(), fmt::format("'forward' of '{}' has no 'return': the text is not whole", graph_.className));
+  if (!hasReturn)
+    fail(lexer_.text(), lexer_.peek(),
+         fmt::format("'forward' of '{}' has no 'return': the text is not whole", graph_.className));
 }
 
 /// (self, NAME: "TYPE",  # descriptor

@@ -56,7 +56,8 @@ class ClassReader {
     Descriptor descriptor;
     int line = 0;
   };
-  std::unordered_map<std::string_view, Declared> declared_;  ///< inputs named in lines of their own, before they are unpacked
+  std::unordered_map<std::string_view, Declared>
+      declared_;  ///< inputs named in lines of their own, before they are unpacked
   std::uint32_t source_ = noIndex;
 };
 

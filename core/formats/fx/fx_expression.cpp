@@ -72,7 +72,9 @@ bool negate(Expression& number) {
 /// `complex(a, b)` of two numbers is a literal.
 void foldComplex(Expression& call) {
   if (!call.isCallOf("complex") || call.items.size() != 3) return;
-  const auto part = [](const Expression& e) { return e.kind == Kind::integer ? static_cast<double>(e.integer) : e.real; };
+  const auto part = [](const Expression& e) {
+    return e.kind == Kind::integer ? static_cast<double>(e.integer) : e.real;
+  };
   for (std::size_t i = 1; i < 3; ++i) {
     if (call.items[i].kind != Kind::real && call.items[i].kind != Kind::integer) return;
   }
@@ -107,7 +109,9 @@ Expression ExpressionReader::readTuple(std::string_view closing) {
   int tallest = height_;
   while (lexer_.takeSign(",")) {
     const auto& next = lexer_.peek();
-    if (next.kind == Token::Kind::newline || next.kind == Token::Kind::end || next.isSign(";") || (!closing.empty() && next.isSign(closing))) break;
+    if (next.kind == Token::Kind::newline || next.kind == Token::Kind::end || next.isSign(";") ||
+        (!closing.empty() && next.isSign(closing)))
+      break;
     tuple.items.push_back(read());
     tallest = std::max(tallest, height_);
   }
@@ -193,7 +197,9 @@ Expression ExpressionReader::index() {
 }
 
 Expression ExpressionReader::sliceOrValue() {
-  const auto isPart = [&] { return !lexer_.peek().isSign(":") && !lexer_.peek().isSign("]") && !lexer_.peek().isSign(","); };
+  const auto isPart = [&] {
+    return !lexer_.peek().isSign(":") && !lexer_.peek().isSign("]") && !lexer_.peek().isSign(",");
+  };
   Expression first;
   height_ = 1;
   if (isPart()) {
@@ -246,7 +252,8 @@ Expression ExpressionReader::bracketed(Kind kind, std::string_view closing) {
   lexer_.expectSign(closing);
   height_ = 0;
   grow(tallest);
-  if (kind == Kind::tuple && list.items.size() == 1 && !hasComma) return std::exchange(list.items.front(), {});  // plain parentheses
+  if (kind == Kind::tuple && list.items.size() == 1 && !hasComma)
+    return std::exchange(list.items.front(), {});  // plain parentheses
   return list;
 }
 
@@ -317,7 +324,8 @@ Expression ExpressionReader::primary() {
     case Token::Kind::dots: lexer_.take(); return make(Kind::ellipsis);
     case Token::Kind::string: {
       auto text = make(Kind::string, unquoted(lexer_.text(), token));
-      for (lexer_.take(); lexer_.peek().kind == Token::Kind::string; lexer_.take()) text.text += unquoted(lexer_.text(), lexer_.peek());
+      for (lexer_.take(); lexer_.peek().kind == Token::Kind::string; lexer_.take())
+        text.text += unquoted(lexer_.text(), lexer_.peek());
       return text;
     }
     case Token::Kind::sign:

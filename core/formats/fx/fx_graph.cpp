@@ -10,7 +10,8 @@ using Kind = Expression::Kind;
 
 const Expression* Expression::keyword(std::string_view name) const {
   if (kind != Kind::call) return nullptr;
-  const auto found = std::find_if(items.begin() + 1, items.end(), [&](const auto& item) { return item.kind == Kind::keyword && item.text == name; });
+  const auto found = std::find_if(items.begin() + 1, items.end(),
+                                  [&](const auto& item) { return item.kind == Kind::keyword && item.text == name; });
   return found == items.end() ? nullptr : &found->items.front();
 }
 
@@ -23,7 +24,8 @@ std::optional<std::string> ownAttribute(const Expression& expression) {
     const auto base = ownAttribute(expression.items.front());
     return base ? std::optional(*base + "." + expression.text) : std::nullopt;
   }
-  if (!expression.isCallOf("getattr") || expression.items.size() != 3 || !expression.items[2].is(Kind::string)) return std::nullopt;
+  if (!expression.isCallOf("getattr") || expression.items.size() != 3 || !expression.items[2].is(Kind::string))
+    return std::nullopt;
   const auto& name = expression.items[2].text;
   if (expression.items[1].isPath("self")) return name;
   const auto base = ownAttribute(expression.items[1]);
@@ -87,7 +89,8 @@ class Writer {
 
  private:
   void operand(const Expression& e) {
-    const bool isLoose = e.is(Kind::binary) || e.is(Kind::unary) || (e.is(Kind::integer) && e.integer < 0) || (e.is(Kind::real) && e.real < 0);
+    const bool isLoose = e.is(Kind::binary) || e.is(Kind::unary) || (e.is(Kind::integer) && e.integer < 0) ||
+                         (e.is(Kind::real) && e.real < 0);
     if (isLoose) out_ += "(";
     write(e);
     if (isLoose) out_ += ")";
@@ -136,7 +139,8 @@ std::string toText(const Expression& expression, const std::vector<std::string>&
 }
 
 std::string_view Descriptor::kind() const {
-  return expression && expression->is(Kind::call) ? std::string_view(expression->items.front().text) : std::string_view();
+  return expression && expression->is(Kind::call) ? std::string_view(expression->items.front().text)
+                                                  : std::string_view();
 }
 
 namespace {
@@ -145,7 +149,8 @@ std::optional<std::int64_t> plainIndexOf(const Expression& e) {
   if (e.is(Kind::call) && e.items.front().is(Kind::path)) {
     const auto& callee = e.items.front().text;
     const auto* index = e.keyword("idx");
-    if ((callee == "PlainAOTInput" || callee == "PlainAOTOutput") && index != nullptr && index->is(Kind::integer)) return index->integer;
+    if ((callee == "PlainAOTInput" || callee == "PlainAOTOutput") && index != nullptr && index->is(Kind::integer))
+      return index->integer;
   }
   for (const auto& item : e.items) {
     if (const auto index = plainIndexOf(item)) return index;
@@ -155,10 +160,13 @@ std::optional<std::int64_t> plainIndexOf(const Expression& e) {
 
 }  // namespace
 
-std::optional<std::int64_t> Descriptor::plainIndex() const { return expression ? plainIndexOf(*expression) : std::nullopt; }
+std::optional<std::int64_t> Descriptor::plainIndex() const {
+  return expression ? plainIndexOf(*expression) : std::nullopt;
+}
 
 const Graph* Graph::body(std::string_view name) const {
-  const auto found = std::find_if(bodies.begin(), bodies.end(), [&](const auto& body) { return body.className == name; });
+  const auto found =
+      std::find_if(bodies.begin(), bodies.end(), [&](const auto& body) { return body.className == name; });
   return found == bodies.end() ? nullptr : &*found;
 }
 

@@ -21,7 +21,8 @@ struct Expression {
     string,      ///< `text`, escapes resolved
     ellipsis,
     value,      ///< an input or node of the graph: `integer` is its index, see Graph::valueName()
-    path,       ///< a dotted name that is no value of the graph: "torch.float32", "torch.ops.aten.mm.default", "self._tensor_constant0"
+    path,       ///< a dotted name that is no value of the graph: "torch.float32", "torch.ops.aten.mm.default",
+                ///< "self._tensor_constant0"
     attribute,  ///< items[0].text
     call,       ///< items[0](items[1..]); keyword arguments are of kind keyword
     keyword,    ///< text = items[0]; in calls only
@@ -32,7 +33,8 @@ struct Expression {
     dict,    ///< items: key, value, key, value, ...
     unary,   ///< text items[0], text one of - + ~
     binary,  ///< items[0] text items[1], text a sign such as "+" or "=="
-    inPlace  ///< only as Node::call: `items[0] text items[1]` with text "+=", "*=", ...; text "[]=": items[0][items[1]] = items[2]
+    inPlace  ///< only as Node::call: `items[0] text items[1]` with text "+=", "*=", ...; text "[]=": items[0][items[1]]
+             ///< = items[2]
   };
   Kind kind = Kind::none;
   std::string text;
@@ -79,7 +81,8 @@ struct Type {
 /// Reads the content of an annotation. What has no known form is of kind other, never an error.
 Type readType(std::string_view text);
 
-/// A comment line that holds for the nodes after it: where in the Python program they come from, and how checkpointing treats them.
+/// A comment line that holds for the nodes after it: where in the Python program they come from, and how checkpointing
+/// treats them.
 struct Source {
   std::string text;                  ///< as written, without '#'
   std::string file, function, code;  ///< empty where there is no stack trace
@@ -91,14 +94,16 @@ struct Source {
 };
 Source readSource(std::string_view comment);
 
-/// A descriptor of an input or output, as PyTorch 2.9 and later writes behind it: "GradAOTOutput(grad_of=PlainAOTInput(idx=1))".
+/// A descriptor of an input or output, as PyTorch 2.9 and later writes behind it:
+/// "GradAOTOutput(grad_of=PlainAOTInput(idx=1))".
 struct Descriptor {
   std::string text;
   std::optional<Expression> expression;  ///< where the comment is an expression
 
   /// "GradAOTOutput"; empty where there is none.
   std::string_view kind() const;
-  /// idx of PlainAOTInput(idx=..) or PlainAOTOutput, of the descriptor itself or of one nested in it; nullopt where there is none.
+  /// idx of PlainAOTInput(idx=..) or PlainAOTOutput, of the descriptor itself or of one nested in it; nullopt where
+  /// there is none.
   std::optional<std::int64_t> plainIndex() const;
 };
 
@@ -153,8 +158,12 @@ struct Graph {
 
   std::size_t valueCount() const { return inputs.size() + nodes.size(); }
   /// Values are the inputs, then the nodes.
-  const std::string& valueName(std::size_t value) const { return value < inputs.size() ? inputs[value].name : nodes[value - inputs.size()].name; }
-  std::uint32_t valueType(std::size_t value) const { return value < inputs.size() ? inputs[value].type : nodes[value - inputs.size()].type; }
+  const std::string& valueName(std::size_t value) const {
+    return value < inputs.size() ? inputs[value].name : nodes[value - inputs.size()].name;
+  }
+  std::uint32_t valueType(std::size_t value) const {
+    return value < inputs.size() ? inputs[value].type : nodes[value - inputs.size()].type;
+  }
   const Graph* body(std::string_view name) const;
 };
 

@@ -22,7 +22,8 @@ std::optional<DType> dtypeFromShortName(std::string_view text) {
   return std::nullopt;
 }
 
-/// The text between an opening bracket and the one that closes it; `text` becomes what follows. nullopt where nothing closes it.
+/// The text between an opening bracket and the one that closes it; `text` becomes what follows. nullopt where nothing
+/// closes it.
 std::optional<std::string_view> bracketed(std::string_view& text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -110,7 +111,9 @@ bool takeWord(std::string_view& text, std::string_view word) {
 /// Takes letters, digits and '_'.
 std::string_view takeIdentifier(std::string_view& text) {
   std::size_t end = 0;
-  while (end < text.size() && (text[end] == '_' || (text[end] >= '0' && text[end] <= '9') || ((text[end] | 0x20) >= 'a' && (text[end] | 0x20) <= 'z'))) ++end;
+  while (end < text.size() && (text[end] == '_' || (text[end] >= '0' && text[end] <= '9') ||
+                               ((text[end] | 0x20) >= 'a' && (text[end] | 0x20) <= 'z')))
+    ++end;
   const auto word = text.substr(0, end);
   text = trimmed(text.substr(end));
   return word;
@@ -170,7 +173,8 @@ Source readSource(std::string_view comment) {
   auto text = trimmed(comment);
   // "key: value# File: ..." has further notes in front.
   if (!text.starts_with("Annotation:")) {
-    if (const auto hash = text.substr(0, text.find("File: ")).rfind('#'); hash != std::string_view::npos) text = trimmed(text.substr(hash + 1));
+    if (const auto hash = text.substr(0, text.find("File: ")).rfind('#'); hash != std::string_view::npos)
+      text = trimmed(text.substr(hash + 1));
   }
   if (takeWord(text, "Annotation:")) source.annotation = takeBraces(text);
   readCheckpoint(text, source);

@@ -43,7 +43,8 @@ void readPreface(std::string_view preface, Repro& repro) {
     if (assignment == std::string_view::npos || !line.starts_with('s')) continue;
     const auto name = line.substr(0, assignment);
     const auto value = numberIn<std::int64_t>(line.substr(assignment + 3));
-    if (value && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string_view::npos) repro.sizes.emplace(name, *value);
+    if (value && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string_view::npos)
+      repro.sizes.emplace(name, *value);
   }
 }
 
@@ -105,14 +106,17 @@ bool looksLikeRepro(std::string_view text) { return lineWith(text, reproClass) !
 
 Repro readRepro(std::string_view text, const std::string& name) {
   const auto at = lineWith(text, reproClass);
-  if (at == std::string_view::npos) throw Error(ErrorCode::badInput, fmt::format("not a repro script of torch.compile: it has no line '{}'", reproClass), name);
+  if (at == std::string_view::npos)
+    throw Error(ErrorCode::badInput,
+                fmt::format("not a repro script of torch.compile: it has no line '{}'", reproClass), name);
   Repro repro;
   readPreface(text.substr(0, at), repro);
   const Text source{name, text};
   Lexer lexer(source, at);
   ClassReader(lexer, repro.graph).read();
   const auto end = lexer.peek().offset;
-  if (const auto loading = lineWith(text, "def load_args(", end); loading != std::string_view::npos) readLoadArgs(source, loading, repro);
+  if (const auto loading = lineWith(text, "def load_args(", end); loading != std::string_view::npos)
+    readLoadArgs(source, loading, repro);
   readRuns(source, end, repro);
   return repro;
 }

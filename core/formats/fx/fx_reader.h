@@ -8,8 +8,9 @@
 
 namespace retrograd::fx {
 
-/// Reads graph text (torch.fx's print_readable), as PyTorch 2.6 to 2.15 writes it: all of `text`, one class with its nested bodies. Nothing
-/// in it is executed. `name` is the file or record, for errors. Cost linear in the text. Throws Error(badInput) at "name:line:column".
+/// Reads graph text (torch.fx's print_readable), as PyTorch 2.6 to 2.15 writes it: all of `text`, one class with its
+/// nested bodies. Nothing in it is executed. `name` is the file or record, for errors. Cost linear in the text. Throws
+/// Error(badInput) at "name:line:column".
 Graph readGraph(std::string_view text, const std::string& name);
 
 /// One expression that is all of `text`, without values. Throws as readGraph().
@@ -23,8 +24,8 @@ struct Statement {
   int line = 0;
 };
 
-/// What a repro script holds (repro.py, fx_graph_runnable.py): the graph, and how its arguments are loaded. What precedes the class
-/// (imports, settings, sources of Triton kernels) is not read.
+/// What a repro script holds (repro.py, fx_graph_runnable.py): the graph, and how its arguments are loaded. What
+/// precedes the class (imports, settings, sources of Triton kernels) is not read.
 struct Repro {
   Graph graph;                                ///< class Repro; its values have no types
   std::vector<Statement> loadArgs;            ///< of `def load_args(reader)`, in order; names are paths ("buf0")

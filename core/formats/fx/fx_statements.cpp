@@ -12,7 +12,8 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr std::array<std::string_view, 13> inPlaceSigns{"+=", "-=", "*=", "/=", "//=", "%=", "&=", "|=", "^=", "@=", "**=", "<<=", ">>="};
+constexpr std::array<std::string_view, 13> inPlaceSigns{
+    "+=", "-=", "*=", "/=", "//=", "%=", "&=", "|=", "^=", "@=", "**=", "<<=", ">>="};
 
 bool isInPlaceSign(const Token& token) {
   if (token.kind != Token::Kind::sign) return false;
@@ -24,7 +25,8 @@ bool isInPlaceSign(const Token& token) {
 
 /// Whether a comment says where nodes come from; others ("graph id: 3") are passed over.
 bool isSource(std::string_view comment) {
-  for (const auto* word : {"File: ", "No stacktrace found", "Annotation:", "ac_graph_id:", "recompute:", "Backward of forward node:"}) {
+  for (const auto* word :
+       {"File: ", "No stacktrace found", "Annotation:", "ac_graph_id:", "recompute:", "Backward of forward node:"}) {
     if (comment.find(word) != std::string_view::npos) return true;
   }
   return false;
@@ -73,7 +75,8 @@ void ClassReader::readAnnotated(const Token& name) {
   const auto type = readAnnotation();
   if (lexer_.takeSign("=")) return addNode(name, type, expressions_.readTuple(""));
   if (!graph_.nodes.empty()) fail(lexer_.text(), name, fmt::format("'{}' has no value", name.text));
-  const auto descriptor = lexer_.peek().kind == Token::Kind::newline ? lexer_.commentBefore(lexer_.peek()) : std::string_view();
+  const auto descriptor =
+      lexer_.peek().kind == Token::Kind::newline ? lexer_.commentBefore(lexer_.peek()) : std::string_view();
   if (!declared_.try_emplace(name.text, Declared{type, descriptorOf(descriptor), name.line}).second) {
     fail(lexer_.text(), name, fmt::format("'{}' is declared twice", name.text));
   }
@@ -83,7 +86,8 @@ void ClassReader::readAnnotated(const Token& name) {
 void ClassReader::readAssigned(const Token& name) {
   auto right = expressions_.readTuple("");
   if (lexer_.peek().isSign("=") || (right.is(Kind::none) && values_.contains(name.text))) {
-    if (!values_.contains(name.text)) fail(lexer_.text(), name, fmt::format("'{}' is released and was never defined", name.text));
+    if (!values_.contains(name.text))
+      fail(lexer_.text(), name, fmt::format("'{}' is released and was never defined", name.text));
     while (lexer_.takeSign("=")) {
       if (!right.is(Kind::value)) lexer_.expected("'None'");
       right = expressions_.read();
@@ -107,7 +111,8 @@ bool ClassReader::renameInput(const Token& name, const Expression& right) {
 /// a, b, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)
 void ClassReader::readFlattened() {
   const auto first = lexer_.peek();
-  if (!graph_.nodes.empty() || !graph_.groups.empty()) fail(lexer_.text(), first, "inputs are unpacked after the first op");
+  if (!graph_.nodes.empty() || !graph_.groups.empty())
+    fail(lexer_.text(), first, "inputs are unpacked after the first op");
   std::vector<Token> names;
   while (lexer_.peek().kind == Token::Kind::name) {
     names.push_back(lexer_.take());
@@ -115,7 +120,8 @@ void ClassReader::readFlattened() {
   }
   lexer_.expectSign("=");
   const auto right = expressions_.readTuple("");
-  if (!right.isCallOf("fx_pytree.tree_flatten_spec")) fail(lexer_.text(), first, "only inputs are unpacked, by fx_pytree.tree_flatten_spec");
+  if (!right.isCallOf("fx_pytree.tree_flatten_spec"))
+    fail(lexer_.text(), first, "only inputs are unpacked, by fx_pytree.tree_flatten_spec");
   for (auto& group : std::exchange(graph_.inputs, {})) graph_.groups.push_back(std::move(group.name));
   values_.clear();
   for (const auto& name : names) {
@@ -133,7 +139,8 @@ void ClassReader::readFlattened() {
     define(name, graph_.inputs.size() - 1);
   }
   for (const auto& [name, declared] : declared_) {
-    if (!values_.contains(name)) fail(lexer_.text(), first, fmt::format("the input '{}' is declared and not unpacked", name));
+    if (!values_.contains(name))
+      fail(lexer_.text(), first, fmt::format("the input '{}' is declared and not unpacked", name));
   }
   declared_.clear();
 }
@@ -148,18 +155,22 @@ void ClassReader::readInPlace() {
     write.text = lexer_.take().text;
     write.items.push_back(std::move(left));
   } else {
-    if (!left.is(Kind::item) || !lexer_.takeSign("=")) fail(lexer_.text(), begin, "expected 'NAME = ...', an op in place or 'return'");
+    if (!left.is(Kind::item) || !lexer_.takeSign("="))
+      fail(lexer_.text(), begin, "expected 'NAME = ...', an op in place or 'return'");
     write.text = "[]=";
     write.items = std::move(left.items);
   }
-  if (!write.items.front().is(Kind::value)) fail(lexer_.text(), begin, fmt::format("writes to something other than a value: {}", describe(begin)));
+  if (!write.items.front().is(Kind::value))
+    fail(lexer_.text(), begin, fmt::format("writes to something other than a value: {}", describe(begin)));
   write.items.push_back(expressions_.readTuple(""));
-  if (!lexer_.takeSign(";") || lexer_.peek().kind != Token::Kind::name) lexer_.expected("'; NAME = ...', the result of the op in place");
+  if (!lexer_.takeSign(";") || lexer_.peek().kind != Token::Kind::name)
+    lexer_.expected("'; NAME = ...', the result of the op in place");
   const auto name = lexer_.take();
   const auto type = lexer_.takeSign(":") ? readAnnotation() : noIndex;
   lexer_.expectSign("=");
   const auto result = expressions_.read();
-  if (!result.is(Kind::value) || result.integer != write.items.front().integer) fail(lexer_.text(), name, "the result of an op in place is what it writes to");
+  if (!result.is(Kind::value) || result.integer != write.items.front().integer)
+    fail(lexer_.text(), name, "the result of an op in place is what it writes to");
   addNode(name, type, std::move(write));
 }
 
@@ -249,7 +260,8 @@ Descriptor ClassReader::descriptorOf(std::string_view comment) {
 }
 
 void ClassReader::define(const Token& name, std::size_t value) {
-  if (!values_.try_emplace(name.text, value).second) fail(lexer_.text(), name, fmt::format("'{}' is defined twice", name.text));
+  if (!values_.try_emplace(name.text, value).second)
+    fail(lexer_.text(), name, fmt::format("'{}' is defined twice", name.text));
 }
 
 }  // namespace retrograd::fx

@@ -11,7 +11,9 @@ namespace retrograd::fx {
 namespace {
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+bool isNameStart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
 bool isNamePart(char c) { return isNameStart(c) || isDigit(c); }
 bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
@@ -22,9 +24,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 /// Longest first.
-constexpr std::array<std::string_view, 44> signs{"**=", "//=", ">>=", "<<=", "==", "!=", "<=", ">=", "->", "**", "//", ">>", "<<", "+=", "-=",
-                                                 "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@=", "(",  ")",  "[",  "]",  "{",  "}",  ",",  ":",
-                                                 ";",   ".",   "=",   "+",   "-",  "*",  "/",  "%",  "@",  "&",  "|",  "^",  "~",  "<"};
+constexpr std::array<std::string_view, 44> signs{"**=", "//=", ">>=", "<<=", "==", "!=", "<=", ">=", "->", "**", "//",
+                                                 ">>",  "<<",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "@=",
+                                                 "(",   ")",   "[",   "]",   "{",  "}",  ",",  ":",  ";",  ".",  "=",
+                                                 "+",   "-",   "*",   "/",   "%",  "@",  "&",  "|",  "^",  "~",  "<"};
 
 }  // namespace
 
@@ -39,8 +42,10 @@ std::string describe(const Token& token) {
   return fmt::format("'{}{}'", token.text.substr(0, isLong ? 40 : token.text.size()), isLong ? "..." : "");
 }
 
-Lexer::Lexer(const Text& text, std::size_t offset) : text_(text), at_(offset), lineStart_(offset), line_(text.firstLine) {
-  line_ += static_cast<int>(std::count(text.text.begin(), text.text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+Lexer::Lexer(const Text& text, std::size_t offset)
+    : text_(text), at_(offset), lineStart_(offset), line_(text.firstLine) {
+  line_ +=
+      static_cast<int>(std::count(text.text.begin(), text.text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
   advance();
 }
 
@@ -76,7 +81,9 @@ std::string_view Lexer::expectName(const std::string& what) {
   return take().text;
 }
 
-void Lexer::expected(const std::string& what) const { fail(text_, token_, fmt::format("expected {}, found {}", what, describe(token_))); }
+void Lexer::expected(const std::string& what) const {
+  fail(text_, token_, fmt::format("expected {}, found {}", what, describe(token_)));
+}
 
 std::string_view Lexer::commentBefore(const Token& token) const {
   return token.commentsEnd > token.commentsBegin ? comments_[token.commentsEnd - 1].text : std::string_view();
@@ -112,7 +119,13 @@ void Lexer::advance() {
   const auto begin = static_cast<std::uint32_t>(comments_.size());
   bool isLineEnd = false;
   skipBlank(isLineEnd);
-  token_ = {Token::Kind::end, {}, at_, line_, static_cast<int>(at_ - lineStart_), begin, static_cast<std::uint32_t>(comments_.size())};
+  token_ = {Token::Kind::end,
+            {},
+            at_,
+            line_,
+            static_cast<int>(at_ - lineStart_),
+            begin,
+            static_cast<std::uint32_t>(comments_.size())};
   if (isLineEnd) {
     token_.kind = Token::Kind::newline;
     lineIsEmpty_ = true;
@@ -162,7 +175,8 @@ void Lexer::readNumber() {
   }
   if (end < text.size() && text[end] == 'j') token_.kind = Token::Kind::imaginary, ++end;
   token_.text = text.substr(at_, end - at_);
-  if (end < text.size() && isNamePart(text[end])) fail(text_, token_, fmt::format("'{}{}' is not a number", token_.text, text[end]));
+  if (end < text.size() && isNamePart(text[end]))
+    fail(text_, token_, fmt::format("'{}{}' is not a number", token_.text, text[end]));
 }
 
 void Lexer::readString() {
@@ -185,7 +199,9 @@ void Lexer::readSign() {
   const auto* found = std::find_if(signs.begin(), signs.end(), [&](auto sign) { return rest.starts_with(sign); });
   if (found == signs.end() && !rest.starts_with(">")) {
     token_.text = rest.substr(0, 1);
-    fail(text_, token_, fmt::format("a character that graph text does not have: byte 0x{:02x}", static_cast<unsigned char>(rest.front())));
+    fail(text_, token_,
+         fmt::format("a character that graph text does not have: byte 0x{:02x}",
+                     static_cast<unsigned char>(rest.front())));
   }
   token_.text = rest.substr(0, found == signs.end() ? 1 : found->size());
   const char c = token_.text.front();

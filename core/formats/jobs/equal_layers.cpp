@@ -21,14 +21,18 @@ constexpr std::size_t mostGroups = 8;
 std::string textOf(const fx::Graph& graph, const fx::Node& node) {
   std::string text;
   if (node.call.is(Kind::call) && node.call.items[0].is(Kind::path)) text = node.call.items[0].text;
-  if (node.call.is(Kind::item) && node.call.items[1].is(Kind::integer)) text = fmt::format("[{}]", node.call.items[1].integer);
-  if (node.source != fx::noIndex) text += fmt::format("|{}:{}", graph.sources[node.source].file, graph.sources[node.source].line);
+  if (node.call.is(Kind::item) && node.call.items[1].is(Kind::integer))
+    text = fmt::format("[{}]", node.call.items[1].integer);
+  if (node.source != fx::noIndex)
+    text += fmt::format("|{}:{}", graph.sources[node.source].file, graph.sources[node.source].line);
   if (node.type != fx::noIndex) text += "|" + graph.types[node.type].text;
   return text;
 }
 
 /// Arithmetic of sizes. Untyped nodes are tuples, whose items follow.
-bool isNumber(const fx::Graph& graph, const fx::Node& node) { return node.type != fx::noIndex && graph.types[node.type].kind == fx::Type::Kind::number; }
+bool isNumber(const fx::Graph& graph, const fx::Node& node) {
+  return node.type != fx::noIndex && graph.types[node.type].kind == fx::Type::Kind::number;
+}
 
 std::vector<std::size_t> nodesToCompare(const fx::Graph& graph, std::size_t count) {
   std::vector<std::size_t> nodes;
@@ -40,7 +44,8 @@ std::vector<std::size_t> nodesToCompare(const fx::Graph& graph, std::size_t coun
 Keys keysOf(const fx::Graph& graph, const std::vector<std::size_t>& nodes) {
   std::unordered_map<std::string, std::size_t> numbers;
   Keys keys;
-  for (const auto node : nodes) keys.push_back(numbers.try_emplace(textOf(graph, graph.nodes[node]), numbers.size()).first->second);
+  for (const auto node : nodes)
+    keys.push_back(numbers.try_emplace(textOf(graph, graph.nodes[node]), numbers.size()).first->second);
   return keys;
 }
 
@@ -53,7 +58,8 @@ std::vector<std::size_t> periodsOf(const Keys& keys) {
     before->second = i;
   }
   std::vector<std::pair<std::size_t, std::size_t>> sorted(counts.begin(), counts.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return std::pair(b.second, a.first) < std::pair(a.second, b.first); });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return std::pair(b.second, a.first) < std::pair(a.second, b.first); });
   std::vector<std::size_t> periods;
   for (std::size_t i = 0; i < std::min(sorted.size(), mostPeriods); ++i) periods.push_back(sorted[i].first);
   return periods;
@@ -83,7 +89,8 @@ Run bestRun(const Keys& keys) {
   Run best;
   for (const auto period : periodsOf(keys)) {
     const auto run = longestRun(keys, period);
-    if (run.covered > best.covered || (run.covered > 0 && run.covered == best.covered && run.length < best.length)) best = run;
+    if (run.covered > best.covered || (run.covered > 0 && run.covered == best.covered && run.length < best.length))
+      best = run;
   }
   return best;
 }
@@ -93,7 +100,8 @@ std::vector<std::size_t> placesOf(const Keys& keys, const Run& run) {
   std::vector<std::size_t> places;
   const auto first = keys.begin() + static_cast<std::ptrdiff_t>(run.begin);
   for (std::size_t i = 0; i + run.length <= keys.size();) {
-    const bool isEqual = std::equal(first, first + static_cast<std::ptrdiff_t>(run.length), keys.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool isEqual = std::equal(first, first + static_cast<std::ptrdiff_t>(run.length),
+                                    keys.begin() + static_cast<std::ptrdiff_t>(i));
     if (isEqual) places.push_back(i);
     i += isEqual ? run.length : 1;
   }
@@ -102,7 +110,8 @@ std::vector<std::size_t> placesOf(const Keys& keys, const Run& run) {
 
 bool readsInput(const fx::Graph& graph, const std::vector<std::size_t>& nodes) {
   bool reads = false;
-  for (const auto node : nodes) fx::forEachValue(graph.nodes[node].call, [&](std::size_t value) { reads |= value < graph.inputs.size(); });
+  for (const auto node : nodes)
+    fx::forEachValue(graph.nodes[node].call, [&](std::size_t value) { reads |= value < graph.inputs.size(); });
   return reads;
 }
 
@@ -121,7 +130,9 @@ std::vector<LayerGroup> equalLayers(const fx::Graph& graph, std::size_t count) {
       auto& layer = group.layers.emplace_back();
       for (auto i = place; i < place + run.length; ++i) layer.push_back(nodes[i]), keys[i] = unique++;
     }
-    if (std::all_of(group.layers.begin(), group.layers.end(), [&](const auto& layer) { return readsInput(graph, layer); })) groups.push_back(std::move(group));
+    if (std::all_of(group.layers.begin(), group.layers.end(),
+                    [&](const auto& layer) { return readsInput(graph, layer); }))
+      groups.push_back(std::move(group));
   }
   return groups;
 }

@@ -30,7 +30,8 @@ void forEachDescription(const JobLog& log, const Attempt& attempt, Use&& use) {
 
 using Kind = fx::Expression::Kind;
 
-/// The keys along a source: "L", "model", "_modules", "emb", ...; `isSource` is false for anything but subscripts and attributes.
+/// The keys along a source: "L", "model", "_modules", "emb", ...; `isSource` is false for anything but subscripts and
+/// attributes.
 void collect(const fx::Expression& e, std::vector<std::string>& keys, bool& isSource) {
   if (e.is(Kind::path)) {
     std::size_t begin = 0;
@@ -85,12 +86,15 @@ InputSource readInputSource(std::string_view source) {
     if (source.starts_with("___as_tensor(")) result.kind = InputSource::Kind::number;
     return result;
   }
-  const auto isStructure = [](const std::string& key) { return key == "_modules" || key == "_parameters" || key == "_buffers"; };
+  const auto isStructure = [](const std::string& key) {
+    return key == "_modules" || key == "_parameters" || key == "_buffers";
+  };
   const bool isOfModule = std::any_of(keys.begin(), keys.end(), isStructure);
   if (std::find(keys.begin(), keys.end(), "_parameters") != keys.end()) result.kind = InputSource::Kind::parameter;
   if (std::find(keys.begin(), keys.end(), "_buffers") != keys.end()) result.kind = InputSource::Kind::buffer;
   keys.erase(std::remove_if(keys.begin(), keys.end(), isStructure), keys.end());
-  // L['model']._modules['emb']: the variable that holds the module is no part of the name; of L['ids'] it is all there is.
+  // L['model']._modules['emb']: the variable that holds the module is no part of the name; of L['ids'] it is all there
+  // is.
   result.name = isOfModule && keys.size() > 2 ? joined(keys, 2) : joined(keys, 1);
   return result;
 }
@@ -98,17 +102,23 @@ InputSource readInputSource(std::string_view source) {
 std::vector<InputSource> describedInputs(const JobLog& log, const Attempt& attempt) {
   std::vector<InputSource> inputs;
   std::map<std::pair<std::int64_t, std::int64_t>, InputSource> tensors;  // by describer and id
-  const auto key = [](const Json& record) { return std::pair(record.at("describer_id").integer(), record.at("id").integer()); };
+  const auto key = [](const Json& record) {
+    return std::pair(record.at("describer_id").integer(), record.at("id").integer());
+  };
   forEachDescription(log, attempt, [&](const Json& record) {
     if (const auto* tensor = record.find("describe_tensor"); tensor != nullptr && tensor->isObject()) {
       auto& described = tensors[key(*tensor)];
-      if (const auto* dtype = tensor->find("dtype"); dtype != nullptr && dtype->isString()) described.dtype = dtype->text();
+      if (const auto* dtype = tensor->find("dtype"); dtype != nullptr && dtype->isString())
+        described.dtype = dtype->text();
       if (const auto* size = tensor->find("size"); size != nullptr && size->isArray()) {
         described.sizes.clear();
-        for (const auto& n : size->items()) described.sizes.push_back(n.kind() == Json::Kind::integer ? n.integer() : 0);
+        for (const auto& n : size->items())
+          described.sizes.push_back(n.kind() == Json::Kind::integer ? n.integer() : 0);
       }
-      if (const auto* grad = tensor->find("requires_grad"); grad != nullptr && grad->kind() == Json::Kind::boolean) described.requiresGrad = grad->boolean();
-      if (const auto* flag = tensor->find("is_parameter"); flag != nullptr && flag->kind() == Json::Kind::boolean && flag->boolean()) {
+      if (const auto* grad = tensor->find("requires_grad"); grad != nullptr && grad->kind() == Json::Kind::boolean)
+        described.requiresGrad = grad->boolean();
+      if (const auto* flag = tensor->find("is_parameter");
+          flag != nullptr && flag->kind() == Json::Kind::boolean && flag->boolean()) {
         described.kind = InputSource::Kind::parameter;
       }
     } else if (const auto* source = record.find("describe_source"); source != nullptr && source->isObject()) {
@@ -152,7 +162,9 @@ std::vector<std::optional<InputSource>> bindInputs(const fx::Graph& dynamo, cons
     std::size_t which = 0;
     if (found == byName.end()) {  // "L_x__1": the second source of that name
       const auto underscore = target.rfind('_');
-      const auto number = underscore == std::string::npos ? std::nullopt : numberIn<std::size_t>(std::string_view(target).substr(underscore + 1));
+      const auto number = underscore == std::string::npos
+                              ? std::nullopt
+                              : numberIn<std::size_t>(std::string_view(target).substr(underscore + 1));
       if (number) found = byName.find(target.substr(0, underscore)), which = *number;
     }
     const bool isThere = found != byName.end() && which < found->second.size();
@@ -166,7 +178,8 @@ std::string plainName(std::string_view name) {
   while (!name.empty()) {
     const auto dot = name.find('.');
     const auto part = name.substr(0, dot);
-    const bool isWrapper = dot != std::string_view::npos && (part == "_orig_mod" || part == "module" || part == "_fsdp_wrapped_module");
+    const bool isWrapper =
+        dot != std::string_view::npos && (part == "_orig_mod" || part == "module" || part == "_fsdp_wrapped_module");
     if (!isWrapper) plain.append(plain.empty() ? "" : ".").append(part);
     name = dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
   }

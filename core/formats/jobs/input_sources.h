@@ -29,8 +29,9 @@ std::map<std::string, std::int64_t> sizeHints(const JobLog& log, const Attempt& 
 /// What a source names: kind and name of the result alone.
 InputSource readInputSource(std::string_view source);
 
-/// For each input of the Dynamo graph the source that it is named after; none where no description has that name (sizes, opaque objects).
-/// Dynamo makes the name of a placeholder from its source; where two sources give one name, it counts them in order.
+/// For each input of the Dynamo graph the source that it is named after; none where no description has that name
+/// (sizes, opaque objects). Dynamo makes the name of a placeholder from its source; where two sources give one name, it
+/// counts them in order.
 std::vector<std::optional<InputSource>> bindInputs(const fx::Graph& dynamo, const std::vector<InputSource>& described);
 
 /// A parameter's name without what wrappers put into it: `_orig_mod.`, `module.`, `_fsdp_wrapped_module.`.

@@ -22,7 +22,8 @@ fx::Graph read(const jobs::JobLog& log, const jobs::GraphRecord& record) {
 }
 
 bool isTangent(const fx::Input& input) {
-  return input.descriptor.kind() == "TangentAOTInput" || (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
+  return input.descriptor.kind() == "TangentAOTInput" ||
+         (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
 }
 
 /// Inputs of a joint or forward graph that are the program's.
@@ -30,7 +31,9 @@ std::size_t primalsOf(const fx::Graph& graph) {
   return static_cast<std::size_t>(std::count_if(graph.inputs.begin(), graph.inputs.end(), std::not_fn(isTangent)));
 }
 
-std::string nameOf(const fx::Graph& graph, const fx::Expression& value) { return value.is(Kind::value) ? graph.valueName(value.integer) : std::string(); }
+std::string nameOf(const fx::Graph& graph, const fx::Expression& value) {
+  return value.is(Kind::value) ? graph.valueName(value.integer) : std::string();
+}
 
 const fx::Type* typeOf(const fx::Graph& graph, const fx::Expression& value) {
   if (!value.is(Kind::value)) return nullptr;
@@ -51,14 +54,17 @@ std::optional<std::size_t> dynamoIndex(const fx::Input& input) {
   return numberIn<std::size_t>(name.substr(3, name.size() - 5));
 }
 
-bool isOfBackward(const fx::Output& output) { return output.descriptor.kind() == "SavedForBackwardsAOTOutput" || output.descriptor.kind() == "GradAOTOutput"; }
+bool isOfBackward(const fx::Output& output) {
+  return output.descriptor.kind() == "SavedForBackwardsAOTOutput" || output.descriptor.kind() == "GradAOTOutput";
+}
 
 /// Throws what a log that lacks a graph is refused with.
 [[noreturn]] void refuse(const jobs::JobLog& log, const jobs::Attempt& attempt, std::string_view missing) {
-  const auto why = attempt.find(jobs::GraphKind::inference) ? ": it was compiled for inference, without gradients"
-                   : missing == "forward" && attempt.find(jobs::GraphKind::dynamo) && !attempt.find(jobs::GraphKind::joint)
-                       ? ", only Dynamo's graph: its backend made none, the compile failed, or its result came from a cache"
-                       : "";
+  const auto why =
+      attempt.find(jobs::GraphKind::inference) ? ": it was compiled for inference, without gradients"
+      : missing == "forward" && attempt.find(jobs::GraphKind::dynamo) && !attempt.find(jobs::GraphKind::joint)
+          ? ", only Dynamo's graph: its backend made none, the compile failed, or its result came from a cache"
+          : "";
   throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile{}", missing, why), log.path);
 }
 
@@ -79,21 +85,27 @@ void countResults(JobGraphs& graphs) {
   graphs.results = outputs.size();
   if (graphs.computed == jobs::GraphKind::inference) return;
   // Where PyTorch changed the graph for draws that are repeated, it wrote the outputs without descriptors.
-  if (std::any_of(outputs.begin(), outputs.end(), [](const fx::Output& output) { return !output.descriptor.text.empty(); })) {
-    graphs.results = static_cast<std::size_t>(std::find_if(outputs.begin(), outputs.end(), isOfBackward) - outputs.begin());
+  if (std::any_of(outputs.begin(), outputs.end(),
+                  [](const fx::Output& output) { return !output.descriptor.text.empty(); })) {
+    graphs.results =
+        static_cast<std::size_t>(std::find_if(outputs.begin(), outputs.end(), isOfBackward) - outputs.begin());
     return;
   }
   if (graphs.backward.inputs.empty()) {  // the joint has a gradient for each input behind the results
     const auto gradients = primalsOf(graphs.forward);
-    if (graphs.joint) graphs.results = std::min(outputs.size(), graphs.joint->outputs.size() - std::min(graphs.joint->outputs.size(), gradients));
+    if (graphs.joint)
+      graphs.results =
+          std::min(outputs.size(), graphs.joint->outputs.size() - std::min(graphs.joint->outputs.size(), gradients));
     return;
   }
   const auto saved = graphs.backward.inputs.size() - graphs.tangents.size();
-  if (saved > outputs.size()) throw Error(ErrorCode::badInput, "the backward reads more than the forward gives", graphs.backwardPlace);
+  if (saved > outputs.size())
+    throw Error(ErrorCode::badInput, "the backward reads more than the forward gives", graphs.backwardPlace);
   graphs.results = outputs.size() - saved;
 }
 
-/// The output that a tangent is for says so; before PyTorch 2.9 the last outputs of the tangents' types are taken, in order.
+/// The output that a tangent is for says so; before PyTorch 2.9 the last outputs of the tangents' types are taken, in
+/// order.
 void pairTangents(JobGraphs& graphs) {
   const auto& forward = graphs.forward;
   std::size_t before = graphs.results;
@@ -105,14 +117,16 @@ void pairTangents(JobGraphs& graphs) {
     std::size_t found = graphs.results;
     for (std::size_t i = 0; i < graphs.results; ++i) {
       const auto& text = forward.outputs[i].descriptor.text;
-      if (inner != std::string::npos && !text.empty() && tangent.descriptor.text.substr(inner + 7).starts_with(text)) found = i;
+      if (inner != std::string::npos && !text.empty() && tangent.descriptor.text.substr(inner + 7).starts_with(text))
+        found = i;
     }
     for (std::size_t i = before; found == graphs.results && i-- > 0;) {
       const auto* given = typeOf(forward, forward.outputs[i].value);
       if (type != nullptr && given != nullptr && type->dtype == given->dtype && type->sizes == given->sizes) found = i;
     }
     if (found == graphs.results)
-      throw Error(ErrorCode::badInput, fmt::format("no output of the forward fits the tangent '{}'", tangent.name), graphs.backwardPlace);
+      throw Error(ErrorCode::badInput, fmt::format("no output of the forward fits the tangent '{}'", tangent.name),
+                  graphs.backwardPlace);
     graphs.differentiated[k] = found;
     before = found;
   }
@@ -120,7 +134,8 @@ void pairTangents(JobGraphs& graphs) {
 
 void pairSaved(JobGraphs& graphs) {
   std::unordered_map<std::string, std::size_t> outputs;
-  for (std::size_t i = graphs.forward.outputs.size(); i-- > 0;) outputs[nameOf(graphs.forward, graphs.forward.outputs[i].value)] = i;
+  for (std::size_t i = graphs.forward.outputs.size(); i-- > 0;)
+    outputs[nameOf(graphs.forward, graphs.forward.outputs[i].value)] = i;
   graphs.savedFrom.resize(graphs.backward.inputs.size());
   std::size_t next = graphs.results;
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
@@ -129,7 +144,8 @@ void pairSaved(JobGraphs& graphs) {
     const auto named = outputs.find(input.name);
     const auto position = named != outputs.end() ? named->second : next;
     if (position >= graphs.forward.outputs.size())
-      throw Error(ErrorCode::badInput, fmt::format("'{}' is not an output of the forward", input.name), graphs.backwardPlace);
+      throw Error(ErrorCode::badInput, fmt::format("'{}' is not an output of the forward", input.name),
+                  graphs.backwardPlace);
     graphs.savedFrom[i] = position;
     ++next;
   }
@@ -143,7 +159,8 @@ void cutBackward(JobGraphs& graphs) {
   for (auto& input : graph.inputs) input.dropped |= isTangent(input);
   for (const auto& output : graph.outputs)
     fx::forEachValue(output.value, [&](std::size_t value) {
-      if (value >= graph.valueCount()) throw Error(ErrorCode::badInput, "the joint graph makes a result in its backward", graphs.forwardPlace);
+      if (value >= graph.valueCount())
+        throw Error(ErrorCode::badInput, "the joint graph makes a result in its backward", graphs.forwardPlace);
     });
 }
 
@@ -158,14 +175,16 @@ JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
   graphs.computed = computed->kind;
   graphs.forwardPlace = jobs::placeOf(log, computed->payload);
   graphs.forward = read(log, *computed);
-  if (const auto* backward = attempt.find(jobs::GraphKind::backward); backward != nullptr && computed->kind == jobs::GraphKind::forward) {
+  if (const auto* backward = attempt.find(jobs::GraphKind::backward);
+      backward != nullptr && computed->kind == jobs::GraphKind::forward) {
     graphs.backwardPlace = jobs::placeOf(log, backward->payload);
     graphs.backward = read(log, *backward);
   }
   if (const auto* joint = attempt.find(jobs::GraphKind::joint)) graphs.joint = read(log, *joint);
   for (const auto& [name, value] : jobs::sizeHints(log, attempt)) graphs.sizes[name] = value;
   if (const auto* script = attempt.find(jobs::GraphKind::runnable)) {
-    for (const auto& [name, value] : fx::readRepro(jobs::payloadText(log, script->payload), jobs::placeOf(log, script->payload)).sizes)
+    for (const auto& [name, value] :
+         fx::readRepro(jobs::payloadText(log, script->payload), jobs::placeOf(log, script->payload)).sizes)
       graphs.sizes.try_emplace(name, value);
   }
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {

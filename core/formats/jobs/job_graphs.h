@@ -15,33 +15,37 @@ namespace retrograd {
 /// Forward and backward graph of a compile, and how their values answer to each other.
 struct JobGraphs {
   fx::Graph forward;
-  jobs::GraphKind computed = jobs::GraphKind::forward;  ///< what `forward` was read as: forward, inference, or joint (its ops before the backward)
+  jobs::GraphKind computed = jobs::GraphKind::forward;  ///< what `forward` was read as: forward, inference, or joint
+                                                        ///< (its ops before the backward)
   fx::Graph backward;                                   ///< without inputs and outputs where the log has none
   std::optional<fx::Graph> joint;
   std::string forwardPlace, backwardPlace;
   SizeBindings sizes;
   std::vector<std::optional<jobs::InputSource>> sources;  ///< by input of the forward
-  std::size_t results = 0;                                ///< outputs[0..results) of the forward are the program's, the others are saved
-  std::vector<std::size_t> differentiated;                ///< the forward's outputs that have a tangent, in the order of the tangents
-  std::vector<std::size_t> tangents;                      ///< positions of the tangents among the backward's inputs
-  /// By input of the backward the position of the forward's output that it is; none for tangents and for inputs of the forward that it
-  /// reads itself.
+  std::size_t results = 0;  ///< outputs[0..results) of the forward are the program's, the others are saved
+  std::vector<std::size_t> differentiated;  ///< the forward's outputs that have a tangent, in the order of the tangents
+  std::vector<std::size_t> tangents;        ///< positions of the tangents among the backward's inputs
+  /// By input of the backward the position of the forward's output that it is; none for tangents and for inputs of the
+  /// forward that it reads itself.
   std::vector<std::optional<std::size_t>> savedFrom;
-  /// Draws that the backward repeats: node of the backward, and the position of the forward's output that it is (shareDraws()).
+  /// Draws that the backward repeats: node of the backward, and the position of the forward's output that it is
+  /// (shareDraws()).
   std::vector<std::pair<std::size_t, std::size_t>> shared;
 };
 
-/// Reads what a compile computes: its forward graph, else the inference graph of a compile without a backward, else the ops of the joint graph
-/// before its backward; and its backward graph, where it has one. Throws Error(badInput) where there is none of the three.
+/// Reads what a compile computes: its forward graph, else the inference graph of a compile without a backward, else the
+/// ops of the joint graph before its backward; and its backward graph, where it has one. Throws Error(badInput) where
+/// there is none of the three.
 JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
-/// Reads the graphs of an attempt, without pairing tangents and saved values. Throws Error(badInput) where there is no forward or no backward graph.
+/// Reads the graphs of an attempt, without pairing tangents and saved values. Throws Error(badInput) where there is no
+/// forward or no backward graph.
 JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
-/// Reads the graphs of an attempt and pairs them: by descriptors where PyTorch wrote them (2.9), else by names and order.
-/// Throws Error(badInput) where there is no forward or no backward graph, or they do not fit each other.
+/// Reads the graphs of an attempt and pairs them: by descriptors where PyTorch wrote them (2.9), else by names and
+/// order. Throws Error(badInput) where there is no forward or no backward graph, or they do not fit each other.
 JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
 
-/// Whether a gradient is wanted for an input of the forward: as Dynamo described it, else as the joint or the backward graph gives one. Of an
-/// inference graph none is.
+/// Whether a gradient is wanted for an input of the forward: as Dynamo described it, else as the joint or the backward
+/// graph gives one. Of an inference graph none is.
 bool isDifferentiated(const JobGraphs& graphs, std::size_t input);
 /// "primals_2 (b.weight)"
 std::string inputLabel(const JobGraphs& graphs, std::size_t input);

@@ -55,9 +55,10 @@ struct GraphRecord {
 /// One try of a compile: Dynamo starts again where it meets what it cannot trace.
 struct Attempt {
   std::int64_t number = 0;
-  std::string time;                         ///< "1122 08:20:21.133000" of its first record; empty where it is not recorded
-  std::vector<GraphRecord> graphs;          ///< in the order of the log
-  std::vector<std::uint64_t> descriptions;  ///< offsets of describe_tensor, describe_source and create_symbol records in `file`
+  std::string time;                 ///< "1122 08:20:21.133000" of its first record; empty where it is not recorded
+  std::vector<GraphRecord> graphs;  ///< in the order of the log
+  std::vector<std::uint64_t>
+      descriptions;  ///< offsets of describe_tensor, describe_source and create_symbol records in `file`
   std::size_t file = 0;
   std::string failType, failReason;                                ///< as its metrics say; empty where it did not fail
   std::vector<std::string> restarts;                               ///< why Dynamo started again, first lines
@@ -105,11 +106,13 @@ struct JobLog {
 
 /// Whether these bytes begin as a structured trace log, or a text log with graphs, does.
 bool looksLikeLog(std::string_view text);
-/// Whether opening `path` as a log makes sense: a file that looksLikeLog(), or a folder that holds one, or that tlparse wrote. Cheap.
+/// Whether opening `path` as a log makes sense: a file that looksLikeLog(), or a folder that holds one, or that tlparse
+/// wrote. Cheap.
 bool isJobLog(const std::string& path);
 
-/// Opens a log, a folder of logs (one a process), or a folder that tlparse wrote. Reads each file once; memory does not grow with the
-/// payloads. What cannot be read is a Problem and the rest is there. Throws Error(badInput) where nothing is a log, Error(cancelled).
+/// Opens a log, a folder of logs (one a process), or a folder that tlparse wrote. Reads each file once; memory does not
+/// grow with the payloads. What cannot be read is a Problem and the rest is there. Throws Error(badInput) where nothing
+/// is a log, Error(cancelled).
 JobLog openJobLog(const std::string& path, const Progress& progress = {});
 
 /// The text of a graph.
@@ -127,10 +130,9 @@ struct GraphChoice {
 /// "0/0", "0/0#2" for its second occurrence.
 std::string nameOf(const Compile& compile);
 
-/// The attempt that `id` names ("0/0", "0/0#2", "0/0_1" for an attempt; empty: the first compile with a joint, inference or forward graph,
-/// else the first with Dynamo's),
-/// of the process of `rank` (absent: the first that has it). Without an attempt it is the last that has graphs. Throws Error(badUse)
-/// listing what there is.
+/// The attempt that `id` names ("0/0", "0/0#2", "0/0_1" for an attempt; empty: the first compile with a joint,
+/// inference or forward graph, else the first with Dynamo's), of the process of `rank` (absent: the first that has it).
+/// Without an attempt it is the last that has graphs. Throws Error(badUse) listing what there is.
 GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optional<std::int64_t> rank = {});
 
 }  // namespace retrograd::jobs

@@ -24,7 +24,8 @@ std::string_view opFamily(const fx::Node& node) {
 
 }  // namespace
 
-std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::size_t forwardNodes, const fx::Graph& backward) {
+std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::size_t forwardNodes,
+                                               const fx::Graph& backward) {
   std::map<std::pair<std::string_view, int>, std::vector<const fx::Node*>> byLine;
   for (std::size_t i = 0; i < std::min(forwardNodes, forward.nodes.size()); ++i) {
     const auto& node = forward.nodes[i];
@@ -33,7 +34,8 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
     if (!source.file.empty() && !source.backward) byLine[{source.file, source.line}].push_back(&node);
   }
   std::map<std::string, std::string> links;
-  const auto tangent = std::find_if(backward.inputs.begin(), backward.inputs.end(), [](const auto& input) { return input.name.starts_with("tangents_"); });
+  const auto tangent = std::find_if(backward.inputs.begin(), backward.inputs.end(),
+                                    [](const auto& input) { return input.name.starts_with("tangents_"); });
   for (const auto& node : backward.nodes) {
     if (!node.call.is(Kind::call)) continue;
     if (tangent != backward.inputs.end()) links[node.name] = fmt::format("forward: {}: \"cotangent\"", tangent->name);
@@ -42,9 +44,11 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
     const auto found = byLine.find({source.file, source.line});
     if (found == byLine.end()) continue;
     const auto& candidates = found->second;
-    const auto same = std::find_if(candidates.begin(), candidates.end(), [&](const auto* candidate) { return opFamily(*candidate) == opFamily(node); });
+    const auto same = std::find_if(candidates.begin(), candidates.end(),
+                                   [&](const auto* candidate) { return opFamily(*candidate) == opFamily(node); });
     const auto* chosen = same == candidates.end() ? candidates.back() : *same;
-    if (chosen->call.items[0].text.starts_with("torch.ops.")) links[node.name] = fmt::format("forward: {}: \"{}\"", chosen->name, chosen->call.items[0].text);
+    if (chosen->call.items[0].text.starts_with("torch.ops."))
+      links[node.name] = fmt::format("forward: {}: \"{}\"", chosen->name, chosen->call.items[0].text);
   }
   return links;
 }
@@ -52,7 +56,8 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
 std::size_t backwardBorder(const fx::Graph& joint) {
   std::vector<char> depends(joint.valueCount(), 0);
   for (std::size_t i = 0; i < joint.inputs.size(); ++i) {
-    depends[i] = joint.inputs[i].descriptor.kind() == "TangentAOTInput" || joint.inputs[i].name.starts_with("tangents_");
+    depends[i] =
+        joint.inputs[i].descriptor.kind() == "TangentAOTInput" || joint.inputs[i].name.starts_with("tangents_");
   }
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     const auto& node = joint.nodes[i];

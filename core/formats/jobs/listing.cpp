@@ -24,7 +24,8 @@ constexpr std::string_view opsPrefix = "torch.ops.";
 
 class Writer {
  public:
-  Writer(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) : graph_(graph), lookup_(lookup), options_(options) {
+  Writer(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options)
+      : graph_(graph), lookup_(lookup), options_(options) {
     options_.backwardFrom = std::min(options_.backwardFrom, graph.nodes.size());
   }
 
@@ -39,7 +40,8 @@ class Writer {
       writeNode(i);
     }
     writeReturn();
-    listing_.text = fmt::format("import torch\n\ndef {}({}):\n{}{}", name(options_.kind), fmt::join(listing_.inputs, ", "), head_, body_);
+    listing_.text = fmt::format("import torch\n\ndef {}({}):\n{}{}", name(options_.kind),
+                                fmt::join(listing_.inputs, ", "), head_, body_);
     return std::move(listing_);
   }
 
@@ -56,7 +58,8 @@ class Writer {
     return base < graph_.inputs.size() || typeOf(base) != nullptr ? std::nullopt : std::optional(base);
   }
 
-  /// The items that are taken of each value: its results, where it is a call that gives several. Those of a tuple within come behind the others.
+  /// The items that are taken of each value: its results, where it is a call that gives several. Those of a tuple
+  /// within come behind the others.
   void collectItems() {
     std::unordered_set<std::size_t> bases;
     for (const auto& node : graph_.nodes)
@@ -73,7 +76,8 @@ class Writer {
         inner.emplace_back(tuple->second, static_cast<std::uint32_t>(i));
       } else {
         auto& results = items_[*base];
-        const auto index = static_cast<std::size_t>(std::clamp<std::int64_t>(graph_.nodes[i].call.items[1].integer, 0, 4096));
+        const auto index =
+            static_cast<std::size_t>(std::clamp<std::int64_t>(graph_.nodes[i].call.items[1].integer, 0, 4096));
         if (results.size() <= index) results.resize(index + 1, fx::noIndex);
         if (results[index] == fx::noIndex) results[index] = static_cast<std::uint32_t>(i);
       }
@@ -89,7 +93,9 @@ class Writer {
   /// What a symbol, or an expression that cannot be worked out, is taken for. The notes have its text.
   std::int64_t assume(const std::string& text) {
     const auto [taken, isNew] = assumed_.try_emplace(text, static_cast<std::int64_t>(2 + assumed_.size()));
-    if (isNew) listing_.notes.push_back(fmt::format("the log does not say what {} was; {} is taken for it", oneLine(text), taken->second));
+    if (isNew)
+      listing_.notes.push_back(
+          fmt::format("the log does not say what {} was; {} is taken for it", oneLine(text), taken->second));
     listing_.assumedSizes = true;
     return taken->second;
   }
@@ -122,19 +128,23 @@ class Writer {
     std::vector<std::int64_t> sizes, strides;
     for (const auto& size : type.sizes) sizes.push_back(sizeOf(size));
     for (const auto& stride : type.strides) strides.push_back(sizeOf(stride));
-    auto text = fmt::format("{} {}[{}]", type.device.empty() ? "cpu" : type.device, shortName(type.dtype), fmt::join(sizes, ", "));
-    if (type.hasStrides && strides != contiguousStrides(sizes)) text += fmt::format(" strides [{}]", fmt::join(strides, ", "));
+    auto text = fmt::format("{} {}[{}]", type.device.empty() ? "cpu" : type.device, shortName(type.dtype),
+                            fmt::join(sizes, ", "));
+    if (type.hasStrides && strides != contiguousStrides(sizes))
+      text += fmt::format(" strides [{}]", fmt::join(strides, ", "));
     return text;
   }
 
   std::string inputType(const std::string& name, const fx::Type& type) {
     const auto given = options_.given.find(name);
-    return given == options_.given.end() || given->second.dtype == type.dtype ? typeText(type) : typeText(given->second);
+    return given == options_.given.end() || given->second.dtype == type.dtype ? typeText(type)
+                                                                              : typeText(given->second);
   }
 
   static std::string typeText(const TensorMeta& meta) {
     auto text = fmt::format("{} {}[{}]", toString(meta.device), shortName(meta.dtype), fmt::join(meta.sizes, ", "));
-    if (meta.strides != contiguousStrides(meta.sizes)) text += fmt::format(" strides [{}]", fmt::join(meta.strides, ", "));
+    if (meta.strides != contiguousStrides(meta.sizes))
+      text += fmt::format(" strides [{}]", fmt::join(meta.strides, ", "));
     return text;
   }
 
@@ -150,7 +160,8 @@ class Writer {
       } else if (type->kind == fx::Type::Kind::tensor) {
         addInput(names_[i], inputType(input.name, *type), i, roleOf(input));
       } else {
-        listing_.notes.push_back(fmt::format("the input {} is left out: it is not a tensor but {}", input.name, type->text));
+        listing_.notes.push_back(
+            fmt::format("the input {} is left out: it is not a tensor but {}", input.name, type->text));
       }
     }
   }
@@ -174,7 +185,8 @@ class Writer {
     if (node.source == source_ || node.source == fx::noIndex) return;
     source_ = node.source;
     const auto& source = graph_.sources[source_];
-    if (!source.file.empty()) body_ += fmt::format("    # {}:{}: {}\n", oneLine(source.file), source.line, oneLine(source.code));
+    if (!source.file.empty())
+      body_ += fmt::format("    # {}:{}: {}\n", oneLine(source.file), source.line, oneLine(source.code));
   }
 
   void writeNode(std::size_t i) {
@@ -188,7 +200,8 @@ class Writer {
       numbers_[value] = numberOf(type->expression);
       return;
     }
-    if (tuples_.contains(value) || (baseOf(node) && tuples_.contains(*baseOf(node)))) return useOf(node.call.items[0], node);
+    if (tuples_.contains(value) || (baseOf(node) && tuples_.contains(*baseOf(node))))
+      return useOf(node.call.items[0], node);
     if (node.call.is(Kind::item) && node.call.items[0].is(Kind::value) && items_.contains(node.call.items[0].integer)) {
       useOf(node.call.items[0], node);
       return takeItem(i, node);
@@ -199,7 +212,8 @@ class Writer {
       return;
     }
     if (const auto attribute = fx::ownAttribute(node.call)) return takeAttribute(value, *attribute, node);
-    if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(opsPrefix)) {
+    if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) ||
+        !node.call.items[0].text.starts_with(opsPrefix)) {
       if (options_.anyCall) return writeOther(value, node);
       fail(node.line, node.name, "is not a call of an op: graphs of ATen ops (joint, forward, backward) can be listed");
     }
@@ -207,8 +221,8 @@ class Writer {
     writeCall(value, node);
   }
 
-  /// What is no op of LibTorch as an opaque one: "torch.ops.torch_nn_functional.linear.default", "torch.ops.Tensor.view.default",
-  /// "torch.ops.python.add.default".
+  /// What is no op of LibTorch as an opaque one: "torch.ops.torch_nn_functional.linear.default",
+  /// "torch.ops.Tensor.view.default", "torch.ops.python.add.default".
   void writeOther(std::size_t value, const fx::Node& node) {
     const auto& call = node.call;
     std::string space = "python", target;
@@ -228,7 +242,9 @@ class Writer {
       operands.push_back(&call.items[0].items[0]);
       takeItems(1);
     } else {
-      target = call.is(Kind::item) ? "getitem" : call.is(Kind::binary) || call.is(Kind::unary) || call.is(Kind::inPlace) ? signName(call.text) : "expression";
+      target = call.is(Kind::item)                                                       ? "getitem"
+               : call.is(Kind::binary) || call.is(Kind::unary) || call.is(Kind::inPlace) ? signName(call.text)
+                                                                                         : "expression";
       takeItems(0);
     }
     for (auto* text : {&space, &target})
@@ -247,9 +263,10 @@ class Writer {
 
   static std::string signName(const std::string& sign) {
     static const std::map<std::string, std::string, std::less<>> names{
-        {"+", "add"}, {"-", "sub"},   {"*", "mul"},   {"/", "truediv"}, {"//", "floordiv"}, {"@", "matmul"},    {"%", "mod"},   {"**", "pow"},
-        {"==", "eq"}, {"!=", "ne"},   {"<", "lt"},    {"<=", "le"},     {">", "gt"},        {">=", "ge"},       {"&", "and_"},  {"|", "or_"},
-        {"^", "xor"}, {"+=", "iadd"}, {"-=", "isub"}, {"*=", "imul"},   {"/=", "itruediv"}, {"[]=", "setitem"}, {"~", "invert"}};
+        {"+", "add"},   {"-", "sub"},   {"*", "mul"},       {"/", "truediv"},   {"//", "floordiv"}, {"@", "matmul"},
+        {"%", "mod"},   {"**", "pow"},  {"==", "eq"},       {"!=", "ne"},       {"<", "lt"},        {"<=", "le"},
+        {">", "gt"},    {">=", "ge"},   {"&", "and_"},      {"|", "or_"},       {"^", "xor"},       {"+=", "iadd"},
+        {"-=", "isub"}, {"*=", "imul"}, {"/=", "itruediv"}, {"[]=", "setitem"}, {"~", "invert"}};
     const auto found = names.find(sign);
     return found == names.end() ? "operator" : found->second;
   }
@@ -257,7 +274,8 @@ class Writer {
   /// An argument that a trace can say as it is, else as a text: "'1:None:None'".
   std::string freeArgument(const Expression& e, const fx::Node& node) {
     if (e.is(Kind::keyword)) return e.text + "=" + freeArgument(e.items[0], node);
-    if (e.is(Kind::value) && e.valueIndex() < graph_.inputs.size() && isLeftOut(e.integer)) return pythonString(names_[e.integer]);
+    if (e.is(Kind::value) && e.valueIndex() < graph_.inputs.size() && isLeftOut(e.integer))
+      return pythonString(names_[e.integer]);
     if (e.is(Kind::tuple) || e.is(Kind::list)) {
       std::string text;
       for (const auto& item : e.items) text += (text.empty() ? "" : ", ") + freeArgument(item, node);
@@ -276,7 +294,8 @@ class Writer {
     const auto index = node.call.items[1].is(Kind::integer) ? node.call.items[1].integer : -1;
     const auto& results = items_.at(base);
     if (index < 0 || index >= std::ssize(results)) fail(node.line, node.name, "takes an item that there is not");
-    if (const auto first = results[index]; first != i) names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
+    if (const auto first = results[index]; first != i)
+      names_[graph_.inputs.size() + i] = names_[graph_.inputs.size() + first];
   }
 
   void takeAttribute(std::size_t value, const std::string& attribute, const fx::Node& node) {
@@ -291,7 +310,8 @@ class Writer {
       addInput(names_[value], inputType(node.name, *type), static_cast<std::size_t>(-1));
       listing_.constants.emplace(names_[value], attribute);
     }
-    listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it", node.name, attribute));
+    listing_.notes.push_back(fmt::format("{} is a constant of the compiled program (self.{}); a log has no data for it",
+                                         node.name, attribute));
   }
 
   void useOf(const Expression& use, const fx::Node& node) const {
@@ -334,7 +354,9 @@ class Writer {
   static std::string deviceText(const Expression& e) {
     const auto* type = e.keyword("type");
     const auto* index = e.keyword("index");
-    std::string text = type != nullptr ? type->text : e.items.size() > 1 && e.items[1].is(Kind::string) ? e.items[1].text : "cpu";
+    std::string text = type != nullptr                                     ? type->text
+                       : e.items.size() > 1 && e.items[1].is(Kind::string) ? e.items[1].text
+                                                                           : "cpu";
     if (index != nullptr && index->is(Kind::integer)) text += ":" + std::to_string(index->integer);
     return "torch.device(" + pythonString(text) + ")";
   }
@@ -352,11 +374,13 @@ class Writer {
     const auto& target = call.target;
     std::vector<std::string> notes;
     const auto left = targetsOf(value, target, notes);
-    const bool isBackward = options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
+    const bool isBackward =
+        options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
     if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end()) {
       notes.push_back(origin->second);
     } else if (options_.kind != TraceKind::computation && left.find_first_not_of("[(_, )]") == std::string::npos) {
-      notes.push_back(fmt::format("computation: {}: \"{}\"", names_[value], target));  // no result of it says which op it is
+      notes.push_back(
+          fmt::format("computation: {}: \"{}\"", names_[value], target));  // no result of it says which op it is
     }
     body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(call.arguments, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
@@ -366,7 +390,8 @@ class Writer {
   std::string noteOf(std::size_t value, bool isKnown) {
     if (options_.runnable && isKnown) return {};  // what is run shows its types itself
     const auto* type = typeOf(value);
-    if (type != nullptr && type->kind == fx::Type::Kind::tensor) return fmt::format("{}: \"{}\"", names_[value], typeText(*type));
+    if (type != nullptr && type->kind == fx::Type::Kind::tensor)
+      return fmt::format("{}: \"{}\"", names_[value], typeText(*type));
     return {};
   }
 
@@ -375,11 +400,14 @@ class Writer {
     const auto symbol = lookup_(std::string_view(target).substr(opsPrefix.size()));
     const auto results = items_.find(value);
     if (results == items_.end() && (!symbol || symbol->returns.size() == 1)) {
-      if (symbol && symbol->returns[0].type.starts_with("Tensor") && symbol->returns[0].type.ends_with("[]")) return "[]";
+      if (symbol && symbol->returns[0].type.starts_with("Tensor") && symbol->returns[0].type.ends_with("[]"))
+        return "[]";
       if (auto note = noteOf(value, symbol.has_value()); !note.empty()) notes.push_back(std::move(note));
       return names_[value];
     }
-    const auto count = symbol && symbol->returns.size() > 1 ? symbol->returns.size() : results == items_.end() ? 0 : results->second.size();
+    const auto count = symbol && symbol->returns.size() > 1 ? symbol->returns.size()
+                       : results == items_.end()            ? 0
+                                                            : results->second.size();
     std::vector<std::string> names;
     for (std::size_t k = 0; k < count; ++k) {
       const bool isTaken = results != items_.end() && k < results->second.size() && results->second[k] != fx::noIndex;
@@ -409,7 +437,8 @@ class Writer {
   }
 
   void writeReturn() {
-    const fx::Node place{"return", fx::noIndex, fx::noIndex, {}, graph_.outputs.empty() ? 0 : graph_.outputs.front().line};
+    const fx::Node place{
+        "return", fx::noIndex, fx::noIndex, {}, graph_.outputs.empty() ? 0 : graph_.outputs.front().line};
     std::vector<std::string> texts;
     if (options_.returnsAll) {
       for (std::size_t i = 0; i < graph_.outputs.size(); ++i) texts.push_back(resultText(i, place));
@@ -417,7 +446,9 @@ class Writer {
       for (const auto i : options_.outputs) texts.push_back(resultText(i, place));
     }
     listing_.outputs = texts;
-    const auto tuple = [](auto begin, auto end) { return fmt::format("({}{})", fmt::join(begin, end, ", "), end - begin == 1 ? "," : ""); };
+    const auto tuple = [](auto begin, auto end) {
+      return fmt::format("({}{})", fmt::join(begin, end, ", "), end - begin == 1 ? "," : "");
+    };
     const auto border = texts.begin() + static_cast<std::ptrdiff_t>(std::min(options_.results, texts.size()));
     if (options_.kind == TraceKind::joint || options_.kind == TraceKind::forward) {
       body_ += fmt::format("    return {}, {}\n", tuple(texts.begin(), border), tuple(border, texts.end()));
@@ -429,7 +460,8 @@ class Writer {
   }
 
   bool isLeftOut(std::size_t input) const {
-    return !numbers_[input] && std::find(listing_.positions.begin(), listing_.positions.end(), input) == listing_.positions.end();
+    return !numbers_[input] &&
+           std::find(listing_.positions.begin(), listing_.positions.end(), input) == listing_.positions.end();
   }
 
   const fx::Graph& graph_;
@@ -441,7 +473,7 @@ class Writer {
   std::vector<std::optional<Number>> numbers_;  ///< values that are sizes, or made of sizes
   std::vector<char> made_;
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> items_;  ///< by value: the nodes that take its results
-  std::unordered_map<std::size_t, std::size_t> tuples_;                ///< an item that is a tuple: the call whose result it is
+  std::unordered_map<std::size_t, std::size_t> tuples_;  ///< an item that is a tuple: the call whose result it is
   std::unordered_map<std::size_t, std::string> bodies_;
   SizeBindings assumed_;
   std::uint32_t source_ = fx::noIndex;
@@ -449,6 +481,8 @@ class Writer {
 
 }  // namespace
 
-Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) { return Writer(graph, lookup, options).write(); }
+Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) {
+  return Writer(graph, lookup, options).write();
+}
 
 }  // namespace retrograd::jobs

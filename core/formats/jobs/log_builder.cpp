@@ -22,7 +22,8 @@ std::string textOf(const Json& record, std::string_view key) {
 
 std::optional<double> secondsOf(const Json& metrics, std::string_view key, double unit = 1) {
   const auto* found = metrics.find(key);
-  if (found == nullptr || (found->kind() != Json::Kind::integer && found->kind() != Json::Kind::real)) return std::nullopt;
+  if (found == nullptr || (found->kind() != Json::Kind::integer && found->kind() != Json::Kind::real))
+    return std::nullopt;
   return found->number() * unit;
 }
 
@@ -49,7 +50,8 @@ Compile& LogBuilder::compile(Process& process, const CompileId& id, bool starts)
     process.compiles.emplace_back();
     process.compiles.back().id = id;
   } else if (const auto& last = process.compiles[known->second];
-             starts && std::any_of(last.attempts.begin(), last.attempts.end(), [](const auto& a) { return a.seconds || !a.graphs.empty(); })) {
+             starts && std::any_of(last.attempts.begin(), last.attempts.end(),
+                                   [](const auto& a) { return a.seconds || !a.graphs.empty(); })) {
     const int occurrence = last.occurrence + 1;
     known->second = process.compiles.size();
     process.compiles.emplace_back();
@@ -72,19 +74,24 @@ Attempt& LogBuilder::attempt(Process& process, const CompileId& id, std::int64_t
 void LogBuilder::addGraph(Process& process, const CompileId& id, std::int64_t number, const GraphRecord& graph) {
   if (graph.damaged) {
     process.problems.push_back({Problem::Severity::warning,
-                                fmt::format("the {} graph of {} is not whole: its text is not what its checksum says", name(graph.kind), toString(id)),
+                                fmt::format("the {} graph of {} is not whole: its text is not what its checksum says",
+                                            name(graph.kind), toString(id)),
                                 fmt::format("{}:{}", log_.files[graph.payload.file].path, graph.payload.line), -1});
   }
   attempt(process, id, number).graphs.push_back(graph);
 }
 
 CompileId LogBuilder::idOf(const Json& record) {
-  return {integerOf(record, "compiled_autograd_id"), integerOf(record, "frame_id"), integerOf(record, "frame_compile_id")};
+  return {integerOf(record, "compiled_autograd_id"), integerOf(record, "frame_id"),
+          integerOf(record, "frame_compile_id")};
 }
-std::int64_t LogBuilder::attemptOf(const Json& record) { return std::max<std::int64_t>(integerOf(record, "attempt").value_or(0), 0); }
+std::int64_t LogBuilder::attemptOf(const Json& record) {
+  return std::max<std::int64_t>(integerOf(record, "attempt").value_or(0), 0);
+}
 
 std::optional<GraphKind> LogBuilder::graphOf(const Json& record) {
-  if (const auto* artifact = record.find("artifact"); artifact != nullptr && artifact->isObject()) return graphKindOfRecord(textOf(*artifact, "name"));
+  if (const auto* artifact = record.find("artifact"); artifact != nullptr && artifact->isObject())
+    return graphKindOfRecord(textOf(*artifact, "name"));
   for (const auto& member : record.members()) {
     if (const auto kind = graphKindOfRecord(member.key)) return kind;
   }
@@ -97,7 +104,8 @@ void LogBuilder::addRecord(Process& process, const Json& record, std::uint64_t o
   if (const auto* text = record.find("str"); text != nullptr && text->isArray() && text->items().size() == 2) {
     const auto number = static_cast<std::size_t>(&process - log_.processes.data());
     const auto items = text->items();
-    if (items[0].isString() && items[1].kind() == Json::Kind::integer) names_[number][items[1].integer()] = items[0].text();
+    if (items[0].isString() && items[1].kind() == Json::Kind::integer)
+      names_[number][items[1].integer()] = items[0].text();
     return;
   }
   if (const auto* table = record.find("string_table"); table != nullptr && table->isArray()) {
@@ -115,8 +123,10 @@ void LogBuilder::addRecord(Process& process, const Json& record, std::uint64_t o
   for (const auto key : described) {
     if (record.find(key)) tried.descriptions.push_back(offset);
   }
-  if (const auto* metrics = record.find("compilation_metrics"); metrics != nullptr && metrics->isObject()) addMetrics(process, record, *metrics, false);
-  if (const auto* metrics = record.find("bwd_compilation_metrics"); metrics != nullptr && metrics->isObject()) addMetrics(process, record, *metrics, true);
+  if (const auto* metrics = record.find("compilation_metrics"); metrics != nullptr && metrics->isObject())
+    addMetrics(process, record, *metrics, false);
+  if (const auto* metrics = record.find("bwd_compilation_metrics"); metrics != nullptr && metrics->isObject())
+    addMetrics(process, record, *metrics, true);
 }
 
 void LogBuilder::addStart(Process& process, const Json& record, const Json& start) {
@@ -127,7 +137,8 @@ void LogBuilder::addStart(Process& process, const Json& record, const Json& star
   started.function = textOf(frame, "name");
   started.line = static_cast<int>(std::clamp<std::int64_t>(integerOf(frame, "line").value_or(0), 0, 1 << 30));
   const auto& names = names_[&process - log_.processes.data()];
-  if (const auto file = names.find(integerOf(frame, "filename").value_or(-1)); file != names.end()) started.file = file->second;
+  if (const auto file = names.find(integerOf(frame, "filename").value_or(-1)); file != names.end())
+    started.file = file->second;
 }
 
 void LogBuilder::addMetrics(Process& process, const Json& record, const Json& metrics, bool isBackward) {
@@ -159,21 +170,27 @@ void LogBuilder::addBreakReason(Process& process, const Json& record, std::strin
 }
 
 void LogBuilder::finish() {
-  std::stable_sort(log_.processes.begin(), log_.processes.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  std::stable_sort(log_.processes.begin(), log_.processes.end(),
+                   [](const auto& a, const auto& b) { return a.rank < b.rank; });
   for (auto& process : log_.processes) {
     for (const auto& compile : process.compiles) {
       if (compile.attempts.empty()) continue;
       const auto& last = compile.attempts.back();
-      const auto lacks = [&](GraphKind has, GraphKind missing) { return last.find(has) != nullptr && last.find(missing) == nullptr; };
+      const auto lacks = [&](GraphKind has, GraphKind missing) {
+        return last.find(has) != nullptr && last.find(missing) == nullptr;
+      };
       std::string message;
       if (lacks(GraphKind::forward, GraphKind::backward)) message = "has a forward graph and no backward graph";
       if (lacks(GraphKind::joint, GraphKind::forward)) message = "has a joint graph and no forward graph";
-      if (lacks(GraphKind::dynamo, GraphKind::joint) && !last.find(GraphKind::inference) && !last.find(GraphKind::forward))
+      if (lacks(GraphKind::dynamo, GraphKind::joint) && !last.find(GraphKind::inference) &&
+          !last.find(GraphKind::forward))
         message = "has Dynamo's graph alone";
       if (message.empty()) continue;
-      process.problems.push_back({Problem::Severity::note,
-                                  fmt::format("{} {}: the log ends before, the compile failed, or its result came from a cache", nameOf(compile), message),
-                                  log_.files[process.file].path, -1});
+      process.problems.push_back(
+          {Problem::Severity::note,
+           fmt::format("{} {}: the log ends before, the compile failed, or its result came from a cache",
+                       nameOf(compile), message),
+           log_.files[process.file].path, -1});
     }
   }
 }

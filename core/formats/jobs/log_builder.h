@@ -12,8 +12,9 @@
 
 namespace retrograd::jobs {
 
-/// Counts the ops of a graph by its lines, without reading it: cheap enough for a gigabyte. The number is the one that the graph has when it is read: a
-/// line that names a result of another op, a constant, a body or a size is no op, and the ops of a body belong to the body.
+/// Counts the ops of a graph by its lines, without reading it: cheap enough for a gigabyte. The number is the one that
+/// the graph has when it is read: a line that names a result of another op, a constant, a body or a size is no op, and
+/// the ops of a body belong to the body.
 class OpCounter {
  public:
   void line(std::string_view text);
@@ -25,7 +26,8 @@ class OpCounter {
 
   bool inClass_ = false;
   std::int64_t ops_ = 0;
-  std::unordered_set<std::string> several_;  ///< nodes without a type: calls of several results, whose items are named below
+  std::unordered_set<std::string>
+      several_;  ///< nodes without a type: calls of several results, whose items are named below
 };
 
 /// What precedes a line of a log: "V1122 08:20:21.133000 11938 path.py:1850] ".

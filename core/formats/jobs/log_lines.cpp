@@ -21,19 +21,21 @@ std::string_view takeWord(std::string_view& text) {
   return word;
 }
 
-constexpr std::array<std::pair<std::string_view, GraphKind>, 10> records{{{"dynamo_output_graph", GraphKind::dynamo},
-                                                                          {"before_pre_grad_graph", GraphKind::beforePreGrad},
-                                                                          {"after_pre_grad_graph", GraphKind::afterPreGrad},
-                                                                          {"aot_joint_graph", GraphKind::joint},
-                                                                          {"aot_inference_graph", GraphKind::inference},
-                                                                          {"aot_forward_graph", GraphKind::forward},
-                                                                          {"aot_backward_graph", GraphKind::backward},
-                                                                          {"fx_graph_runnable", GraphKind::runnable},
-                                                                          {"before_post_grad_graph", GraphKind::beforePostGrad},
-                                                                          {"inductor_post_grad_graph", GraphKind::postGrad}}};
+constexpr std::array<std::pair<std::string_view, GraphKind>, 10> records{
+    {{"dynamo_output_graph", GraphKind::dynamo},
+     {"before_pre_grad_graph", GraphKind::beforePreGrad},
+     {"after_pre_grad_graph", GraphKind::afterPreGrad},
+     {"aot_joint_graph", GraphKind::joint},
+     {"aot_inference_graph", GraphKind::inference},
+     {"aot_forward_graph", GraphKind::forward},
+     {"aot_backward_graph", GraphKind::backward},
+     {"fx_graph_runnable", GraphKind::runnable},
+     {"before_post_grad_graph", GraphKind::beforePostGrad},
+     {"inductor_post_grad_graph", GraphKind::postGrad}}};
 
-constexpr std::array<std::string_view, 10> kindNames{"dynamo",   "before-pre-grad", "after-pre-grad",   "joint",    "inference", "forward",
-                                                     "backward", "runnable",        "before-post-grad", "post-grad"};
+constexpr std::array<std::string_view, 10> kindNames{
+    "dynamo",   "before-pre-grad", "after-pre-grad",   "joint",    "inference", "forward",
+    "backward", "runnable",        "before-post-grad", "post-grad"};
 
 }  // namespace
 
@@ -45,7 +47,8 @@ std::optional<GraphKind> graphKindNamed(std::string_view name) {
 }
 
 std::optional<GraphKind> graphKindOfRecord(std::string_view name) {
-  const auto* found = std::find_if(records.begin(), records.end(), [&](const auto& record) { return record.first == name; });
+  const auto* found =
+      std::find_if(records.begin(), records.end(), [&](const auto& record) { return record.first == name; });
   return found == records.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -67,7 +70,8 @@ std::optional<Envelope> readEnvelope(std::string_view line) {
   envelope.time = std::string_view(timeBegin, static_cast<std::size_t>(clock.data() + clock.size() - timeBegin));
   envelope.pid = takeWord(rest);
   const auto close = rest.find(']');
-  if (clock.empty() || envelope.pid.empty() || !std::all_of(envelope.pid.begin(), envelope.pid.end(), isDigit) || close == std::string_view::npos)
+  if (clock.empty() || envelope.pid.empty() || !std::all_of(envelope.pid.begin(), envelope.pid.end(), isDigit) ||
+      close == std::string_view::npos)
     return std::nullopt;
   const auto colon = rest.substr(0, close).rfind(':');
   if (colon == std::string_view::npos || colon + 1 == close) return std::nullopt;
@@ -79,10 +83,12 @@ std::optional<Envelope> readEnvelope(std::string_view line) {
 
 bool OpCounter::makesOp(std::string_view right, std::string_view type) const {
   right = right.substr(0, right.find(';'));
-  if (type.starts_with("Sym(") || right.starts_with("self.") || right.starts_with("fx_pytree.tree_flatten_spec(")) return false;
+  if (type.starts_with("Sym(") || right.starts_with("self.") || right.starts_with("fx_pytree.tree_flatten_spec("))
+    return false;
   const auto end = static_cast<std::size_t>(std::find_if_not(right.begin(), right.end(), isNamePart) - right.begin());
   if (end == right.size()) return false;  // another name of a value
-  const bool isItem = right[end] == '[' && right.back() == ']' && std::all_of(right.begin() + static_cast<std::ptrdiff_t>(end) + 1, right.end() - 1, isDigit);
+  const bool isItem = right[end] == '[' && right.back() == ']' &&
+                      std::all_of(right.begin() + static_cast<std::ptrdiff_t>(end) + 1, right.end() - 1, isDigit);
   return !isItem || !several_.contains(std::string(right.substr(0, end)));
 }
 
@@ -105,7 +111,9 @@ void OpCounter::line(std::string_view text) {
     type = rest.substr(3, quote - 3);
     rest.remove_prefix(quote + 1);
   }
-  const bool isWrite = rest.starts_with('[') || (rest.size() > 3 && rest[0] == ' ' && rest.substr(1, 4).find("= ") != std::string_view::npos && rest[1] != '=');
+  const bool isWrite =
+      rest.starts_with('[') ||
+      (rest.size() > 3 && rest[0] == ' ' && rest.substr(1, 4).find("= ") != std::string_view::npos && rest[1] != '=');
   if (isWrite) {
     ops_ += rest.find(" = ") != std::string_view::npos ? 1 : 0;
   } else if (rest.starts_with(" = ")) {

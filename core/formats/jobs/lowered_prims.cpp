@@ -14,7 +14,8 @@ constexpr std::string_view prefix = "torch.ops.prims.", suffix = ".default";
 /// The value of a named argument; empty where it is not given.
 std::string_view named(const PrintedCall& call, std::string_view name) {
   for (const std::string_view argument : call.arguments)
-    if (argument.starts_with(name) && argument.substr(name.size()).starts_with('=')) return argument.substr(name.size() + 1);
+    if (argument.starts_with(name) && argument.substr(name.size()).starts_with('='))
+      return argument.substr(name.size() + 1);
   return {};
 }
 
@@ -30,21 +31,25 @@ Problem lowerIota(PrintedCall& call) {
   const auto start = number("start", 0), step = number("step", 1);
   if (!start || !step) return "a start or step that is not a number";
   std::int64_t end = 0;
-  if (__builtin_mul_overflow(*length, *step, &end) || __builtin_add_overflow(end, *start, &end)) return "a range beyond 64 bits";
+  if (__builtin_mul_overflow(*length, *step, &end) || __builtin_add_overflow(end, *start, &end))
+    return "a range beyond 64 bits";
   std::vector<std::string> lowered{std::to_string(*start), std::to_string(end), std::to_string(*step)};
   for (const std::string_view name : {"dtype", "device"})
-    if (const auto text = named(call, name); !text.empty()) lowered.push_back(std::string(name) + "=" + std::string(text));
+    if (const auto text = named(call, name); !text.empty())
+      lowered.push_back(std::string(name) + "=" + std::string(text));
   call = {"torch.ops.aten.arange.start_step", std::move(lowered)};
   return std::nullopt;
 }
 
 Problem lowerCast(PrintedCall& call) {
-  if (call.arguments.size() == 2) call = {"torch.ops.aten._to_copy.default", {call.arguments[0], "dtype=" + call.arguments[1]}};
+  if (call.arguments.size() == 2)
+    call = {"torch.ops.aten._to_copy.default", {call.arguments[0], "dtype=" + call.arguments[1]}};
   return std::nullopt;
 }
 
 Problem lowerDevicePut(PrintedCall& call) {
-  if (call.arguments.size() >= 2) call = {"torch.ops.aten._to_copy.default", {call.arguments[0], "device=" + call.arguments[1]}};
+  if (call.arguments.size() >= 2)
+    call = {"torch.ops.aten._to_copy.default", {call.arguments[0], "device=" + call.arguments[1]}};
   return std::nullopt;
 }
 
@@ -54,7 +59,9 @@ Problem lowerViewOf(PrintedCall& call) {
 }
 
 Problem lowerSeeds(PrintedCall& call) {
-  if (call.arguments.size() == 2) call = {"torch.ops.aten.zeros.default", {"[" + call.arguments[0] + "]", "dtype=torch.int64", "device=" + call.arguments[1]}};
+  if (call.arguments.size() == 2)
+    call = {"torch.ops.aten.zeros.default",
+            {"[" + call.arguments[0] + "]", "dtype=torch.int64", "device=" + call.arguments[1]}};
   return std::nullopt;
 }
 
@@ -93,7 +100,8 @@ Problem lowerRev(PrintedCall& call) {
 Problem lowerPooling(PrintedCall& call) {
   if (call.arguments.size() < 2) return std::nullopt;
   const bool isOf3 = std::count(call.arguments[1].begin(), call.arguments[1].end(), ',') == 2;
-  call.target = isOf3 ? "torch.ops.aten.max_pool3d_with_indices.default" : "torch.ops.aten.max_pool2d_with_indices.default";
+  call.target =
+      isOf3 ? "torch.ops.aten.max_pool3d_with_indices.default" : "torch.ops.aten.max_pool2d_with_indices.default";
   return std::nullopt;
 }
 
@@ -106,18 +114,19 @@ Problem lowerPoolingOffsets(PrintedCall& call) {
 }
 
 const std::map<std::string_view, Problem (*)(PrintedCall&)>& lowerings() {
-  static const std::map<std::string_view, Problem (*)(PrintedCall&)> table{{"convert_element_type", lowerCast},
-                                                                           {"iota", lowerIota},
-                                                                           {"view_of", lowerViewOf},
-                                                                           {"device_put", lowerDevicePut},
-                                                                           {"inductor_seeds", lowerSeeds},
-                                                                           {"inductor_lookup_seed", lowerLookupSeed},
-                                                                           {"inductor_random", lowerRandom},
-                                                                           {"inductor_randint", lowerRandint},
-                                                                           {"fma", lowerFma},
-                                                                           {"rev", lowerRev},
-                                                                           {"_low_memory_max_pool_with_offsets", lowerPooling},
-                                                                           {"_low_memory_max_pool_offsets_to_indices", lowerPoolingOffsets}};
+  static const std::map<std::string_view, Problem (*)(PrintedCall&)> table{
+      {"convert_element_type", lowerCast},
+      {"iota", lowerIota},
+      {"view_of", lowerViewOf},
+      {"device_put", lowerDevicePut},
+      {"inductor_seeds", lowerSeeds},
+      {"inductor_lookup_seed", lowerLookupSeed},
+      {"inductor_random", lowerRandom},
+      {"inductor_randint", lowerRandint},
+      {"fma", lowerFma},
+      {"rev", lowerRev},
+      {"_low_memory_max_pool_with_offsets", lowerPooling},
+      {"_low_memory_max_pool_offsets_to_indices", lowerPoolingOffsets}};
   return table;
 }
 

@@ -28,7 +28,8 @@ constexpr std::array<int, 16> shifts{7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23,
 void Md5::block(const unsigned char* bytes) {
   std::array<std::uint32_t, 16> words{};
   for (std::size_t i = 0; i < 16; ++i) {
-    words[i] = bytes[4 * i] | std::uint32_t{bytes[4 * i + 1]} << 8 | std::uint32_t{bytes[4 * i + 2]} << 16 | std::uint32_t{bytes[4 * i + 3]} << 24;
+    words[i] = bytes[4 * i] | std::uint32_t{bytes[4 * i + 1]} << 8 | std::uint32_t{bytes[4 * i + 2]} << 16 |
+               std::uint32_t{bytes[4 * i + 3]} << 24;
   }
   static const auto& sine = sines();
   auto [a, b, c, d] = state_;

@@ -6,7 +6,8 @@
 
 namespace retrograd::jobs {
 
-/// MD5 (RFC 1321), by which a log says what a payload has to be. No protection against anybody: it finds what was cut off or mixed up.
+/// MD5 (RFC 1321), by which a log says what a payload has to be. No protection against anybody: it finds what was cut
+/// off or mixed up.
 class Md5 {
  public:
   void add(std::string_view bytes);

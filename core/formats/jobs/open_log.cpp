@@ -44,10 +44,11 @@ void addFile(const std::string& path, JobLog& log) {
 std::vector<std::string> logsIn(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const auto name = entry->path().filename().string();
-    if (entry->is_regular_file(error) && (name.ends_with(".log") || name.ends_with(".txt"))) found.push_back(entry->path().string());
+    if (entry->is_regular_file(error) && (name.ends_with(".log") || name.ends_with(".txt")))
+      found.push_back(entry->path().string());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -55,8 +56,8 @@ std::vector<std::string> logsIn(const std::string& folder) {
 
 bool isTlparse(const std::string& folder) {
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
     if (entry->is_directory(error) && compileOfFolder(entry->path().filename().string())) return true;
   }
   return false;
@@ -85,7 +86,8 @@ bool isJobLog(const std::string& path) {
   if (isTlparse(path)) return true;
   for (const auto& folder : {path, path + "/trace"}) {
     const auto logs = logsIn(folder);
-    if (std::any_of(logs.begin(), logs.end(), [](const auto& log) { return looksLikeLog(beginningOfFile(log)); })) return true;
+    if (std::any_of(logs.begin(), logs.end(), [](const auto& log) { return looksLikeLog(beginningOfFile(log)); }))
+      return true;
   }
   return false;
 }
@@ -109,7 +111,8 @@ JobLog openJobLog(const std::string& path, const Progress& progress) {
     for (std::size_t i = 0; i < log.files.size(); ++i) {
       const auto begins = beginningOf(log.files[i].bytes.text());
       if (begins == Begins::other) {
-        log.problems.push_back({Problem::Severity::warning, "not a log of torch.compile; it is left out", log.files[i].path, -1});
+        log.problems.push_back(
+            {Problem::Severity::warning, "not a log of torch.compile; it is left out", log.files[i].path, -1});
         continue;
       }
       if (begins == Begins::text) log.form = JobLog::Form::text;
@@ -150,10 +153,13 @@ std::string payloadText(const JobLog& log, const Payload& payload) {
   return out;
 }
 
-std::string placeOf(const JobLog& log, const Payload& payload) { return fmt::format("{}:{}", log.files.at(payload.file).path, payload.line); }
+std::string placeOf(const JobLog& log, const Payload& payload) {
+  return fmt::format("{}:{}", log.files.at(payload.file).path, payload.line);
+}
 
 const GraphRecord* Attempt::find(GraphKind kind) const {
-  const auto found = std::find_if(graphs.rbegin(), graphs.rend(), [&](const auto& graph) { return graph.kind == kind; });
+  const auto found =
+      std::find_if(graphs.rbegin(), graphs.rend(), [&](const auto& graph) { return graph.kind == kind; });
   return found == graphs.rend() ? nullptr : &*found;
 }
 
@@ -175,15 +181,20 @@ std::string toString(const CompileId& id) {
   return text + (text.empty() ? "" : "/") + part(id.frame) + "/" + part(id.compile);
 }
 
-std::string nameOf(const Compile& compile) { return toString(compile.id) + (compile.occurrence > 1 ? "#" + std::to_string(compile.occurrence) : ""); }
+std::string nameOf(const Compile& compile) {
+  return toString(compile.id) + (compile.occurrence > 1 ? "#" + std::to_string(compile.occurrence) : "");
+}
 
 namespace {
 
 bool isUsable(const Attempt& attempt) {
-  return attempt.find(GraphKind::joint) || attempt.find(GraphKind::forward) || attempt.find(GraphKind::inference) || attempt.find(GraphKind::dynamo);
+  return attempt.find(GraphKind::joint) || attempt.find(GraphKind::forward) || attempt.find(GraphKind::inference) ||
+         attempt.find(GraphKind::dynamo);
 }
 
-bool hasOps(const Attempt& attempt) { return attempt.find(GraphKind::forward) || attempt.find(GraphKind::joint) || attempt.find(GraphKind::inference); }
+bool hasOps(const Attempt& attempt) {
+  return attempt.find(GraphKind::forward) || attempt.find(GraphKind::joint) || attempt.find(GraphKind::inference);
+}
 
 /// The last attempt with ATen graphs, else the last with any.
 const Attempt* lastUsable(const Compile& compile) {
@@ -213,7 +224,9 @@ std::string listOf(const JobLog& log, std::optional<std::int64_t> rank) {
 
 GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optional<std::int64_t> rank) {
   const auto underscore = id.rfind('_');
-  const auto number = underscore == std::string::npos ? std::nullopt : numberIn<std::int64_t>(std::string_view(id).substr(underscore + 1));
+  const auto number = underscore == std::string::npos
+                          ? std::nullopt
+                          : numberIn<std::int64_t>(std::string_view(id).substr(underscore + 1));
   const auto wantedAttempt = number.value_or(-1);
   const auto wanted = number ? id.substr(0, underscore) : id;
   GraphChoice other;  // where nothing was asked for: of Dynamo's graph alone
@@ -223,8 +236,8 @@ GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optiona
       if (!wanted.empty() && nameOf(compile) != wanted) continue;
       const auto* attempt = lastUsable(compile);
       if (number) {
-        const auto found =
-            std::find_if(compile.attempts.begin(), compile.attempts.end(), [&](const auto& a) { return a.number == wantedAttempt && isUsable(a); });
+        const auto found = std::find_if(compile.attempts.begin(), compile.attempts.end(),
+                                        [&](const auto& a) { return a.number == wantedAttempt && isUsable(a); });
         attempt = found == compile.attempts.end() ? nullptr : &*found;
       }
       if (attempt == nullptr) continue;
@@ -234,7 +247,8 @@ GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optiona
   }
   if (other.attempt != nullptr) return other;
   throw Error(ErrorCode::badUse,
-              fmt::format("no graphs {}{}; compiles with graphs: {}", wanted.empty() ? std::string("of any compile") : "of compile " + id,
+              fmt::format("no graphs {}{}; compiles with graphs: {}",
+                          wanted.empty() ? std::string("of any compile") : "of compile " + id,
                           rank ? fmt::format(" of rank {}", *rank) : "", listOf(log, rank)),
               log.path);
 }

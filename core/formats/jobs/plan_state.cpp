@@ -14,17 +14,30 @@ using Kind = fx::Expression::Kind;
 
 /// Ops whose results share the storage of their first argument.
 bool isView(std::string_view target) {
-  static const std::unordered_set<std::string_view> views{
-      "_conj",     "_neg_view", "_reshape_alias", "_unsafe_view", "alias",  "as_strided",      "chunk",        "detach",           "diagonal", "expand",
-      "imag",      "narrow",    "permute",        "real",         "select", "slice",           "split",        "split_with_sizes", "squeeze",  "t",
-      "transpose", "unbind",    "unfold",         "unsqueeze",    "view",   "view_as_complex", "view_as_real", "view_of"};
+  static const std::unordered_set<std::string_view> views{"_conj",          "_neg_view",
+                                                          "_reshape_alias", "_unsafe_view",
+                                                          "alias",          "as_strided",
+                                                          "chunk",          "detach",
+                                                          "diagonal",       "expand",
+                                                          "imag",           "narrow",
+                                                          "permute",        "real",
+                                                          "select",         "slice",
+                                                          "split",          "split_with_sizes",
+                                                          "squeeze",        "t",
+                                                          "transpose",      "unbind",
+                                                          "unfold",         "unsqueeze",
+                                                          "view",           "view_as_complex",
+                                                          "view_as_real",   "view_of"};
   for (const auto prefix : {std::string_view("torch.ops.aten."), std::string_view("torch.ops.prims.")})
-    if (target.starts_with(prefix)) return views.contains(target.substr(prefix.size(), target.find('.', prefix.size()) - prefix.size()));
+    if (target.starts_with(prefix))
+      return views.contains(target.substr(prefix.size(), target.find('.', prefix.size()) - prefix.size()));
   return false;
 }
 
 /// What both names begin with.
-std::string commonStart(const std::string& a, const std::string& b) { return {a.begin(), std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first}; }
+std::string commonStart(const std::string& a, const std::string& b) {
+  return {a.begin(), std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first};
+}
 
 }  // namespace
 
@@ -46,26 +59,36 @@ const fx::Type* ValueFacts::type(std::size_t value) const {
   return type == fx::noIndex ? nullptr : &graph_.types[type];
 }
 
-bool ValueFacts::isTensor(std::size_t value) const { return type(value) != nullptr && type(value)->kind == fx::Type::Kind::tensor; }
+bool ValueFacts::isTensor(std::size_t value) const {
+  return type(value) != nullptr && type(value)->kind == fx::Type::Kind::tensor;
+}
 
-const fx::Node* ValueFacts::node(std::size_t value) const { return value < inputs() ? nullptr : &graph_.nodes[value - inputs()]; }
+const fx::Node* ValueFacts::node(std::size_t value) const {
+  return value < inputs() ? nullptr : &graph_.nodes[value - inputs()];
+}
 
 const fx::Source* ValueFacts::source(std::size_t value) const {
   const auto* made = node(value);
   return made == nullptr || made->source == fx::noIndex ? nullptr : &graph_.sources[made->source];
 }
 
-std::string_view ValueFacts::policy(std::size_t value) const { return source(value) == nullptr ? std::string_view() : std::string_view(source(value)->policy); }
+std::string_view ValueFacts::policy(std::size_t value) const {
+  return source(value) == nullptr ? std::string_view() : std::string_view(source(value)->policy);
+}
 
 /// The value of which `value` is an item; itself where it is none.
 std::size_t ValueFacts::producer(std::size_t value) const {
   const auto* made = node(value);
-  return made != nullptr && made->call.is(Kind::item) && made->call.items[0].is(Kind::value) ? made->call.items[0].valueIndex() : value;
+  return made != nullptr && made->call.is(Kind::item) && made->call.items[0].is(Kind::value)
+             ? made->call.items[0].valueIndex()
+             : value;
 }
 
 std::string_view ValueFacts::target(std::size_t value) const {
   const auto* made = node(producer(value));
-  return made != nullptr && made->call.is(Kind::call) && made->call.items[0].is(Kind::path) ? std::string_view(made->call.items[0].text) : std::string_view();
+  return made != nullptr && made->call.is(Kind::call) && made->call.items[0].is(Kind::path)
+             ? std::string_view(made->call.items[0].text)
+             : std::string_view();
 }
 
 /// The first argument of a view; `value` itself where it is none.
@@ -141,7 +164,8 @@ void PlanState::findLayers() {
     firstLayer_.push_back(layers.size());
     for (const auto& nodes : groups[group].layers) {
       const auto number = layers.size() - firstLayer_.back();
-      for (std::size_t i = 0; i < nodes.size(); ++i) places[whole.inputs() + nodes[i]] = {layers.size(), fmt::format("{:06}", i)};
+      for (std::size_t i = 0; i < nodes.size(); ++i)
+        places[whole.inputs() + nodes[i]] = {layers.size(), fmt::format("{:06}", i)};
       layers.push_back({group, number, nodes.size(), 0, {}});
     }
   }
@@ -152,14 +176,17 @@ void PlanState::placeInput(std::size_t input) {
   const auto& reading = readers[input];
   if (reading.empty() || reading.front() >= border) return;
   const auto& first = places[reading.front()];
-  const bool isOfOneLayer = std::all_of(reading.begin(), reading.end(), [&](std::size_t r) { return r >= border || places[r].layer == first.layer; });
+  const bool isOfOneLayer = std::all_of(reading.begin(), reading.end(),
+                                        [&](std::size_t r) { return r >= border || places[r].layer == first.layer; });
   if (!first.layer || !isOfOneLayer) return;
   std::size_t position = 0, count = 0;
-  fx::forEachValue(whole.node(reading.front())->call, [&](std::size_t value) { (value == input ? position : count) = ++count; });
+  fx::forEachValue(whole.node(reading.front())->call,
+                   [&](std::size_t value) { (value == input ? position : count) = ++count; });
   places[input] = {first.layer, fmt::format("{}.{}", first.slot, position)};
 }
 
-/// What the backward computes of one layer's values alone belongs to that layer: 1/n of a norm, a weight transposed. Gradients depend on more.
+/// What the backward computes of one layer's values alone belongs to that layer: 1/n of a norm, a weight transposed.
+/// Gradients depend on more.
 void PlanState::placeOfBackward(std::size_t value) {
   LayerPlace place;
   bool isOfOneLayer = true;
@@ -171,8 +198,10 @@ void PlanState::placeOfBackward(std::size_t value) {
   constexpr std::size_t longest = 200;  // slots are made of slots
   if (!isOfOneLayer || !place.layer || place.slot.size() > longest) return;
   place.slot += fmt::format(":{}", whole.target(value));
-  if (whole.node(value)->call.is(Kind::item)) place.slot += fmt::format("[{}]", whole.node(value)->call.items[1].integer);
-  if (const auto before = slotCounts_[fmt::format("{} {}", *place.layer, place.slot)]++; before > 0) place.slot += fmt::format("#{}", before);
+  if (whole.node(value)->call.is(Kind::item))
+    place.slot += fmt::format("[{}]", whole.node(value)->call.items[1].integer);
+  if (const auto before = slotCounts_[fmt::format("{} {}", *place.layer, place.slot)]++; before > 0)
+    place.slot += fmt::format("#{}", before);
   places[value] = std::move(place);
 }
 
@@ -188,7 +217,8 @@ void PlanState::nameModules() {
     start = start ? commonStart(*start, name) : name;
   }
   for (std::size_t i = 0; i < layers.size(); ++i)
-    if (const auto dot = starts[i].value_or("").rfind('.'); dot != std::string::npos) layers[i].module = starts[i]->substr(0, dot);
+    if (const auto dot = starts[i].value_or("").rfind('.'); dot != std::string::npos)
+      layers[i].module = starts[i]->substr(0, dot);
 }
 
 }  // namespace retrograd

@@ -35,7 +35,8 @@ class ValueFacts {
   std::size_t root(std::size_t value) const { return roots_[value]; }
   bool isInput(std::size_t value) const { return roots_[value] < inputs(); }
   std::vector<std::int64_t> sizes(std::size_t value) const;  ///< -1 for a size that is not known
-  /// Elements that differ, times the size of one: a dimension of stride 0 has one. Nothing for what is no tensor or has a size that is not known.
+  /// Elements that differ, times the size of one: a dimension of stride 0 has one. Nothing for what is no tensor or has
+  /// a size that is not known.
   std::optional<std::int64_t> bytes(std::size_t value) const;
 
  private:
@@ -71,7 +72,8 @@ class PlanState {
 
   std::size_t layerIndex(std::size_t group, std::size_t number) const { return firstLayer_[group] + number; }
   Fate fate(const std::string& name) const;
-  /// As the forward graph has it, where PyTorch adds tags of its own; of ops that only the backward runs as the joint graph has it.
+  /// As the forward graph has it, where PyTorch adds tags of its own; of ops that only the backward runs as the joint
+  /// graph has it.
   std::string policy(std::size_t value) const;
 
  private:

@@ -28,8 +28,10 @@ PlanValue describe(const PlanState& state, const ValueFacts& facts, std::size_t 
   described.op = facts.target(value);
   described.policy = facts.policy(value);
   described.fate = state.fate(described.name);
-  if (const auto* source = facts.source(value)) described.file = source->file, described.line = source->line, described.code = source->code;
-  if (const auto found = state.whole.named(described.name)) described.layer = state.places[*found].layer, described.slot = state.places[*found].slot;
+  if (const auto* source = facts.source(value))
+    described.file = source->file, described.line = source->line, described.code = source->code;
+  if (const auto found = state.whole.named(described.name))
+    described.layer = state.places[*found].layer, described.slot = state.places[*found].slot;
   return described;
 }
 
@@ -46,7 +48,8 @@ RowOrder orderOf(const PlanState& state, const PlanTable& table, const PlanRow& 
 void fold(const PlanState& state, PlanTable& table) {
   std::vector<std::size_t> byLayer(table.values.size());
   std::iota(byLayer.begin(), byLayer.end(), 0);
-  std::stable_sort(byLayer.begin(), byLayer.end(), [&](auto a, auto b) { return table.values[a].layer < table.values[b].layer; });
+  std::stable_sort(byLayer.begin(), byLayer.end(),
+                   [&](auto a, auto b) { return table.values[a].layer < table.values[b].layer; });
   std::map<std::tuple<std::size_t, std::string, Fate, std::string>, PlanRow> folded;
   std::vector<std::pair<RowOrder, PlanRow>> rows;
   for (const auto i : byLayer) {
@@ -69,7 +72,8 @@ PlanTable residualsOf(const PlanState& state) {
   PlanTable table;
   for (const auto value : state.saved) {
     table.values.push_back(describe(state, state.forward, value));
-    const auto* source = value < state.forward.inputs() && state.graphs.sources[value] ? &*state.graphs.sources[value] : nullptr;
+    const auto* source =
+        value < state.forward.inputs() && state.graphs.sources[value] ? &*state.graphs.sources[value] : nullptr;
     if (source != nullptr) table.values.back().program = jobs::plainName(source->name);
   }
   fold(state, table);
@@ -117,7 +121,8 @@ void countLayers(const PlanState& state, std::vector<PlanLayer>& layers) {
   std::vector<StorageCount> counts(layers.size(), StorageCount(state.forward));
   for (const auto value : state.saved) {
     const auto found = state.whole.named(state.forward.graph().valueName(value));
-    if (found && state.places[*found].layer && !state.forward.isInput(value)) counts[*state.places[*found].layer].add(value);
+    if (found && state.places[*found].layer && !state.forward.isInput(value))
+      counts[*state.places[*found].layer].add(value);
   }
   for (std::size_t i = 0; i < layers.size(); ++i) layers[i].savedBytes = counts[i].total().bytes;
 }
@@ -127,7 +132,8 @@ PlanTotal allSavedOf(const PlanState& state) {
   StorageCount count(state.whole);
   for (auto value = state.whole.inputs(); value < state.border; ++value) {
     const auto& readers = state.readers[value];
-    const bool isRead = std::any_of(readers.begin(), readers.end(), [&](std::size_t reader) { return reader >= state.border; });
+    const bool isRead =
+        std::any_of(readers.begin(), readers.end(), [&](std::size_t reader) { return reader >= state.border; });
     if (isRead && state.whole.type(value) != nullptr && !state.whole.isInput(value)) count.add(value);
   }
   return count.total();
@@ -151,16 +157,20 @@ std::vector<PlanFinding> brokenOf(const SavePlan& plan) {
   for (const auto& difference : plan.differences) named.insert(difference.odd.value);
   std::vector<PlanFinding> broken;
   for (const auto& value : plan.computed.values) {
-    const bool isBroken = (value.policy == "MUST_SAVE" && value.fate == Fate::recomputed) || (value.policy == "MUST_RECOMPUTE" && value.fate == Fate::saved);
+    const bool isBroken = (value.policy == "MUST_SAVE" && value.fate == Fate::recomputed) ||
+                          (value.policy == "MUST_RECOMPUTE" && value.fate == Fate::saved);
     if (isBroken && !named.contains(value.name))
-      broken.push_back({fmt::format("{} has the policy {} and is {}", value.name, value.policy, name(value.fate)), value.name});
+      broken.push_back(
+          {fmt::format("{} has the policy {} and is {}", value.name, value.policy, name(value.fate)), value.name});
   }
   return broken;
 }
 
 }  // namespace
 
-std::string_view name(Fate fate) { return fate == Fate::saved ? "saved" : fate == Fate::recomputed ? "recomputed" : "not needed"; }
+std::string_view name(Fate fate) {
+  return fate == Fate::saved ? "saved" : fate == Fate::recomputed ? "recomputed" : "not needed";
+}
 
 SavePlan savePlanOf(const JobGraphs& graphs) {
   const PlanState state(graphs);

@@ -21,7 +21,8 @@ struct PlanLayer {
   std::size_t group = 0, number = 0;  ///< number: from 0 within its group
   std::size_t ops = 0;                ///< nodes of the graph in it
   std::int64_t savedBytes = 0;        ///< of its saved activations, as far as sizes are known; each storage once
-  std::string module;                 ///< what the names of its parameters begin with: "blocks.2"; empty where they have nothing in common
+  std::string
+      module;  ///< what the names of its parameters begin with: "blocks.2"; empty where they have nothing in common
 };
 
 /// A value of the forward.
@@ -39,7 +40,7 @@ struct PlanValue {
   std::string policy;  ///< of checkpointing: "MUST_SAVE"; empty where the op has none
   Fate fate = Fate::unused;
   std::optional<std::size_t> layer;  ///< into SavePlan::layers
-  std::string slot;                  ///< equal for the values that correspond in equal layers; sorts by place in the layer
+  std::string slot;  ///< equal for the values that correspond in equal layers; sorts by place in the layer
 };
 
 /// Values that correspond in equal layers and have one policy and fate, or a single value outside of layers.
@@ -103,15 +104,18 @@ struct SavePlan {
   PlanTable computed;                 ///< every tensor that the forward computes
   std::vector<PolicyCount> policies;  ///< of `computed`
   PlanTotal saved, inputs;            ///< activations; inputs of the forward and views of them
-  std::optional<PlanTotal> allSaved;  ///< activations that the joint graph's backward reads; nothing where the log has no joint graph
+  std::optional<PlanTotal>
+      allSaved;  ///< activations that the joint graph's backward reads; nothing where the log has no joint graph
   std::vector<PlanDifference> differences;
   std::vector<PlanFinding> broken;  ///< values saved although they must be recomputed, or the other way around
 };
 
-/// Reads the plan off the graphs. Equal layers are those of jobs::equalLayers() in the joint graph's forward, where the log has a joint graph.
+/// Reads the plan off the graphs. Equal layers are those of jobs::equalLayers() in the joint graph's forward, where the
+/// log has a joint graph.
 SavePlan savePlanOf(const JobGraphs& graphs);
 
-/// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many that are no neighbours some are left out.
+/// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many that are no neighbours some
+/// are left out.
 std::string layersText(const SavePlan& plan, const std::vector<std::size_t>& layers);
 std::string typeText(const PlanValue& value);  ///< "f32[2, 12, 32]"
 std::string opText(const PlanValue& value);    ///< "aten.addmm"
@@ -119,8 +123,9 @@ std::string opText(const PlanValue& value);    ///< "aten.addmm"
 std::string nameText(const SavePlan& plan, const PlanValue& value);
 /// What is above the values of these layers: "layers 0 to 3 (blocks.0 to blocks.3), 4 times", "outside the layers".
 std::string headingText(const SavePlan& plan, const std::vector<std::size_t>& layers);
-/// What the plan finds wrong or uneven: for each set of layers how much it saves, where other layers save another amount, and a sentence for each
-/// difference without a reason; then one for each broken policy. Differences that do not matter for what is saved are one sentence where they say the same.
+/// What the plan finds wrong or uneven: for each set of layers how much it saves, where other layers save another
+/// amount, and a sentence for each difference without a reason; then one for each broken policy. Differences that do
+/// not matter for what is saved are one sentence where they say the same.
 std::vector<std::string> findingsOf(const SavePlan& plan);
 /// The same, each with the value that it is about.
 std::vector<PlanFinding> namedFindingsOf(const SavePlan& plan);

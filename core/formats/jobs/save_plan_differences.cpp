@@ -32,7 +32,8 @@ class Comparison {
  private:
   void compareGroup(std::size_t group) {
     ways_.clear();
-    for (std::size_t number = 0; number < state_.groups[group].layers.size(); ++number) ways_.push_back(wayToResult(group, number));
+    for (std::size_t number = 0; number < state_.groups[group].layers.size(); ++number)
+      ways_.push_back(wayToResult(group, number));
     for (const auto& [slot, values] : slotsOf(group)) {
       const auto treatments = treatmentsOf(group, values);
       for (std::size_t i = 1; i < treatments.size(); ++i) {
@@ -58,8 +59,9 @@ class Comparison {
 
   /// Values that the forward of no layer computes: copies and views that only the backward makes.
   bool isOfBackwardAlone(const LayerValues& values) const {
-    return std::none_of(values.begin(), values.end(),
-                        [&](const auto& value) { return value && (*value < state_.border || state_.fate(whole_.graph().valueName(*value)) == Fate::saved); });
+    return std::none_of(values.begin(), values.end(), [&](const auto& value) {
+      return value && (*value < state_.border || state_.fate(whole_.graph().valueName(*value)) == Fate::saved);
+    });
   }
 
   PlanTreatment treatmentOf(const std::optional<std::size_t>& value) const {
@@ -83,13 +85,14 @@ class Comparison {
     }
     std::vector<PlanTreatment> sorted;
     for (auto& [key, treatment] : different) sorted.push_back(std::move(treatment));
-    std::sort(sorted.begin(), sorted.end(),
-              [](const auto& a, const auto& b) { return std::tuple(b.layers.size(), a.layers.front()) < std::tuple(a.layers.size(), b.layers.front()); });
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+      return std::tuple(b.layers.size(), a.layers.front()) < std::tuple(a.layers.size(), b.layers.front());
+    });
     return sorted;
   }
 
-  /// The slots of a layer from which only results of the layer are computed, the results included. What becomes of them depends on who reads the
-  /// results.
+  /// The slots of a layer from which only results of the layer are computed, the results included. What becomes of them
+  /// depends on who reads the results.
   Way wayToResult(std::size_t group, std::size_t number) const {
     Way way;
     const auto& layers = state_.groups[group].layers;
@@ -98,13 +101,18 @@ class Comparison {
     for (auto node = layers[number].rbegin(); node != layers[number].rend(); ++node) {
       const auto value = whole_.inputs() + *node;
       const auto& readers = state_.readers[value];
-      const auto isOutside = [&](std::size_t reader) { return reader < state_.border && state_.places[reader].layer != layer; };
-      const auto isOnWay = [&](std::size_t reader) { return state_.places[reader].layer == layer && way.isResult.contains(state_.places[reader].slot); };
+      const auto isOutside = [&](std::size_t reader) {
+        return reader < state_.border && state_.places[reader].layer != layer;
+      };
+      const auto isOnWay = [&](std::size_t reader) {
+        return state_.places[reader].layer == layer && way.isResult.contains(state_.places[reader].slot);
+      };
       const bool isResult = state_.isResult[value] || std::any_of(readers.begin(), readers.end(), isOutside);
       const bool leadsThere = !readers.empty() && std::all_of(readers.begin(), readers.end(), isOnWay);
       if (isResult || leadsThere) way.isResult[state_.places[value].slot] = isResult;
-      way.isReadByRegion |=
-          std::any_of(readers.begin(), readers.end(), [&](std::size_t reader) { return isOutside(reader) && !whole_.policy(reader).empty(); });
+      way.isReadByRegion |= std::any_of(readers.begin(), readers.end(), [&](std::size_t reader) {
+        return isOutside(reader) && !whole_.policy(reader).empty();
+      });
     }
     return way;
   }
@@ -120,8 +128,8 @@ class Comparison {
     const auto& way = ways_[state_.layers[odd.layers.front()].number];
     const auto found = way.isResult.find(slot);
     const auto isReadAlike = [&](std::size_t layer) { return ways_[state_.layers[layer].number].isReadAs(way); };
-    const bool isOddAlone =
-        std::all_of(odd.layers.begin(), odd.layers.end(), isReadAlike) && std::none_of(others.layers.begin(), others.layers.end(), isReadAlike);
+    const bool isOddAlone = std::all_of(odd.layers.begin(), odd.layers.end(), isReadAlike) &&
+                            std::none_of(others.layers.begin(), others.layers.end(), isReadAlike);
     if (found != way.isResult.end() && isOddAlone && (found->second || odd.policy == others.policy))
       return way.isOfLast ? Reason::lastLayer : way.isReadByRegion ? Reason::regionReads : Reason::noRegionReads;
     const auto value = valueOf(difference);
@@ -135,7 +143,9 @@ class Comparison {
     if (!value) return difference;
     difference.op = whole_.target(*value);
     difference.bytes = whole_.bytes(*value);
-    if (whole_.isTensor(*value)) difference.type = fmt::format("{}[{}]", shortName(whole_.type(*value)->dtype), fmt::join(whole_.sizes(*value), ", "));
+    if (whole_.isTensor(*value))
+      difference.type =
+          fmt::format("{}[{}]", shortName(whole_.type(*value)->dtype), fmt::join(whole_.sizes(*value), ", "));
     if (const auto* source = whole_.source(*value)) difference.file = source->file, difference.line = source->line;
     return difference;
   }

@@ -28,10 +28,12 @@ bool runsWithState(const Expression& call, std::string_view path, std::size_t op
   return call.isCallOf(path) && call.items.size() > op && call.items[op].is(Kind::path);
 }
 
-constexpr std::string_view saves = "torch.ops.higher_order.run_and_save_rng_state", repeats = "torch.ops.higher_order.run_with_rng_state";
+constexpr std::string_view saves = "torch.ops.higher_order.run_and_save_rng_state",
+                           repeats = "torch.ops.higher_order.run_with_rng_state";
 
 bool isInductorDraw(const Expression& call) {
-  return call.isCallOf("torch.ops.prims.inductor_random.default") || call.isCallOf("torch.ops.prims.inductor_randint.default");
+  return call.isCallOf("torch.ops.prims.inductor_random.default") ||
+         call.isCallOf("torch.ops.prims.inductor_randint.default");
 }
 
 /// The call whose generator's state the output of the forward is; nullopt for anything else.
@@ -39,9 +41,12 @@ std::optional<std::size_t> callOfState(const fx::Graph& forward, std::size_t out
   const auto& value = forward.outputs[output].value;
   if (!value.is(Kind::value) || value.valueIndex() < forward.inputs.size()) return std::nullopt;
   const auto& item = forward.nodes[value.valueIndex() - forward.inputs.size()].call;
-  if (!item.is(Kind::item) || !item.items[0].is(Kind::value) || !item.items[1].is(Kind::integer) || item.items[1].integer != 0) return std::nullopt;
+  if (!item.is(Kind::item) || !item.items[0].is(Kind::value) || !item.items[1].is(Kind::integer) ||
+      item.items[1].integer != 0)
+    return std::nullopt;
   const auto base = item.items[0].valueIndex();
-  if (base < forward.inputs.size() || !runsWithState(forward.nodes[base - forward.inputs.size()].call, saves, 1)) return std::nullopt;
+  if (base < forward.inputs.size() || !runsWithState(forward.nodes[base - forward.inputs.size()].call, saves, 1))
+    return std::nullopt;
   return base;
 }
 
@@ -50,7 +55,8 @@ class Sharer {
   explicit Sharer(JobGraphs& graphs) : graphs_(graphs), forward_(graphs.forward), backward_(graphs.backward) {}
 
   void share() {
-    std::unordered_map<std::size_t, std::size_t> calls;  // by input of the backward that is a state: the call of the forward
+    std::unordered_map<std::size_t, std::size_t>
+        calls;  // by input of the backward that is a state: the call of the forward
     for (std::size_t i = 0; i < backward_.inputs.size(); ++i) {
       if (!graphs_.savedFrom[i]) continue;
       if (const auto call = callOfState(forward_, *graphs_.savedFrom[i])) calls.emplace(i, *call);
@@ -68,7 +74,8 @@ class Sharer {
         continue;
       }
       for (auto& later : backward_.nodes)
-        if (const auto item = itemOf(later.call, first + n)) give(static_cast<std::size_t>(&later - backward_.nodes.data()), forwardItem(drawn->second, *item));
+        if (const auto item = itemOf(later.call, first + n))
+          give(static_cast<std::size_t>(&later - backward_.nodes.data()), forwardItem(drawn->second, *item));
       backward_.nodes[n].call = valueOf(drawn->first);  // nobody reads it
     }
     for (const auto& [input, call] : calls) backward_.inputs[input].dropped = true;
@@ -78,7 +85,8 @@ class Sharer {
   /// The three graphs have the same names.
   void shareNamed(std::size_t n) {
     for (std::size_t k = 0; k < forward_.nodes.size(); ++k)
-      if (forward_.nodes[k].name == backward_.nodes[n].name && isInductorDraw(forward_.nodes[k].call)) return give(n, forward_.inputs.size() + k);
+      if (forward_.nodes[k].name == backward_.nodes[n].name && isInductorDraw(forward_.nodes[k].call))
+        return give(n, forward_.inputs.size() + k);
   }
 
   /// The value of the forward that is this result of a call; a new one where nobody took it.

@@ -46,7 +46,8 @@ class Lines {
 };
 
 bool isSkipped(std::string_view json) {
-  return json.starts_with("{\"chromium_event\"") || json.starts_with("{\"describe_storage\"") || json.starts_with("{\"guard_added");
+  return json.starts_with("{\"chromium_event\"") || json.starts_with("{\"describe_storage\"") ||
+         json.starts_with("{\"guard_added");
 }
 
 class Scan {
@@ -73,8 +74,9 @@ class Scan {
     }
     if (unreadable_ > 0) {
       auto& process = builder_.process(file_, lastPid_);
-      process.problems.push_back(
-          {Problem::Severity::warning, fmt::format("{} lines belong to no record; they are left out", unreadable_), place(firstUnreadable_), -1});
+      process.problems.push_back({Problem::Severity::warning,
+                                  fmt::format("{} lines belong to no record; they are left out", unreadable_),
+                                  place(firstUnreadable_), -1});
     }
   }
 
@@ -96,7 +98,8 @@ class Scan {
     }
     auto& process = builder_.process(file_, envelope.pid);
     if (!tree || !tree->root().isObject()) {
-      process.problems.push_back({Problem::Severity::warning, "a record that is not whole JSON; it is left out", place(number), -1});
+      process.problems.push_back(
+          {Problem::Severity::warning, "a record that is not whole JSON; it is left out", place(number), -1});
       return skipPayload();
     }
     const auto& record = tree->root();
@@ -107,7 +110,8 @@ class Scan {
     const auto* artifact = record.find("artifact");
     const auto* name = artifact != nullptr ? artifact->find("name") : nullptr;
     const auto named = name != nullptr && name->isString() ? name->text() : std::string_view();
-    if ((named == "torch_version" || named == "dynamo_graph_break_reason") && !lines_.atEnd() && lines_.first() == '\t') {
+    if ((named == "torch_version" || named == "dynamo_graph_break_reason") && !lines_.atEnd() &&
+        lines_.first() == '\t') {
       readArtifact(process, record, named);
     }
     skipPayload();
@@ -115,14 +119,17 @@ class Scan {
 
   void readArtifact(Process& process, const Json& record, std::string_view name) {
     std::string text;
-    while (!lines_.atEnd() && lines_.first() == '\t' && text.size() < 4096) text.append(lines_.take().substr(1)).append(1, '\n');
+    while (!lines_.atEnd() && lines_.first() == '\t' && text.size() < 4096)
+      text.append(lines_.take().substr(1)).append(1, '\n');
     if (name == "dynamo_graph_break_reason") {
       const auto reason = text.find("Graph Break Reason: ");
       const auto from = reason == std::string::npos ? 0 : reason + 20;
-      return builder_.addBreakReason(process, record, std::string_view(text).substr(from, text.find('\n', from) - from));
+      return builder_.addBreakReason(process, record,
+                                     std::string_view(text).substr(from, text.find('\n', from) - from));
     }
     // {"torch": "2.15.0+cu132", ...}, or the version alone.
-    for (const std::string_view key : {"\"pytorch_version\": \"", "\"torch_version\": \"", "\"torch\": \"", "\"version\": \""}) {
+    for (const std::string_view key :
+         {"\"pytorch_version\": \"", "\"torch_version\": \"", "\"torch\": \"", "\"version\": \""}) {
       const auto at = text.find(key);
       if (at == std::string::npos) continue;
       const auto begin = at + key.size();
@@ -161,6 +168,8 @@ class Scan {
 
 }  // namespace
 
-void scanStructured(const JobLog& log, std::size_t file, LogBuilder& builder, const Progress& progress) { Scan(log, file, builder, progress).run(); }
+void scanStructured(const JobLog& log, std::size_t file, LogBuilder& builder, const Progress& progress) {
+  Scan(log, file, builder, progress).run();
+}
 
 }  // namespace retrograd::jobs

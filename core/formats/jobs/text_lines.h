@@ -15,7 +15,8 @@ struct TextLine {
 /// nullopt for any other line.
 std::optional<TextLine> readTextLine(std::string_view line);
 
-/// The content as a line of the graph: "path/_lazy_graph_module.py class inner_f(torch.nn.Module):" has the name of a file in front.
+/// The content as a line of the graph: "path/_lazy_graph_module.py class inner_f(torch.nn.Module):" has the name of a
+/// file in front.
 inline std::string_view textOfLine(const TextLine& line) {
   if (!line.content.ends_with("(torch.nn.Module):")) return line.content;
   const auto at = line.content.find("class ");

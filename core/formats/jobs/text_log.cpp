@@ -38,15 +38,16 @@ std::optional<GraphKind> kindOfTitle(std::string_view text) {
   const auto begin = text.find("===== ");
   if (begin == std::string_view::npos || text.rfind(" =====") <= begin + 5) return std::nullopt;
   const auto title = text.substr(begin + 6, text.rfind(" =====") - begin - 6);
-  constexpr std::array<std::pair<std::string_view, GraphKind>, 9> titles{{{"Joint graph", GraphKind::joint},
-                                                                          {"Forward graph", GraphKind::forward},
-                                                                          {"Backward graph", GraphKind::backward},
-                                                                          {"Inference graph", GraphKind::inference},
-                                                                          {"BEFORE PRE GRAD", GraphKind::beforePreGrad},
-                                                                          {"AFTER PRE GRAD", GraphKind::afterPreGrad},
-                                                                          {"BEFORE POST GRAD", GraphKind::beforePostGrad},
-                                                                          {"AFTER POST GRAD", GraphKind::postGrad},
-                                                                          {"__compiled_fn", GraphKind::dynamo}}};
+  constexpr std::array<std::pair<std::string_view, GraphKind>, 9> titles{
+      {{"Joint graph", GraphKind::joint},
+       {"Forward graph", GraphKind::forward},
+       {"Backward graph", GraphKind::backward},
+       {"Inference graph", GraphKind::inference},
+       {"BEFORE PRE GRAD", GraphKind::beforePreGrad},
+       {"AFTER PRE GRAD", GraphKind::afterPreGrad},
+       {"BEFORE POST GRAD", GraphKind::beforePostGrad},
+       {"AFTER POST GRAD", GraphKind::postGrad},
+       {"__compiled_fn", GraphKind::dynamo}}};
   for (const auto& [name, kind] : titles) {
     if (title.starts_with(name)) return kind;
   }
@@ -110,7 +111,8 @@ void scanText(const JobLog& log, std::size_t file, LogBuilder& builder, const Pr
     const auto offset = at;
     const auto line = all.substr(at, end - at);
     at = end + 1;
-    if (++number % 65536 == 0) progress.at("reading the log", static_cast<double>(at) / static_cast<double>(all.size()));
+    if (++number % 65536 == 0)
+      progress.at("reading the log", static_cast<double>(at) / static_cast<double>(all.size()));
     const auto text = readTextLine(line);
     if (!text) continue;
     const std::string pid(text->pid);

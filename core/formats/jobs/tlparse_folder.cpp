@@ -34,8 +34,8 @@ std::optional<GraphFile> graphFileOf(const fs::path& path) {
 std::vector<fs::path> entriesOf(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
+  for (auto entry = fs::directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
     paths.push_back(entry->path());
   }
   std::sort(paths.begin(), paths.end());
@@ -85,14 +85,17 @@ void readRecords(JobLog& log, std::size_t file, LogBuilder& builder, const Progr
       const JsonTree tree(line);
       if (!tree.root().isObject()) continue;
       const auto* time = tree.root().find("timestamp");
-      builder.addRecord(builder.process(file, "-"), tree.root(), offset, time != nullptr && time->isString() ? time->text() : std::string_view());
+      builder.addRecord(builder.process(file, "-"), tree.root(), offset,
+                        time != nullptr && time->isString() ? time->text() : std::string_view());
     } catch (const Error& e) {
       if (e.code() != ErrorCode::badInput) throw;
       ++unreadable;
     }
   }
   if (unreadable > 0)
-    log.problems.push_back({Problem::Severity::warning, fmt::format("{} lines are not whole JSON; they are left out", unreadable), log.files[file].path, -1});
+    log.problems.push_back({Problem::Severity::warning,
+                            fmt::format("{} lines are not whole JSON; they are left out", unreadable),
+                            log.files[file].path, -1});
 }
 
 }  // namespace
@@ -104,7 +107,8 @@ void openFolder(const std::string& path, JobLog& log, LogBuilder& builder, const
     log.files.push_back({records.string(), mapFile(records.string())});
     readRecords(log, 0, builder, progress);
   } else {
-    log.problems.push_back({Problem::Severity::note, "no raw.jsonl: times, failures and the names of inputs are unknown", path, -1});
+    log.problems.push_back(
+        {Problem::Severity::note, "no raw.jsonl: times, failures and the names of inputs are unknown", path, -1});
   }
   for (const auto& entry : entriesOf(path)) {
     progress.check();

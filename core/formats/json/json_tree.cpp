@@ -15,7 +15,8 @@ namespace {
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
-/// Receives nlohmann's events and lays the values out in the arena. Children wait on one stack until their container ends.
+/// Receives nlohmann's events and lays the values out in the arena. Children wait on one stack until their container
+/// ends.
 class TreeBuilder {
  public:
   TreeBuilder(std::pmr::memory_resource& arena, std::pmr::memory_resource& memory) : arena_(arena), pending_(&memory) {}
@@ -47,7 +48,8 @@ class TreeBuilder {
     // nlohmann's text begins with its own error number; what follows the last colon pair is for people.
     const std::string what = e.what();
     const auto from = what.find("parse error");
-    fail("not valid JSON at byte " + std::to_string(position) + " (" + (from == std::string::npos ? what : what.substr(from)) + ")");
+    fail("not valid JSON at byte " + std::to_string(position) + " (" +
+         (from == std::string::npos ? what : what.substr(from)) + ")");
   }
 
  private:
@@ -62,7 +64,8 @@ class TreeBuilder {
     return true;
   }
   bool open() {
-    if (levels_.size() >= JsonTree::maxDepth) fail("JSON is nested deeper than " + std::to_string(JsonTree::maxDepth) + " levels");
+    if (levels_.size() >= JsonTree::maxDepth)
+      fail("JSON is nested deeper than " + std::to_string(JsonTree::maxDepth) + " levels");
     levels_.push_back({pending_.size(), key_});
     key_ = {};
     return true;
@@ -72,7 +75,8 @@ class TreeBuilder {
     const Level level = levels_.back();
     levels_.pop_back();
     const std::size_t count = pending_.size() - level.begin;
-    auto* elements = static_cast<Element*>(arena_.allocate(std::max<std::size_t>(count, 1) * sizeof(Element), alignof(Element)));
+    auto* elements =
+        static_cast<Element*>(arena_.allocate(std::max<std::size_t>(count, 1) * sizeof(Element), alignof(Element)));
     for (std::size_t i = 0; i < count; ++i) new (elements + i) Element(convert(pending_[level.begin + i]));
     pending_.resize(level.begin);
     key_ = level.key;
@@ -101,7 +105,8 @@ Json Json::ofMembers(std::span<const JsonMember> members) {
 }
 
 void Json::expect(Kind kind, const char* what) const {
-  static constexpr EnumArray<Kind, const char*, 7> names{"null", "a truth value", "an integer", "a number", "a text", "a list", "an object"};
+  static constexpr EnumArray<Kind, const char*, 7> names{"null",   "a truth value", "an integer", "a number",
+                                                         "a text", "a list",        "an object"};
   if (kind_ != kind) fail(std::string("expected ") + what + ", found " + names[kind_]);
 }
 
@@ -157,7 +162,8 @@ const JsonMember& Json::only() const {
 }
 
 JsonTree::JsonTree(std::string_view text)
-    : memory_(std::make_unique<CountedMemory>()), arena_(std::make_unique<std::pmr::monotonic_buffer_resource>(text.size() / 2 + 4096, memory_.get())) {
+    : memory_(std::make_unique<CountedMemory>()),
+      arena_(std::make_unique<std::pmr::monotonic_buffer_resource>(text.size() / 2 + 4096, memory_.get())) {
   TreeBuilder builder(*arena_, *memory_);
   if (!nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &builder)) fail("not valid JSON");
   root_ = builder.root();

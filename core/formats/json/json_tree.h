@@ -87,8 +87,8 @@ struct JsonMember {
   Json value;
 };
 
-/// A JSON text as a tree in one arena: no string is allocated on its own and taking it down is free, which matters for graphs of
-/// many megabytes. Nesting is limited; numbers beyond int64 become reals.
+/// A JSON text as a tree in one arena: no string is allocated on its own and taking it down is free, which matters for
+/// graphs of many megabytes. Nesting is limited; numbers beyond int64 become reals.
 class JsonTree {
  public:
   static constexpr std::size_t maxDepth = 400;

@@ -23,16 +23,20 @@ std::uint64_t littleEndian64(const ByteRegion& bytes) {
   return n;
 }
 
-bool isSafetensors(const ByteRegion& bytes) { return bytes.size > 9 && bytes.data[8] == std::byte{'{'} && littleEndian64(bytes) <= bytes.size - 8; }
+bool isSafetensors(const ByteRegion& bytes) {
+  return bytes.size > 9 && bytes.data[8] == std::byte{'{'} && littleEndian64(bytes) <= bytes.size - 8;
+}
 
 /// A pickle of protocol 2 to 5 begins with PROTO and its number.
 bool isPickle(const ByteRegion& bytes) {
-  return bytes.size > 2 && bytes.data[0] == std::byte{0x80} && bytes.data[1] >= std::byte{2} && bytes.data[1] <= std::byte{5};
+  return bytes.size > 2 && bytes.data[0] == std::byte{0x80} && bytes.data[1] >= std::byte{2} &&
+         bytes.data[1] <= std::byte{5};
 }
 
 /// ModelProto begins with field 1 (ir_version, a small number); field 2 (producer_name, a text) or 7 (graph) follows.
 bool isOnnx(const ByteRegion& bytes) {
-  return bytes.size > 4 && bytes.data[0] == std::byte{0x08} && bytes.data[1] >= std::byte{1} && bytes.data[1] < std::byte{0x40} &&
+  return bytes.size > 4 && bytes.data[0] == std::byte{0x08} && bytes.data[1] >= std::byte{1} &&
+         bytes.data[1] < std::byte{0x40} &&
          (bytes.data[2] == std::byte{0x12} || bytes.data[2] == std::byte{0x3a} || bytes.data[2] == std::byte{0x42});
 }
 
@@ -45,7 +49,8 @@ bool isText(const ByteRegion& bytes) {
 }
 
 bool anyRecord(const Archive& archive, auto&& predicate) {
-  return std::any_of(archive.entries().begin(), archive.entries().end(), [&](const ZipEntry& e) { return predicate(std::string_view(e.name)); });
+  return std::any_of(archive.entries().begin(), archive.entries().end(),
+                     [&](const ZipEntry& e) { return predicate(std::string_view(e.name)); });
 }
 
 }  // namespace
@@ -54,7 +59,9 @@ bool looksLikeTraces(const ByteRegion& bytes) {
   if (!isText(bytes)) return false;
   const auto text = bytes.text();
   for (std::string_view name : {"computation(", "joint(", "forward(", "backward("})
-    if (const auto line = "def " + std::string(name); text.starts_with(line) || text.find("\n" + line) != std::string_view::npos) return true;
+    if (const auto line = "def " + std::string(name);
+        text.starts_with(line) || text.find("\n" + line) != std::string_view::npos)
+      return true;
   return false;
 }
 
@@ -64,14 +71,20 @@ std::string describeForeignFile(const ByteRegion& bytes) {
   if (text.starts_with("\x7f"
                        "ELF"))
     return make("This is a program or shared library, not a model.");
-  if (text.starts_with("\x89HDF\r\n\x1a\n")) return make("This is an HDF5 file (Keras, perhaps), not a PyTorch program.");
+  if (text.starts_with("\x89HDF\r\n\x1a\n"))
+    return make("This is an HDF5 file (Keras, perhaps), not a PyTorch program.");
   if (text.starts_with("\x1f\x8b")) return make("This is a gzip file; if a model is inside, unpack it first.");
-  if (isPickle(bytes)) return make("This is a Python pickle, as torch.save wrote before PyTorch 1.6; it holds no graph and is never executed here.");
+  if (isPickle(bytes))
+    return make(
+        "This is a Python pickle, as torch.save wrote before PyTorch 1.6; it holds no graph and is never executed "
+        "here.");
   if (isOnnx(bytes)) return make("This looks like an ONNX model; an exported PyTorch program is needed.");
-  if (text.starts_with("PK")) return make("This begins like a zip archive but is cut off or damaged; copy or download it again.");
+  if (text.starts_with("PK"))
+    return make("This begins like a zip archive but is cut off or damaged; copy or download it again.");
   if (isText(bytes))
     return make(
-        "This is a text file without 'def computation(...):', neither a printed trace (docs/text-form.md describes one) nor an exported PyTorch "
+        "This is a text file without 'def computation(...):', neither a printed trace (docs/text-form.md describes "
+        "one) nor an exported PyTorch "
         "program.");
   return make("Unrecognized file format.");
 }
@@ -81,27 +94,34 @@ std::string describeForeignArchive(const Archive& archive) {
   if (has(session::sessionRecord) && has(session::tracesRecord))
     return "This is a session of Retrograd, not a model file; it opens like one where a model is asked for.";
   if (has("serialized_exported_program.json"))
-    return "This is a torch.export archive in the older layout of PyTorch 2.1 to 2.7. Convert it in the PyTorch that wrote it:\n"
+    return "This is a torch.export archive in the older layout of PyTorch 2.1 to 2.7. Convert it in the PyTorch that "
+           "wrote it:\n"
            "    program = torch.export.load(\"old.pt2\")\n"
-           "    # then, in PyTorch 2.9 or later, export the model again; the older layout is not read by newer versions:\n"
+           "    # then, in PyTorch 2.9 or later, export the model again; the older layout is not read by newer "
+           "versions:\n"
            "    torch.export.save(torch.export.export(program.module(), args), \"model.pt2\")\n"
-           "where args are the example inputs; program.module() can be pickled over if the two steps need two environments. "
+           "where args are the example inputs; program.module() can be pickled over if the two steps need two "
+           "environments. "
            "See `retrograd help saving`.";
   if (anyRecord(archive, [](std::string_view n) { return n.starts_with("data/aotinductor"); }))
     return make("This is an AOTInductor package: compiled code without the graph it came from.");
-  if (isTorchScript(archive)) return make("This is a TorchScript archive, which must be run to be traced; an exported program is needed here.");
+  if (isTorchScript(archive))
+    return make("This is a TorchScript archive, which must be run to be traced; an exported program is needed here.");
   if (has("data.pkl"))
     return make(
-        "This is a file of torch.save: a state dict (weights only) or a pickled object, without a graph. Load it into the model in Python "
+        "This is a file of torch.save: a state dict (weights only) or a pickled object, without a graph. Load it into "
+        "the model in Python "
         "and export that.");
-  if (has("saved_model.pb") || has("config.json")) return make("This is a zip archive of another program's model (Keras, perhaps), not a PyTorch program.");
+  if (has("saved_model.pb") || has("config.json"))
+    return make("This is a zip archive of another program's model (Keras, perhaps), not a PyTorch program.");
   return make("This is a zip archive without models/*.json: no exported PyTorch program is inside.");
 }
 
 bool looksLikeSessionFile(const ByteRegion& bytes) {
   if (!looksLikeZip(bytes.span())) return false;
   constexpr std::size_t nameAt = 30;  // in a local header
-  if (bytes.text().size() > nameAt && bytes.text().substr(nameAt, 64).starts_with(std::string(session::typeRecord) + std::string(session::mediaType)))
+  if (bytes.text().size() > nameAt &&
+      bytes.text().substr(nameAt, 64).starts_with(std::string(session::typeRecord) + std::string(session::mediaType)))
     return true;
   // Packed again by another program, in an order of its own.
   try {

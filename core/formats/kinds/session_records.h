@@ -20,10 +20,14 @@ inline constexpr const char* valuesRecord = "values.json";
 inline constexpr const char* differentiatedFolder = "of/";
 inline constexpr std::string_view marksFolder = "marks/", jsonEnding = ".json";
 
-inline std::string markRecord(std::string_view name) { return std::string(marksFolder) + std::string(name) + std::string(jsonEnding); }
+inline std::string markRecord(std::string_view name) {
+  return std::string(marksFolder) + std::string(name) + std::string(jsonEnding);
+}
 
 inline bool isMarkName(std::string_view name) {
-  const auto isPart = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
+  const auto isPart = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
   return !name.empty() && std::all_of(name.begin(), name.end(), isPart);
 }
 

@@ -15,7 +15,8 @@ namespace {
 /// Those whose bodies are inlined; any other ("auto_functionalized", "triton_kernel_wrapper_functional") is opaque.
 bool isHigherOrderKnown(std::string_view name) {
   static constexpr std::array<std::string_view, 9> known{
-      "cond", "scan", "map", "while_loop", "wrap", "invoke_subgraph", "tag_activation_checkpoint", "hints_wrapper", "with_effects"};
+      "cond",          "scan",        "map", "while_loop", "wrap", "invoke_subgraph", "tag_activation_checkpoint",
+      "hints_wrapper", "with_effects"};
   name.remove_prefix(std::string_view("higher_order.").size());
   return std::any_of(known.begin(), known.end(), [&](std::string_view one) { return name.starts_with(one); });
 }
@@ -46,15 +47,20 @@ std::string whyUnknown(const std::string& name) {
            ": a Python call that vmap leaves in a training graph; export the decomposed graph instead: "
            "torch.export.save(torch.export.export(model, args).run_decompositions(), \"model.pt2\")";
   if (name.starts_with("aten.") || name.starts_with("prims."))
-    return "unknown op " + name + ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the network)";
-  return "unknown op " + name + ": a custom op, registered in Python or by an extension, or a kernel; give the library that has it with " +
+    return "unknown op " + name +
+           ": this LibTorch does not have it, or a file may not call it (ops that reach files, processes or the "
+           "network)";
+  return "unknown op " + name +
+         ": a custom op, registered in Python or by an extension, or a kernel; give the library that has it with " +
          nameOf(UserChoice::library);
 }
 
 }  // namespace
 
 std::string unknownOpMessage(const std::string& name) {
-  return whyUnknown(name) + ". It is opaque here: it is shown and never run, and what depends on its result is left out unless that is filled in (" +
+  return whyUnknown(name) +
+         ". It is opaque here: it is shown and never run, and what depends on its result is left out unless that is "
+         "filled in (" +
          nameOf(UserChoice::fill) + ")";
 }
 

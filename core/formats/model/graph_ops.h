@@ -6,8 +6,9 @@
 
 namespace retrograd {
 
-/// The symbol of an op as a graph names it ("torch.ops.aten.mm.default", "_operator.add", "torch.ops.higher_order.cond"): with LibTorch's
-/// schema where `lookup` gives one; not known where neither LibTorch nor we have it.
+/// The symbol of an op as a graph names it ("torch.ops.aten.mm.default", "_operator.add",
+/// "torch.ops.higher_order.cond"): with LibTorch's schema where `lookup` gives one; not known where neither LibTorch
+/// nor we have it.
 Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup);
 
 /// Which targets outside of LibTorch are understood: Python operators on numbers.

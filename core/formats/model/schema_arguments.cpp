@@ -12,14 +12,15 @@ namespace {
 enum class Wants { tensor, integer, real, scalar, boolean, string, dtype, layout, memoryFormat, device, anything };
 
 Wants wantsOf(std::string_view element) {
-  static const std::unordered_map<std::string_view, Wants> table{{"Tensor", Wants::tensor},  {"int", Wants::integer},
-                                                                 {"SymInt", Wants::integer}, {"float", Wants::real},
-                                                                 {"SymFloat", Wants::real},  {"Scalar", Wants::scalar},
-                                                                 {"number", Wants::scalar},  {"complex", Wants::scalar},
-                                                                 {"bool", Wants::boolean},   {"SymBool", Wants::boolean},
-                                                                 {"str", Wants::string},     {"ScalarType", Wants::dtype},
-                                                                 {"Layout", Wants::layout},  {"MemoryFormat", Wants::memoryFormat},
-                                                                 {"Device", Wants::device}};
+  static const std::unordered_map<std::string_view, Wants> table{
+      {"Tensor", Wants::tensor},  {"int", Wants::integer},
+      {"SymInt", Wants::integer}, {"float", Wants::real},
+      {"SymFloat", Wants::real},  {"Scalar", Wants::scalar},
+      {"number", Wants::scalar},  {"complex", Wants::scalar},
+      {"bool", Wants::boolean},   {"SymBool", Wants::boolean},
+      {"str", Wants::string},     {"ScalarType", Wants::dtype},
+      {"Layout", Wants::layout},  {"MemoryFormat", Wants::memoryFormat},
+      {"Device", Wants::device}};
   const auto it = table.find(element);
   return it == table.end() ? Wants::anything : it->second;
 }

@@ -84,7 +84,8 @@ class Machine {
   PickleValue& top(Kind kind) {
     if (stack_.empty()) fail("pickle: its stack runs empty");
     auto& value = pickle_.values[stack_.back()];
-    if (value.kind != kind && !(opaque_ && value.kind == Kind::object)) fail("pickle: an opcode meets a value of another kind");
+    if (value.kind != kind && !(opaque_ && value.kind == Kind::object))
+      fail("pickle: an opcode meets a value of another kind");
     return value;
   }
   void extend(Kind kind, const std::vector<std::uint32_t>& items) {
@@ -121,14 +122,16 @@ class Machine {
   }
   void pushGlobal(std::string_view module, std::string_view name) {
     auto text = std::string(module) + " " + std::string(name);
-    if (!tensors_.isKnownGlobal(text) && !opaque_) fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
+    if (!tensors_.isKnownGlobal(text) && !opaque_)
+      fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
     fresh(Kind::global).text = std::move(text);
   }
   /// An instance without its state; BUILD gives it that.
   void pushObject() {
     const auto arguments = take(), callee = take();
     if (opaque_) return push(tensors_.opaque(pickle_, callee, arguments));
-    if (!tensors_.isClass(pickle_.at(callee)) || !pickle_.at(arguments).items.empty()) fail("pickle: refuses to create an object");
+    if (!tensors_.isClass(pickle_.at(callee)) || !pickle_.at(arguments).items.empty())
+      fail("pickle: refuses to create an object");
     const auto name = pickle_.at(callee).text;
     fresh(Kind::object).text = PickleTensors::className(name);
   }
@@ -136,7 +139,8 @@ class Machine {
     const auto state = take();
     if (opaque_) {  // only an object's state is kept: that of a dict or a tensor are attributes beside it
       if (stack_.empty()) fail("pickle: its stack runs empty");
-      if (auto& value = pickle_.values[stack_.back()]; value.kind == Kind::object) value.items.push_back(state), ++grown_;
+      if (auto& value = pickle_.values[stack_.back()]; value.kind == Kind::object)
+        value.items.push_back(state), ++grown_;
       return;
     }
     auto& object = top(Kind::object);
@@ -275,7 +279,8 @@ bool Machine::stepPlain(std::uint8_t opcode) {
   }
 }
 
-void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::vector<std::uint32_t>& leaves, std::size_t& visited) {
+void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::vector<std::uint32_t>& leaves,
+                   std::size_t& visited) {
   constexpr int maxDepth = 100;
   constexpr std::size_t maxVisits = 1'000'000;
   if (depth > maxDepth) fail("values nested deeper than 100 levels");
@@ -287,7 +292,8 @@ void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::ve
       for (const auto item : value.items) collectLeaves(pickle, item, depth + 1, leaves, visited);
       return;
     case PickleValue::Kind::dict:
-      for (std::size_t i = 1; i < value.items.size(); i += 2) collectLeaves(pickle, value.items[i], depth + 1, leaves, visited);
+      for (std::size_t i = 1; i < value.items.size(); i += 2)
+        collectLeaves(pickle, value.items[i], depth + 1, leaves, visited);
       return;
     default: leaves.push_back(index);
   }
@@ -304,7 +310,9 @@ Pickle readPickle(const std::shared_ptr<const Archive>& archive, const PickleRec
   }
 }
 
-Pickle readPickle(std::string_view code, const PickleRecord& record) { return Machine(code, PickleTensors(nullptr, record), record).run(); }
+Pickle readPickle(std::string_view code, const PickleRecord& record) {
+  return Machine(code, PickleTensors(nullptr, record), record).run();
+}
 
 std::vector<std::uint32_t> leavesOf(const Pickle& pickle, std::uint32_t from) {
   std::vector<std::uint32_t> leaves;

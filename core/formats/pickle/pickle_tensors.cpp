@@ -14,13 +14,17 @@ using Kind = PickleValue::Kind;
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, "pickle: " + std::move(message)); }
 
 constexpr std::string_view rebuildV2 = "torch._utils _rebuild_tensor_v2", rebuildV3 = "torch._utils _rebuild_tensor_v3";
-constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter", parameterWithState = "torch._utils _rebuild_parameter_with_state";
+constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter",
+                           parameterWithState = "torch._utils _rebuild_parameter_with_state";
 constexpr std::string_view orderedDict = "collections OrderedDict";
-/// A tensor that had attributes when it was saved, as torch.export's marks of dynamic dimensions: the tensor alone matters.
+/// A tensor that had attributes when it was saved, as torch.export's marks of dynamic dimensions: the tensor alone
+/// matters.
 constexpr std::string_view rebuildFromType = "torch._tensor _rebuild_from_type_v2", tensorType = "torch Tensor";
 constexpr std::string_view set = "builtins set", set2 = "__builtin__ set";
-constexpr std::string_view typeTag = "torch.jit._pickle restore_type_tag", device = "torch device", ownModules = "__torch__";
-constexpr std::string_view size = "torch Size", complexNumber = "__builtin__ complex", complexNumber3 = "builtins complex";
+constexpr std::string_view typeTag = "torch.jit._pickle restore_type_tag", device = "torch device",
+                           ownModules = "__torch__";
+constexpr std::string_view size = "torch Size", complexNumber = "__builtin__ complex",
+                           complexNumber3 = "builtins complex";
 
 /// "torch FloatStorage" and the like; the dtype is part of the name.
 std::optional<DType> storageType(std::string_view global) {
@@ -48,14 +52,17 @@ std::optional<DType> storageType(std::string_view global) {
 }
 
 /// "torch float8_e4m3fn"
-std::optional<DType> dtypeGlobal(std::string_view global) { return global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt; }
+std::optional<DType> dtypeGlobal(std::string_view global) {
+  return global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
+}
 
 /// Lists of one type, as TorchScript writes them: "torch.jit._pickle build_intlist".
 std::optional<std::string> typedList(std::string_view global) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> table{{{"torch.jit._pickle build_intlist", "List[int]"},
-                                                                                       {"torch.jit._pickle build_doublelist", "List[float]"},
-                                                                                       {"torch.jit._pickle build_boollist", "List[bool]"},
-                                                                                       {"torch.jit._pickle build_tensorlist", "List[Tensor]"}}};
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> table{
+      {{"torch.jit._pickle build_intlist", "List[int]"},
+       {"torch.jit._pickle build_doublelist", "List[float]"},
+       {"torch.jit._pickle build_boollist", "List[bool]"},
+       {"torch.jit._pickle build_tensorlist", "List[Tensor]"}}};
   for (const auto& [name, type] : table)
     if (name == global) return std::string(type);
   return std::nullopt;
@@ -117,12 +124,14 @@ void checkReach(const TensorMeta& meta, std::size_t bytes) {
 
 bool PickleTensors::isKnownGlobal(std::string_view text) const {
   if (record_.objects && text.starts_with(ownModules)) {
-    if (text.starts_with("__torch__.torch.classes")) fail("holds an object of the C++ class " + className(text) + "; creating it would run that class's code");
+    if (text.starts_with("__torch__.torch.classes"))
+      fail("holds an object of the C++ class " + className(text) + "; creating it would run that class's code");
     return true;
   }
   if (record_.objects && (text == typeTag || text == device || typedList(text))) return true;
-  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size || text == rebuildFromType ||
-         text == tensorType || text == set || text == set2 || text == complexNumber || text == complexNumber3 || storageType(text) || dtypeGlobal(text);
+  return text == rebuildV2 || text == rebuildV3 || text == rebuildParameter || text == orderedDict || text == size ||
+         text == rebuildFromType || text == tensorType || text == set || text == set2 || text == complexNumber ||
+         text == complexNumber3 || storageType(text) || dtypeGlobal(text);
 }
 
 bool PickleTensors::isClass(const PickleValue& global) const {
@@ -159,7 +168,8 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
     return tensor(pickle, argument(pickle, arguments, 2, Kind::tuple), rebuild == rebuildV3);
   }
   if (callee.text == set || callee.text == set2) return argument(pickle, arguments, 0, Kind::list);
-  if (callee.text == rebuildParameter || (record_.opaque && callee.text == parameterWithState)) return argument(pickle, arguments, 0, Kind::tensor);
+  if (callee.text == rebuildParameter || (record_.opaque && callee.text == parameterWithState))
+    return argument(pickle, arguments, 0, Kind::tensor);
   if (callee.text == size) return argument(pickle, arguments, 0, Kind::tuple);
   if (callee.text == complexNumber || callee.text == complexNumber3) return complexOf(pickle, arguments);
   if (callee.text == typeTag) return typed(pickle, arguments, argument(pickle, arguments, 1, Kind::string).text);
@@ -195,7 +205,8 @@ PickleValue PickleTensors::opaque(const Pickle& pickle, std::uint32_t callee, st
 
 PickleValue PickleTensors::storage(const Pickle& pickle, std::uint32_t id) const {
   const auto& tuple = pickle.at(id);
-  if (tuple.kind != Kind::tuple || argument(pickle, tuple, 0, Kind::string).text != "storage") fail("a persistent id that is not a storage");
+  if (tuple.kind != Kind::tuple || argument(pickle, tuple, 0, Kind::string).text != "storage")
+    fail("a persistent id that is not a storage");
   const auto dtype = storageType(argument(pickle, tuple, 1, Kind::global).text);
   const auto count = argument(pickle, tuple, 4, Kind::integer).integer;
   if (!dtype || count < 0) fail("a storage of unknown type");

@@ -9,7 +9,8 @@ namespace retrograd {
 /// The few constructors a pickle of tensors calls, done here instead of being called.
 class PickleTensors {
  public:
-  PickleTensors(std::shared_ptr<const Archive> archive, PickleRecord record) : archive_(std::move(archive)), record_(std::move(record)) {}
+  PickleTensors(std::shared_ptr<const Archive> archive, PickleRecord record)
+      : archive_(std::move(archive)), record_(std::move(record)) {}
 
   /// `text` is "module name", as "collections OrderedDict". Throws Error(badInput) for a class of C++, naming it.
   bool isKnownGlobal(std::string_view text) const;

@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view modelFolder = "models/", jsonEnding = ".json";
 
 bool isModelRecord(std::string_view name) {
-  return name.starts_with(modelFolder) && name.ends_with(jsonEnding) && name.find('/', modelFolder.size()) == std::string_view::npos;
+  return name.starts_with(modelFolder) && name.ends_with(jsonEnding) &&
+         name.find('/', modelFolder.size()) == std::string_view::npos;
 }
 
 void checkByteOrder(const Archive& archive) {
@@ -28,7 +29,8 @@ void checkByteOrder(const Archive& archive) {
 void noteOtherModels(const Archive& archive, const std::string& record, std::vector<Problem>& problems) {
   for (const auto& entry : archive.entries())
     if (isModelRecord(entry.name) && entry.name != record)
-      problems.push_back({Problem::Severity::note, "the archive holds a further graph, which is not shown", entry.name, -1});
+      problems.push_back(
+          {Problem::Severity::note, "the archive holds a further graph, which is not shown", entry.name, -1});
 }
 
 void takeWeights(const pt2::WeightTable& table, ModelFile& file) {
@@ -43,13 +45,16 @@ PassRecord readPass(const ModelFile& file, const Json& program) {
   PassRecord record;
   record.pass = "Read";
   record.parameters.emplace_back("torch", file.torchVersion);
-  if (const Json* verifiers = program.find("verifiers"); verifiers && verifiers->isArray() && !verifiers->items().empty())
+  if (const Json* verifiers = program.find("verifiers");
+      verifiers && verifiers->isArray() && !verifiers->items().empty())
     record.parameters.emplace_back("dialect", std::string(verifiers->items().front().text()));
   return record;
 }
 
-void readProgram(const Json& program, const pt2::WeightTable& weights, const SymbolLookup& lookup, const Progress& progress, ModelFile& file) {
-  if (const Json* version = program.find("torch_version"); version && version->isString()) file.torchVersion = version->text();
+void readProgram(const Json& program, const pt2::WeightTable& weights, const SymbolLookup& lookup,
+                 const Progress& progress, ModelFile& file) {
+  if (const Json* version = program.find("torch_version"); version && version->isString())
+    file.torchVersion = version->text();
   const Json& module = program.at("graph_module");
   const Json &graph = module.at("graph"), &signature = module.at("signature");
   auto& computation = file.computation;
@@ -71,7 +76,8 @@ void readProgram(const Json& program, const pt2::WeightTable& weights, const Sym
   for (auto& problem : reader.problems()) file.problems.push_back(std::move(problem));
   for (const auto& spec : computation.inputs)
     if (const pt2::Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target))
-      file.document->storage(file.document->value(spec.value).storage).bytes = static_cast<std::int64_t>(weight->tensor.bytes);
+      file.document->storage(file.document->value(spec.value).storage).bytes =
+          static_cast<std::int64_t>(weight->tensor.bytes);
 }
 
 }  // namespace
@@ -99,7 +105,8 @@ ModelFile readPt2(const std::shared_ptr<const Archive>& archive, const SymbolLoo
     const auto start = std::chrono::steady_clock::now();
     const JsonTree tree(archive->read(record).text());
     readProgram(tree.root(), weights, lookup, progress, file);
-    file.computation.trace.history.back().seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    file.computation.trace.history.back().seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   } catch (const Error& e) {
     throw e.code() == ErrorCode::cancelled ? e : e.at(record);
   }

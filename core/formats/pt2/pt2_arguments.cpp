@@ -57,8 +57,9 @@ ValueId Scope::use(std::string_view name) const {
 }
 
 void checkInputKind(const Json& input) {
-  static constexpr std::array<std::string_view, 11> kinds{"as_tensor", "as_sym_int", "as_sym_float", "as_sym_bool", "as_custom_obj", "as_int",
-                                                          "as_float",  "as_bool",    "as_string",    "as_none",     "as_token"};
+  static constexpr std::array<std::string_view, 11> kinds{"as_tensor",     "as_sym_int", "as_sym_float", "as_sym_bool",
+                                                          "as_custom_obj", "as_int",     "as_float",     "as_bool",
+                                                          "as_string",     "as_none",    "as_token"};
   const auto& kind = input.only().key;
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     fail("an input of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
@@ -133,7 +134,8 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
   if (kind == "as_none") return Argument::ofNone();
   if (kind == "as_string") return Argument::ofString(std::string(v.text()));
   if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(v);
-  if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") return list(v, [&](const Json& s) { return symbolic(s); });
+  if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")
+    return list(v, [&](const Json& s) { return symbolic(s); });
   if (kind == "as_scalar_type") return Argument::ofDType(dtypeOf(v.integer()));
   if (kind == "as_memory_format") return Argument::ofMemoryFormat(memoryFormatOf(v.integer()));
   if (kind == "as_layout") return Argument::ofLayout(layoutOf(v.integer()));
@@ -149,14 +151,19 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
     return a;
   }
   if (kind == "as_nested_tensors") return list(v, [&](const Json& inner) { return tensors(inner, nullptr); });
-  if (kind == "as_int_lists") return list(v, [&](const Json& inner) { return list(inner, [](const Json& i) { return Argument::ofInt(i.integer()); }); });
-  if (kind == "as_float_lists") return list(v, [&](const Json& inner) { return list(inner, [](const Json& d) { return Argument::ofReal(d.number()); }); });
+  if (kind == "as_int_lists")
+    return list(
+        v, [&](const Json& inner) { return list(inner, [](const Json& i) { return Argument::ofInt(i.integer()); }); });
+  if (kind == "as_float_lists")
+    return list(
+        v, [&](const Json& inner) { return list(inner, [](const Json& d) { return Argument::ofReal(d.number()); }); });
   if (kind == "as_custom_obj") return hole(v.at("name").text());
   if (kind == "as_operator") return Argument::ofOp(std::string(v.text()));
   if (kind == "as_graph") return Argument::ofSubgraph(addGraph_(v));
   if (kind == "as_string_to_argument") {  // a dictionary, kept as a list of pairs
     std::vector<Argument> pairs;
-    for (const auto& [key, value] : v.members()) pairs.push_back(Argument::ofList({Argument::ofString(std::string(key)), read(value)}));
+    for (const auto& [key, value] : v.members())
+      pairs.push_back(Argument::ofList({Argument::ofString(std::string(key)), read(value)}));
     return Argument::ofList(std::move(pairs));
   }
   fail("an argument of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
@@ -165,7 +172,8 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
 Argument ArgumentReader::read(const Json& argument, const SchemaType* type) {
   const auto& [kind, value] = argument.only();
   Argument a = readKind(kind, value, type);
-  if (type) conform(a, *type, a.isNumber() || kind.starts_with("as_sym_"), "a value of kind '" + std::string(kind) + "'");
+  if (type)
+    conform(a, *type, a.isNumber() || kind.starts_with("as_sym_"), "a value of kind '" + std::string(kind) + "'");
   return a;
 }
 

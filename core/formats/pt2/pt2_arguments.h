@@ -30,14 +30,15 @@ class Scope {
   std::unordered_map<std::string_view, ValueId> values_;
 };
 
-/// Turns the arguments of a node into patterns with holes. A schema's type, where there is one, is checked and decides what an empty
-/// list or an integer for a float means.
+/// Turns the arguments of a node into patterns with holes. A schema's type, where there is one, is checked and decides
+/// what an empty list or an integer for a float means.
 class ArgumentReader {
  public:
   using AddGraph = std::function<SubgraphId(const Json& graphArgument)>;
 
   /// `operands` receives the value for each hole; `addGraph` is called for graphs of higher-order ops.
-  ArgumentReader(const Scope& scope, std::vector<ValueId>& operands, AddGraph addGraph) : scope_(scope), operands_(operands), addGraph_(std::move(addGraph)) {}
+  ArgumentReader(const Scope& scope, std::vector<ValueId>& operands, AddGraph addGraph)
+      : scope_(scope), operands_(operands), addGraph_(std::move(addGraph)) {}
 
   /// Throws Error(badInput): an unknown or unfit kind of argument, an undefined name.
   Argument read(const Json& argument, const SchemaType* type = nullptr);
@@ -59,7 +60,8 @@ class ArgumentReader {
 /// Error(badInput) unless this is a kind of value that flows into a graph.
 void checkInputKind(const Json& input);
 
-/// Name of the value that an argument of one value refers to ({"as_tensor": {"name": "x"}}); empty for literals and None.
+/// Name of the value that an argument of one value refers to ({"as_tensor": {"name": "x"}}); empty for literals and
+/// None.
 std::string_view valueName(const Json& argument);
 
 }  // namespace retrograd::pt2

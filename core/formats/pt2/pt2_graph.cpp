@@ -15,13 +15,16 @@ namespace {
 
 constexpr std::string_view opsPrefix = "torch.ops.";
 
-std::string_view shortTarget(std::string_view target) { return target.starts_with(opsPrefix) ? target.substr(opsPrefix.size()) : target; }
+std::string_view shortTarget(std::string_view target) {
+  return target.starts_with(opsPrefix) ? target.substr(opsPrefix.size()) : target;
+}
 
 std::string nodeName(const Json& node) {
   if (const Json* name = node.find("name"); name && name->isString()) return std::string(name->text());
   if (const Json* outputs = node.find("outputs"); outputs && outputs->isArray() && !outputs->items().empty()) {
     const Json& first = outputs->items().front();
-    if (const Json* list = first.find("as_tensors"); list && list->isArray() && !list->items().empty()) return std::string(valueName(list->items().front()));
+    if (const Json* list = first.find("as_tensors"); list && list->isArray() && !list->items().empty())
+      return std::string(valueName(list->items().front()));
     return std::string(valueName(first));  // archives of PyTorch 2.9 name no nodes
   }
   return {};
@@ -42,7 +45,8 @@ const GraphReader::Op& GraphReader::opOf(std::string_view target) {
   return op;
 }
 
-std::vector<BoundSymbolId> GraphReader::readNodes(const Json& graph, Scope& scope, BoundSymbolId parent, bool gradMode) {
+std::vector<BoundSymbolId> GraphReader::readNodes(const Json& graph, Scope& scope, BoundSymbolId parent,
+                                                  bool gradMode) {
   const auto nodes = graph.at("nodes").items();
   std::vector<BoundSymbolId> ops;
   ops.reserve(nodes.size());
@@ -54,7 +58,8 @@ std::vector<BoundSymbolId> GraphReader::readNodes(const Json& graph, Scope& scop
       throw e.at("node " + nodeName(node));
     }
     if (parent) continue;
-    if (++nodesRead_ % 256 == 0) progress_.at("Read graph", static_cast<double>(nodesRead_) / static_cast<double>(nodes.size()));
+    if (++nodesRead_ % 256 == 0)
+      progress_.at("Read graph", static_cast<double>(nodesRead_) / static_cast<double>(nodes.size()));
   }
   return ops;
 }
@@ -80,7 +85,8 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
   for (const auto output : call.outputs) {
     if (!output) continue;
     document_.value(output).producer = id;
-    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first) document_.storage(storage).first = output;
+    if (auto storage = document_.value(output).storage; storage && !document_.storage(storage).first)
+      document_.storage(storage).first = output;
   }
   notePlaces(document_.symbol(op.symbol), id, origin);
   if (!call.graphs.empty()) readSubgraphs(id, call, bound.gradMode);
@@ -90,10 +96,13 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
 /// A name that Python takes and that no other graph of the call has.
 std::string GraphReader::graphName(std::string_view name, const Call& call) const {
   std::string display(name);
-  std::replace_if(display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
   if (!isPythonName(display)) display.insert(0, "graph_");
   const auto isTaken = [&](const std::string& text) {
-    return std::any_of(call.graphs.begin(), call.graphs.end(), [&](const auto& g) { return document_.subgraph(g.id).name == text; });
+    return std::any_of(call.graphs.begin(), call.graphs.end(),
+                       [&](const auto& g) { return document_.subgraph(g.id).name == text; });
   };
   const auto base = display;
   for (int suffix = 1; isTaken(display); ++suffix) display = base + "_" + std::to_string(suffix);
@@ -125,7 +134,8 @@ void GraphReader::readSchemaArguments(std::span<const Json> inputs, const Op& op
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto name = inputs[i].at("name").text();
     const int position = name.empty() ? static_cast<int>(i) : symbol.argumentIndex(name);
-    if (position < 0 || position >= std::ssize(given)) fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
+    if (position < 0 || position >= std::ssize(given))
+      fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
     if (given[position]) fail("argument '" + symbol.arguments[position].name + "' is given twice");
     given[position] = &inputs[i].at("arg");
   }
@@ -169,14 +179,17 @@ void GraphReader::applyWrites(const Op& op, const Call& call) {
     });
 }
 
-GraphBody GraphReader::readMain(const Json& graph, std::vector<InputSpec>& specs, std::unordered_map<std::string, StorageId>& storages) {
+GraphBody GraphReader::readMain(const Json& graph, std::vector<InputSpec>& specs,
+                                std::unordered_map<std::string, StorageId>& storages) {
   Scope scope(graph);
   reserveNames(graph);
   GraphBody body;
   const auto inputs = graph.at("inputs").items();
   if (inputs.size() != specs.size())
-    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " + std::to_string(specs.size()));
-  for (std::size_t i = 0; i < inputs.size(); ++i) body.inputs.push_back(defineInput(inputs[i], specs[i], scope, storages));
+    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " +
+         std::to_string(specs.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    body.inputs.push_back(defineInput(inputs[i], specs[i], scope, storages));
   body.ops = readNodes(graph, scope, {}, true);
   ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { fail("a graph as output"); });
   for (const auto& output : graph.at("outputs").items()) {

@@ -29,7 +29,8 @@ class GraphReader {
       : document_(document), lookup_(lookup), progress_(progress), metadata_(document) {}
 
   /// `specs` are parallel to the graph's inputs; their `value` is set. `storages` gives the storage for a storageKey.
-  GraphBody readMain(const Json& graph, std::vector<InputSpec>& specs, std::unordered_map<std::string, StorageId>& storages);
+  GraphBody readMain(const Json& graph, std::vector<InputSpec>& specs,
+                     std::unordered_map<std::string, StorageId>& storages);
   /// Unknown ops, lost custom functions, recovered detach and no_grad.
   std::vector<Problem> problems() const;
 
@@ -68,7 +69,8 @@ class GraphReader {
   StringId displayNameFor(std::string_view name);
   ValueId defineTensor(std::string_view name, Scope& scope, ValueKind kind, StorageId shared);
   ValueId defineOther(std::string_view name, Scope& scope, ValueKind kind);
-  ValueId defineInput(const Json& input, InputSpec& spec, Scope& scope, std::unordered_map<std::string, StorageId>& storages);
+  ValueId defineInput(const Json& input, InputSpec& spec, Scope& scope,
+                      std::unordered_map<std::string, StorageId>& storages);
   void readSubgraphs(BoundSymbolId op, const Call& call, bool gradMode);
   void readSubgraph(const PendingGraph& pending, BoundSymbolId op, std::span<const ValueId> passed, bool gradMode);
   std::int32_t& writesTo(StorageId storage);

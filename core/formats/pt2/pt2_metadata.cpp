@@ -22,7 +22,8 @@ bool parseFrame(std::string_view line, SourceFrame& frame) {
   frame.file = line.substr(opening.size(), end - opening.size());
   line.remove_prefix(end + middle.size());
   std::from_chars(line.data(), line.data() + line.size(), frame.line);
-  if (const auto in = line.find(function); in != std::string_view::npos) frame.function = line.substr(in + function.size());
+  if (const auto in = line.find(function); in != std::string_view::npos)
+    frame.function = line.substr(in + function.size());
   return true;
 }
 
@@ -89,8 +90,10 @@ NodeOrigin MetadataReader::read(const Json& node, std::string_view target) {
   origin.module = module(textOf(metadata->find("nn_module_stack")));
   const auto function = textOf(metadata->find("torch_fn")), from = textOf(metadata->find("from_node"));
   if (target == "aten.alias.default")
-    origin.stoppedGradient = function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;
-  origin.ranWithoutGrad = target.starts_with("aten.") && !from.empty() && function.starts_with("wrap_with_set_grad_enabled");
+    origin.stoppedGradient =
+        function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;
+  origin.ranWithoutGrad =
+      target.starts_with("aten.") && !from.empty() && function.starts_with("wrap_with_set_grad_enabled");
   return origin;
 }
 
@@ -114,7 +117,8 @@ StringId MetadataReader::module(std::string_view moduleStack) {
 
 void MetadataReader::noteCustomFunctions(const SourceStack& stack) {
   for (const auto& frame : stack) {
-    if (frame.code.find("def forward(ctx") == std::string::npos && frame.code.find(".apply(") == std::string::npos) continue;
+    if (frame.code.find("def forward(ctx") == std::string::npos && frame.code.find(".apply(") == std::string::npos)
+      continue;
     auto place = frame.file + ":" + std::to_string(frame.line);
     if (seenFunctions_.insert(place).second) customFunctions_.push_back(std::move(place));
   }

@@ -20,11 +20,13 @@ void GraphReader::reserveNames(const Json& graph) {
       for (const auto& [name, meta] : values->members()) reserved_.emplace(name);
 }
 
-/// A name that means one value over all graphs of the document, as the traces derived from it are flat, and that Python takes. Names
-/// of the main graph stay as they are; those of bodies get a suffix where they are met again.
+/// A name that means one value over all graphs of the document, as the traces derived from it are flat, and that Python
+/// takes. Names of the main graph stay as they are; those of bodies get a suffix where they are met again.
 StringId GraphReader::displayNameFor(std::string_view name) {
   std::string display(name);
-  std::replace_if(display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); },
+      '_');
   if (!isPythonName(display)) display.insert(0, "v_");
   const auto base = display;
   bool kept = depth_ == 0 && display == name;  // reserved for itself
@@ -52,15 +54,18 @@ ValueId GraphReader::defineOther(std::string_view name, Scope& scope, ValueKind 
   value.name = displayNameFor(name);
   value.kind = kind;
   const auto id = document_.addValue(value);
-  if (auto expression = scope.sizeExpression(name); !expression.empty()) document_.setSizeExpression(id, std::move(expression));
+  if (auto expression = scope.sizeExpression(name); !expression.empty())
+    document_.setSizeExpression(id, std::move(expression));
   scope.define(name, id);
   return id;
 }
 
-ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scope, std::unordered_map<std::string, StorageId>& storages) {
+ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scope,
+                                 std::unordered_map<std::string, StorageId>& storages) {
   checkInputKind(input);
   const auto name = valueName(input);
-  if (!name.empty() && name != spec.name) fail("input '" + std::string(name) + "' of the graph is '" + spec.name + "' in the signature");
+  if (!name.empty() && name != spec.name)
+    fail("input '" + std::string(name) + "' of the graph is '" + spec.name + "' in the signature");
   const bool isTensor = input.find("as_tensor") && spec.kind != InputKind::token && spec.kind != InputKind::object;
   if (!isTensor) {
     if (input.find("as_none")) return spec.value = {};
@@ -86,7 +91,8 @@ void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken,
   const auto name = valueName(output);
   if (name.empty()) {
     call.outputs.push_back({});  // None, or a number known when exporting
-  } else if (asToken || output.find("as_custom_obj") || output.find("as_sym_int") || output.find("as_sym_float") || output.find("as_sym_bool")) {
+  } else if (asToken || output.find("as_custom_obj") || output.find("as_sym_int") || output.find("as_sym_float") ||
+             output.find("as_sym_bool")) {
     call.outputs.push_back(defineOther(name, scope, ValueKind::activation));
   } else {
     call.outputs.push_back(defineTensor(name, scope, ValueKind::activation, shared));
@@ -96,21 +102,25 @@ void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken,
 void GraphReader::readOutputs(const Json& node, const Op& op, Scope& scope, Call& call) {
   const auto outputs = node.at("outputs").items();
   // A Tensor[] return comes as one "as_tensors", or as an output for each of its tensors.
-  const bool spread = op.returns.size() == 1 && op.returns[0].list && !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
+  const bool spread = op.returns.size() == 1 && op.returns[0].list &&
+                      !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
   if (op.hasSchema && !spread && outputs.size() != op.returns.size())
-    fail(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) + " (" + document_.symbol(op.symbol).schema +
-         ")");
+    fail(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) + " (" +
+         document_.symbol(op.symbol).schema + ")");
   bool grouped = spread;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [kind, value] = outputs[i].only();
     const bool isList = kind == "as_tensors" || kind == "as_optional_tensors";
-    if (op.hasSchema && !spread && isList != op.returns[i].list) fail("output " + std::to_string(i) + " is not what the schema says");
-    const ValueId source = aliasedOperand(document_, document_.symbol(op.symbol), call.pattern, call.operands, spread ? 0 : i);
+    if (op.hasSchema && !spread && isList != op.returns[i].list)
+      fail("output " + std::to_string(i) + " is not what the schema says");
+    const ValueId source =
+        aliasedOperand(document_, document_.symbol(op.symbol), call.pattern, call.operands, spread ? 0 : i);
     const auto storageFor = [&](const Json& one) {
       const auto name = valueName(one);
       if (!source || name.empty() || !scope.hasMeta(name)) return StorageId();
       const auto& from = document_.value(source);
-      return sharesStorage(document_.symbol(op.symbol), document_.meta(from.meta), scope.meta(name)) ? from.storage : StorageId();
+      return sharesStorage(document_.symbol(op.symbol), document_.meta(from.meta), scope.meta(name)) ? from.storage
+                                                                                                     : StorageId();
     };
     if (!isList) {
       readOutput(outputs[i], storageFor(outputs[i]), op.isToken && i == 0, scope, call);

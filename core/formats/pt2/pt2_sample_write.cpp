@@ -59,7 +59,9 @@ std::string storageClass(DType dtype) {
     case DType::b8: return "BoolStorage";
     case DType::c128: return "ComplexDoubleStorage";
     case DType::c64: return "ComplexFloatStorage";
-    default: throw Error(ErrorCode::unsupportedOp, "a sample of dtype " + std::string(torchName(dtype)) + " cannot be written to a .pt2 here");
+    default:
+      throw Error(ErrorCode::unsupportedOp,
+                  "a sample of dtype " + std::string(torchName(dtype)) + " cannot be written to a .pt2 here");
   }
 }
 
@@ -105,7 +107,8 @@ ByteRegion sampleArchive(const ModelFile& model, const std::string& path) {
   pickle.mark();
   for (const auto& input : model.computation.inputs) {
     const auto it = model.sampleInputs.find(input.name);
-    if (it == model.sampleInputs.end()) throw Error(ErrorCode::unsupportedOp, "has no sample, which a .pt2 needs here", "input " + input.name);
+    if (it == model.sampleInputs.end())
+      throw Error(ErrorCode::unsupportedOp, "has no sample, which a .pt2 needs here", "input " + input.name);
     const auto& meta = it->second.meta;
     addTensor(pickle, it->second, tensors.size(), input.requiresGrad && isDifferentiable(meta.dtype));
     tensors.push_back(it->second);
@@ -119,7 +122,8 @@ ByteRegion sampleArchive(const ModelFile& model, const std::string& path) {
   const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
   zip.addStored("archive/data.pkl", bytes(code));
   zip.addStored("archive/byteorder", bytes("little"));
-  for (std::size_t i = 0; i < tensors.size(); ++i) zip.addStored("archive/data/" + std::to_string(i), {tensors[i].data, tensors[i].bytes});
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    zip.addStored("archive/data/" + std::to_string(i), {tensors[i].data, tensors[i].bytes});
   zip.addStored("archive/version", bytes("3\n"));
   zip.commit();
   return mapFile(file.path);

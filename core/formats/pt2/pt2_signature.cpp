@@ -50,7 +50,9 @@ bool readLiteral(const Json& argument, Argument& literal) {
 }
 
 /// Other names under which the archive lists the same tensor of the same record.
-void groupAliases(InputSpec& spec, const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord, const Weight& own) {
+void groupAliases(InputSpec& spec,
+                  const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord,
+                  const Weight& own) {
   const auto [begin, end] = byRecord.equal_range(own.record);
   for (auto it = begin; it != end; ++it) {
     const auto& [name, other] = *it->second;
@@ -58,17 +60,20 @@ void groupAliases(InputSpec& spec, const std::multimap<std::string_view, const s
   }
 }
 
-void attachWeight(InputSpec& spec, const WeightTable& weights, const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord) {
+void attachWeight(InputSpec& spec, const WeightTable& weights,
+                  const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord) {
   const Weight* weight = weights.find(spec.target);
   if (!weight) fail("the archive holds no data for '" + spec.target + "'");
   spec.storageKey = weight->record;
-  spec.requiresGrad = spec.kind == InputKind::parameter && weight->requiresGrad && isDifferentiable(weight->tensor.meta.dtype);
+  spec.requiresGrad =
+      spec.kind == InputKind::parameter && weight->requiresGrad && isDifferentiable(weight->tensor.meta.dtype);
   groupAliases(spec, byRecord, *weight);
 }
 
 }  // namespace
 
-std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, const WeightTable& weights, std::map<std::string, Argument>& constants) {
+std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, const WeightTable& weights,
+                                      std::map<std::string, Argument>& constants) {
   std::multimap<std::string_view, const std::pair<const std::string, Weight>*> byRecord;
   for (const auto& entry : weights.weights) byRecord.emplace(entry.second.record, &entry);
   for (const auto& entry : weights.constants) byRecord.emplace(entry.second.record, &entry);
@@ -91,11 +96,13 @@ std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, 
     }
     if (!form->target.empty()) spec.target = value.at(form->target).text();
     if (const Json* persistent = value.find("persistent")) spec.persistent = persistent->boolean();
-    if (spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant) attachWeight(spec, weights, byRecord);
+    if (spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant)
+      attachWeight(spec, weights, byRecord);
     specs.push_back(std::move(spec));
   }
   if (specs.size() != inputs.size())
-    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " + std::to_string(specs.size()));
+    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " +
+         std::to_string(specs.size()));
   return specs;
 }
 
@@ -116,7 +123,8 @@ std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& 
     else spec.literal = output;
     const auto name = valueName(value.at("arg"));
     const auto actual = body.outputNames[specs.size()];
-    if (name != actual) fail("output '" + std::string(actual) + "' of the graph is '" + std::string(name) + "' in the signature");
+    if (name != actual)
+      fail("output '" + std::string(actual) + "' of the graph is '" + std::string(name) + "' in the signature");
     specs.push_back(std::move(spec));
   }
   if (specs.size() != body.outputs.size()) fail("the signature describes fewer outputs than the graph has");
@@ -127,11 +135,13 @@ void checkWeights(const std::vector<InputSpec>& specs, const WeightTable& weight
   for (const auto& spec : specs) {
     const Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target);
     if (!weight) continue;
-    if (!spec.value || !document.isTensor(spec.value)) throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
+    if (!spec.value || !document.isTensor(spec.value))
+      throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
     const auto& graph = document.meta(document.value(spec.value).meta);
     const auto& stored = weight->tensor.meta;
     if (graph.dtype != stored.dtype || graph.sizes != stored.sizes)
-      throw Error(ErrorCode::badInput, "is " + typeComment(graph) + " in the graph but " + typeComment(stored) + " in " + weight->record,
+      throw Error(ErrorCode::badInput,
+                  "is " + typeComment(graph) + " in the graph but " + typeComment(stored) + " in " + weight->record,
                   "'" + spec.target + "'");
   }
 }

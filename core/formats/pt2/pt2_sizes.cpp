@@ -11,7 +11,8 @@ namespace {
 
 /// torch.export's names of sizes that no input has: what nonzero() or item() gave.
 bool isUnbacked(std::string_view symbol) {
-  return symbol.size() > 1 && symbol[0] == 'u' && std::all_of(symbol.begin() + 1, symbol.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return symbol.size() > 1 && symbol[0] == 'u' &&
+         std::all_of(symbol.begin() + 1, symbol.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Meets each size of the document and finds the symbols in it, and what they were when the model was exported.
@@ -69,8 +70,10 @@ std::optional<std::int64_t> bound(const Json& range, const char* key) {
 
 std::vector<SizeSymbol> readSizeSymbols(const Json& program, const Document& document) {
   SymbolCollector collector;
-  for (std::size_t i = 0; i < document.metaCount(); ++i) collector.visit(document.meta(MetaId(static_cast<std::int64_t>(i))));
-  if (const Json* numbers = program.at("graph_module").at("graph").find("sym_int_values"); numbers && numbers->isObject())
+  for (std::size_t i = 0; i < document.metaCount(); ++i)
+    collector.visit(document.meta(MetaId(static_cast<std::int64_t>(i))));
+  if (const Json* numbers = program.at("graph_module").at("graph").find("sym_int_values");
+      numbers && numbers->isObject())
     for (const auto& [name, number] : numbers->members()) {
       const auto n = readSymbolicInt(number);
       collector.visit(n.expression, n.value);

@@ -25,7 +25,8 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
   if (depth_ >= maxNesting) throw Error(ErrorCode::badInput, "graphs nested deeper than " + std::to_string(maxNesting));
   ++depth_;
   bool inner = gradMode;
-  if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty()) inner = call.pattern.arguments.front().integer != 0;
+  if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty())
+    inner = call.pattern.arguments.front().integer != 0;
   const auto passed = implied::passedOperands(document_, op);
   for (const auto& pending : call.graphs) {
     try {
@@ -40,7 +41,8 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
   --depth_;
 }
 
-void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, std::span<const ValueId> passed, bool gradMode) {
+void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, std::span<const ValueId> passed,
+                               bool gradMode) {
   Scope scope(*pending.graph);
   Subgraph body;
   body.name = document_.subgraph(pending.id).name;
@@ -60,7 +62,8 @@ void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, st
     body.inputs.push_back(id);
   }
   body.ops = readNodes(*pending.graph, scope, op, gradMode);
-  ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { throw Error(ErrorCode::badInput, "a graph as output"); });
+  ArgumentReader reader(scope, body.outputValues,
+                        [](const Json&) -> SubgraphId { throw Error(ErrorCode::badInput, "a graph as output"); });
   for (const auto& output : pending.graph->at("outputs").items()) body.outputs.push_back(reader.read(output));
   document_.subgraph(pending.id) = std::move(body);
 }
@@ -87,18 +90,25 @@ std::vector<Problem> GraphReader::problems() const {
     all.push_back({severity, std::move(message), joined(texts), places.front().op.index});
   };
   for (const auto& [name, places] : unknown_)
-    add(Problem::Severity::warning, unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"), places);
+    add(Problem::Severity::warning,
+        unknownOpMessage(name) + "; used " + std::to_string(places.size()) + (places.size() == 1 ? " time" : " times"),
+        places);
   for (const auto& place : metadata_.customFunctions())
     all.push_back({Problem::Severity::warning,
-                   "a custom autograd.Function seems to be called here: export inlines its forward and loses its backward, so gradients through it "
+                   "a custom autograd.Function seems to be called here: export inlines its forward and loses its "
+                   "backward, so gradients through it "
                    "are those of the ops inside",
                    place, -1});
   if (!detached_.empty())
-    add(Problem::Severity::note, std::to_string(detached_.size()) + " detach() found again in a decomposed graph: no gradient flows through these aliases",
+    add(Problem::Severity::note,
+        std::to_string(detached_.size()) +
+            " detach() found again in a decomposed graph: no gradient flows through these aliases",
         detached_);
   if (!withoutGrad_.empty())
     add(Problem::Severity::note,
-        std::to_string(withoutGrad_.size()) + " ops of no_grad regions found again in a decomposed graph: no gradient flows through them", withoutGrad_);
+        std::to_string(withoutGrad_.size()) +
+            " ops of no_grad regions found again in a decomposed graph: no gradient flows through them",
+        withoutGrad_);
   return all;
 }
 

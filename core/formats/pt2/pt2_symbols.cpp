@@ -36,7 +36,9 @@ class Srepr {
   std::string_view word() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     const auto begin = at_;
-    const auto isPart = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; };
+    const auto isPart = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+    };
     while (at_ < text_.size() && isPart(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
@@ -74,7 +76,9 @@ class Srepr {
     }
     return combine(name, parts);
   }
-  static std::string wrapped(const Part& part, int level) { return part.level < level ? "(" + part.text + ")" : part.text; }
+  static std::string wrapped(const Part& part, int level) {
+    return part.level < level ? "(" + part.text + ")" : part.text;
+  }
   static Part join(const std::vector<Part>& parts, std::string_view sign, int level) {
     Part all{{}, level};
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -95,19 +99,22 @@ class Srepr {
   }
   /// A negative dividend in parentheses: what subtracts the quotient would take its sign for its own.
   static std::vector<Part> dividend(std::vector<Part> parts) {
-    if (!parts.empty() && parts.front().text.starts_with('-')) parts.front() = {wrapped(parts.front(), atomLevel + 1), atomLevel};
+    if (!parts.empty() && parts.front().text.starts_with('-'))
+      parts.front() = {wrapped(parts.front(), atomLevel + 1), atomLevel};
     return parts;
   }
   static std::string_view comparison(std::string_view name) {
-    static constexpr std::pair<std::string_view, std::string_view> signs[] = {{"Equality", " == "},    {"Unequality", " != "},    {"LessThan", " <= "},
-                                                                              {"GreaterThan", " >= "}, {"StrictLessThan", " < "}, {"StrictGreaterThan", " > "}};
+    static constexpr std::pair<std::string_view, std::string_view> signs[] = {
+        {"Equality", " == "},    {"Unequality", " != "},    {"LessThan", " <= "},
+        {"GreaterThan", " >= "}, {"StrictLessThan", " < "}, {"StrictGreaterThan", " > "}};
     for (const auto& [known, sign] : signs)
       if (name == known) return sign;
     return {};
   }
   static Part combine(const std::string& name, const std::vector<Part>& parts) {
     if ((name == "Symbol" || name == "Integer" || name == "Float") && !parts.empty()) return parts.front();
-    if (const auto sign = comparison(name); !sign.empty() && parts.size() == 2) return join(parts, sign, comparisonLevel);
+    if (const auto sign = comparison(name); !sign.empty() && parts.size() == 2)
+      return join(parts, sign, comparisonLevel);
     if (name == "Add") return join(parts, " + ", sumLevel);
     if (name == "Mul" && parts.size() > 1 && parts.front().text == "-1") return negated(parts);
     if (name == "Mul") return join(parts, "*", productLevel);

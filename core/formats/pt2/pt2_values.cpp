@@ -15,7 +15,8 @@ std::int64_t nonNegative(std::int64_t n, const char* what) {
   return n;
 }
 
-void readList(const Json& list, const char* what, std::vector<std::int64_t>& values, std::vector<std::string>& symbols) {
+void readList(const Json& list, const char* what, std::vector<std::int64_t>& values,
+              std::vector<std::string>& symbols) {
   const auto items = list.items();
   if (items.size() > maxRank) fail("a tensor of " + std::to_string(items.size()) + " dimensions");
   values.reserve(items.size());
@@ -31,8 +32,9 @@ void readList(const Json& list, const char* what, std::vector<std::int64_t>& val
 }  // namespace
 
 DType dtypeOf(std::int64_t code) {
-  static constexpr std::array<DType, 13> first{DType::u8,  DType::i8,  DType::i16, DType::i32,  DType::i64, DType::f16, DType::f32,
-                                               DType::f64, DType::c32, DType::c64, DType::c128, DType::b8,  DType::bf16};
+  static constexpr std::array<DType, 13> first{DType::u8,   DType::i8,  DType::i16, DType::i32, DType::i64,
+                                               DType::f16,  DType::f32, DType::f64, DType::c32, DType::c64,
+                                               DType::c128, DType::b8,  DType::bf16};
   static constexpr std::array<DType, 8> second{DType::u16,        DType::f8e4m3fn,  DType::f8e5m2, DType::f8e4m3fnuz,
                                                DType::f8e5m2fnuz, DType::f8e8m0fnu, DType::u32,    DType::u64};
   if (code >= 1 && code <= 13) return first[code - 1];
@@ -41,8 +43,9 @@ DType dtypeOf(std::int64_t code) {
 }
 
 Layout layoutOf(std::int64_t code) {
-  static constexpr std::array<Layout, 8> layouts{Layout::strided,   Layout::sparse,    Layout::sparseCsr, Layout::sparseCsc,
-                                                 Layout::sparseBsr, Layout::sparseBsc, Layout::mkldnn,    Layout::strided};
+  static constexpr std::array<Layout, 8> layouts{Layout::strided,   Layout::sparse,    Layout::sparseCsr,
+                                                 Layout::sparseCsc, Layout::sparseBsr, Layout::sparseBsc,
+                                                 Layout::mkldnn,    Layout::strided};
   if (code < 0 || code > 7) fail("unknown layout code " + std::to_string(code));
   return layouts[code];
 }
@@ -78,7 +81,8 @@ SymbolicInt readSymbolicInt(const Json& value) {
 TensorMeta readMeta(const Json& meta) {
   TensorMeta result;
   result.dtype = dtypeOf(meta.at("dtype").integer());
-  if (const Json* device = meta.find("device"); device && !device->isNull()) result.device = deviceFromString(deviceOf(*device));
+  if (const Json* device = meta.find("device"); device && !device->isNull())
+    result.device = deviceFromString(deviceOf(*device));
   if (const Json* layout = meta.find("layout")) result.layout = layoutOf(layout->integer());
   readList(meta.at("sizes"), "size", result.sizes, result.symbols);
   readList(meta.at("strides"), "stride", result.strides, result.strideSymbols);

@@ -23,11 +23,12 @@ struct SymbolicInt {
 };
 SymbolicInt readSymbolicInt(const Json& value);
 
-/// Shape, strides and dtype as a graph or a weights config gives them. Checked: nothing negative, sizes and strides of one length,
-/// bytes of the elements and of the storage within int64.
+/// Shape, strides and dtype as a graph or a weights config gives them. Checked: nothing negative, sizes and strides of
+/// one length, bytes of the elements and of the storage within int64.
 TensorMeta readMeta(const Json& meta);
 
-/// sympy's srepr in short: "Mul(Integer(2), Symbol('s0', positive=True))" is "2*s0". What cannot be parsed is returned as it is.
+/// sympy's srepr in short: "Mul(Integer(2), Symbol('s0', positive=True))" is "2*s0". What cannot be parsed is returned
+/// as it is.
 std::string shortExpression(std::string_view srepr);
 
 }  // namespace retrograd::pt2

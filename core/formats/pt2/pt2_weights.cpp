@@ -18,7 +18,8 @@ class WeightReader {
  public:
   explicit WeightReader(std::shared_ptr<const Archive> archive) : archive_(std::move(archive)) {}
 
-  void readConfig(const std::string& folder, const std::string& config, std::map<std::string, Weight, std::less<>>& into, const Progress& progress) {
+  void readConfig(const std::string& folder, const std::string& config,
+                  std::map<std::string, Weight, std::less<>>& into, const Progress& progress) {
     const std::string record = folder + config;
     if (!archive_->has(record)) return;
     try {
@@ -35,7 +36,8 @@ class WeightReader {
   }
 
  private:
-  void readEntry(const std::string& folder, std::string_view name, const Json& payload, std::map<std::string, Weight, std::less<>>& into) {
+  void readEntry(const std::string& folder, std::string_view name, const Json& payload,
+                 std::map<std::string, Weight, std::less<>>& into) {
     try {
       const Json* meta = payload.find("tensor_meta");
       const bool pickled = payload.at("use_pickle").boolean();
@@ -53,7 +55,8 @@ class WeightReader {
   void readRaw(const Json& meta, Weight& weight) {
     weight.tensor.meta = readMeta(meta);
     if (!weight.tensor.meta.symbols.empty()) fail("a weight of symbolic size");
-    if (weight.tensor.meta.layout != Layout::strided) fail("a sparse weight; only strided ones are stored as plain bytes");
+    if (weight.tensor.meta.layout != Layout::strided)
+      fail("a sparse weight; only strided ones are stored as plain bytes");
     if (const Json* flag = meta.find("requires_grad")) weight.requiresGrad = flag->boolean();
     const auto region = aligned(weight.record, itemSize(weight.tensor.meta.dtype));
     weight.tensor.data = region.data;
@@ -66,7 +69,8 @@ class WeightReader {
     }
   }
 
-  /// Tied weights ask for the same record: one region for all. PyTorch aligns records; where another tool has not, the bytes move.
+  /// Tied weights ask for the same record: one region for all. PyTorch aligns records; where another tool has not, the
+  /// bytes move.
   ByteRegion aligned(const std::string& record, std::size_t alignment) {
     auto [it, isNew] = regions_.try_emplace(record);
     if (isNew) it->second = archive_->readUnverified(record);
@@ -100,7 +104,8 @@ const Weight* WeightTable::find(std::string_view name) const {
   return nullptr;
 }
 
-WeightTable readWeights(const std::shared_ptr<const Archive>& archive, const std::string& model, const Progress& progress) {
+WeightTable readWeights(const std::shared_ptr<const Archive>& archive, const std::string& model,
+                        const Progress& progress) {
   WeightTable table;
   WeightReader reader(archive);
   reader.readConfig("data/weights/", model + "_weights_config.json", table.weights, progress);

@@ -19,8 +19,8 @@ struct Weight {
   bool isParameter = false;
 };
 
-/// Weights (parameters, persistent buffers) and constants (other buffers, lifted tensors) by name. Nothing is copied: tensors are
-/// regions of the mapped archive.
+/// Weights (parameters, persistent buffers) and constants (other buffers, lifted tensors) by name. Nothing is copied:
+/// tensors are regions of the mapped archive.
 struct WeightTable {
   std::map<std::string, Weight, std::less<>> weights, constants;
 
@@ -28,6 +28,7 @@ struct WeightTable {
 };
 
 /// Reads both configs of `model` and verifies that every record is there and as long as shape, strides and offset need.
-WeightTable readWeights(const std::shared_ptr<const Archive>& archive, const std::string& model, const Progress& progress);
+WeightTable readWeights(const std::shared_ptr<const Archive>& archive, const std::string& model,
+                        const Progress& progress);
 
 }  // namespace retrograd::pt2

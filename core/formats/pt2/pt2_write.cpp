@@ -19,8 +19,9 @@ using OrderedJson = nlohmann::ordered_json;
 }
 
 int dtypeCode(DType dtype) {
-  static constexpr std::array<DType, 13> first{DType::u8,  DType::i8,  DType::i16, DType::i32,  DType::i64, DType::f16, DType::f32,
-                                               DType::f64, DType::c32, DType::c64, DType::c128, DType::b8,  DType::bf16};
+  static constexpr std::array<DType, 13> first{DType::u8,   DType::i8,  DType::i16, DType::i32, DType::i64,
+                                               DType::f16,  DType::f32, DType::f64, DType::c32, DType::c64,
+                                               DType::c128, DType::b8,  DType::bf16};
   static constexpr std::array<DType, 8> second{DType::u16,        DType::f8e4m3fn,  DType::f8e5m2, DType::f8e4m3fnuz,
                                                DType::f8e5m2fnuz, DType::f8e8m0fnu, DType::u32,    DType::u64};
   for (std::size_t i = 0; i < first.size(); ++i)
@@ -71,7 +72,8 @@ OrderedJson metaJson(const TensorMeta& meta, bool requiresGrad) {
 /// Containers of leaves as torch.utils._pytree writes them.
 std::string leaves(std::size_t count) {
   std::string text = R"({"type": "builtins.tuple", "context": "null", "children_spec": [)";
-  for (std::size_t i = 0; i < count; ++i) text += std::string(i ? ", " : "") + R"({"type": null, "context": null, "children_spec": []})";
+  for (std::size_t i = 0; i < count; ++i)
+    text += std::string(i ? ", " : "") + R"({"type": null, "context": null, "children_spec": []})";
   return text + "]}";
 }
 
@@ -81,10 +83,11 @@ class GraphWriter {
 
   OrderedJson run() {
     const auto& computation = model_.computation;
-    auto inputs = OrderedJson::array(), outputs = OrderedJson::array(), inputSpecs = OrderedJson::array(), outputSpecs = OrderedJson::array(),
-         names = OrderedJson::array();
+    auto inputs = OrderedJson::array(), outputs = OrderedJson::array(), inputSpecs = OrderedJson::array(),
+         outputSpecs = OrderedJson::array(), names = OrderedJson::array();
     for (const auto& input : computation.inputs) {
-      if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value)) refuse("an input that is not a tensor of the user", input.name);
+      if (input.kind != InputKind::user || !input.value || !document_.isTensor(input.value))
+        refuse("an input that is not a tensor of the user", input.name);
       describe(input.value, input.requiresGrad);
       inputs.push_back(tensor(input.value));
       inputSpecs.push_back({{"user_input", {{"arg", tensor(input.value)}}}});
@@ -106,7 +109,8 @@ class GraphWriter {
                       {"is_single_tensor_return", false},
                       {"custom_obj_values", OrderedJson::object()},
                       {"sym_float_values", OrderedJson::object()}};
-    const auto inSpec = R"([1, {"type": "builtins.tuple", "context": "null", "children_spec": [)" + leaves(computation.inputs.size()) +
+    const auto inSpec = R"([1, {"type": "builtins.tuple", "context": "null", "children_spec": [)" +
+                        leaves(computation.inputs.size()) +
                         R"(, {"type": "builtins.dict", "context": "[]", "children_spec": []}]}])";
     OrderedJson signature{{"inputs", OrderedJson::array()},
                           {"outputs", OrderedJson::array()},
@@ -128,7 +132,9 @@ class GraphWriter {
   }
 
  private:
-  void describe(ValueId id, bool requiresGrad) { values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad); }
+  void describe(ValueId id, bool requiresGrad) {
+    values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad);
+  }
   OrderedJson name(ValueId id) const { return {{"name", document_.displayName(id)}}; }
   OrderedJson tensor(ValueId id) const { return {{"as_tensor", name(id)}}; }
 
@@ -188,7 +194,8 @@ class GraphWriter {
     if (!bound.source) return json;
     std::string stack;
     for (const auto& frame : document_.source(bound.source))
-      stack += (stack.empty() ? "" : "\n") + std::string("File \"") + frame.file + "\", line " + std::to_string(frame.line) + ", in " + frame.function +
+      stack += (stack.empty() ? "" : "\n") + std::string("File \"") + frame.file + "\", line " +
+               std::to_string(frame.line) + ", in " + frame.function +
                (frame.code.empty() ? "" : "\n    " + frame.code);
     json["stack_trace"] = stack;
     return json;
@@ -210,7 +217,8 @@ class GraphWriter {
         if (type.isReal()) return {{"as_float", static_cast<double>(a.integer)}};
         return {{"as_int", a.integer}};
       case Argument::Kind::real: return {{"as_float", realJson(a.real)}};
-      case Argument::Kind::complex: return {{"as_complex", {{"real", realJson(a.real)}, {"imag", realJson(a.imaginary)}}}};
+      case Argument::Kind::complex:
+        return {{"as_complex", {{"real", realJson(a.real)}, {"imag", realJson(a.imaginary)}}}};
       case Argument::Kind::string: return {{"as_string", a.text}};
       case Argument::Kind::dtype: return {{"as_scalar_type", dtypeCode(static_cast<DType>(a.integer))}};
       case Argument::Kind::layout: return {{"as_layout", layoutCode(static_cast<Layout>(a.integer))}};

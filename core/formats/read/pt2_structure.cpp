@@ -21,13 +21,16 @@ void addLeaves(const Json& spec, const std::string& path, std::vector<std::strin
   if (!type || type->isNull()) return void(paths.push_back(path));
   // The context of a dictionary is the list of its keys, as JSON text; of other containers there are positions.
   std::unique_ptr<JsonTree> context;
-  if (const Json* text = spec.find("context"); text && text->isString()) context = std::make_unique<JsonTree>(text->text());
+  if (const Json* text = spec.find("context"); text && text->isString())
+    context = std::make_unique<JsonTree>(text->text());
   const bool keyed = context && context->root().isArray() && context->root().items().size() == children.size();
   for (std::size_t i = 0; i < children.size(); ++i) {
     auto key = std::to_string(i);
     if (keyed) {
       const Json& given = context->root().items()[i];
-      key = given.isString() ? std::string(given.text()) : given.kind() == Json::Kind::integer ? std::to_string(given.integer()) : key;
+      key = given.isString()                      ? std::string(given.text())
+            : given.kind() == Json::Kind::integer ? std::to_string(given.integer())
+                                                  : key;
     }
     addLeaves(children[i], path.empty() ? key : fmt::format("{}.{}", path, key), paths);
   }
@@ -37,7 +40,8 @@ void readNodes(const Json& graph, Pt2Structure& structure) {
   for (const auto& node : graph.at("nodes").items()) {
     const Json *name = node.find("name"), *metadata = node.find("metadata");
     const Json* stack = metadata && metadata->isObject() ? metadata->find("nn_module_stack") : nullptr;
-    if (name && name->isString() && stack && stack->isString()) structure.moduleCalls[std::string(name->text())] = parseModuleCalls(std::string(stack->text()));
+    if (name && name->isString() && stack && stack->isString())
+      structure.moduleCalls[std::string(name->text())] = parseModuleCalls(std::string(stack->text()));
   }
 }
 
@@ -47,7 +51,8 @@ void readOutputs(const Json& module, Pt2Structure& structure) {
   for (const auto& call : calls->items()) {
     if (!call.at("fqn").text().empty()) continue;
     const Json* signature = call.find("signature");
-    if (signature && signature->isObject()) structure.outputPaths = leafPaths(std::string(signature->at("out_spec").text()));
+    if (signature && signature->isObject())
+      structure.outputPaths = leafPaths(std::string(signature->at("out_spec").text()));
   }
 }
 
@@ -63,7 +68,8 @@ std::map<std::string, int> parseModuleCalls(const std::string& moduleStack) {
     if (first == std::string_view::npos || last <= first) continue;
     const auto key = entry.substr(0, first), path = entry.substr(first + 1, last - first - 1);
     int call = 0;
-    if (const auto sign = key.rfind('@'); sign != std::string_view::npos) std::from_chars(key.data() + sign + 1, key.data() + key.size(), call);
+    if (const auto sign = key.rfind('@'); sign != std::string_view::npos)
+      std::from_chars(key.data() + sign + 1, key.data() + key.size(), call);
     if (!path.empty()) calls[std::string(path)] = call;
   }
   return calls;
@@ -83,7 +89,8 @@ std::optional<Pt2Structure> readPt2Structure(const std::string& path) {
   try {
     archive = openModelArchive(path, {}, Archive::Verify::onRead);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::badInput) return std::nullopt;  // printed traces, for one; a broken archive was refused before
+    if (error.code() == ErrorCode::badInput)
+      return std::nullopt;  // printed traces, for one; a broken archive was refused before
     throw;
   }
   const auto record = findModelRecord(*archive);

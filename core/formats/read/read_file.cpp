@@ -13,12 +13,14 @@
 namespace retrograd {
 namespace {
 
-std::shared_ptr<const Archive> archiveIn(const ByteRegion& bytes, const std::string& path, const Progress& progress, Archive::Verify verify) {
+std::shared_ptr<const Archive> archiveIn(const ByteRegion& bytes, const std::string& path, const Progress& progress,
+                                         Archive::Verify verify) {
   if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
   return Archive::open(bytes, path, progress, verify);
 }
 
-ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup, const ArchiveReader& otherwise, const Progress& progress) {
+ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const SymbolLookup& lookup,
+                       const ArchiveReader& otherwise, const Progress& progress) {
   if (looksLikeTraces(bytes)) return readTextModel(bytes.text(), path, lookup, progress);
   const auto archive = archiveIn(bytes, path, progress, Archive::Verify::weightsLater);
   if (otherwise)
@@ -44,7 +46,8 @@ auto withinMemory(const std::string& path, Read&& read) {
 
 }  // namespace
 
-std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress, Archive::Verify verify) {
+std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress,
+                                                Archive::Verify verify) {
   return withinMemory(path, [&] {
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);
@@ -52,7 +55,8 @@ std::shared_ptr<const Archive> openModelArchive(const std::string& path, const P
   });
 }
 
-ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress, const ArchiveReader& otherwise) {
+ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress,
+                        const ArchiveReader& otherwise) {
   return withinMemory(path, [&] {
     const auto start = std::chrono::steady_clock::now();
     const auto bytes = mapFile(path);

@@ -35,7 +35,8 @@ struct HashLeaf {
 
 double nonFinite(std::string_view text) {
   if (text.starts_with('-')) return -std::numeric_limits<double>::infinity();
-  return text.find("nf") != std::string_view::npos ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  return text.find("nf") != std::string_view::npos ? std::numeric_limits<double>::infinity()
+                                                   : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// The leaves of a value as save_logs encodes it: scalar, nonfinite_float, tuple, list, dict.
@@ -43,7 +44,8 @@ void addLeaves(const Json& value, std::vector<HashLeaf>& leaves, int depth = 0) 
   constexpr int maxDepth = 100;
   if (depth > maxDepth) fail("values nested deeper than 100 levels");
   const auto kind = value.kind();
-  if (kind == Json::Kind::integer || kind == Json::Kind::real) return void(leaves.push_back({true, kind == Json::Kind::integer, value.number()}));
+  if (kind == Json::Kind::integer || kind == Json::Kind::real)
+    return void(leaves.push_back({true, kind == Json::Kind::integer, value.number()}));
   if (value.isNull() || !value.isObject()) return void(leaves.emplace_back());
   if (!value.find("type")) {
     for (const auto& [key, member] : value.members()) addLeaves(member, leaves, depth + 1);
@@ -71,7 +73,8 @@ void addLeaves(const Json& value, std::vector<HashLeaf>& leaves, int depth = 0) 
 const Json* entryOf(const Json* dict, std::string_view key) {
   if (!dict || !dict->isObject() || textOf(*dict, "type") != "dict") return nullptr;
   for (const auto& pair : dict->at("items").items())
-    if (pair.isArray() && pair.items().size() == 2 && pair.items()[0].isString() && pair.items()[0].text() == key) return &pair.items()[1];
+    if (pair.isArray() && pair.items().size() == 2 && pair.items()[0].isString() && pair.items()[0].text() == key)
+      return &pair.items()[1];
   return nullptr;
 }
 
@@ -106,7 +109,9 @@ std::string userLine(std::string_view stack) {
     const auto begin = at + 6, end = stack.find('"', begin);
     if (end == std::string_view::npos) break;
     const auto path = stack.substr(begin, end - begin);
-    if (path.find("/site-packages/") != std::string_view::npos || path.find("/dist-packages/") != std::string_view::npos || path.starts_with('<')) continue;
+    if (path.find("/site-packages/") != std::string_view::npos ||
+        path.find("/dist-packages/") != std::string_view::npos || path.starts_with('<'))
+      continue;
     const auto newline = std::min(stack.find('\n', end), stack.size());
     auto rest = stack.substr(end, newline - end);  // ", line 19, in forward
     const auto number = rest.find("line ");
@@ -165,7 +170,8 @@ class RecordingReader {
     if (!modules_.empty()) call.module = modules_.back().second;
     const auto* log = entry.find("log");
     give(call.outputs, kernel ? entry.find("post_hashes") : firstOf(entryOf(log, "hash"), entryOf(log, "hash_tensor")));
-    give(call.inputs, kernel ? entry.find("pre_hashes") : firstOf(entryOf(log, "input_hash"), entryOf(log, "input_hash_tensor")));
+    give(call.inputs,
+         kernel ? entry.find("pre_hashes") : firstOf(entryOf(log, "input_hash"), entryOf(log, "input_hash_tensor")));
     run_.calls.push_back(std::move(call));
   }
   static const Json* firstOf(const Json* a, const Json* b) { return a ? a : b; }
@@ -175,7 +181,8 @@ class RecordingReader {
     if (!hashes || hashes->isNull()) return;
     std::vector<HashLeaf> leaves;
     addLeaves(*hashes, leaves);
-    const bool anyNorm = std::any_of(leaves.begin(), leaves.end(), [](const HashLeaf& leaf) { return leaf.present && !leaf.whole; });
+    const bool anyNorm =
+        std::any_of(leaves.begin(), leaves.end(), [](const HashLeaf& leaf) { return leaf.present && !leaf.whole; });
     std::vector<double> numbers;
     for (const auto& leaf : leaves)
       if (leaf.present && leaf.whole != anyNorm) numbers.push_back(leaf.number);

@@ -34,14 +34,15 @@ struct RecordedRun {
   std::string path;  ///< of the file, or of the model that was run
   std::vector<RecordedCall> calls;
   std::map<std::string, std::size_t> others;  ///< entries that are no ops, by type: "annotate", "triton_kernel"
-  bool hashes = false;                        ///< the numbers are hashes (hash_tensor): equal or not, and nothing in between
+  bool hashes = false;  ///< the numbers are hashes (hash_tensor): equal or not, and nothing in between
 };
 
 /// Whether the bytes begin as a recording of DebugMode does.
 bool looksLikeRecording(std::string_view bytes);
 
-/// Reads what torch.utils._debug_mode.DebugMode.save_logs wrote: JSON, version 1. Calls that Triton kernels made count as ops, by their
-/// kernel's name. Throws Error(badInput) naming the file; another version by its number, a recording without numbers by what to switch on.
+/// Reads what torch.utils._debug_mode.DebugMode.save_logs wrote: JSON, version 1. Calls that Triton kernels made count
+/// as ops, by their kernel's name. Throws Error(badInput) naming the file; another version by its number, a recording
+/// without numbers by what to switch on.
 RecordedRun readRecording(const std::string& path, const Progress& progress = {});
 /// The same for bytes in memory; `name` is the run's path.
 RecordedRun readRecording(std::string_view bytes, const std::string& name);

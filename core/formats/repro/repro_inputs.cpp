@@ -46,7 +46,8 @@ std::int64_t whole(const Expression& expression, const std::map<std::string, std
 }
 
 std::vector<std::int64_t> shape(const Expression& expression, const std::map<std::string, std::int64_t>& sizes) {
-  if (!expression.is(Kind::tuple) && !expression.is(Kind::list)) fail("a shape was expected, not " + fx::toText(expression, {}));
+  if (!expression.is(Kind::tuple) && !expression.is(Kind::list))
+    fail("a shape was expected, not " + fx::toText(expression, {}));
   if (expression.items.size() > maxRank) fail("a tensor of more than 64 dimensions");
   std::vector<std::int64_t> result;
   for (const auto& item : expression.items) {
@@ -57,12 +58,16 @@ std::vector<std::int64_t> shape(const Expression& expression, const std::map<std
 }
 
 DType dtype(const Expression& expression) {
-  const auto known = expression.is(Kind::path) && expression.text.starts_with("torch.") ? dtypeFromTorchName(expression.text.substr(6)) : std::nullopt;
+  const auto known = expression.is(Kind::path) && expression.text.starts_with("torch.")
+                         ? dtypeFromTorchName(expression.text.substr(6))
+                         : std::nullopt;
   if (!known) fail("a dtype was expected, not " + fx::toText(expression, {}));
   return *known;
 }
 
-bool truth(const Expression* expression) { return expression && expression->is(Kind::boolean) && expression->integer != 0; }
+bool truth(const Expression* expression) {
+  return expression && expression->is(Kind::boolean) && expression->integer != 0;
+}
 
 /// The positional argument `i` of a call, or the one of that name; null where there is none.
 const Expression* argument(const Expression& call, std::size_t i, std::string_view name) {
@@ -84,7 +89,9 @@ class InputReader {
     }
     if (inputs_.size() != repro_.graph.inputs.size())
       throw Error(ErrorCode::badInput,
-                  "load_args loads " + std::to_string(inputs_.size()) + " arguments, the graph takes " + std::to_string(repro_.graph.inputs.size()), path_);
+                  "load_args loads " + std::to_string(inputs_.size()) + " arguments, the graph takes " +
+                      std::to_string(repro_.graph.inputs.size()),
+                  path_);
     for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].name = repro_.graph.inputs[i].name;
     return std::move(inputs_);
   }
@@ -129,9 +136,11 @@ class InputReader {
   }
   ReproStorage storage(const Expression& call) const {
     ReproStorage result;
-    const auto *hash = argument(call, 0, "storage_hash"), *bytes = argument(call, 1, "nbytes"), *hint = call.keyword("dtype_hint");
+    const auto *hash = argument(call, 0, "storage_hash"), *bytes = argument(call, 1, "nbytes"),
+               *hint = call.keyword("dtype_hint");
     if (hash && hash->is(Kind::string)) result.hash = hash->text;
-    if (result.hash.find_first_not_of("0123456789abcdef") != std::string::npos) fail("'" + result.hash + "' is not a name of a storage");
+    if (result.hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+      fail("'" + result.hash + "' is not a name of a storage");
     if (!bytes) fail("a storage without a size");
     result.bytes = whole(*bytes, repro_.sizes);
     if (hint && !hint->is(Kind::none)) result.hint = dtype(*hint);
@@ -150,7 +159,8 @@ class InputReader {
     meta.strides = strides && !strides->is(Kind::none) ? shape(*strides, repro_.sizes) : contiguousStrides(meta.sizes);
     if (meta.strides.size() != meta.sizes.size()) fail("a tensor with more sizes than strides, or fewer");
     if (const auto* type = call.keyword("dtype"); type && !type->is(Kind::none)) meta.dtype = dtype(*type);
-    if (const auto* offset = call.keyword("storage_offset"); offset && !offset->is(Kind::none)) meta.offset = whole(*offset, repro_.sizes);
+    if (const auto* offset = call.keyword("storage_offset"); offset && !offset->is(Kind::none))
+      meta.offset = whole(*offset, repro_.sizes);
     if (meta.offset < 0) fail("a negative offset");
     meta.conjugate = truth(call.keyword("is_conj"));
     meta.negative = truth(call.keyword("is_neg"));
@@ -204,7 +214,9 @@ class InputReader {
 
 }  // namespace
 
-std::vector<ReproInput> readReproInputs(const fx::Repro& repro, const std::string& path) { return InputReader(repro, path).run(); }
+std::vector<ReproInput> readReproInputs(const fx::Repro& repro, const std::string& path) {
+  return InputReader(repro, path).run();
+}
 
 std::string reproScript(const std::string& path) {
   std::error_code ignored;

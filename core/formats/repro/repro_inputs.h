@@ -15,19 +15,19 @@ struct ReproInput {
   std::string name;                ///< of the graph's input
   std::optional<Argument> number;  ///< a size
   TensorMeta meta;                 ///< of a tensor
-  TensorData data;                 ///< from its storage file; without data where the script has none, or the file is not there
+  TensorData data;  ///< from its storage file; without data where the script has none, or the file is not there
   bool requiresGrad = false;
   std::string source;  ///< for people: "storages/16a2...", "the script holds no data"
 };
 
-/// What load_args of a repro script asks for, one for each input of the graph, with the storages that lie beside the script or in the
-/// folder its run_repro call names (looked for below the script's own folder: the machine that wrote it had other paths). Storages are
-/// mapped. Throws Error(badInput) naming script and line for what load_args does that is not known, and naming the storage file for one
-/// that is broken.
+/// What load_args of a repro script asks for, one for each input of the graph, with the storages that lie beside the
+/// script or in the folder its run_repro call names (looked for below the script's own folder: the machine that wrote
+/// it had other paths). Storages are mapped. Throws Error(badInput) naming script and line for what load_args does that
+/// is not known, and naming the storage file for one that is broken.
 std::vector<ReproInput> readReproInputs(const fx::Repro& repro, const std::string& path);
 
-/// The script in a repro folder: repro.py, fx_graph_runnable.py or minifier_launcher.py. The path itself where it is no folder or holds
-/// none.
+/// The script in a repro folder: repro.py, fx_graph_runnable.py or minifier_launcher.py. The path itself where it is no
+/// folder or holds none.
 std::string reproScript(const std::string& path);
 /// Whether the path is a folder that holds one.
 bool isReproFolder(const std::string& path);

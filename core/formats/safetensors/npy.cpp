@@ -46,10 +46,13 @@ std::string headerOf(const TensorMeta& meta, std::string_view type) {
 void writeNpy(const std::string& path, const TensorData& tensor) {
   const auto& meta = tensor.meta;
   const auto type = npyType(meta.dtype);
-  if (type.empty()) throw Error(ErrorCode::badUse, "NumPy has no " + std::string(torchName(meta.dtype)) + ": save it as .safetensors", path);
+  if (type.empty())
+    throw Error(ErrorCode::badUse, "NumPy has no " + std::string(torchName(meta.dtype)) + ": save it as .safetensors",
+                path);
   const auto wanted = contiguousStrides(meta.sizes);
   for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (meta.sizes[i] > 1 && meta.elements() > 0 && meta.strides.at(i) != wanted[i]) throw Error(ErrorCode::badUse, "the tensor is not contiguous", path);
+    if (meta.sizes[i] > 1 && meta.elements() > 0 && meta.strides.at(i) != wanted[i])
+      throw Error(ErrorCode::badUse, "the tensor is not contiguous", path);
   const auto header = headerOf(meta, type);
   if (header.size() > 0xffff) throw Error(ErrorCode::badUse, "it has too many dimensions for the format", path);
   AtomicFile file(path);
@@ -58,7 +61,8 @@ void writeNpy(const std::string& path, const TensorData& tensor) {
   file.write(std::string_view(length, 2));
   file.write(header);
   requireVerified(tensor.data);
-  if (meta.bytes() > 0) file.write(std::span(tensor.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
+  if (meta.bytes() > 0)
+    file.write(std::span(tensor.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
   file.commit();
 }
 

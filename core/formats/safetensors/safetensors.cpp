@@ -60,7 +60,9 @@ std::int64_t bytesOf(const TensorMeta& meta) {
   std::int64_t bytes = itemSize(meta.dtype), steps = 1;
   for (const auto size : meta.sizes) {
     if (size < 0) fail("a negative size");
-    if (__builtin_mul_overflow(bytes, size, &bytes) || __builtin_mul_overflow(steps, std::max<std::int64_t>(size, 1), &steps)) fail("a shape too large");
+    if (__builtin_mul_overflow(bytes, size, &bytes) ||
+        __builtin_mul_overflow(steps, std::max<std::int64_t>(size, 1), &steps))
+      fail("a shape too large");
   }
   return bytes;
 }
@@ -74,7 +76,8 @@ Extent readExtent(const Json& value, std::size_t available) {
   const auto offsets = value.items();
   if (offsets.size() != 2) fail("data_offsets are not two numbers");
   const Extent extent{offsets[0].integer(), offsets[1].integer()};
-  if (extent.begin < 0 || extent.end < extent.begin || static_cast<std::uint64_t>(extent.end) > available) fail("data_offsets lie outside of the file");
+  if (extent.begin < 0 || extent.end < extent.begin || static_cast<std::uint64_t>(extent.end) > available)
+    fail("data_offsets lie outside of the file");
   return extent;
 }
 
@@ -86,7 +89,8 @@ TensorData readTensor(const Json& entry, const ByteRegion& file, std::size_t dat
   const Extent extent = readExtent(entry.at("data_offsets"), file.size - dataBegin);
   const auto bytes = bytesOf(tensor.meta);
   if (bytes != extent.end - extent.begin)
-    fail("its shape needs " + std::to_string(bytes) + " bytes, its data_offsets span " + std::to_string(extent.end - extent.begin));
+    fail("its shape needs " + std::to_string(bytes) + " bytes, its data_offsets span " +
+         std::to_string(extent.end - extent.begin));
   extents.push_back(extent);
   tensor.meta.strides = contiguousStrides(tensor.meta.sizes);
   tensor.data = file.data + dataBegin + extent.begin;
@@ -103,7 +107,9 @@ TensorData readTensor(const Json& entry, const ByteRegion& file, std::size_t dat
 
 /// The format allows neither overlaps nor holes, so that a file has no second reading.
 void checkCovered(std::vector<Extent> extents, std::size_t available) {
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin || (a.begin == b.begin && a.end < b.end); });
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+    return a.begin < b.begin || (a.begin == b.begin && a.end < b.end);
+  });
   std::int64_t at = 0;
   for (const auto& extent : extents) {
     if (extent.begin < at) fail("two tensors overlap");
@@ -116,7 +122,8 @@ void checkCovered(std::vector<Extent> extents, std::size_t available) {
 SafetensorsFile readMapped(const ByteRegion& file) {
   if (file.size < lengthBytes) fail("too short for a safetensors file");
   const auto length = littleEndian64(file.data);
-  if (length > maxHeader || length > file.size - lengthBytes) fail("the header does not fit into the file; is it a safetensors file?");
+  if (length > maxHeader || length > file.size - lengthBytes)
+    fail("the header does not fit into the file; is it a safetensors file?");
   const JsonTree tree(file.text().substr(lengthBytes, length));
   const std::size_t dataBegin = lengthBytes + length;
   SafetensorsFile result;

@@ -25,6 +25,7 @@ SafetensorsFile readSafetensors(const ByteRegion& bytes, const std::string& plac
 
 /// Writes contiguous tensors; non-contiguous ones are an Error(badUse). Writes beside the target and renames, so a full
 /// disk loses nothing. Throws Error(io).
-void writeSafetensors(const std::string& path, const TensorMap& tensors, const std::map<std::string, std::string>& metadata = {});
+void writeSafetensors(const std::string& path, const TensorMap& tensors,
+                      const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace retrograd

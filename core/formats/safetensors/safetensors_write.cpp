@@ -17,21 +17,24 @@ void checkWritable(const std::string& name, const TensorData& tensor) {
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::badUse, why, "tensor '" + name + "'"); };
   const auto& meta = tensor.meta;
   if (safetensorsName(meta.dtype).empty())
-    refuse("safetensors has no dtype for " + std::string(torchName(meta.dtype)) + "; store complex numbers as pairs of reals (view_as_real)");
+    refuse("safetensors has no dtype for " + std::string(torchName(meta.dtype)) +
+           "; store complex numbers as pairs of reals (view_as_real)");
   if (meta.conjugate || meta.negative) refuse("a lazy conjugate or negative; make it contiguous first");
   if (meta.strides.size() != meta.sizes.size()) refuse("as many strides as sizes are needed");
   const auto wanted = contiguousStrides(meta.sizes);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (meta.sizes[i] > 1 && meta.strides[i] != wanted[i] && meta.elements() > 0) refuse("is not contiguous");
   const auto begin = meta.offset * itemSize(meta.dtype);
-  if (begin < 0 || static_cast<std::uint64_t>(begin + meta.bytes()) > tensor.bytes) refuse("reaches beyond its storage");
+  if (begin < 0 || static_cast<std::uint64_t>(begin + meta.bytes()) > tensor.bytes)
+    refuse("reaches beyond its storage");
 }
 
 /// Largest items first, so that each tensor is aligned; then by name.
 std::vector<Entry> inFileOrder(const TensorMap& tensors) {
   std::vector<Entry> order;
   for (const auto& entry : tensors) order.push_back(&entry);
-  std::stable_sort(order.begin(), order.end(), [](Entry a, Entry b) { return itemSize(a->second.meta.dtype) > itemSize(b->second.meta.dtype); });
+  std::stable_sort(order.begin(), order.end(),
+                   [](Entry a, Entry b) { return itemSize(a->second.meta.dtype) > itemSize(b->second.meta.dtype); });
   return order;
 }
 
@@ -41,7 +44,8 @@ std::string headerOf(const std::vector<Entry>& order, const std::map<std::string
   std::int64_t at = 0;
   for (const Entry entry : order) {
     const auto& meta = entry->second.meta;
-    header[entry->first] = {{"dtype", safetensorsName(meta.dtype)}, {"shape", meta.sizes}, {"data_offsets", {at, at + meta.bytes()}}};
+    header[entry->first] = {
+        {"dtype", safetensorsName(meta.dtype)}, {"shape", meta.sizes}, {"data_offsets", {at, at + meta.bytes()}}};
     at += meta.bytes();
   }
   std::string text = header.dump();
@@ -57,7 +61,8 @@ std::string lengthPrefix(std::size_t length) {
 
 }  // namespace
 
-void writeSafetensors(const std::string& path, const TensorMap& tensors, const std::map<std::string, std::string>& metadata) {
+void writeSafetensors(const std::string& path, const TensorMap& tensors,
+                      const std::map<std::string, std::string>& metadata) {
   for (const auto& [name, tensor] : tensors) checkWritable(name, tensor);
   const auto order = inFileOrder(tensors);
   std::string header;
@@ -72,7 +77,9 @@ void writeSafetensors(const std::string& path, const TensorMap& tensors, const s
   for (const Entry entry : order) {
     const auto& meta = entry->second.meta;
     requireVerified(entry->second.data);
-    if (meta.bytes() > 0) file.write(std::span(entry->second.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
+    if (meta.bytes() > 0)
+      file.write(
+          std::span(entry->second.data + meta.offset * itemSize(meta.dtype), static_cast<std::size_t>(meta.bytes())));
     requireUnchanged(entry->second.data);
   }
   file.commit();

@@ -10,7 +10,8 @@ namespace {
 /// a * b + c with all of them known to be >= 0.
 std::int64_t multiplyAdd(std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t product = 0, sum = 0;
-  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum)) throw Error(ErrorCode::badInput, "a tensor larger than 2^63 bytes");
+  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum))
+    throw Error(ErrorCode::badInput, "a tensor larger than 2^63 bytes");
   return sum;
 }
 

@@ -10,7 +10,9 @@
 namespace retrograd::session {
 namespace {
 
-[[noreturn]] void fail(std::string message, std::string place = {}) { throw Error(ErrorCode::badInput, std::move(message), std::move(place)); }
+[[noreturn]] void fail(std::string message, std::string place = {}) {
+  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
+}
 
 constexpr int deepest = 64;  // bodies in bodies; export itself nests a handful
 constexpr std::uint8_t toBeSaid = effect::writes | effect::random | effect::opaque;
@@ -23,7 +25,8 @@ void forEachSubgraph(const Argument& argument, Visit&& visit) {
 
 class DocumentChecker {
  public:
-  explicit DocumentChecker(const Document& document) : document_(document), holder_(document.subgraphCount()), owner_(document.boundSymbolCount()) {}
+  explicit DocumentChecker(const Document& document)
+      : document_(document), holder_(document.subgraphCount()), owner_(document.boundSymbolCount()) {}
 
   void run() {
     for (auto op : document_.boundSymbolIds())
@@ -66,7 +69,8 @@ class DocumentChecker {
     const auto& arguments = document_.pattern(bound.pattern).arguments;
     const bool hasSchema = symbol.known && !symbol.schema.empty();
     if (hasSchema && arguments.size() != symbol.arguments.size())
-      fail("the call has " + std::to_string(arguments.size()) + " arguments, the schema " + std::to_string(symbol.arguments.size()));
+      fail("the call has " + std::to_string(arguments.size()) + " arguments, the schema " +
+           std::to_string(symbol.arguments.size()));
     auto effects = effectsOf(symbol, arguments);
     for (const auto& argument : arguments)
       forEachSubgraph(argument, [&](SubgraphId body) {
@@ -74,7 +78,8 @@ class DocumentChecker {
         for (auto inner : document_.subgraph(body).ops) effects |= document_.boundSymbol(inner).effects;
       });
     if (effects & toBeSaid & ~bound.effects) fail("an effect of the op is not named");
-    if (bound.replays && (document_.boundSymbol(bound.replays).symbol != bound.symbol || !(bound.effects & effect::random)))
+    if (bound.replays &&
+        (document_.boundSymbol(bound.replays).symbol != bound.symbol || !(bound.effects & effect::random)))
       fail("replays something other than a draw of the same op");
   }
 
@@ -85,14 +90,18 @@ class DocumentChecker {
 
 /// Position of output i among the user outputs, as text; empty where it is none.
 std::string userPosition(const Computation& computation, std::size_t i) {
-  const auto isUser = [](const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss; };
+  const auto isUser = [](const OutputSpec& output) {
+    return output.kind == OutputKind::user || output.kind == OutputKind::loss;
+  };
   if (!isUser(computation.outputs[i])) return {};
-  return std::to_string(std::count_if(computation.outputs.begin(), computation.outputs.begin() + static_cast<std::ptrdiff_t>(i), isUser));
+  return std::to_string(
+      std::count_if(computation.outputs.begin(), computation.outputs.begin() + static_cast<std::ptrdiff_t>(i), isUser));
 }
 
 class TraceChecker {
  public:
-  explicit TraceChecker(const SessionFile& session) : session_(session), document_(*session.model.document), computation_(session.model.computation) {}
+  explicit TraceChecker(const SessionFile& session)
+      : session_(session), document_(*session.model.document), computation_(session.model.computation) {}
 
   void run() {
     checkComputation();
@@ -117,7 +126,8 @@ class TraceChecker {
       for (auto op : document_.subgraph(body).ops)
         if (listed[op]) fail("lists an op of a body", std::string(name(kind)));
     if (const auto problems = verify(document_, trace); !problems.empty())
-      fail(problems.front().message, std::string(name(kind)) + (problems.front().place.empty() ? "" : ": " + problems.front().place));
+      fail(problems.front().message,
+           std::string(name(kind)) + (problems.front().place.empty() ? "" : ": " + problems.front().place));
   }
 
   void checkComputation() {
@@ -126,11 +136,14 @@ class TraceChecker {
     if (computation_.inputs.size() != trace.inputs.size() || computation_.outputs.size() != trace.outputs.size())
       fail("inputs and outputs are not those of the trace", "computation");
     for (std::size_t i = 0; i < trace.inputs.size(); ++i)
-      if (computation_.inputs[i].value != trace.inputs[i]) fail("input " + std::to_string(i) + " is not that of the trace", "computation");
+      if (computation_.inputs[i].value != trace.inputs[i])
+        fail("input " + std::to_string(i) + " is not that of the trace", "computation");
     for (std::size_t i = 0; i < trace.outputs.size(); ++i)
-      if (computation_.outputs[i].value != trace.outputs[i]) fail("output " + std::to_string(i) + " is not that of the trace", "computation");
+      if (computation_.outputs[i].value != trace.outputs[i])
+        fail("output " + std::to_string(i) + " is not that of the trace", "computation");
     const auto& problems = session_.model.problems;
-    const bool isRefused = std::any_of(problems.begin(), problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+    const bool isRefused = std::any_of(problems.begin(), problems.end(),
+                                       [](const Problem& p) { return p.severity == Problem::Severity::error; });
     if (isRefused && session_.derived()) fail("traces derived from a computation that cannot be");
   }
 
@@ -161,15 +174,19 @@ class TraceChecker {
     checkTrace(backward, TraceKind::backward);
     auto ops = forward.ops;
     ops.insert(ops.end(), backward.ops.begin(), backward.ops.end());
-    if (ops != joint.ops || forward.ops.size() != joint.forwardCount) fail("forward and backward are not the two halves of the joint trace");
+    if (ops != joint.ops || forward.ops.size() != joint.forwardCount)
+      fail("forward and backward are not the two halves of the joint trace");
     const auto results = joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount);
     const std::vector<ValueId> returned(joint.outputs.begin(), results), gradients(results, joint.outputs.end());
     const auto saved = backward.savedCount;
-    const bool sameResults = forward.resultCount == returned.size() && forward.outputs.size() == returned.size() + saved &&
+    const bool sameResults = forward.resultCount == returned.size() &&
+                             forward.outputs.size() == returned.size() + saved &&
                              std::equal(returned.begin(), returned.end(), forward.outputs.begin());
     const bool sameSaved =
-        sameResults && std::equal(forward.outputs.begin() + static_cast<std::ptrdiff_t>(returned.size()), forward.outputs.end(), backward.inputs.begin());
-    if (!sameSaved || backward.outputs != gradients) fail("what forward and backward take and return is not what the joint trace does");
+        sameResults && std::equal(forward.outputs.begin() + static_cast<std::ptrdiff_t>(returned.size()),
+                                  forward.outputs.end(), backward.inputs.begin());
+    if (!sameSaved || backward.outputs != gradients)
+      fail("what forward and backward take and return is not what the joint trace does");
   }
 
   void checkTensor(const TensorData& tensor, ValueId value, const std::string& what) const {
@@ -237,7 +254,8 @@ void checkWeights(const ModelFile& model) {
   for (std::size_t i = 0; i < model.computation.inputs.size(); ++i) {
     const auto& input = model.computation.inputs[i];
     const auto value = model.computation.trace.inputs[i];
-    const bool isWeight = input.kind == InputKind::parameter || input.kind == InputKind::buffer || input.kind == InputKind::constant;
+    const bool isWeight =
+        input.kind == InputKind::parameter || input.kind == InputKind::buffer || input.kind == InputKind::constant;
     if (!isWeight || !value) continue;
     auto it = model.weights.find(input.target);
     const bool found = it != model.weights.end() || (it = model.constants.find(input.target)) != model.constants.end();
@@ -245,7 +263,8 @@ void checkWeights(const ModelFile& model) {
     if (!document.isTensor(value)) fail("is not a tensor in the trace", "'" + input.target + "'");
     const auto& expected = document.meta(document.value(value).meta);
     if (it->second.meta.dtype != expected.dtype || it->second.meta.sizes != expected.sizes)
-      fail("is " + typeComment(expected) + " in the trace but " + typeComment(it->second.meta) + " as stored", "'" + input.target + "'");
+      fail("is " + typeComment(expected) + " in the trace but " + typeComment(it->second.meta) + " as stored",
+           "'" + input.target + "'");
   }
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t maxRank = 64;  // as for the tensors of a .pt2 archive
 
-constexpr EnumArray<Layout, std::string_view, 7> layoutNames{"strided", "sparse", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
+constexpr EnumArray<Layout, std::string_view, 7> layoutNames{"strided",    "sparse",     "sparse_csr", "sparse_csc",
+                                                             "sparse_bsr", "sparse_bsc", "mkldnn"};
 constexpr EnumArray<Problem::Severity, std::string_view, 3> severityNames{"note", "warning", "error"};
 
 template <class Enum, std::size_t Count>
@@ -68,7 +69,9 @@ Out partOut(double number) {
 }
 
 /// A literal that is an expression over the size symbols, with what it is at hand.
-Out sizeOut(Out hint, const std::string& expression) { return {{"size", Out::array({std::move(hint), textOut(expression)})}}; }
+Out sizeOut(Out hint, const std::string& expression) {
+  return {{"size", Out::array({std::move(hint), textOut(expression)})}};
+}
 
 Argument readSize(const Json& json) {
   Row row(json, 2);
@@ -94,7 +97,9 @@ bool flagIn(const Json& json, std::string_view key) {
 
 std::int64_t readInteger(const Json& json, std::int64_t low, std::int64_t high) {
   const auto n = json.integer();
-  if (n < low || n > high) fail(std::to_string(n) + " where a number from " + std::to_string(low) + " to " + std::to_string(high) + " is expected");
+  if (n < low || n > high)
+    fail(std::to_string(n) + " where a number from " + std::to_string(low) + " to " + std::to_string(high) +
+         " is expected");
   return n;
 }
 
@@ -114,7 +119,8 @@ std::string readText(const Json& json) {
   const auto hex = json.at("hex").text();
   if (hex.size() % 2) fail("a hex text of odd length");
   std::string text;
-  for (std::size_t i = 0; i < hex.size(); i += 2) text += static_cast<char>(hexDigit(hex[i]) << 4 | hexDigit(hex[i + 1]));
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    text += static_cast<char>(hexDigit(hex[i]) << 4 | hexDigit(hex[i + 1]));
   return text;
 }
 
@@ -131,7 +137,10 @@ std::vector<std::string> readTexts(const Json& json) {
 }
 
 Out metaOut(const TensorMeta& meta) {
-  Out out{{"dtype", torchName(meta.dtype)}, {"device", toString(meta.device)}, {"sizes", meta.sizes}, {"strides", meta.strides}};
+  Out out{{"dtype", torchName(meta.dtype)},
+          {"device", toString(meta.device)},
+          {"sizes", meta.sizes},
+          {"strides", meta.strides}};
   if (meta.layout != Layout::strided) out["layout"] = layoutNames[meta.layout];
   if (meta.offset != 0) out["offset"] = meta.offset;
   if (!meta.symbols.empty()) out["symbols"] = textsOut(meta.symbols);
@@ -150,7 +159,8 @@ TensorMeta readMeta(const Json& json) {
   meta.sizes = readSizes(json.at("sizes"));
   meta.strides = readSizes(json.at("strides"));
   if (const Json* layout = json.find("layout")) meta.layout = named(layoutNames, layout->text(), "layout");
-  if (const Json* offset = json.find("offset")) meta.offset = readInteger(*offset, 0, std::numeric_limits<std::int64_t>::max());
+  if (const Json* offset = json.find("offset"))
+    meta.offset = readInteger(*offset, 0, std::numeric_limits<std::int64_t>::max());
   if (const Json* symbols = json.find("symbols")) meta.symbols = readTexts(*symbols);
   if (const Json* symbols = json.find("stride_symbols")) meta.strideSymbols = readTexts(*symbols);
   if (const Json* symbol = json.find("offset_symbol")) meta.offsetSymbol = readText(*symbol);
@@ -176,7 +186,8 @@ Out argumentOut(const Argument& argument) {
     case Kind::operand: return {{"operand", argument.integer}};
     case Kind::boolean: return argument.integer != 0;
     case Kind::integer: return argument.text.empty() ? Out(argument.integer) : sizeOut(argument.integer, argument.text);
-    case Kind::real: return argument.text.empty() ? realOut(argument.real) : sizeOut(partOut(argument.real), argument.text);
+    case Kind::real:
+      return argument.text.empty() ? realOut(argument.real) : sizeOut(partOut(argument.real), argument.text);
     case Kind::complex: return {{"complex", {partOut(argument.real), partOut(argument.imaginary)}}};
     case Kind::string: return {{"text", textOut(argument.text)}};
     case Kind::dtype: return {{"dtype", torchName(static_cast<DType>(argument.integer))}};
@@ -216,7 +227,8 @@ Argument readArgument(const Json& json, std::size_t subgraphs) {
   if (key == "memory_format") return Argument::ofMemoryFormat(readInteger(value, 0, 3));
   if (key == "device") return Argument::ofDevice(readText(value));
   if (key == "op") return Argument::ofOp(readText(value));
-  if (key == "subgraph") return Argument::ofSubgraph(SubgraphId(readInteger(value, 0, static_cast<std::int64_t>(subgraphs) - 1)));
+  if (key == "subgraph")
+    return Argument::ofSubgraph(SubgraphId(readInteger(value, 0, static_cast<std::int64_t>(subgraphs) - 1)));
   if (key != "list" && key != "optional_list") fail("an argument of unknown kind '" + std::string(key) + "'");
   Argument list = Argument::ofList({});
   list.optionalList = key == "optional_list";
@@ -228,21 +240,25 @@ Argument readArgument(const Json& json, std::size_t subgraphs) {
 Out problemsOut(const std::vector<Problem>& problems) {
   Out list = Out::array();
   for (const auto& p : problems)
-    list.push_back({{"severity", severityNames[p.severity]}, {"message", textOut(p.message)}, {"place", textOut(p.place)}, {"op", p.op}});
+    list.push_back({{"severity", severityNames[p.severity]},
+                    {"message", textOut(p.message)},
+                    {"place", textOut(p.place)},
+                    {"op", p.op}});
   return list;
 }
 
 std::vector<Problem> readProblems(const Json& json, std::size_t ops) {
   std::vector<Problem> problems;
   forEachRow(json, [&](const Json& entry) {
-    problems.push_back({named(severityNames, entry.at("severity").text(), "severity"), readText(entry.at("message")), readText(entry.at("place")),
-                        readId<BoundSymbolId>(entry.at("op"), ops).index});
+    problems.push_back({named(severityNames, entry.at("severity").text(), "severity"), readText(entry.at("message")),
+                        readText(entry.at("place")), readId<BoundSymbolId>(entry.at("op"), ops).index});
   });
   return problems;
 }
 
 Row::Row(const Json& json, std::size_t cells) : cells_(json.items()) {
-  if (cells_.size() != cells) fail(std::to_string(cells_.size()) + " cells where " + std::to_string(cells) + " are expected");
+  if (cells_.size() != cells)
+    fail(std::to_string(cells_.size()) + " cells where " + std::to_string(cells) + " are expected");
 }
 
 void RowText::separate() {

@@ -18,7 +18,8 @@ using Out = nlohmann::ordered_json;
 
 /// How many entries each table has; ids are checked against them.
 struct Counts {
-  std::size_t strings = 0, metas = 0, symbols = 0, patterns = 0, sources = 0, subgraphs = 0, storages = 0, values = 0, ops = 0;
+  std::size_t strings = 0, metas = 0, symbols = 0, patterns = 0, sources = 0, subgraphs = 0, storages = 0, values = 0,
+              ops = 0;
 };
 
 // Each read function throws Error(badInput) saying what it found.
@@ -72,7 +73,8 @@ class Row {
  public:
   Row(const Json& json, std::size_t cells);
   const Json& next() { return cells_[at_++]; }
-  std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(), std::int64_t high = std::numeric_limits<std::int64_t>::max()) {
+  std::int64_t integer(std::int64_t low = std::numeric_limits<std::int64_t>::min(),
+                       std::int64_t high = std::numeric_limits<std::int64_t>::max()) {
     return readInteger(next(), low, high);
   }
   bool flag() { return integer(0, 1) != 0; }
@@ -148,7 +150,8 @@ struct Record {
 /// `folder` comes before the names: empty or ending in a slash.
 std::vector<Record> documentRecords(const Document& document, const std::string& folder);
 /// The tables with every id in range. Throws as readSessionFile.
-std::shared_ptr<Document> readDocument(const Archive& archive, const std::string& folder, const SymbolLookup& lookup, const Progress& progress);
+std::shared_ptr<Document> readDocument(const Archive& archive, const std::string& folder, const SymbolLookup& lookup,
+                                       const Progress& progress);
 Counts countsOf(const Document& document);
 
 // Computation and traces (session_traces.cpp).
@@ -157,9 +160,9 @@ void readComputation(const Json& json, const Counts& counts, Computation& comput
 Out traceOut(const Trace& trace);
 Trace readTrace(const Json& json, const Counts& counts);
 
-/// What must hold between tables, traces and tensors beyond ids in range (session_checks.cpp): bodies and parents nest without
-/// circles; calls have as many arguments as the schema, and no fewer effects; traces pass the verifier, and agree with one another and
-/// with the tensors. Throws Error(badInput).
+/// What must hold between tables, traces and tensors beyond ids in range (session_checks.cpp): bodies and parents nest
+/// without circles; calls have as many arguments as the schema, and no fewer effects; traces pass the verifier, and
+/// agree with one another and with the tensors. Throws Error(badInput).
 void checkDocument(const Document& document);
 void checkTraces(const SessionFile& session);
 /// Weights and constants are there, with the dtype and shape of the computation's inputs.

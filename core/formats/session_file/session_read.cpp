@@ -16,7 +16,9 @@ namespace retrograd {
 namespace session {
 namespace {
 
-[[noreturn]] void fail(std::string message, std::string place = {}) { throw Error(ErrorCode::badInput, std::move(message), std::move(place)); }
+[[noreturn]] void fail(std::string message, std::string place = {}) {
+  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
+}
 
 template <class Key, class Value, class ReadKey, class ReadValue>
 void readPairs(const Json& json, std::map<Key, Value>& into, ReadKey&& readKey, ReadValue&& readValue) {
@@ -46,15 +48,16 @@ std::optional<DType> readPrecision(const Json& json) {
 
 void checkFormat(std::int64_t format) {
   if (format > SessionFile::format)
-    fail("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " + std::to_string(SessionFile::format) +
-         ": update Retrograd, or open the model file itself");
+    fail("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " +
+         std::to_string(SessionFile::format) + ": update Retrograd, or open the model file itself");
   if (format < 1) fail("of unknown format " + std::to_string(format));
 }
 
 /// One level of a session: what was derived from the model file, or from the session under `differentiatedFolder`.
 class LevelReader {
  public:
-  LevelReader(const std::shared_ptr<const Archive>& archive, std::string folder, TensorReader& tensors, const SymbolLookup& lookup, const Progress& progress)
+  LevelReader(const std::shared_ptr<const Archive>& archive, std::string folder, TensorReader& tensors,
+              const SymbolLookup& lookup, const Progress& progress)
       : archive_(archive), folder_(std::move(folder)), tensors_(tensors), lookup_(lookup), progress_(progress) {}
 
   SessionFile run() {
@@ -62,7 +65,8 @@ class LevelReader {
     counts_ = countsOf(*session_.model.document);
     checkDocument(*session_.model.document);
     read(modelRecord, &LevelReader::readModel);
-    readRecord(*archive_, folder_ + computationRecord, [&](const Json& json) { readComputation(json, counts_, session_.model.computation); });
+    readRecord(*archive_, folder_ + computationRecord,
+               [&](const Json& json) { readComputation(json, counts_, session_.model.computation); });
     read(tracesRecord, &LevelReader::readTraces);
     read(analysisRecord, &LevelReader::readAnalysis);
     if (archive_->has(folder_ + valuesRecord)) read(valuesRecord, &LevelReader::readValues);
@@ -78,9 +82,12 @@ class LevelReader {
     const auto folder = folder_ + differentiatedFolder;
     if (!archive_->has(folder + modelRecord)) return;
     constexpr std::size_t deepest = 16;
-    if (folder.size() > deepest * std::string_view(differentiatedFolder).size()) fail("differentiated too many times", folder);
-    session_.differentiated = std::make_shared<SessionFile>(LevelReader(archive_, folder, tensors_, lookup_, progress_).run());
-    if (session_.differentiated->model.embedded != session_.model.embedded) fail("is embedded in one part and not in another");
+    if (folder.size() > deepest * std::string_view(differentiatedFolder).size())
+      fail("differentiated too many times", folder);
+    session_.differentiated =
+        std::make_shared<SessionFile>(LevelReader(archive_, folder, tensors_, lookup_, progress_).run());
+    if (session_.differentiated->model.embedded != session_.model.embedded)
+      fail("is embedded in one part and not in another");
   }
 
   void read(const char* record, void (LevelReader::*member)(const Json&)) {
@@ -92,7 +99,9 @@ class LevelReader {
     readPairs(json, into, readText, [&](const Json& tensor) { return tensors_.read(tensor, mayRefer); });
   }
   void readTensors(const Json& json, std::map<ValueId, TensorData>& into) {
-    readPairs(json, into, [&](const Json& id) { return readId<ValueId>(id, counts_.values); }, [&](const Json& tensor) { return tensors_.read(tensor); });
+    readPairs(
+        json, into, [&](const Json& id) { return readId<ValueId>(id, counts_.values); },
+        [&](const Json& tensor) { return tensors_.read(tensor); });
   }
   void readNumbers(const Json& json, std::map<std::string, Argument>& into) {
     readPairs(json, into, readText, [&](const Json& number) { return readArgument(number, counts_.subgraphs); });
@@ -102,15 +111,18 @@ class LevelReader {
     auto& model = session_.model;
     model.path = readText(json.at("path"));
     session_.relativePath = readText(json.at("relative"));
-    model.identity.size = static_cast<std::uint64_t>(readInteger(json.at("size"), 0, std::numeric_limits<std::int64_t>::max()));
-    model.identity.checksum = static_cast<std::uint32_t>(readInteger(json.at("checksum"), 0, std::numeric_limits<std::uint32_t>::max()));
+    model.identity.size =
+        static_cast<std::uint64_t>(readInteger(json.at("size"), 0, std::numeric_limits<std::int64_t>::max()));
+    model.identity.checksum =
+        static_cast<std::uint32_t>(readInteger(json.at("checksum"), 0, std::numeric_limits<std::uint32_t>::max()));
     model.torchVersion = readText(json.at("torch"));
     model.embedded = json.at("embedded").boolean();
     readTensors(json.at("weights"), model.weights, !model.embedded);
     readTensors(json.at("constants"), model.constants, !model.embedded);
     readTensors(json.at("samples"), model.sampleInputs, !model.embedded);
     readNumbers(json.at("sample_numbers"), model.sampleNumbers);
-    if (const Json* guards = json.find("guards")) model.guards = readTexts(*guards);  // there since shapes may be dynamic
+    if (const Json* guards = json.find("guards"))
+      model.guards = readTexts(*guards);  // there since shapes may be dynamic
     model.problems = readProblems(json.at("problems"), counts_.ops);
   }
 
@@ -124,7 +136,8 @@ class LevelReader {
   void readAnalysis(const Json& json) {
     session_.seed = readSeed(json.at("seed"));
     session_.minCut = json.at("min_cut").boolean();
-    if (const Json& budget = json.at("budget"); !budget.isNull()) session_.budget = readInteger(budget, 0, std::numeric_limits<std::int64_t>::max());
+    if (const Json& budget = json.at("budget"); !budget.isNull())
+      session_.budget = readInteger(budget, 0, std::numeric_limits<std::int64_t>::max());
     session_.recompute = readTexts(json.at("recompute"));
     session_.regions = json.at("regions").boolean();
     if (const Json& inputs = json.at("grad_inputs"); !inputs.isNull()) session_.gradInputs = readTexts(inputs);
@@ -135,7 +148,10 @@ class LevelReader {
     session_.inputSource = readTexts(json.at("input_source"));
     readTensors(json.at("constants"), session_.constants);
     readPairs(
-        json.at("mutated"), session_.mutated, [](const Json& input) -> std::size_t { return readInteger(input, 0, std::numeric_limits<std::int32_t>::max()); },
+        json.at("mutated"), session_.mutated,
+        [](const Json& input) -> std::size_t {
+          return readInteger(input, 0, std::numeric_limits<std::int32_t>::max());
+        },
         [&](const Json& value) { return readId<ValueId>(value, counts_.values); });
     if (const Json* gradients = json.find("gradients"))  // there since values are told their gradients
       readPairs(
@@ -191,9 +207,11 @@ std::string findModelFile(const SessionFile& session, const std::string& path) {
     if (changed.empty()) changed = candidate;
   }
   if (!changed.empty())
-    fail("the model file " + changed + " was changed since the session was saved: restore the earlier file, or open the model file itself", path);
-  fail("the model file " + model.path + " is missing, and " + beside + " too: put it in either place (a session saved with " +
-           nameOf(UserChoice::embeddedWeights) + " needs none)",
+    fail("the model file " + changed +
+             " was changed since the session was saved: restore the earlier file, or open the model file itself",
+         path);
+  fail("the model file " + model.path + " is missing, and " + beside +
+           " too: put it in either place (a session saved with " + nameOf(UserChoice::embeddedWeights) + " needs none)",
        path);
 }
 
@@ -203,12 +221,15 @@ void takeReferenced(TensorMap& wanted, const TensorMap& found, const std::string
     if (tensor.owner) continue;  // in the session file
     const auto it = found.find(name);
     if (it == found.end()) fail("it holds no data for '" + name + "'", path);
-    if (it->second.meta != tensor.meta) fail("'" + name + "' is " + typeComment(it->second.meta) + ", the session has it as " + typeComment(tensor.meta), path);
+    if (it->second.meta != tensor.meta)
+      fail("'" + name + "' is " + typeComment(it->second.meta) + ", the session has it as " + typeComment(tensor.meta),
+           path);
     tensor = it->second;
   }
 }
 
-void attachModelFile(SessionFile& session, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+void attachModelFile(SessionFile& session, const std::string& path, const SymbolLookup& lookup,
+                     const Progress& progress) {
   auto* first = &session;
   while (first->differentiated) first = first->differentiated.get();
   const auto found = findModelFile(*first, path);
@@ -225,7 +246,8 @@ void attachModelFile(SessionFile& session, const std::string& path, const Symbol
 }  // namespace
 }  // namespace session
 
-SessionFile readSessionRecords(const std::shared_ptr<const Archive>& archive, const SymbolLookup& lookup, const Progress& progress) {
+SessionFile readSessionRecords(const std::shared_ptr<const Archive>& archive, const SymbolLookup& lookup,
+                               const Progress& progress) {
   using namespace session;
   if (!archive->has(typeRecord) || archive->read(typeRecord).text() != mediaType) fail("is not a session file");
   readRecord(*archive, sessionRecord, [](const Json& json) { checkFormat(json.at("format").integer()); });
@@ -239,7 +261,8 @@ SessionFile readSessionFile(const std::string& path, const SymbolLookup& lookup,
   try {
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);
-    auto session = readUnchanged(bytes.data, [&] { return readSessionRecords(Archive::open(bytes, path, progress), lookup, progress); });
+    auto session = readUnchanged(
+        bytes.data, [&] { return readSessionRecords(Archive::open(bytes, path, progress), lookup, progress); });
     if (!session.model.embedded) session::attachModelFile(session, path, lookup, progress);
     return session;
   } catch (const Error& e) {

@@ -1,4 +1,5 @@
-// The tables of a Document from their records. Sizes of all tables come first, so that ids of later ones can be checked.
+// The tables of a Document from their records. Sizes of all tables come first, so that ids of later ones can be
+// checked.
 #include <algorithm>
 #include <utility>
 
@@ -12,9 +13,11 @@ namespace {
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
-constexpr std::int64_t int16Max = std::numeric_limits<std::int16_t>::max(), int32Max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t int16Max = std::numeric_limits<std::int16_t>::max(),
+                       int32Max = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t mostValuesOfAnOp = std::numeric_limits<std::uint16_t>::max();
-constexpr std::int64_t lastValueKind = static_cast<std::int64_t>(ValueKind::gradient), lastRole = static_cast<std::int64_t>(Role::cotangent);
+constexpr std::int64_t lastValueKind = static_cast<std::int64_t>(ValueKind::gradient),
+                       lastRole = static_cast<std::int64_t>(Role::cotangent);
 
 /// One record, parsed.
 struct Table {
@@ -42,15 +45,19 @@ struct Table {
 
 class DocumentReader {
  public:
-  DocumentReader(const Archive& archive, const std::string& folder, const SymbolLookup& lookup, const Progress& progress)
+  DocumentReader(const Archive& archive, const std::string& folder, const SymbolLookup& lookup,
+                 const Progress& progress)
       : archive_(archive), folder_(folder), lookup_(lookup), progress_(progress) {}
 
   std::shared_ptr<Document> run() {
     const auto table = [this](const char* name) { return Table(archive_, folder_, name); };
-    const Table strings = table("strings"), metas = table("metas"), symbols = table("symbols"), patterns = table("patterns");
-    const Table sources = table("sources"), subgraphs = table("subgraphs"), storages = table("storages"), values = table("values");
+    const Table strings = table("strings"), metas = table("metas"), symbols = table("symbols"),
+                patterns = table("patterns");
+    const Table sources = table("sources"), subgraphs = table("subgraphs"), storages = table("storages"),
+                values = table("values");
     const Table terms = table("terms"), ops = table("ops");
-    counts_ = {strings.size(), metas.size(), symbols.size(), patterns.size(), sources.size(), subgraphs.size(), storages.size(), values.size(), ops.size()};
+    counts_ = {strings.size(),   metas.size(),    symbols.size(), patterns.size(), sources.size(),
+               subgraphs.size(), storages.size(), values.size(),  ops.size()};
     fillNew(strings, [this](const Json& row) { return document_->intern(readText(row)); });
     fillNew(metas, [this](const Json& row) { return document_->internMeta(readMeta(row)); });
     fillNew(symbols, [this](const Json& row) { return document_->internSymbol(readSymbol(row)); });
@@ -94,8 +101,9 @@ class DocumentReader {
     auto found = lookup_(symbol.name);
     if (!found && isNumberOperator(symbol.name)) return symbol;
     if (!found || found->name != symbol.name)
-      fail("names " + symbol.name + ", an op that this LibTorch does not have or that no file may call (ops of a library need " + nameOf(UserChoice::library) +
-           ")");
+      fail("names " + symbol.name +
+           ", an op that this LibTorch does not have or that no file may call (ops of a library need " +
+           nameOf(UserChoice::library) + ")");
     if (const auto schema = readText(row.at("schema")); found->schema != schema)
       fail("was saved with another LibTorch: " + symbol.name + " is " + found->schema + " now and was " + schema +
            "; open the model file itself and save a session of it");
@@ -112,9 +120,11 @@ class DocumentReader {
     CallPattern pattern;
     pattern.arguments = readArguments(row.at("arguments"));
     pattern.operandCount = static_cast<std::int32_t>(readInteger(row.at("operands"), 0, mostValuesOfAnOp));
-    for (const auto& count : row.at("returns").items()) pattern.returns.push_back(static_cast<std::int32_t>(readInteger(count, -1, mostValuesOfAnOp)));
+    for (const auto& count : row.at("returns").items())
+      pattern.returns.push_back(static_cast<std::int32_t>(readInteger(count, -1, mostValuesOfAnOp)));
     if (const Json* names = row.find("names")) pattern.names = readTexts(*names);
-    if (!pattern.names.empty() && pattern.names.size() != pattern.arguments.size()) fail("not as many names as arguments");
+    if (!pattern.names.empty() && pattern.names.size() != pattern.arguments.size())
+      fail("not as many names as arguments");
     return pattern;
   }
 
@@ -139,7 +149,8 @@ class DocumentReader {
     body.outputs = readArguments(row.at("outputs"));
     body.outputValues = readIds<ValueId>(row.at("values"), counts_.values);
     body.ops = readIds<BoundSymbolId>(row.at("ops"), counts_.ops);
-    if (std::any_of(body.ops.begin(), body.ops.end(), [](BoundSymbolId op) { return !op; })) fail("an op of the body is none");
+    if (std::any_of(body.ops.begin(), body.ops.end(), [](BoundSymbolId op) { return !op; }))
+      fail("an op of the body is none");
     for (const auto& output : body.outputs)
       forEachOperand(output, [&](std::size_t hole) {
         if (hole >= body.outputValues.size()) fail("output hole " + std::to_string(hole) + " is beyond the values");
@@ -174,7 +185,8 @@ class DocumentReader {
     op.pattern = row.id<PatternId>(counts_.patterns);
     if (!op.symbol || !op.pattern) fail("an op without symbol or call pattern");
     const auto operands = row.ids<ValueId>(counts_.values), outputs = row.ids<ValueId>(counts_.values);
-    if (operands.size() > mostValuesOfAnOp || outputs.size() > mostValuesOfAnOp) fail("more than 65535 operands or outputs");
+    if (operands.size() > mostValuesOfAnOp || outputs.size() > mostValuesOfAnOp)
+      fail("more than 65535 operands or outputs");
     op.parent = row.id<BoundSymbolId>(counts_.ops);
     op.source = row.id<SourceStackId>(counts_.sources);
     op.module = row.id<StringId>(counts_.strings);
@@ -227,7 +239,8 @@ void readSizes(const Json& json, Document& document) {
     symbol.name = readText(row.next());
     symbol.hint = row.integer();
     symbol.least = row.integer(0, any);
-    if (const Json& greatest = row.next(); !greatest.isNull()) symbol.greatest = readInteger(greatest, symbol.least, any);
+    if (const Json& greatest = row.next(); !greatest.isNull())
+      symbol.greatest = readInteger(greatest, symbol.least, any);
     symbols.push_back(std::move(symbol));
   });
   document.setSizeSymbols(std::move(symbols));
@@ -241,9 +254,11 @@ void readSizes(const Json& json, Document& document) {
 
 }  // namespace
 
-std::shared_ptr<Document> readDocument(const Archive& archive, const std::string& folder, const SymbolLookup& lookup, const Progress& progress) {
+std::shared_ptr<Document> readDocument(const Archive& archive, const std::string& folder, const SymbolLookup& lookup,
+                                       const Progress& progress) {
   auto document = DocumentReader(archive, folder, lookup, progress).run();
-  if (archive.has(folder + "document/sizes.json"))  // files without dynamic shapes, written before there were any, lack it
+  if (archive.has(folder +
+                  "document/sizes.json"))  // files without dynamic shapes, written before there were any, lack it
     readRecord(archive, folder + "document/sizes.json", [&](const Json& json) { readSizes(json, *document); });
   return document;
 }

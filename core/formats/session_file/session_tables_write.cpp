@@ -32,17 +32,21 @@ Out argumentsOut(const std::vector<Argument>& arguments) {
   return list;
 }
 
-Out symbolOut(const Symbol& symbol) { return {{"name", textOut(symbol.name)}, {"known", symbol.known}, {"schema", textOut(symbol.schema)}}; }
+Out symbolOut(const Symbol& symbol) {
+  return {{"name", textOut(symbol.name)}, {"known", symbol.known}, {"schema", textOut(symbol.schema)}};
+}
 
 Out patternOut(const CallPattern& pattern) {
-  Out out{{"arguments", argumentsOut(pattern.arguments)}, {"operands", pattern.operandCount}, {"returns", pattern.returns}};
+  Out out{
+      {"arguments", argumentsOut(pattern.arguments)}, {"operands", pattern.operandCount}, {"returns", pattern.returns}};
   if (!pattern.names.empty()) out["names"] = textsOut(pattern.names);
   return out;
 }
 
 Out sourceOut(const SourceStack& stack) {
   Out list = Out::array();
-  for (const auto& frame : stack) list.push_back(Out::array({textOut(frame.file), frame.line, textOut(frame.function), textOut(frame.code)}));
+  for (const auto& frame : stack)
+    list.push_back(Out::array({textOut(frame.file), frame.line, textOut(frame.function), textOut(frame.code)}));
   return list;
 }
 
@@ -87,7 +91,9 @@ class TermLists {
       else if (lists_[it->second]->termCount < origin.termCount) lists_[it->second] = &origin;
     }
   }
-  std::int64_t listOf(const Origin& origin) const { return origin.termCount == 0 ? -1 : static_cast<std::int64_t>(index_.at(origin.termsBegin)); }
+  std::int64_t listOf(const Origin& origin) const {
+    return origin.termCount == 0 ? -1 : static_cast<std::int64_t>(index_.at(origin.termsBegin));
+  }
   std::string text() const {
     RowText text;
     text.open();
@@ -108,11 +114,22 @@ std::string opsText(const Document& document, const TermLists& terms) {
     const auto id = idOf<BoundSymbolId>(i);
     const auto& op = document.boundSymbol(id);
     text.open().id(op.symbol).id(op.pattern).ids(document.operands(id)).ids(document.outputs(id));
-    text.id(op.parent).id(op.source).id(op.module).id(op.name).number(op.effects).number(op.gradMode).number(op.recomputed).id(op.replays);
+    text.id(op.parent)
+        .id(op.source)
+        .id(op.module)
+        .id(op.name)
+        .number(op.effects)
+        .number(op.gradMode)
+        .number(op.recomputed)
+        .id(op.replays);
     const auto& origin = op.origin;
     text.open();
     if (origin.role != Role::none) {
-      text.number(static_cast<int>(origin.role)).id(origin.op).number(origin.operand).number(origin.output).id(origin.value);
+      text.number(static_cast<int>(origin.role))
+          .id(origin.op)
+          .number(origin.operand)
+          .number(origin.output)
+          .id(origin.value);
       text.number(terms.listOf(origin)).number(origin.termCount);
     }
     text.close().close();
@@ -124,30 +141,42 @@ std::string opsText(const Document& document, const TermLists& terms) {
 Out sizesOut(const Document& document) {
   Out symbols = Out::array(), numbers = Out::array();
   for (const auto& symbol : document.sizeSymbols())
-    symbols.push_back(Out::array({textOut(symbol.name), symbol.hint, symbol.least, symbol.greatest ? Out(*symbol.greatest) : Out()}));
+    symbols.push_back(
+        Out::array({textOut(symbol.name), symbol.hint, symbol.least, symbol.greatest ? Out(*symbol.greatest) : Out()}));
   for (std::size_t i = 0; i < document.valueCount(); ++i)
-    if (const auto expression = document.sizeExpression(idOf<ValueId>(i)); !expression.empty()) numbers.push_back(Out::array({i, textOut(expression)}));
+    if (const auto expression = document.sizeExpression(idOf<ValueId>(i)); !expression.empty())
+      numbers.push_back(Out::array({i, textOut(expression)}));
   return {{"symbols", std::move(symbols)}, {"numbers", std::move(numbers)}};
 }
 
 }  // namespace
 
 Counts countsOf(const Document& document) {
-  return {document.stringCount(),   document.metaCount(),    document.symbolCount(), document.patternCount(),    document.sourceCount(),
-          document.subgraphCount(), document.storageCount(), document.valueCount(),  document.boundSymbolCount()};
+  return {document.stringCount(),  document.metaCount(),   document.symbolCount(),
+          document.patternCount(), document.sourceCount(), document.subgraphCount(),
+          document.storageCount(), document.valueCount(),  document.boundSymbolCount()};
 }
 
 std::vector<Record> documentRecords(const Document& document, const std::string& folder) {
   const auto counts = countsOf(document);
   const TermLists terms(document);
-  const auto record = [&](const char* table, std::string content) { return Record{folder + "document/" + table + ".json", std::move(content)}; };
+  const auto record = [&](const char* table, std::string content) {
+    return Record{folder + "document/" + table + ".json", std::move(content)};
+  };
   return {
-      record("strings", listOf<StringId>(counts.strings, [&](StringId id) { return textOut(document.text(id)); }).dump()),
+      record("strings",
+             listOf<StringId>(counts.strings, [&](StringId id) { return textOut(document.text(id)); }).dump()),
       record("metas", listOf<MetaId>(counts.metas, [&](MetaId id) { return metaOut(document.meta(id)); }).dump()),
-      record("symbols", listOf<SymbolId>(counts.symbols, [&](SymbolId id) { return symbolOut(document.symbol(id)); }).dump()),
-      record("patterns", listOf<PatternId>(counts.patterns, [&](PatternId id) { return patternOut(document.pattern(id)); }).dump()),
-      record("sources", listOf<SourceStackId>(counts.sources, [&](SourceStackId id) { return sourceOut(document.source(id)); }).dump()),
-      record("subgraphs", listOf<SubgraphId>(counts.subgraphs, [&](SubgraphId id) { return subgraphOut(document.subgraph(id)); }).dump()),
+      record("symbols",
+             listOf<SymbolId>(counts.symbols, [&](SymbolId id) { return symbolOut(document.symbol(id)); }).dump()),
+      record("patterns",
+             listOf<PatternId>(counts.patterns, [&](PatternId id) { return patternOut(document.pattern(id)); }).dump()),
+      record("sources",
+             listOf<SourceStackId>(counts.sources, [&](SourceStackId id) { return sourceOut(document.source(id)); })
+                 .dump()),
+      record("subgraphs",
+             listOf<SubgraphId>(counts.subgraphs, [&](SubgraphId id) { return subgraphOut(document.subgraph(id)); })
+                 .dump()),
       record("storages", storagesText(document)),
       record("values", valuesText(document)),
       record("terms", terms.text()),

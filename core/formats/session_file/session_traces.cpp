@@ -8,9 +8,10 @@ namespace {
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
-constexpr EnumArray<InputKind, std::string_view, 6> inputKinds{"user", "parameter", "buffer", "constant", "token", "object"};
-constexpr EnumArray<OutputKind, std::string_view, 7> outputKinds{"user",  "loss",    "buffer_mutation", "input_mutation", "parameter_mutation",
-                                                                 "token", "gradient"};
+constexpr EnumArray<InputKind, std::string_view, 6> inputKinds{"user",     "parameter", "buffer",
+                                                               "constant", "token",     "object"};
+constexpr EnumArray<OutputKind, std::string_view, 7> outputKinds{
+    "user", "loss", "buffer_mutation", "input_mutation", "parameter_mutation", "token", "gradient"};
 
 template <class Kind, std::size_t Count>
 Kind readKind(const Json& json, const EnumArray<Kind, std::string_view, Count>& names) {
@@ -27,9 +28,10 @@ Out idsOut(const std::vector<IdType>& ids) {
 }
 
 Out inputOut(const InputSpec& input) {
-  return {
-      {"kind", inputKinds[input.kind]}, {"name", textOut(input.name)},         {"target", textOut(input.target)}, {"aliases", textsOut(input.aliases)},
-      {"persistent", input.persistent}, {"requires_grad", input.requiresGrad}, {"value", input.value.index},      {"storage_key", textOut(input.storageKey)}};
+  return {{"kind", inputKinds[input.kind]},  {"name", textOut(input.name)},
+          {"target", textOut(input.target)}, {"aliases", textsOut(input.aliases)},
+          {"persistent", input.persistent},  {"requires_grad", input.requiresGrad},
+          {"value", input.value.index},      {"storage_key", textOut(input.storageKey)}};
 }
 
 InputSpec readInput(const Json& json, const Counts& counts) {
@@ -46,7 +48,10 @@ InputSpec readInput(const Json& json, const Counts& counts) {
 }
 
 Out outputOut(const OutputSpec& output) {
-  return {{"kind", outputKinds[output.kind]}, {"value", output.value.index}, {"literal", argumentOut(output.literal)}, {"target", textOut(output.target)}};
+  return {{"kind", outputKinds[output.kind]},
+          {"value", output.value.index},
+          {"literal", argumentOut(output.literal)},
+          {"target", textOut(output.target)}};
 }
 
 OutputSpec readOutput(const Json& json, const Counts& counts) {

@@ -20,7 +20,9 @@ Out numbersOut(const std::map<std::string, Argument>& numbers) {
   return list;
 }
 
-const SessionFile& firstOf(const SessionFile& session) { return session.differentiated ? firstOf(*session.differentiated) : session; }
+const SessionFile& firstOf(const SessionFile& session) {
+  return session.differentiated ? firstOf(*session.differentiated) : session;
+}
 
 class SessionWriter {
  public:
@@ -30,7 +32,8 @@ class SessionWriter {
   void run() {
     checkMarks();
     if (isSameFile(path_, first_.model.path))
-      throw Error(ErrorCode::badUse, "is the model file, which a session does not replace: name another file to write", path_);
+      throw Error(ErrorCode::badUse, "is the model file, which a session does not replace: name another file to write",
+                  path_);
     if (!session_.model.embedded) checkModelFile();
     checkReadable(session_);
     // All of the text comes first: what cannot be written as JSON leaves no half of a file.
@@ -71,7 +74,8 @@ class SessionWriter {
     const std::string remedy = "; save with its weights embedded (" + nameOf(UserChoice::embeddedWeights) + ")";
     std::error_code ignored;
     if (!fs::exists(model.path, ignored)) throw Error(ErrorCode::badUse, "the model file is gone" + remedy, model.path);
-    if (identityOf(mapFile(model.path)) != model.identity) throw Error(ErrorCode::badUse, "the model file was changed since it was read" + remedy, model.path);
+    if (identityOf(mapFile(model.path)) != model.identity)
+      throw Error(ErrorCode::badUse, "the model file was changed since it was read" + remedy, model.path);
   }
 
   /// A file that reading would refuse must not take the place of one that opens.
@@ -81,7 +85,8 @@ class SessionWriter {
       checkTraces(level);
       checkWeights(level.model);
     } catch (const Error& e) {
-      throw Error(ErrorCode::internal, "cannot be saved, because reading would refuse it: " + std::string(e.what()), path_);
+      throw Error(ErrorCode::internal, "cannot be saved, because reading would refuse it: " + std::string(e.what()),
+                  path_);
     }
     if (level.differentiated) checkReadable(*level.differentiated);
   }
@@ -107,13 +112,15 @@ class SessionWriter {
     for (const auto& [id, tensor] : tensors) list.push_back(Out::array({id.index, tensors_.add(tensor)}));
     return list;
   }
-  /// Tensors of the model: a reference for each that lies in the model file, as all do but what differentiating again added.
+  /// Tensors of the model: a reference for each that lies in the model file, as all do but what differentiating again
+  /// added.
   Out tensorsOut(const ModelFile& model, TensorMap ModelFile::* map) {
     const auto& ofFile = first_.model.*map;
     Out list = Out::array();
     for (const auto& [name, tensor] : model.*map) {
       const auto it = ofFile.find(name);
-      const bool refer = !session_.model.embedded && it != ofFile.end() && it->second.data == tensor.data && it->second.meta == tensor.meta;
+      const bool refer = !session_.model.embedded && it != ofFile.end() && it->second.data == tensor.data &&
+                         it->second.meta == tensor.meta;
       list.push_back(Out::array({textOut(name), refer ? TensorRecords::reference(tensor) : tensors_.add(tensor)}));
     }
     return list;

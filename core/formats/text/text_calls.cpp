@@ -27,8 +27,10 @@ std::string shown(const Expression& expression) {
 
 /// dtypes, layouts and memory formats: "torch.float32", "torch.strided", "torch.channels_last".
 std::optional<Argument> torchConstant(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn"};
-  static constexpr std::array<std::string_view, 4> formats{"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
+  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                           "sparse_bsr", "sparse_bsc", "_mkldnn"};
+  static constexpr std::array<std::string_view, 4> formats{"contiguous_format", "preserve_format", "channels_last",
+                                                           "channels_last_3d"};
   if (name == "inf") return Argument::ofReal(std::numeric_limits<double>::infinity());
   if (name == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
   if (const auto dtype = dtypeFromTorchName(name)) return Argument::ofDType(*dtype);
@@ -42,16 +44,18 @@ std::optional<Argument> torchConstant(std::string_view name) {
 /// Max(1, s0): a function on sizes, as torch.export and the printer write them.
 bool isSizeFunction(const Expression& call) {
   const auto& name = call.items.front().text;
-  return name != "float" && name != "complex" && name.find('.') == std::string::npos && SizeExpression::parse(call.source).has_value();
+  return name != "float" && name != "complex" && name.find('.') == std::string::npos &&
+         SizeExpression::parse(call.source).has_value();
 }
 
 /// Python's operator of this sign on integers; nullopt where the result exceeds 64 bits.
 std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t left, std::int64_t right) {
-  static const std::map<std::string_view, const NumberFunction*> operators{{"+", findNumberFunction("_operator.add")},
-                                                                           {"-", findNumberFunction("_operator.sub")},
-                                                                           {"*", findNumberFunction("_operator.mul")},
-                                                                           {"//", findNumberFunction("_operator.floordiv")},
-                                                                           {"%", findNumberFunction("_operator.mod")}};
+  static const std::map<std::string_view, const NumberFunction*> operators{
+      {"+", findNumberFunction("_operator.add")},
+      {"-", findNumberFunction("_operator.sub")},
+      {"*", findNumberFunction("_operator.mul")},
+      {"//", findNumberFunction("_operator.floordiv")},
+      {"%", findNumberFunction("_operator.mod")}};
   try {
     return operators.at(sign)->evaluate(std::array{Number::ofInt(left), Number::ofInt(right)}).integer;
   } catch (const Error&) {
@@ -66,16 +70,19 @@ Symbol TextReader::resolve(const Expression& callee) {
   std::string path(callee.text);
   for (std::string_view space : {"aten.", "prims.", "higher_order."})
     if (path.starts_with(space)) path.insert(0, opsPrefix);
-  if (path.find('.') == std::string::npos) fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
+  if (path.find('.') == std::string::npos)
+    fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
   auto symbol = resolveSymbol(path, lookup_);
   const bool lacksOverload = path.starts_with(opsPrefix) && std::count(path.begin(), path.end(), '.') == 3;
   if (!symbol.known && lacksOverload)
     if (auto usual = resolveSymbol(path + ".default", lookup_); usual.known) return usual;
   if (!symbol.known && lacksOverload && resolveSymbol(path + ".Tensor", lookup_).known)
-    fail(source_, callee.place, "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
+    fail(source_, callee.place,
+         "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
   if (!symbol.known && path.starts_with("torch.") && !path.starts_with(opsPrefix)) {
     const auto meant = "torch.ops.aten" + path.substr(path.rfind('.')) + ".default";
-    if (resolveSymbol(meant, lookup_).known) fail(source_, callee.place, "expected an op by its full name, such as " + meant + ", found " + shown(callee));
+    if (resolveSymbol(meant, lookup_).known)
+      fail(source_, callee.place, "expected an op by its full name, such as " + meant + ", found " + shown(callee));
   }
   return symbol;
 }
@@ -101,19 +108,24 @@ void TextReader::readSchemaArguments(const Expression& expression, const Scope& 
   for (std::size_t i = 1; i < expression.items.size(); ++i) {
     const auto& item = expression.items[i];
     const bool isNamed = i > positional;
-    const auto position = isNamed ? symbol.argumentIndex(expression.keywords[i - positional - 1]) : static_cast<int>(i - 1);
+    const auto position =
+        isNamed ? symbol.argumentIndex(expression.keywords[i - positional - 1]) : static_cast<int>(i - 1);
     if (isNamed && position < 0)
-      fail(source_, item.place, "expected an argument of " + symbol.schema + ", found '" + std::string(expression.keywords[i - positional - 1]) + "'");
+      fail(source_, item.place,
+           "expected an argument of " + symbol.schema + ", found '" +
+               std::string(expression.keywords[i - positional - 1]) + "'");
     const std::size_t slot = position;
     if (slot >= given.size() || (!isNamed && symbol.arguments[slot].keywordOnly))
       fail(source_, item.place, "expected fewer unnamed arguments for " + symbol.schema);
-    if (given[slot]) fail(source_, item.place, "expected argument '" + symbol.arguments[slot].name + "' to be given once");
+    if (given[slot])
+      fail(source_, item.place, "expected argument '" + symbol.arguments[slot].name + "' to be given once");
     given[slot] = &item;
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     const auto& entry = symbol.arguments[i];
     if (!given[i]) {
-      if (!entry.defaultValue) fail(source_, expression.place, "expected argument '" + entry.name + "' of " + symbol.schema);
+      if (!entry.defaultValue)
+        fail(source_, expression.place, "expected argument '" + entry.name + "' of " + symbol.schema);
       call.pattern.arguments.push_back(Argument::ofMissing());
       continue;
     }
@@ -122,12 +134,15 @@ void TextReader::readSchemaArguments(const Expression& expression, const Scope& 
     auto value = argument(*given[i], scope, call);
     for (auto hole = firstHole; hole < call.operands.size(); ++hole)
       if (standsForTensor(call.operands[hole]) && !takesTensor(type))
-        fail(source_, given[i]->place, "expected " + typeText(type) + " for argument '" + entry.name + "', found a tensor");
-    const bool isNumber = value.isNumber() || (value.kind == Argument::Kind::operand && !standsForTensor(call.operands[firstHole]));
+        fail(source_, given[i]->place,
+             "expected " + typeText(type) + " for argument '" + entry.name + "', found a tensor");
+    const bool isNumber =
+        value.isNumber() || (value.kind == Argument::Kind::operand && !standsForTensor(call.operands[firstHole]));
     try {
       conform(value, type, isNumber, shown(*given[i]));
     } catch (const Error&) {
-      fail(source_, given[i]->place, "expected " + typeText(type) + " for argument '" + entry.name + "', found " + shown(*given[i]));
+      fail(source_, given[i]->place,
+           "expected " + typeText(type) + " for argument '" + entry.name + "', found " + shown(*given[i]));
     }
     call.pattern.arguments.push_back(std::move(value));
   }
@@ -161,7 +176,8 @@ Argument TextReader::argument(const Expression& expression, const Scope& scope, 
         return Argument::ofReal(-number.real);
       }
       return sizeArgument(expression, scope);
-    case Kind::binary: return expression.text == "/" ? quotientArgument(expression, scope) : sizeArgument(expression, scope);
+    case Kind::binary:
+      return expression.text == "/" ? quotientArgument(expression, scope) : sizeArgument(expression, scope);
     case Kind::list:
     case Kind::tuple: {
       std::vector<Argument> items;
@@ -182,7 +198,9 @@ Argument TextReader::nameArgument(const Expression& expression, const Scope& sco
     std::optional<Argument> constant;
     if (name.starts_with("torch.")) constant = torchConstant(name.substr(6));
     if (name == "math.inf" || name == "math.nan") constant = torchConstant(name.substr(5));
-    if (!constant) fail(source_, expression.place, "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
+    if (!constant)
+      fail(source_, expression.place,
+           "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
     return *constant;
   }
   if (scopeSize(name, scope)) return sizeArgument(expression, scope);
@@ -202,27 +220,33 @@ Argument TextReader::callArgument(const Expression& expression) const {
     const auto& inner = isNegative ? item.items[0] : item;
     double value = inner.kind == Kind::integer ? static_cast<double>(inner.integer) : inner.real;
     if (inner.kind == Kind::call) value = callArgument(inner).real;
-    else if (inner.kind != Kind::integer && inner.kind != Kind::real) fail(source_, item.place, "expected a number, found " + shown(item));
+    else if (inner.kind != Kind::integer && inner.kind != Kind::real)
+      fail(source_, item.place, "expected a number, found " + shown(item));
     return isNegative ? -value : value;
   };
   if (callee.isName("float") && items.size() == 2 && items[1].kind == Kind::string) {
     const auto text = unquoted(source_, items[1].text, items[1].place);
     if (text == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
-    if (text == "inf" || text == "-inf") return Argument::ofReal((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
+    if (text == "inf" || text == "-inf")
+      return Argument::ofReal((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
   }
   if (callee.isName("complex") && items.size() == 3) return Argument::ofComplex(number(items[1]), number(items[2]));
   if (callee.isName("torch.device") && items.size() == 2 && items[1].kind == Kind::string)
     return Argument::ofDevice(unquoted(source_, items[1].text, items[1].place));
   fail(source_, expression.place,
        "expected a value, found " + shown(expression) +
-           "; an op has a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and torch.device(\"cpu\")");
+           "; an op has a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and "
+           "torch.device(\"cpu\")");
 }
 
-/// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in the document.
+/// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in
+/// the document.
 Argument TextReader::bodyArgument(const std::shared_ptr<const Function>& function, Call& call) {
-  if (!document_.symbol(call.symbol).isHigherOrder) fail(source_, function->place, "expected a higher-order op to take the function '" + function->name + "'");
+  if (!document_.symbol(call.symbol).isHigherOrder)
+    fail(source_, function->place, "expected a higher-order op to take the function '" + function->name + "'");
   const auto isTaken = [&](const std::string& name) {
-    return std::any_of(call.bodies.begin(), call.bodies.end(), [&](const PendingBody& body) { return document_.subgraph(body.id).name == name; });
+    return std::any_of(call.bodies.begin(), call.bodies.end(),
+                       [&](const PendingBody& body) { return document_.subgraph(body.id).name == name; });
   };
   Subgraph body;
   body.name = function->name;
@@ -254,7 +278,9 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
     case Kind::integer: return expression.integer;
     case Kind::name:
       if (const auto* size = sizeNamed(expression.text, scope)) return isSymbolic = true, *size;
-      fail(source_, expression.place, "expected a number or a symbolic size, such as one that '# s0: 4, symbolic size' declares, found " + shown(expression));
+      fail(source_, expression.place,
+           "expected a number or a symbolic size, such as one that '# s0: 4, symbolic size' declares, found " +
+               shown(expression));
     case Kind::negative: return checked(evaluateOperator("-", 0, evaluate(expression.items[0], scope, isSymbolic)));
     case Kind::call:
       if (isSizeFunction(expression)) return evaluateFunction(expression, scope, isSymbolic);
@@ -264,9 +290,11 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
       [[fallthrough]];
     default: fail(source_, expression.place, "expected an integer, found " + shown(expression));
   }
-  const auto left = evaluate(expression.items[0], scope, isSymbolic), right = evaluate(expression.items[1], scope, isSymbolic);
+  const auto left = evaluate(expression.items[0], scope, isSymbolic),
+             right = evaluate(expression.items[1], scope, isSymbolic);
   const auto& sign = expression.text;
-  if ((sign == "//" || sign == "%") && right == 0) fail(source_, expression.items[1].place, "expected a divisor other than 0");
+  if ((sign == "//" || sign == "%") && right == 0)
+    fail(source_, expression.items[1].place, "expected a divisor other than 0");
   return checked(evaluateOperator(sign, left, right));
 }
 

@@ -12,8 +12,9 @@
 namespace retrograd::text {
 namespace {
 
-constexpr std::array<ValueKind, 7> valueKinds{ValueKind::input,      ValueKind::parameter, ValueKind::buffer,  ValueKind::constant,
-                                              ValueKind::activation, ValueKind::cotangent, ValueKind::gradient};
+constexpr std::array<ValueKind, 7> valueKinds{ValueKind::input,    ValueKind::parameter,  ValueKind::buffer,
+                                              ValueKind::constant, ValueKind::activation, ValueKind::cotangent,
+                                              ValueKind::gradient};
 
 template <class Number>
 Number number(Cursor& cursor, const std::string& what) {
@@ -23,11 +24,14 @@ Number number(Cursor& cursor, const std::string& what) {
 }
 
 /// Whether an op's name stands here, in quotes: "torch.ops.aten.mm.default".
-bool isOpName(std::string_view text) { return text.starts_with("\"torch.") || text.starts_with("\"_operator.") || text.starts_with("\"math."); }
+bool isOpName(std::string_view text) {
+  return text.starts_with("\"torch.") || text.starts_with("\"_operator.") || text.starts_with("\"math.");
+}
 
 class NoteReader {
  public:
-  NoteReader(const Source& source, const Comment& comment) : source_(source), cursor_(source, comment.text, comment.place) {}
+  NoteReader(const Source& source, const Comment& comment)
+      : source_(source), cursor_(source, comment.text, comment.place) {}
 
   std::optional<OpNote> op(const std::vector<std::string_view>& outputs) {
     outputs_ = &outputs;
@@ -35,10 +39,12 @@ class NoteReader {
     skipId();
     if (cursor_.atEnd()) return std::nullopt;
     if (!startsValue() && !opPart()) return std::nullopt;
-    if (!cursor_.atEnd() && note_.values.empty() && !cursor_.rest().starts_with(", ")) return std::nullopt;  // a sentence that begins with such words
+    if (!cursor_.atEnd() && note_.values.empty() && !cursor_.rest().starts_with(", "))
+      return std::nullopt;  // a sentence that begins with such words
     while (!cursor_.atEnd()) {
       if (!cursor_.take(", ")) cursor_.expected("',' or the end of the comment");
-      const bool known = startsValue() || (!note_.values.empty() && valuePart(note_.values.back(), /*isInput=*/false)) || opPart();
+      const bool known =
+          startsValue() || (!note_.values.empty() && valuePart(note_.values.back(), /*isInput=*/false)) || opPart();
       if (!known) cursor_.expected("a type, an origin or another remark on this op");
     }
     return std::move(note_);
@@ -101,7 +107,9 @@ class NoteReader {
     if (!type) cursor_.expected("a type in quotes");
     const auto is = [&](std::string_view word) { return type->rest() == word; };
     if (is("number") || is("token") || is("object")) {
-      value.type = is("number") ? ValueNote::Type::number : is("token") ? ValueNote::Type::token : ValueNote::Type::object;
+      value.type = is("number")  ? ValueNote::Type::number
+                   : is("token") ? ValueNote::Type::token
+                                 : ValueNote::Type::object;
     } else if (auto size = sizeOf(type->rest()); !size.empty()) {
       value.type = ValueNote::Type::number;
       value.size = std::move(size);
@@ -122,7 +130,8 @@ class NoteReader {
     if (cursor_.take("requires grad")) return value.requiresGrad = true, true;
     if (cursor_.take("no grad")) return value.requiresGrad = false, true;
     if (cursor_.take("shares ")) return value.shares = cursor_.expectWord("the value whose storage it shares"), true;
-    if (cursor_.take("version ")) return value.version = number<std::int32_t>(cursor_, "the number of writes before it"), true;
+    if (cursor_.take("version "))
+      return value.version = number<std::int32_t>(cursor_, "the number of writes before it"), true;
     if (cursor_.take("storage of ")) {
       value.storageBytes = number<std::int64_t>(cursor_, "the bytes of its storage");
       cursor_.expect(" bytes");
@@ -205,7 +214,8 @@ class NoteReader {
     if (cursor_.take("several outputs")) return note_.output = std::int16_t{-1}, true;
     if (cursor_.take("output ")) return note_.output = number<std::int16_t>(cursor_, "the position of an output"), true;
     if (cursor_.take("operand -1")) return note_.operand = std::int16_t{-1}, true;
-    if (cursor_.take("operand ")) return note_.operand = number<std::int16_t>(cursor_, "the position of an operand"), true;
+    if (cursor_.take("operand "))
+      return note_.operand = number<std::int16_t>(cursor_, "the position of an operand"), true;
     if (cursor_.take("replays ")) return note_.replays = cursor_.expectWord("what the original makes"), true;
     if (cursor_.take("node ")) return note_.node = cursor_.expectWord("the node's name"), true;
     if (cursor_.take("effects ")) return effects(), true;
@@ -213,15 +223,17 @@ class NoteReader {
   }
 
   void effects() {
-    static constexpr std::array<std::pair<std::string_view, std::uint8_t>, 6> names{{{"none", 0},
-                                                                                     {"writes", effect::writes},
-                                                                                     {"random", effect::random},
-                                                                                     {"opaque", effect::opaque},
-                                                                                     {"view", effect::view},
-                                                                                     {"needs_data", effect::needsData}}};
+    static constexpr std::array<std::pair<std::string_view, std::uint8_t>, 6> names{
+        {{"none", 0},
+         {"writes", effect::writes},
+         {"random", effect::random},
+         {"opaque", effect::opaque},
+         {"view", effect::view},
+         {"needs_data", effect::needsData}}};
     std::uint8_t bits = 0;
     do {
-      const auto* found = std::find_if(names.begin(), names.end(), [&](const auto& entry) { return cursor_.take(entry.first); });
+      const auto* found =
+          std::find_if(names.begin(), names.end(), [&](const auto& entry) { return cursor_.take(entry.first); });
       if (found == names.end()) cursor_.expected("writes, random, opaque, view, needs_data or none");
       bits |= found->second;
     } while (cursor_.take("+"));
@@ -234,7 +246,8 @@ class NoteReader {
   OpNote note_;
 };
 
-/// "model.py:31: h = f(x)", "/job/model.py:31: h = f(x)": where the first number behind a colon ends the file's name. Nothing where that is no such text.
+/// "model.py:31: h = f(x)", "/job/model.py:31: h = f(x)": where the first number behind a colon ends the file's name.
+/// Nothing where that is no such text.
 std::optional<SourceFrame> readFrame(std::string_view text) {
   for (auto colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
     const auto rest = text.substr(colon + 1);
@@ -245,7 +258,8 @@ std::optional<SourceFrame> readFrame(std::string_view text) {
     const bool asPrinted = error == std::errc() && std::to_string(frame.line) == rest.substr(0, digits);
     if (!asPrinted || (!behind.empty() && (!behind.starts_with(": ") || behind.size() == 2))) continue;
     frame.file = text.substr(0, colon);
-    if (!frame.file.starts_with('/') && frame.file.find('/') != std::string::npos) continue;  // names are printed; listings of jobs have whole paths
+    if (!frame.file.starts_with('/') && frame.file.find('/') != std::string::npos)
+      continue;  // names are printed; listings of jobs have whole paths
     if (!behind.empty()) frame.code = behind.substr(2);
     return frame;
   }
@@ -254,11 +268,14 @@ std::optional<SourceFrame> readFrame(std::string_view text) {
 
 }  // namespace
 
-std::optional<OpNote> readOpNote(const Source& source, const Comment& comment, const std::vector<std::string_view>& outputs) {
+std::optional<OpNote> readOpNote(const Source& source, const Comment& comment,
+                                 const std::vector<std::string_view>& outputs) {
   return comment.text.empty() ? std::nullopt : NoteReader(source, comment).op(outputs);
 }
 
-std::optional<ValueNote> readInputNote(const Source& source, const Comment& comment) { return NoteReader(source, comment).input(); }
+std::optional<ValueNote> readInputNote(const Source& source, const Comment& comment) {
+  return NoteReader(source, comment).input();
+}
 
 Heading readHeading(const Source& source, const Comment& comment) {
   Heading heading;
@@ -304,13 +321,15 @@ Heading readHeading(const Source& source, const Comment& comment) {
 std::optional<PassRecord> readPass(const Comment& comment) {
   constexpr std::string_view opening = "Constructed by ", took = " (took ", closing = " milliseconds)";
   const auto middle = comment.text.rfind(took);
-  if (!comment.text.starts_with(opening) || !comment.text.ends_with(closing) || middle == std::string_view::npos || middle < opening.size())
+  if (!comment.text.starts_with(opening) || !comment.text.ends_with(closing) || middle == std::string_view::npos ||
+      middle < opening.size())
     return std::nullopt;
   const auto begin = middle + took.size(), end = comment.text.size() - closing.size();
   if (begin >= end || end - begin > 12) return std::nullopt;
   std::int64_t milliseconds = 0;
   const auto digits = comment.text.substr(begin, end - begin);
-  if (std::from_chars(digits.data(), digits.data() + digits.size(), milliseconds).ptr != digits.data() + digits.size()) return std::nullopt;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), milliseconds).ptr != digits.data() + digits.size())
+    return std::nullopt;
   PassRecord record;
   record.pass = comment.text.substr(opening.size(), middle - opening.size());
   record.seconds = static_cast<double>(milliseconds) / 1e3;
@@ -318,12 +337,13 @@ std::optional<PassRecord> readPass(const Comment& comment) {
 }
 
 std::map<std::size_t, ResultNote> readResultNotes(const Source& source, const Comment& comment) {
-  static constexpr std::array<std::pair<std::string_view, OutputKind>, 6> meanings{{{"loss", OutputKind::loss},
-                                                                                    {"mutation of buffer", OutputKind::bufferMutation},
-                                                                                    {"mutation of input", OutputKind::inputMutation},
-                                                                                    {"mutation of parameter", OutputKind::parameterMutation},
-                                                                                    {"token", OutputKind::token},
-                                                                                    {"gradient of", OutputKind::gradient}}};
+  static constexpr std::array<std::pair<std::string_view, OutputKind>, 6> meanings{
+      {{"loss", OutputKind::loss},
+       {"mutation of buffer", OutputKind::bufferMutation},
+       {"mutation of input", OutputKind::inputMutation},
+       {"mutation of parameter", OutputKind::parameterMutation},
+       {"token", OutputKind::token},
+       {"gradient of", OutputKind::gradient}}};
   std::map<std::size_t, ResultNote> notes;
   Cursor cursor(source, comment.text, comment.place);
   if (!comment.text.starts_with("output ")) return notes;
@@ -331,7 +351,8 @@ std::map<std::size_t, ResultNote> readResultNotes(const Source& source, const Co
     cursor.expect("output ");
     const auto position = number<std::int32_t>(cursor, "the position of a result");
     cursor.expect(": ");
-    const auto* found = std::find_if(meanings.begin(), meanings.end(), [&](const auto& entry) { return cursor.take(entry.first); });
+    const auto* found =
+        std::find_if(meanings.begin(), meanings.end(), [&](const auto& entry) { return cursor.take(entry.first); });
     if (found == meanings.end()) cursor.expected("loss, token, mutation of buffer, input or parameter, or gradient of");
     auto& note = notes[position];
     note.kind = found->second;

@@ -29,7 +29,8 @@ struct ValueNote {
   std::optional<bool> external, requiresGrad;
   std::optional<std::int32_t> version;
   std::optional<Expression> number;  ///< "value 3"
-  std::string size;                  ///< a number that is an expression over sizes: "s77*4", of "s77*4=16"; "s77 > 5", of "s77 > 5 is True"
+  std::string
+      size;  ///< a number that is an expression over sizes: "s77*4", of "s77*4=16"; "s77 > 5", of "s77 > 5 is True"
 };
 
 /// An op of the computation: `t0: "torch.ops.aten.linear.default"`. For what flows in, `op` is its kind: `x: "input"`.
@@ -54,7 +55,8 @@ struct OpNote {
   Place place;
 };
 
-/// "model.py:31: h = f(x)", "module: h.0", "s77: 4, symbolic size", "guard: L['x'].size()[0] != 1", "backward": comments on lines of their own.
+/// "model.py:31: h = f(x)", "module: h.0", "s77: 4, symbolic size", "guard: L['x'].size()[0] != 1", "backward":
+/// comments on lines of their own.
 struct Heading {
   enum class Kind : std::uint8_t { free, module, source, symbolicSize, guard, backward };
   Kind kind = Kind::free;
@@ -64,11 +66,13 @@ struct Heading {
   std::string guard;
 };
 
-/// The comment behind an op that makes `outputs`; nothing for one that a person wrote to persons: it begins with nothing of the above.
-/// Throws Error(badInput) where it begins so and goes on otherwise.
-std::optional<OpNote> readOpNote(const Source& source, const Comment& comment, const std::vector<std::string_view>& outputs);
+/// The comment behind an op that makes `outputs`; nothing for one that a person wrote to persons: it begins with
+/// nothing of the above. Throws Error(badInput) where it begins so and goes on otherwise.
+std::optional<OpNote> readOpNote(const Source& source, const Comment& comment,
+                                 const std::vector<std::string_view>& outputs);
 
-/// The comment in a function's head that says what a parameter or a literal inside a formula is; nothing for other comments.
+/// The comment in a function's head that says what a parameter or a literal inside a formula is; nothing for other
+/// comments.
 std::optional<ValueNote> readInputNote(const Source& source, const Comment& comment);
 
 Heading readHeading(const Source& source, const Comment& comment);
@@ -76,7 +80,8 @@ Heading readHeading(const Source& source, const Comment& comment);
 /// "Constructed by Split (took 3 milliseconds)".
 std::optional<PassRecord> readPass(const Comment& comment);
 
-/// What a computation's results mean beside being the user's: "output 0: mutation of buffer count, output 2: loss", by position.
+/// What a computation's results mean beside being the user's: "output 0: mutation of buffer count, output 2: loss", by
+/// position.
 struct ResultNote {
   OutputKind kind = OutputKind::user;
   std::string target;

@@ -37,8 +37,8 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-/// A tensor's type as behind a line: "[cpu] f32[2, s0=4] strides [4, 1] offset 2 sparse_csr conj neg number". The device may be left out.
-/// Throws Error(badInput): no such type, negative sizes, more than 2^63 bytes.
+/// A tensor's type as behind a line: "[cpu] f32[2, s0=4] strides [4, 1] offset 2 sparse_csr conj neg number". The
+/// device may be left out. Throws Error(badInput): no such type, negative sizes, more than 2^63 bytes.
 TensorMeta readType(const Source& source, Cursor& cursor);
 
 }  // namespace retrograd::text

@@ -28,12 +28,14 @@ std::string returnNames(const Symbol& symbol) {
 
 }  // namespace
 
-/// `(values, indices) = ...`, `[a, b] = ...`: how names group is told by the schema where there is one, else by the brackets.
+/// `(values, indices) = ...`, `[a, b] = ...`: how names group is told by the schema where there is one, else by the
+/// brackets.
 TextReader::Targets TextReader::readTargets(const Statement& statement, const Symbol& symbol) const {
   Targets targets;
   const bool hasSchema = !symbol.schema.empty();
   const auto add = [&](const Expression& name) {
-    if (name.kind != Kind::name || name.text.find('.') != std::string::npos) fail(source_, name.place, "expected a name, or '_' for a result that is None");
+    if (name.kind != Kind::name || name.text.find('.') != std::string::npos)
+      fail(source_, name.place, "expected a name, or '_' for a result that is None");
     if (targets.names.size() == maxOutputs) fail(source_, name.place, "expected at most 65535 results");
     targets.names.push_back(name.text == "_" ? std::string_view() : name.text);
     targets.places.push_back(name.place);
@@ -63,7 +65,8 @@ TextReader::Targets TextReader::readTargets(const Statement& statement, const Sy
       const auto& items = isGroup(left) ? left.items : one;
       if (hasSchema && items.size() != count)
         fail(source_, left.place,
-             "expected " + std::to_string(count) + (count == 1 ? " name" : " names, such as (" + returnNames(symbol) + ")") + ": " + symbol.schema);
+             "expected " + std::to_string(count) +
+                 (count == 1 ? " name" : " names, such as (" + returnNames(symbol) + ")") + ": " + symbol.schema);
       for (std::size_t i = 0; i < items.size(); ++i) {
         const bool mayBeList = !hasSchema || parseSchemaType(symbol.returns[i].type).list;
         if (isGroup(items[i]) && mayBeList) {
@@ -81,7 +84,8 @@ TextReader::Targets TextReader::readTargets(const Statement& statement, const Sy
 }
 
 /// Values for the names on the left. An op that returns its operand says so, or writes it.
-std::vector<ValueId> TextReader::defineOutputs(const Targets& targets, const Call& call, const OpNote& note, Scope& scope) {
+std::vector<ValueId> TextReader::defineOutputs(const Targets& targets, const Call& call, const OpNote& note,
+                                               Scope& scope) {
   std::vector<ValueId> outputs;
   const bool writes = document_.symbol(call.symbol).isMutable;
   for (std::size_t i = 0; i < targets.names.size(); ++i) {
@@ -90,16 +94,19 @@ std::vector<ValueId> TextReader::defineOutputs(const Targets& targets, const Cal
       outputs.emplace_back();
       continue;
     }
-    const bool mayReturn =
-        writes || std::any_of(note.values.begin(), note.values.end(), [&](const ValueNote& v) { return v.name == name && v.returnedAsItIs; });
+    const bool mayReturn = writes || std::any_of(note.values.begin(), note.values.end(), [&](const ValueNote& v) {
+                             return v.name == name && v.returnedAsItIs;
+                           });
     const auto before = mayReturn ? find(name, scope) : ValueId();
-    const bool isReturned = before && std::find(call.operands.begin(), call.operands.end(), before) != call.operands.end();
+    const bool isReturned =
+        before && std::find(call.operands.begin(), call.operands.end(), before) != call.operands.end();
     outputs.push_back(isReturned ? before : define(name, targets.places[i], scope));
   }
   return outputs;
 }
 
-/// The bound symbol of an earlier trace that this line shows again; none for a new one. The n-th of several such calls is the n-th there.
+/// The bound symbol of an earlier trace that this line shows again; none for a new one. The n-th of several such calls
+/// is the n-th there.
 BoundSymbolId TextReader::known(const Call& call, std::span<const ValueId> outputs) {
   // By the pattern's content: a pattern that holds a NaN has a new id each time, as it equals none.
   std::string key = std::to_string(call.symbol.index) + "/" + std::to_string(hashOf(call.pattern)) + "/";
@@ -147,12 +154,14 @@ BoundSymbolId TextReader::readOp(const Statement& statement, Scope& scope) {
   for (const auto& body : call.bodies) readBody(op, body, scope);  // its result may share storage with something inside
   describeOutputs(op, targets, note, isNew, scope);
   describeState(op, note);
-  if (!document_.symbol(call.symbol).known && !isDerived) unknown_[document_.symbol(call.symbol).name].emplace_back(op, statement.place.line);
+  if (!document_.symbol(call.symbol).known && !isDerived)
+    unknown_[document_.symbol(call.symbol).name].emplace_back(op, statement.place.line);
   return op;
 }
 
 /// Kind, storage and so on of what an op makes, where its line is the first to tell.
-void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew, const Scope& scope) {
+void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note,
+                                 const std::vector<char>& isNew, const Scope& scope) {
   const auto outputSpan = std::as_const(document_).outputs(op);
   const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
   const bool isDerived = scope.kind != TraceKind::computation;
@@ -160,15 +169,18 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto id = outputs[i];
     if (!id) continue;
-    const auto named = std::find_if(note.values.begin(), note.values.end(), [&](const ValueNote& v) { return v.name == targets.names[i]; });
+    const auto named = std::find_if(note.values.begin(), note.values.end(),
+                                    [&](const ValueNote& v) { return v.name == targets.names[i]; });
     const auto* said = named == note.values.end() ? nullptr : &*named;
     const bool isTensor = implied::isTensor(document_, op, i);
     if (hasSchema && said && said->type != ValueNote::Type::none && (said->type == ValueNote::Type::tensor) != isTensor)
-      fail(source_, said->place, std::string("expected ") + (isTensor ? "the type of a tensor" : "\"number\"") + ", as the op returns one");
+      fail(source_, said->place,
+           std::string("expected ") + (isTensor ? "the type of a tensor" : "\"number\"") + ", as the op returns one");
     if (isTensor) tensors_[id] = 1;
     if (isDerived && isTensor && !document_.isTensor(id))
       fail(source_, targets.places[i],
-           "expected the type of '" + std::string(targets.names[i]) + "' behind the line, such as '# " + std::string(targets.names[i]) + ": \"f32[2, 3]\"'");
+           "expected the type of '" + std::string(targets.names[i]) + "' behind the line, such as '# " +
+               std::string(targets.names[i]) + ": \"f32[2, 3]\"'");
     const auto operands = document_.operands(op);
     if (std::find(operands.begin(), operands.end(), id) != operands.end()) continue;
     auto& producer = (isDerived ? derivedProducers_ : producers_)[id];
@@ -183,7 +195,9 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
     if (isNew[i] || !hadStorage) {
       document_.value(id).version = said && said->version ? *said->version : implied::version(document_, op, i);
     }
-    if (isDerived) document_.value(id).requiresGrad = said && said->requiresGrad ? *said->requiresGrad : implied::requiresGrad(document_, op, i);
+    if (isDerived)
+      document_.value(id).requiresGrad =
+          said && said->requiresGrad ? *said->requiresGrad : implied::requiresGrad(document_, op, i);
   }
 }
 
@@ -233,7 +247,8 @@ void TextReader::readBody(BoundSymbolId op, const PendingBody& body, const Scope
   Subgraph graph;
   graph.name = document_.subgraph(body.id).name;
   for (std::size_t i = 0; i < function.parameters.size(); ++i)
-    graph.inputs.push_back(readBodyParameter(function.parameters[i], i, notes[i] ? &*notes[i] : nullptr, fits ? passed[i] : ValueId(), scope));
+    graph.inputs.push_back(readBodyParameter(function.parameters[i], i, notes[i] ? &*notes[i] : nullptr,
+                                             fits ? passed[i] : ValueId(), scope));
   auto statement = function.body.begin();
   graph.ops = readStatements([&]() -> const Statement& { return *statement++; }, scope);
   Call results;
@@ -244,8 +259,10 @@ void TextReader::readBody(BoundSymbolId op, const PendingBody& body, const Scope
   document_.subgraph(body.id) = std::move(graph);
 }
 
-/// An input of a body: the very value of the graph around it where it has its name and is handed on, else one of its own.
-ValueId TextReader::readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed, Scope& scope) {
+/// An input of a body: the very value of the graph around it where it has its name and is handed on, else one of its
+/// own.
+ValueId TextReader::readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note,
+                                      ValueId passed, Scope& scope) {
   if (!note && !passed && parameter.name == "_" + std::to_string(position)) return {};
   if (passed && find(parameter.name, *scope.outer) == passed) {
     scope.names.insert(parameter.name, {passed, parameter.place.line});

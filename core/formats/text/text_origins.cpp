@@ -8,8 +8,8 @@ namespace retrograd::text {
 namespace {
 
 std::optional<ValueKind> kindNamed(std::string_view text) {
-  for (auto kind :
-       {ValueKind::input, ValueKind::parameter, ValueKind::buffer, ValueKind::constant, ValueKind::activation, ValueKind::cotangent, ValueKind::gradient})
+  for (auto kind : {ValueKind::input, ValueKind::parameter, ValueKind::buffer, ValueKind::constant,
+                    ValueKind::activation, ValueKind::cotangent, ValueKind::gradient})
     if (name(kind) == text) return kind;
   return std::nullopt;
 }
@@ -36,7 +36,8 @@ Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope&
     if (origin.role == Role::forward) origin.op = ownOrigin(op, scope);
   } else if (const auto kind = kindNamed(reference->op)) {
     if (!origin.value) origin.value = namedAnywhere(reference->name);
-    if (auto& value = document_.value(origin.value); !isDescribed(origin.value)) value.kind = *kind;  // of a trace that is not in the text
+    if (auto& value = document_.value(origin.value); !isDescribed(origin.value))
+      value.kind = *kind;  // of a trace that is not in the text
   } else {
     if (const auto* known = reference->name.empty() ? nullptr : values_.find(reference->name)) named = *known;
     origin.op = resolve(*reference, scope);
@@ -61,7 +62,9 @@ void TextReader::noteTerms(const OpNote& note, BoundSymbolId op, ValueId summed)
     auto& list = termLists_[known.list];
     if (list.size() == known.count) list.push_back(terms[1]);
     if (list[known.count] != terms[1])
-      fail(source_, note.place, "expected one sum that goes on from '" + note.terms.front() + "', found another with '" + note.terms.back() + "'");
+      fail(source_, note.place,
+           "expected one sum that goes on from '" + note.terms.front() + "', found another with '" + note.terms.back() +
+               "'");
     sum = {known.list, known.count + 1, summed};
   }
   sums_[op] = sum;
@@ -83,11 +86,16 @@ BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
   const auto output = implied::firstOutput(document_, op);
   const auto symbol = document_.boundSymbol(op).symbol;
   const auto place = places_[op];
-  if (!output) fail(source_, place, "expected the op of the computation it comes from, such as '# computation: x: \"torch.ops.aten.linear.default\"'");
-  if (const auto producer = producers_[output]; producer && document_.boundSymbol(producer).symbol == symbol) return producer;
+  if (!output)
+    fail(source_, place,
+         "expected the op of the computation it comes from, such as '# computation: x: "
+         "\"torch.ops.aten.linear.default\"'");
+  if (const auto producer = producers_[output]; producer && document_.boundSymbol(producer).symbol == symbol)
+    return producer;
   if (result_.computation)
     fail(source_, place,
-         "expected '" + document_.displayName(output) + "' to be made by this op in the computation, or a comment that names the op it comes from");
+         "expected '" + document_.displayName(output) +
+             "' to be made by this op in the computation, or a comment that names the op it comes from");
   return standIn(document_.displayName(output), document_.symbol(symbol).qualifiedName(), scope);
 }
 
@@ -98,8 +106,11 @@ BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope
   if (const auto node = nodes_.find(reference.name); node != nodes_.end() && fits(node->second)) return node->second;
   if (result_.computation)
     fail(source_, reference.place,
-         "expected an op of the computation, found '" + reference.name + "'" + (reference.op.empty() ? "" : ": \"" + reference.op + "\""));
-  if (reference.op.empty()) fail(source_, reference.place, "expected the op's name in quotes behind '" + reference.name + ":', as the text has no computation");
+         "expected an op of the computation, found '" + reference.name + "'" +
+             (reference.op.empty() ? "" : ": \"" + reference.op + "\""));
+  if (reference.op.empty())
+    fail(source_, reference.place,
+         "expected the op's name in quotes behind '" + reference.name + ":', as the text has no computation");
   return standIn(reference.name, reference.op, scope);
 }
 

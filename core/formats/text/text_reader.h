@@ -60,7 +60,8 @@ class TextReader {
   void readOthers();
   void collectNames();
   void readFunction(const Function& function, FunctionReader& reader);
-  std::vector<std::optional<ValueNote>> readHead(const Function& function, Scope& scope, std::vector<ValueNote>& literals);
+  std::vector<std::optional<ValueNote>> readHead(const Function& function, Scope& scope,
+                                                 std::vector<ValueNote>& literals);
   void readSignature(const Function& function, Scope& scope, Trace& trace);
   ValueId readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, Scope& scope);
   void describeInput(ValueId id, const ValueNote& note, const Scope& scope);
@@ -107,12 +108,14 @@ class TextReader {
   Targets readTargets(const Statement& statement, const Symbol& symbol) const;
   std::vector<ValueId> defineOutputs(const Targets& targets, const Call& call, const OpNote& note, Scope& scope);
   BoundSymbolId known(const Call& call, std::span<const ValueId> outputs);
-  void describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew, const Scope& scope);
+  void describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note, const std::vector<char>& isNew,
+                       const Scope& scope);
   void describeState(BoundSymbolId op, const OpNote& note, const Scope& scope);
   void describePlace(BoundSymbolId op, const OpNote& note, const Scope& scope);
   void describeState(BoundSymbolId op, const OpNote& note);
   void readBody(BoundSymbolId op, const PendingBody& body, const Scope& around);
-  ValueId readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed, Scope& scope);
+  ValueId readBodyParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, ValueId passed,
+                            Scope& scope);
 
   // text_origins.cpp: where derived ops come from
   Origin readOrigin(const OpNote& note, BoundSymbolId op, const Scope& scope);
@@ -130,18 +133,21 @@ class TextReader {
   Document& document_;
   NameTable<ValueId> values_;  ///< every value by its name, which the document keeps
   std::map<std::string, int, std::less<>> suffixes_;
-  std::optional<std::unordered_set<std::string_view>> reserved_;  ///< names of the computation's own values, which no body takes; none until there is a body
-  IdVector<StorageId, std::vector<ValueId>> members_;             ///< the values in it
-  IdVector<ValueId, char> described_, tensors_;                   ///< its line was read; it is a tensor, whatever its type
-  std::map<std::string, std::int64_t, std::less<>> metSizes_;     ///< symbolic sizes that types name, with their values
-  std::unordered_map<std::string_view, SymbolId> symbols_;        ///< by path as written
-  IdVector<ValueId, BoundSymbolId> producers_;                    ///< ops of the computation by output
-  std::unordered_map<std::string, BoundSymbolId> nodes_;          ///< those that make nothing, by node name
+  std::optional<std::unordered_set<std::string_view>>
+      reserved_;  ///< names of the computation's own values, which no body takes; none until there is a body
+  IdVector<StorageId, std::vector<ValueId>> members_;          ///< the values in it
+  IdVector<ValueId, char> described_, tensors_;                ///< its line was read; it is a tensor, whatever its type
+  std::map<std::string, std::int64_t, std::less<>> metSizes_;  ///< symbolic sizes that types name, with their values
+  std::unordered_map<std::string_view, SymbolId> symbols_;     ///< by path as written
+  IdVector<ValueId, BoundSymbolId> producers_;                 ///< ops of the computation by output
+  std::unordered_map<std::string, BoundSymbolId> nodes_;       ///< those that make nothing, by node name
   IdVector<ValueId, BoundSymbolId> derivedProducers_;
-  std::unordered_map<std::string, std::vector<BoundSymbolId>> derivedOps_;  ///< by call, for ops that stand in several traces
-  std::unordered_map<std::string, std::size_t> met_;                        ///< how many ops of this call the trace has had
+  std::unordered_map<std::string, std::vector<BoundSymbolId>>
+      derivedOps_;                                    ///< by call, for ops that stand in several traces
+  std::unordered_map<std::string, std::size_t> met_;  ///< how many ops of this call the trace has had
   std::unordered_map<std::string, BoundSymbolId> standIns_;
-  std::map<std::string, std::vector<std::pair<BoundSymbolId, int>>> unknown_;  ///< ops LibTorch does not have, with their lines
+  std::map<std::string, std::vector<std::pair<BoundSymbolId, int>>>
+      unknown_;  ///< ops LibTorch does not have, with their lines
   IdVector<BoundSymbolId, Place> places_;
   /// The first `count` terms of a list. Additions into one gradient share it.
   struct Terms {

@@ -18,10 +18,13 @@ using Kind = Expression::Kind;
 /// Parses the tokens of one line.
 class ExpressionParser {
  public:
-  ExpressionParser(const Source& source, const std::vector<Token>& tokens, std::size_t at = 0) : source_(source), tokens_(tokens), at_(at) {}
+  ExpressionParser(const Source& source, const std::vector<Token>& tokens, std::size_t at = 0)
+      : source_(source), tokens_(tokens), at_(at) {}
 
   const Token& peek(std::size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
-  bool isSign(std::string_view sign, std::size_t ahead = 0) const { return peek(ahead).kind == Token::Kind::sign && peek(ahead).text == sign; }
+  bool isSign(std::string_view sign, std::size_t ahead = 0) const {
+    return peek(ahead).kind == Token::Kind::sign && peek(ahead).text == sign;
+  }
   bool take(std::string_view sign) {
     if (!isSign(sign)) return false;
     ++at_;
@@ -30,7 +33,9 @@ class ExpressionParser {
   void expect(std::string_view sign) {
     if (!take(sign)) expected("'" + std::string(sign) + "'");
   }
-  [[noreturn]] void expected(const std::string& what) const { fail(source_, peek().place, "expected " + what + ", found " + describe(peek())); }
+  [[noreturn]] void expected(const std::string& what) const {
+    fail(source_, peek().place, "expected " + what + ", found " + describe(peek()));
+  }
   void expectEnd() const {
     if (peek().kind != Token::Kind::end) expected("the end of the line");
   }
@@ -42,7 +47,8 @@ class ExpressionParser {
 
   Expression expression() { return sum(); }
 
-  /// Expressions separated by commas up to `closing` (the end of the line where it is empty); `comma` tells whether one ended the list.
+  /// Expressions separated by commas up to `closing` (the end of the line where it is empty); `comma` tells whether one
+  /// ended the list.
   std::vector<Expression> list(std::string_view closing, bool& comma) {
     std::vector<Expression> items;
     comma = false;
@@ -51,7 +57,8 @@ class ExpressionParser {
       chargeReading(sizeof(Expression) + 2 * sizeof(Argument));  // which it becomes
       items.push_back(expression());
       comma = take(",");
-      if (!comma && !isClosed()) expected("',' or " + (closing.empty() ? std::string("the end of the line") : "'" + std::string(closing) + "'"));
+      if (!comma && !isClosed())
+        expected("',' or " + (closing.empty() ? std::string("the end of the line") : "'" + std::string(closing) + "'"));
     }
     if (!closing.empty()) ++at_;
     return items;
@@ -61,7 +68,9 @@ class ExpressionParser {
   /// Counts brackets on the way down, so that no text can nest deeper than the stack.
   struct Depth {
     explicit Depth(ExpressionParser& parser) : depth(parser.depth_) {
-      if (++depth > maxBrackets) fail(parser.source_, parser.peek().place, "expected at most " + std::to_string(maxBrackets) + " brackets in one another");
+      if (++depth > maxBrackets)
+        fail(parser.source_, parser.peek().place,
+             "expected at most " + std::to_string(maxBrackets) + " brackets in one another");
     }
     ~Depth() { --depth; }
     int& depth;
@@ -69,7 +78,8 @@ class ExpressionParser {
 
   Expression sum() {
     auto left = product();
-    for (int terms = 0; isSign("+") || isSign("-"); checkChain(++terms)) left = binary(std::move(left), &ExpressionParser::product);
+    for (int terms = 0; isSign("+") || isSign("-"); checkChain(++terms))
+      left = binary(std::move(left), &ExpressionParser::product);
     return left;
   }
 
@@ -134,7 +144,8 @@ class ExpressionParser {
   void argument(Expression& call) {
     if (peek().kind == Token::Kind::name && isSign("=", 1)) {
       for (const auto& keyword : call.keywords)
-        if (keyword == peek().text) fail(source_, peek().place, "expected '" + std::string(keyword) + "' to be given once");
+        if (keyword == peek().text)
+          fail(source_, peek().place, "expected '" + std::string(keyword) + "' to be given once");
       call.keywords.push_back(name("the name of an argument").text);
       ++at_;
     } else if (!call.keywords.empty()) {
@@ -156,7 +167,8 @@ class ExpressionParser {
     } else if (token.kind == Token::Kind::real) {
       result.kind = Kind::real;
       const auto [end, error] = std::from_chars(begin, begin + token.text.size(), result.real);
-      if (error != std::errc() || end != begin + token.text.size()) fail(source_, token.place, "expected a number that a double can hold");
+      if (error != std::errc() || end != begin + token.text.size())
+        fail(source_, token.place, "expected a number that a double can hold");
       ++at_;
     } else if (token.kind == Token::Kind::string) {
       result.kind = Kind::string;
@@ -178,7 +190,8 @@ class ExpressionParser {
     result.place = token.place;
     const auto digits = sign + std::string(token.text);
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.integer);
-    if (error != std::errc() || end != digits.data() + digits.size()) fail(source_, token.place, "expected an integer of 64 bits");
+    if (error != std::errc() || end != digits.data() + digits.size())
+      fail(source_, token.place, "expected an integer of 64 bits");
     ++at_;
     return finished(std::move(result), token.text.begin());
   }
@@ -218,7 +231,9 @@ class ExpressionParser {
 /// Parses lines to functions.
 class Parser {
  public:
-  Parser(const Source& source, const Progress& progress) : source_(source), progress_(progress), lexer_(source) { advance(); }
+  Parser(const Source& source, const Progress& progress) : source_(source), progress_(progress), lexer_(source) {
+    advance();
+  }
 
   std::optional<Function> next() {
     while (!body_.isFinished) (void)statement();
@@ -258,7 +273,8 @@ class Parser {
 
   /// Signature and the comments under it.
   Function head(Body& body, int depth) {
-    if (depth >= maxFunctions) fail(source_, line_.place, "expected at most " + std::to_string(maxFunctions) + " functions in one another");
+    if (depth >= maxFunctions)
+      fail(source_, line_.place, "expected at most " + std::to_string(maxFunctions) + " functions in one another");
     Function result;
     result.place = line_.place;
     ExpressionParser parser(source_, line_.tokens, 1);
@@ -267,7 +283,8 @@ class Parser {
     std::unordered_set<std::string_view> names;
     while (!parser.take(")")) {
       const auto name = parser.name("the name of a parameter");
-      if (!names.insert(name.text).second) fail(source_, name.place, "expected a name that no other parameter has, found " + describe(name));
+      if (!names.insert(name.text).second)
+        fail(source_, name.place, "expected a name that no other parameter has, found " + describe(name));
       result.parameters.push_back({name.text, name.place});
       if (!parser.take(",") && !parser.isSign(")")) parser.expected("',' or ')'");
     }
@@ -288,7 +305,8 @@ class Parser {
   Statement statement(Body& body) {
     if (!more_ || (!line_.isComment() && line_.indent <= body.outer))
       fail(source_, more_ ? line_.place : body.place, "expected 'return' at the end of '" + body.name + "'");
-    if (line_.isComment()) return comment();  // before the return it belongs to the function, however far it is indented
+    if (line_.isComment())
+      return comment();  // before the return it belongs to the function, however far it is indented
     if (body.indent < 0) body.indent = line_.indent;
     checkIndent(body);
     auto result = statement(body.depth);
@@ -299,7 +317,9 @@ class Parser {
   }
 
   void checkIndent(const Body& body) const {
-    if (line_.indent != body.indent) fail(source_, line_.place, "expected the indentation of the lines before, " + std::to_string(body.indent) + " spaces");
+    if (line_.indent != body.indent)
+      fail(source_, line_.place,
+           "expected the indentation of the lines before, " + std::to_string(body.indent) + " spaces");
   }
 
   Statement comment() {
@@ -357,7 +377,8 @@ class Parser {
     } else {
       statement.value = std::move(left);
     }
-    if (statement.value.kind != Kind::call) fail(source_, statement.value.place, "expected an op that is called, such as torch.ops.aten.sin.default(x)");
+    if (statement.value.kind != Kind::call)
+      fail(source_, statement.value.place, "expected an op that is called, such as torch.ops.aten.sin.default(x)");
   }
 
   const Source& source_;
@@ -369,7 +390,8 @@ class Parser {
   Body body_;  ///< of the function that is read now
 };
 
-FunctionReader::FunctionReader(const Source& source, const Progress& progress) : parser_(std::make_unique<Parser>(source, progress)) {}
+FunctionReader::FunctionReader(const Source& source, const Progress& progress)
+    : parser_(std::make_unique<Parser>(source, progress)) {}
 FunctionReader::~FunctionReader() = default;
 std::optional<Function> FunctionReader::next() { return parser_->next(); }
 Statement FunctionReader::statement() { return parser_->statement(); }

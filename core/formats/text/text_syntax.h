@@ -10,13 +10,14 @@
 
 namespace retrograd::text {
 
-/// What stands for a value: a name or dotted path, a literal, a list, a call, arithmetic of sizes. Texts are parts of the text that was parsed: a large
-/// trace has millions of them.
+/// What stands for a value: a name or dotted path, a literal, a list, a call, arithmetic of sizes. Texts are parts of
+/// the text that was parsed: a large trace has millions of them.
 struct Expression {
   enum class Kind : std::uint8_t { name, integer, real, string, list, tuple, call, negative, binary };
   Kind kind = Kind::tuple;
   Place place;
-  std::string_view text;  ///< name or path; operator of a binary one; a string as written, whose content is unquoted() of it
+  std::string_view
+      text;  ///< name or path; operator of a binary one; a string as written, whose content is unquoted() of it
   std::int64_t integer = 0;
   double real = 0;
   std::vector<Expression> items;           ///< elements, arguments, operands; a call's first is what is called
@@ -55,13 +56,15 @@ struct Function {
 
 class Parser;
 
-/// Reads a text function by function and these statement by statement, as a large trace has more of them than should be in memory at once. Imports are skipped.
-/// Throws Error(badInput) at the first thing that is not as docs/text-form.md says, and for nesting deeper than 64 brackets or 32 functions.
+/// Reads a text function by function and these statement by statement, as a large trace has more of them than should be
+/// in memory at once. Imports are skipped. Throws Error(badInput) at the first thing that is not as docs/text-form.md
+/// says, and for nesting deeper than 64 brackets or 32 functions.
 class FunctionReader {
  public:
   FunctionReader(const Source& source, const Progress& progress);
   ~FunctionReader();
-  /// The next function of the text, without its body; nothing at the end. What was not read of the one before is read, and dropped.
+  /// The next function of the text, without its body; nothing at the end. What was not read of the one before is read,
+  /// and dropped.
   std::optional<Function> next();
   /// The next statement of its body, of which the last is a result; not to be asked for more.
   Statement statement();

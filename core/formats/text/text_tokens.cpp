@@ -16,13 +16,15 @@ bool isDigit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 void fail(const Source& source, Place place, const std::string& message) {
-  throw Error(ErrorCode::badInput, message, source.name + ":" + std::to_string(place.line) + ":" + std::to_string(place.column));
+  throw Error(ErrorCode::badInput, message,
+              source.name + ":" + std::to_string(place.line) + ":" + std::to_string(place.column));
 }
 
 std::string describe(const Token& token) {
   if (token.kind == Token::Kind::end) return "the end of the line";
   constexpr std::size_t longest = 60;
-  return token.text.size() <= longest ? "'" + oneLine(token.text) + "'" : "'" + oneLine(token.text.substr(0, longest)) + "...'";
+  return token.text.size() <= longest ? "'" + oneLine(token.text) + "'"
+                                      : "'" + oneLine(token.text.substr(0, longest)) + "...'";
 }
 
 void Lexer::advance(std::size_t bytes) {
@@ -113,7 +115,10 @@ Token Lexer::readToken() {
   } else {
     token.kind = Token::Kind::sign;
     const auto rest = source_.text.substr(at_);
-    length = std::any_of(std::begin(longSigns), std::end(longSigns), [&](std::string_view s) { return rest.starts_with(s); }) ? 2 : 1;
+    length =
+        std::any_of(std::begin(longSigns), std::end(longSigns), [&](std::string_view s) { return rest.starts_with(s); })
+            ? 2
+            : 1;
     if (length == 1 && std::string_view("()[],=:+-*/%").find(peek()) == std::string_view::npos) {
       const auto character = rest.substr(0, std::max<std::size_t>(utf8Length(rest), 1));
       fail(source_, token.place, "expected an op, a name or a number, found " + pythonString(character));
@@ -127,7 +132,8 @@ Token Lexer::readToken() {
 /// An identifier and what follows it behind dots: "torch.ops.aten.mm.default".
 std::size_t Lexer::nameLength() const {
   std::size_t length = 0;
-  while (isLetter(peek(length)) || isDigit(peek(length)) || (peek(length) == '.' && isLetter(peek(length + 1)))) ++length;
+  while (isLetter(peek(length)) || isDigit(peek(length)) || (peek(length) == '.' && isLetter(peek(length + 1))))
+    ++length;
   return length;
 }
 
@@ -165,7 +171,8 @@ std::size_t Lexer::stringLength() const {
 }
 
 std::string unquoted(const Source& source, std::string_view text, Place place) {
-  static constexpr std::pair<char, char> escapes[] = {{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'\\', '\\'}, {'"', '"'}, {'\'', '\''}};
+  static constexpr std::pair<char, char> escapes[] = {{'n', '\n'},  {'r', '\r'}, {'t', '\t'},
+                                                      {'\\', '\\'}, {'"', '"'},  {'\'', '\''}};
   const auto inner = text.substr(1, text.size() - 2);
   std::string content;
   for (std::size_t i = 0; i < inner.size(); ++i) {
@@ -174,11 +181,13 @@ std::string unquoted(const Source& source, std::string_view text, Place place) {
       continue;
     }
     ++i;
-    const auto* known = std::find_if(std::begin(escapes), std::end(escapes), [&](const auto& e) { return i < inner.size() && e.first == inner[i]; });
+    const auto* known = std::find_if(std::begin(escapes), std::end(escapes),
+                                     [&](const auto& e) { return i < inner.size() && e.first == inner[i]; });
     unsigned code = 0;
     if (known != std::end(escapes)) {
       content += known->second;
-    } else if (i + 2 < inner.size() && inner[i] == 'x' && std::from_chars(&inner[i + 1], &inner[i + 1] + 2, code, 16).ptr == &inner[i + 1] + 2) {
+    } else if (i + 2 < inner.size() && inner[i] == 'x' &&
+               std::from_chars(&inner[i + 1], &inner[i + 1] + 2, code, 16).ptr == &inner[i + 1] + 2) {
       content += static_cast<char>(code);
       i += 2;
     } else {

@@ -21,7 +21,8 @@ struct Source {
 [[noreturn]] void fail(const Source& source, Place place, const std::string& message);
 
 struct Token {
-  /// A sign is one of ( ) [ ] , = : + - * / // % -> ; a name may be a dotted path; end comes after the last token of a line.
+  /// A sign is one of ( ) [ ] , = : + - * / // % -> ; a name may be a dotted path; end comes after the last token of a
+  /// line.
   enum class Kind : std::uint8_t { name, integer, real, string, sign, end };
   Kind kind = Kind::end;
   std::string_view text;  ///< as written, strings with their quotes
@@ -55,7 +56,9 @@ class Lexer {
 
  private:
   bool atEnd() const { return at_ >= source_.text.size(); }
-  char peek(std::size_t ahead = 0) const { return at_ + ahead < source_.text.size() ? source_.text[at_ + ahead] : '\0'; }
+  char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < source_.text.size() ? source_.text[at_ + ahead] : '\0';
+  }
   Place place() const { return {line_, column_}; }
   void advance(std::size_t bytes);
   void newLine();
@@ -71,7 +74,8 @@ class Lexer {
   int line_ = 1, column_ = 1;
 };
 
-/// The content of a string that stands with its quotes at `place`, escapes resolved. Throws Error(badInput) for an escape that Python does not have.
+/// The content of a string that stands with its quotes at `place`, escapes resolved. Throws Error(badInput) for an
+/// escape that Python does not have.
 std::string unquoted(const Source& source, std::string_view text, Place place);
 
 }  // namespace retrograd::text

@@ -19,15 +19,18 @@ const Trace* TextTraces::find(TraceKind kind) const {
   return nullptr;
 }
 
-TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts, const Progress& progress) {
+TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts,
+                          const Progress& progress) {
   const text::Source source{name, text};
   return text::TextReader(source, lookup, progress).read(parts);
 }
 
-ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup,
+                        const Progress& progress) {
   auto traces = readTextTraces(text, path, lookup, TextParts::all, progress);
   if (!traces.computation)
-    throw Error(ErrorCode::badInput, "expected a trace to start from, 'def computation(...):'; docs/text-form.md describes the form", path);
+    throw Error(ErrorCode::badInput,
+                "expected a trace to start from, 'def computation(...):'; docs/text-form.md describes the form", path);
   ModelFile file;
   if (!traces.derived.empty()) {
     file.printed = std::make_shared<const TextTraces>(std::move(traces));
@@ -62,28 +65,36 @@ InputKind inputKind(ValueKind kind, const ValueNote* note) {
 }  // namespace
 
 TextReader::TextReader(const Source& source, const SymbolLookup& lookup, const Progress& progress)
-    : source_(source), lookup_(lookup), progress_(progress), result_{std::make_shared<Document>(), {}, {}, {}, {}}, document_(*result_.document) {}
+    : source_(source),
+      lookup_(lookup),
+      progress_(progress),
+      result_{std::make_shared<Document>(), {}, {}, {}, {}},
+      document_(*result_.document) {}
 
 TextTraces TextReader::read(TextParts parts) {
   if (!readInOrder(parts)) readOthers();
   setTerms();
   for (const auto& [name, places] : unknown_) {
     std::string lines;
-    for (std::size_t i = 0; i < places.size() && i < 20; ++i) lines += (i ? ", " : "line ") + std::to_string(places[i].second);
+    for (std::size_t i = 0; i < places.size() && i < 20; ++i)
+      lines += (i ? ", " : "line ") + std::to_string(places[i].second);
     result_.problems.push_back({Problem::Severity::warning, unknownOpMessage(name), lines, places.front().first.index});
   }
   return std::move(result_);
 }
 
-/// Most texts begin with the computation, to which all others refer. Where others stand before it, this reads the computation alone and returns false.
+/// Most texts begin with the computation, to which all others refer. Where others stand before it, this reads the
+/// computation alone and returns false.
 bool TextReader::readInOrder(TextParts parts) {
   FunctionReader reader(source_, progress_);
   std::unordered_set<std::string> met;
   bool isInOrder = true;
   while (const auto function = reader.next()) {
     if (std::find(std::begin(kinds), std::end(kinds), function->name) == std::end(kinds))
-      fail(source_, function->place, "expected computation, joint, forward or backward, found '" + oneLine(function->name) + "'");
-    if (!met.insert(function->name).second) fail(source_, function->place, "expected one '" + function->name + "', found another");
+      fail(source_, function->place,
+           "expected computation, joint, forward or backward, found '" + oneLine(function->name) + "'");
+    if (!met.insert(function->name).second)
+      fail(source_, function->place, "expected one '" + function->name + "', found another");
     const bool isOther = function->name != "computation";
     isInOrder &= !isOther || result_.computation || parts == TextParts::computationOnly;
     if (!isOther || (isInOrder && parts == TextParts::all)) readFunction(*function, reader);
@@ -136,8 +147,10 @@ void TextReader::readFunction(const Function& function, FunctionReader& reader) 
   else result_.derived.push_back(std::move(trace));
 }
 
-/// What the comments under a signature say of each parameter; of literals inside formulas, which are none; of modules and sizes.
-std::vector<std::optional<ValueNote>> TextReader::readHead(const Function& function, Scope& scope, std::vector<ValueNote>& literals) {
+/// What the comments under a signature say of each parameter; of literals inside formulas, which are none; of modules
+/// and sizes.
+std::vector<std::optional<ValueNote>> TextReader::readHead(const Function& function, Scope& scope,
+                                                           std::vector<ValueNote>& literals) {
   std::vector<std::optional<ValueNote>> notes(function.parameters.size());
   NameTable<std::size_t> positions;
   for (std::size_t i = 0; i < function.parameters.size(); ++i) positions.insert(function.parameters[i].name, i);
@@ -145,7 +158,8 @@ std::vector<std::optional<ValueNote>> TextReader::readHead(const Function& funct
     const auto colon = comment.text.find(": \"");
     const auto name = comment.text.substr(0, colon);
     if (const auto* position = colon == std::string_view::npos ? nullptr : positions.find(name)) {
-      if (notes[*position]) fail(source_, comment.place, "expected one description of '" + std::string(name) + "', found another");
+      if (notes[*position])
+        fail(source_, comment.place, "expected one description of '" + std::string(name) + "', found another");
       notes[*position] = readInputNote(source_, comment);
     } else if (colon != std::string_view::npos && comment.text.find(", constant", colon) != std::string_view::npos) {
       if (auto literal = readInputNote(source_, comment)) literals.push_back(std::move(*literal));
@@ -166,8 +180,11 @@ void TextReader::readSignature(const Function& function, Scope& scope, Trace& tr
     if (trace.kind == TraceKind::computation) addInputSpec(id, parameter, note);
     if (!id || trace.kind != TraceKind::backward) continue;
     if (!note || (!note->saved && !note->cotangent))
-      fail(source_, parameter.place, "expected '" + std::string(parameter.name) + "' to be 'saved for backward' or 'cotangent' in its description");
-    if (note->saved && trace.savedCount++ < i) fail(source_, parameter.place, "expected what is saved for backward before all cotangents");
+      fail(source_, parameter.place,
+           "expected '" + std::string(parameter.name) +
+               "' to be 'saved for backward' or 'cotangent' in its description");
+    if (note->saved && trace.savedCount++ < i)
+      fail(source_, parameter.place, "expected what is saved for backward before all cotangents");
   }
   for (const auto& literal : literals) {
     const auto id = define(literal.name, literal.place, scope);
@@ -176,15 +193,16 @@ void TextReader::readSignature(const Function& function, Scope& scope, Trace& tr
 }
 
 /// "_3" is None as the fourth parameter, unless something is known of it.
-ValueId TextReader::readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note, Scope& scope) {
+ValueId TextReader::readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note,
+                                  Scope& scope) {
   const auto* known = values_.find(parameter.name);
   const bool isKnown = known && isDescribed(*known);
   if (!note && !isKnown && parameter.name == "_" + std::to_string(position)) return {};
   const auto id = define(parameter.name, parameter.place, scope);
   if (!isKnown && (!note || note->type == ValueNote::Type::none))
     fail(source_, parameter.place,
-         "expected a comment under the signature that says what '" + std::string(parameter.name) + "' is, such as '# " + std::string(parameter.name) +
-             ": \"f32[2, 3]\"'");
+         "expected a comment under the signature that says what '" + std::string(parameter.name) + "' is, such as '# " +
+             std::string(parameter.name) + ": \"f32[2, 3]\"'");
   if (note) describeInput(id, *note, scope);
   return id;
 }
@@ -197,7 +215,10 @@ void TextReader::describeInput(ValueId id, const ValueNote& note, const Scope& s
   }
   described_[id] = 1;
   auto& value = document_.value(id);
-  value.kind = note.cotangent ? ValueKind::cotangent : note.kind ? *note.kind : note.saved ? ValueKind::activation : ValueKind::input;
+  value.kind = note.cotangent ? ValueKind::cotangent
+               : note.kind    ? *note.kind
+               : note.saved   ? ValueKind::activation
+                              : ValueKind::input;
   value.version = note.version.value_or(0);
   setStorage(id, &note, {}, scope);
   document_.value(id).requiresGrad = note.requiresGrad.value_or(implied::requiresGrad(document_, document_.value(id)));
@@ -211,7 +232,8 @@ void TextReader::addInputSpec(ValueId id, const Parameter& parameter, const Valu
     const auto& value = document_.value(id);
     spec.kind = inputKind(value.kind, note);
     spec.requiresGrad = value.requiresGrad;
-    const bool isWeight = spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant;
+    const bool isWeight =
+        spec.kind == InputKind::parameter || spec.kind == InputKind::buffer || spec.kind == InputKind::constant;
     spec.target = note && !note->target.empty() ? note->target : isWeight ? std::string(parameter.name) : std::string();
     if (isWeight && value.storage) spec.storageKey = document_.displayName(document_.storage(value.storage).first);
   }
@@ -252,14 +274,17 @@ void TextReader::readHeading(const Comment& comment, Scope& scope) {
   switch (heading.kind) {
     case Heading::Kind::free: return;
     case Heading::Kind::module: scope.module = std::move(heading.module); return;
-    case Heading::Kind::source: scope.source = heading.frame ? document_.internSource({*std::move(heading.frame)}) : SourceStackId(); return;
+    case Heading::Kind::source:
+      scope.source = heading.frame ? document_.internSource({*std::move(heading.frame)}) : SourceStackId();
+      return;
     case Heading::Kind::symbolicSize:
       scope.sizes[heading.size.name] = heading.size.hint;
       declare(heading.size);
       return;
     case Heading::Kind::guard: result_.guards.push_back(std::move(heading.guard)); return;
     case Heading::Kind::backward:
-      if (scope.kind == TraceKind::joint && !scope.outer && !scope.inBackward) scope.border = 0;  // in the head; readStatements knows better
+      if (scope.kind == TraceKind::joint && !scope.outer && !scope.inBackward)
+        scope.border = 0;  // in the head; readStatements knows better
       scope.inBackward |= scope.kind == TraceKind::joint && !scope.outer;
       return;
   }
@@ -268,7 +293,8 @@ void TextReader::readHeading(const Comment& comment, Scope& scope) {
 /// Each trace says its sizes again: the first is as good as any.
 void TextReader::declare(const SizeSymbol& size) {
   auto symbols = document_.sizeSymbols();
-  if (std::any_of(symbols.begin(), symbols.end(), [&](const SizeSymbol& known) { return known.name == size.name; })) return;
+  if (std::any_of(symbols.begin(), symbols.end(), [&](const SizeSymbol& known) { return known.name == size.name; }))
+    return;
   symbols.push_back(size);
   document_.setSizeSymbols(std::move(symbols));
 }
@@ -280,7 +306,8 @@ void TextReader::readResults(const Statement& statement, Scope& scope, Trace& tr
   std::vector<const Expression*> results;
   const bool isOne = !isTuple(value);
   const bool mayBeTwo = trace.kind == TraceKind::joint || trace.kind == TraceKind::forward;
-  const bool areTwo = mayBeTwo && !isOne && value.items.size() == 2 && isTuple(value.items[0]) && isTuple(value.items[1]);
+  const bool areTwo =
+      mayBeTwo && !isOne && value.items.size() == 2 && isTuple(value.items[0]) && isTuple(value.items[1]);
   if (isOne) results.push_back(&value);
   if (areTwo)
     for (const auto& section : value.items)

@@ -12,8 +12,8 @@
 
 namespace retrograd {
 
-/// The traces that stand in one text: one document, in which values of equal name are one value and bound symbols that stand in several
-/// traces are one.
+/// The traces that stand in one text: one document, in which values of equal name are one value and bound symbols that
+/// stand in several traces are one.
 struct TextTraces {
   std::shared_ptr<Document> document;
   std::optional<Computation> computation;
@@ -28,15 +28,17 @@ struct TextTraces {
 
 enum class TextParts : std::uint8_t { all, computationOnly };
 
-/// Reads printed traces (docs/text-form.md): what printTrace writes, and what people write by hand, who may leave out del lines, lines of
-/// source, and the types of what a computation's ops make. Nothing in it is executed. Every trace is verified.
-/// `name` is the file, for errors. Throws Error(badInput) at "name:line:column" that says what was expected. An op that `lookup` does not
-/// know is a Problem.
-TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts = TextParts::all,
-                          const Progress& progress = {});
+/// Reads printed traces (docs/text-form.md): what printTrace writes, and what people write by hand, who may leave out
+/// del lines, lines of source, and the types of what a computation's ops make. Nothing in it is executed. Every trace
+/// is verified. `name` is the file, for errors. Throws Error(badInput) at "name:line:column" that says what was
+/// expected. An op that `lookup` does not know is a Problem.
+TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup,
+                          TextParts parts = TextParts::all, const Progress& progress = {});
 
-/// The computation of a text as a file to open; its parameters, buffers and constants are described and have no data. Where the text holds
-/// derived traces too, ModelFile::printed has them. Throws as readTextTraces, and where the text has no computation.
-ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup, const Progress& progress = {});
+/// The computation of a text as a file to open; its parameters, buffers and constants are described and have no data.
+/// Where the text holds derived traces too, ModelFile::printed has them. Throws as readTextTraces, and where the text
+/// has no computation.
+ModelFile readTextModel(std::string_view text, const std::string& path, const SymbolLookup& lookup,
+                        const Progress& progress = {});
 
 }  // namespace retrograd

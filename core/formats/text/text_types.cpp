@@ -11,7 +11,9 @@
 namespace retrograd::text {
 namespace {
 
-bool isWordPart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; }
+bool isWordPart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
 
 std::optional<DType> dtypeNamed(std::string_view name) {
   for (int i = 0; i < dtypeCount; ++i)
@@ -21,7 +23,8 @@ std::optional<DType> dtypeNamed(std::string_view name) {
 
 std::optional<Device> deviceNamed(std::string_view name) {
   static constexpr std::array<std::string_view, 4> types{"cpu", "cuda", "meta", "other"};
-  return std::find(types.begin(), types.end(), name) == types.end() ? std::nullopt : std::optional(deviceFromString(name));
+  return std::find(types.begin(), types.end(), name) == types.end() ? std::nullopt
+                                                                    : std::optional(deviceFromString(name));
 }
 
 /// One size: "4", or "s0*2=4" with its expression.
@@ -39,7 +42,8 @@ void readSize(Cursor& cursor, TensorMeta& meta) {
     cursor.skip(equals + 1);
   }
   const auto size = cursor.integer();
-  if (!size || *size < 0) cursor.expected(symbol.empty() ? "a size, or an expression and its value such as s0=4" : "the value of this size");
+  if (!size || *size < 0)
+    cursor.expected(symbol.empty() ? "a size, or an expression and its value such as s0=4" : "the value of this size");
   meta.sizes.push_back(*size);
   meta.symbols.push_back(std::move(symbol));
 }
@@ -51,7 +55,8 @@ void readSizes(Cursor& cursor, TensorMeta& meta) {
     readSize(cursor, meta);
     if (!cursor.take(", ") && !cursor.take(",") && !cursor.rest().starts_with(']')) cursor.expected("',' or ']'");
   }
-  if (std::all_of(meta.symbols.begin(), meta.symbols.end(), [](const std::string& s) { return s.empty(); })) meta.symbols.clear();
+  if (std::all_of(meta.symbols.begin(), meta.symbols.end(), [](const std::string& s) { return s.empty(); }))
+    meta.symbols.clear();
 }
 
 void readStrides(Cursor& cursor, TensorMeta& meta) {
@@ -67,7 +72,8 @@ void readStrides(Cursor& cursor, TensorMeta& meta) {
 }
 
 bool takeLayout(Cursor& cursor, TensorMeta& meta) {
-  static constexpr std::array<std::string_view, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
+  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                           "sparse_bsr", "sparse_bsc", "mkldnn"};
   for (std::size_t i = 0; i < layouts.size(); ++i)
     if (cursor.take(layouts[i])) {
       meta.layout = static_cast<Layout>(i);
@@ -88,7 +94,9 @@ Place Cursor::place() const {
 void Cursor::expected(const std::string& what) const {
   const auto word = plainWord();
   const auto found =
-      atEnd() ? std::string("the end") : "'" + oneLine(word.empty() ? rest().substr(0, std::max<std::size_t>(utf8Length(rest()), 1)) : word) + "'";
+      atEnd()
+          ? std::string("the end")
+          : "'" + oneLine(word.empty() ? rest().substr(0, std::max<std::size_t>(utf8Length(rest()), 1)) : word) + "'";
   fail(source_, place(), "expected " + what + ", found " + found);
 }
 

@@ -23,15 +23,19 @@ ValueId TextReader::newValue(std::string_view name) {
 std::string TextReader::freshName(std::string_view name) {
   if (!reserved_) collectNames();
   std::string fresh(name);
-  for (int& suffix = suffixes_[fresh]; values_.contains(fresh) || reserved_->contains(fresh);) fresh = std::string(name) + "_" + std::to_string(++suffix);
+  for (int& suffix = suffixes_[fresh]; values_.contains(fresh) || reserved_->contains(fresh);)
+    fresh = std::string(name) + "_" + std::to_string(++suffix);
   return fresh;
 }
 
-/// The value that a line makes. Over the traces of a text a name means one value; a body that uses a name again has its own.
+/// The value that a line makes. Over the traces of a text a name means one value; a body that uses a name again has its
+/// own.
 ValueId TextReader::define(std::string_view name, Place place, Scope& scope) {
   if (!isPythonName(name)) fail(source_, place, "expected a name that a value may have, found '" + oneLine(name) + "'");
   const auto [meaning, isNew] = scope.names.insert(name);
-  if (!isNew) fail(source_, place, "expected a new name: '" + std::string(name) + "' is defined in line " + std::to_string(meaning.line));
+  if (!isNew)
+    fail(source_, place,
+         "expected a new name: '" + std::string(name) + "' is defined in line " + std::to_string(meaning.line));
   const bool isBody = scope.outer != nullptr;
   meaning = {isBody ? newValue(freshName(name)) : namedAnywhere(name), place.line};
   return meaning.value;
@@ -67,7 +71,8 @@ void TextReader::setType(ValueId id, const ValueNote& note) {
     const bool wasTensor = standsForTensor(id);
     if (isTensor != wasTensor || (value.meta && !(document_.meta(value.meta) == note.meta)))
       fail(source_, note.place,
-           "expected the type that '" + std::string(note.name) + "' had above, \"" + (value.meta ? typeText(document_.meta(value.meta)) : "number") + "\"");
+           "expected the type that '" + std::string(note.name) + "' had above, \"" +
+               (value.meta ? typeText(document_.meta(value.meta)) : "number") + "\"");
   }
   if (!isTensor) {
     if (!note.size.empty()) document_.setSizeExpression(id, note.size);
@@ -79,8 +84,8 @@ void TextReader::setType(ValueId id, const ValueNote& note) {
     if (isPythonName(note.meta.symbols[i])) metSizes_.emplace(note.meta.symbols[i], note.meta.sizes[i]);
 }
 
-/// Where a value lies: as the note says, else in `base`'s storage, else in its own. What a later trace says of a value that is known joins the
-/// storages of both.
+/// Where a value lies: as the note says, else in `base`'s storage, else in its own. What a later trace says of a value
+/// that is known joins the storages of both.
 void TextReader::setStorage(ValueId id, const ValueNote* note, ValueId base, const Scope& scope) {
   auto& value = document_.value(id);
   if (!value.meta) return;
@@ -88,7 +93,8 @@ void TextReader::setStorage(ValueId id, const ValueNote* note, ValueId base, con
   if (note && !note->shares.empty()) {
     with = find(note->shares, scope);  // or a value inside a body
     if (const auto* known = values_.find(note->shares); !with && known) with = *known;
-    if (!with || !document_.value(with).storage) fail(source_, note->place, "expected a tensor above to share storage with, found '" + note->shares + "'");
+    if (!with || !document_.value(with).storage)
+      fail(source_, note->place, "expected a tensor above to share storage with, found '" + note->shares + "'");
   }
   const auto shared = with ? document_.value(with).storage : StorageId();
   if (value.storage) {

@@ -16,7 +16,8 @@ using Kind = PickleValue::Kind;
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string_view::npos ? std::string_view() : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 std::uint64_t readVersion(const Archive& archive) {
@@ -46,10 +47,12 @@ std::optional<SourceFrame> tracedFrame(std::string_view line) {
 /// Frames of the machinery between one module's forward and the next.
 bool isCallMachinery(const SourceFrame& frame) {
   return frame.file.ends_with("torch/nn/modules/module.py") &&
-         (frame.function == "_slow_forward" || frame.function == "_call_impl" || frame.function == "_wrapped_call_impl");
+         (frame.function == "_slow_forward" || frame.function == "_call_impl" ||
+          frame.function == "_wrapped_call_impl");
 }
 
-/// A stack as tracing wrote it, innermost line first; what lies outside of torch.jit.trace is the script that made the file.
+/// A stack as tracing wrote it, innermost line first; what lies outside of torch.jit.trace is the script that made the
+/// file.
 SourceStack tracedStack(const std::vector<std::string_view>& lines) {
   SourceStack stack;
   for (const auto line : lines) {
@@ -69,8 +72,8 @@ std::string functionName(std::string_view line) {
   return std::string(trimmed(line.substr(4, line.find('(') - 4)));
 }
 
-/// Reads ".debug_pkl": ("FORMAT_WITH_STRING_TABLE", texts, ((offset, ((lines, file, first line), begin, end), tag), ...)), or, before
-/// PyTorch 1.11, the last part alone with texts in place of their numbers.
+/// Reads ".debug_pkl": ("FORMAT_WITH_STRING_TABLE", texts, ((offset, ((lines, file, first line), begin, end), tag),
+/// ...)), or, before PyTorch 1.11, the last part alone with texts in place of their numbers.
 class OriginsReader {
  public:
   explicit OriginsReader(const Pickle& pickle) : pickle_(pickle) {
@@ -156,8 +159,8 @@ class OriginsReader {
 }  // namespace
 
 bool isTorchScript(const Archive& archive) {
-  return archive.has("constants.pkl") ||
-         std::any_of(archive.entries().begin(), archive.entries().end(), [](const ZipEntry& e) { return e.name.starts_with("code/"); });
+  return archive.has("constants.pkl") || std::any_of(archive.entries().begin(), archive.entries().end(),
+                                                     [](const ZipEntry& e) { return e.name.starts_with("code/"); });
 }
 
 std::string TorchScriptArchive::codeRecord(std::string_view module) const {
@@ -172,14 +175,19 @@ TorchScriptArchive readTorchScript(std::shared_ptr<const Archive> archive) {
   if (archive->has("byteorder") && trimmed(archive->read("byteorder").text()) != "little")
     throw Error(ErrorCode::badInput, "written on a big-endian machine; weights are read as little-endian", "byteorder");
   if (archive->has("model.json"))
-    throw Error(ErrorCode::badInput, "written before PyTorch 1.4; load and save it once with a newer one: torch.jit.save(torch.jit.load(...), ...)",
-                "model.json");
+    throw Error(
+        ErrorCode::badInput,
+        "written before PyTorch 1.4; load and save it once with a newer one: torch.jit.save(torch.jit.load(...), ...)",
+        "model.json");
   parts.version = readVersion(*archive);
   parts.constants = readPickle(archive, {"constants.pkl", "constants/", true, false});
   parts.module = readPickle(archive, {"data.pkl", "data/", true, false});
-  if (parts.constants.at(parts.constants.root).kind != Kind::tuple) throw Error(ErrorCode::badInput, "is not a tuple", "constants.pkl");
-  if (parts.module.at(parts.module.root).kind != Kind::object) throw Error(ErrorCode::badInput, "is not a module", "data.pkl");
-  if (archive->has("traced_inputs.pkl")) parts.tracedInputs = readPickle(archive, {"traced_inputs.pkl", "traced_inputs/", true, true});
+  if (parts.constants.at(parts.constants.root).kind != Kind::tuple)
+    throw Error(ErrorCode::badInput, "is not a tuple", "constants.pkl");
+  if (parts.module.at(parts.module.root).kind != Kind::object)
+    throw Error(ErrorCode::badInput, "is not a module", "data.pkl");
+  if (archive->has("traced_inputs.pkl"))
+    parts.tracedInputs = readPickle(archive, {"traced_inputs.pkl", "traced_inputs/", true, true});
   parts.archive = std::move(archive);
   return parts;
 }
@@ -189,15 +197,18 @@ CodeOrigins::CodeOrigins(const std::shared_ptr<const Archive>& archive, const st
   if (!archive->has(record)) return;
   try {
     const auto pickle = readPickle(archive, {record, "", true, false});
-    OriginsReader(pickle).forEach([&](std::size_t offset, const SourceStack& frames) { ranges_.push_back({offset, frames}); });
-    std::stable_sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.offset < b.offset; });
+    OriginsReader(pickle).forEach(
+        [&](std::size_t offset, const SourceStack& frames) { ranges_.push_back({offset, frames}); });
+    std::stable_sort(ranges_.begin(), ranges_.end(),
+                     [](const Range& a, const Range& b) { return a.offset < b.offset; });
   } catch (const Error&) {
     ranges_.clear();
   }
 }
 
 SourceStack CodeOrigins::at(std::size_t offset) const {
-  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), offset, [](std::size_t o, const Range& r) { return o < r.offset; });
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), offset,
+                                      [](std::size_t o, const Range& r) { return o < r.offset; });
   return after == ranges_.begin() ? SourceStack() : std::prev(after)->frames;
 }
 

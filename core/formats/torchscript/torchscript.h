@@ -17,10 +17,11 @@ bool isTorchScript(const Archive& archive);
 /// Layout: torch/csrc/jit/docs/serialization.md.
 struct TorchScriptArchive {
   std::shared_ptr<const Archive> archive;
-  std::uint64_t version = 0;           ///< of the file format
-  Pickle module;                       ///< data.pkl: the module as an object of objects
-  Pickle constants;                    ///< a tuple; code refers to its elements as CONSTANTS.c0, CONSTANTS.c1, ...
-  std::optional<Pickle> tracedInputs;  ///< of traced modules: a dict from method to a list of its inputs, tensors without data
+  std::uint64_t version = 0;  ///< of the file format
+  Pickle module;              ///< data.pkl: the module as an object of objects
+  Pickle constants;           ///< a tuple; code refers to its elements as CONSTANTS.c0, CONSTANTS.c1, ...
+  std::optional<Pickle>
+      tracedInputs;  ///< of traced modules: a dict from method to a list of its inputs, tensors without data
 
   /// The record that defines "__torch__.torch.nn.Linear"'s module "__torch__.torch.nn"; empty where there is none.
   std::string codeRecord(std::string_view module) const;
@@ -35,8 +36,8 @@ class CodeOrigins {
   /// Empty where the archive has no such record or it cannot be read: only what is shown to people comes from it.
   CodeOrigins(const std::shared_ptr<const Archive>& archive, const std::string& codeRecord);
 
-  /// The frames behind the code at `offset`: one for a scripted function; the whole stack at the time of tracing, from the traced
-  /// module's call inwards, for a traced one. Empty where nothing is known.
+  /// The frames behind the code at `offset`: one for a scripted function; the whole stack at the time of tracing, from
+  /// the traced module's call inwards, for a traced one. Empty where nothing is known.
   SourceStack at(std::size_t offset) const;
 
  private:

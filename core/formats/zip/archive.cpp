@@ -63,7 +63,9 @@ struct CountedContent {
   std::pmr::vector<std::byte> bytes{&memory};
 };
 
-[[noreturn]] void failDamaged(const ZipEntry& entry) { throw Error(ErrorCode::badInput, "is damaged: its checksum (CRC) does not agree", entry.name); }
+[[noreturn]] void failDamaged(const ZipEntry& entry) {
+  throw Error(ErrorCode::badInput, "is damaged: its checksum (CRC) does not agree", entry.name);
+}
 
 void requireWhole(const ZipHandle& zip, std::uint64_t index, const ZipEntry& entry) {
   std::uint32_t crc = 0;
@@ -77,7 +79,8 @@ std::shared_ptr<const Archive> Archive::open(const std::string& path, const Prog
   return open(mapFile(path), path, progress, verify);
 }
 
-std::shared_ptr<const Archive> Archive::open(ByteRegion bytes, const std::string& place, const Progress& progress, Verify verify) {
+std::shared_ptr<const Archive> Archive::open(ByteRegion bytes, const std::string& place, const Progress& progress,
+                                             Verify verify) {
   std::shared_ptr<Archive> archive(new Archive);
   archive->place_ = place;
   try {
@@ -119,7 +122,8 @@ void Archive::stripRoot() {
   const auto slash = entries_.front().name.find('/');
   if (slash == std::string::npos) return;
   const std::string root = entries_.front().name.substr(0, slash + 1);
-  const bool common = std::all_of(entries_.begin(), entries_.end(), [&](const ZipEntry& e) { return e.name.starts_with(root); });
+  const bool common =
+      std::all_of(entries_.begin(), entries_.end(), [&](const ZipEntry& e) { return e.name.starts_with(root); });
   if (!common) return;
   // An archive that some other tool packed without the folder may hold a graph and nothing else.
   const auto isNested = [&](const ZipEntry& e) { return e.name.starts_with("models/models/"); };
@@ -132,15 +136,19 @@ void Archive::requireProportion() const {
   std::uint64_t inflated = 0;
   for (const auto& entry : entries_) {
     if (entry.method == 0) continue;
-    if (entry.size / maxDeflateRatio > entry.compressedSize) throw Error(ErrorCode::badInput, "claims an impossible size", entry.name);
+    if (entry.size / maxDeflateRatio > entry.compressedSize)
+      throw Error(ErrorCode::badInput, "claims an impossible size", entry.name);
     inflated += entry.size;
   }
   const auto proportionate = MemoryAccount(file_.size).limit();
   if (inflated > proportionate)
-    throw Error(ErrorCode::badInput, "its compressed records would take " + std::to_string(inflated >> 20) + " MiB, out of proportion to its " +
-                                         std::to_string(file_.size >> 10) + " KiB (" + std::to_string(proportionate >> 20) + " MiB at most)");
+    throw Error(ErrorCode::badInput, "its compressed records would take " + std::to_string(inflated >> 20) +
+                                         " MiB, out of proportion to its " + std::to_string(file_.size >> 10) +
+                                         " KiB (" + std::to_string(proportionate >> 20) + " MiB at most)");
   if (inflated > maxInflated)
-    throw Error(ErrorCode::badInput, "holds more compressed content than fits in memory; write the archive with torch.export.save, which compresses nothing");
+    throw Error(ErrorCode::badInput,
+                "holds more compressed content than fits in memory; write the archive with torch.export.save, which "
+                "compresses nothing");
 }
 
 void Archive::verify(const Progress& progress) const {
@@ -164,7 +172,8 @@ void Archive::verify(const Progress& progress) const {
   }
 }
 
-void Archive::verifyStored(const ZipEntry& entry, const Progress& progress, std::uint64_t& done, std::uint64_t total) const {
+void Archive::verifyStored(const ZipEntry& entry, const Progress& progress, std::uint64_t& done,
+                           std::uint64_t total) const {
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < entry.size; at += chunk) {
     progress.at("Verify", static_cast<double>(done) / static_cast<double>(total));
@@ -185,7 +194,8 @@ ByteRegion Archive::read(std::string_view name) const {
   const ZipEntry* entry = find(name);
   if (entry && later_[entry - entries_.data()]) {
     if (deferred_) deferred_->require(file_.data + entry->dataOffset);
-    else if (entry->method != 0) requireWhole(ZipHandle(file_), static_cast<std::uint64_t>(entry - entries_.data()), *entry);
+    else if (entry->method != 0)
+      requireWhole(ZipHandle(file_), static_cast<std::uint64_t>(entry - entries_.data()), *entry);
     else {
       std::uint64_t done = 0;
       verifyStored(*entry, {}, done, entry->size + 1);
@@ -197,12 +207,14 @@ ByteRegion Archive::read(std::string_view name) const {
 ByteRegion Archive::readUnverified(std::string_view name) const {
   const ZipEntry* entry = find(name);
   if (!entry) throw Error(ErrorCode::badInput, "the archive lacks this record", place_ + ": " + std::string(name));
-  if (entry->method == 0) return {file_.data + entry->dataOffset, static_cast<std::size_t>(entry->size), shared_from_this()};
+  if (entry->method == 0)
+    return {file_.data + entry->dataOffset, static_cast<std::size_t>(entry->size), shared_from_this()};
   auto content = std::make_shared<CountedContent>();
   content->bytes.reserve(entry->size);
   const ZipHandle zip(file_);
-  inflate(zip, static_cast<std::uint64_t>(entry - entries_.data()), *entry,
-          [&](std::span<const std::byte> piece) { content->bytes.insert(content->bytes.end(), piece.begin(), piece.end()); });
+  inflate(zip, static_cast<std::uint64_t>(entry - entries_.data()), *entry, [&](std::span<const std::byte> piece) {
+    content->bytes.insert(content->bytes.end(), piece.begin(), piece.end());
+  });
   const auto* data = content->bytes.data();
   const auto size = content->bytes.size();
   return {data, size, std::move(content)};

@@ -7,7 +7,9 @@
 namespace retrograd {
 namespace {
 
-uLong crcOf(uLong crc, const void* data, std::size_t size) { return crc32_z(crc, static_cast<const Bytef*>(data), size); }
+uLong crcOf(uLong crc, const void* data, std::size_t size) {
+  return crc32_z(crc, static_cast<const Bytef*>(data), size);
+}
 
 }  // namespace
 

@@ -12,8 +12,8 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-/// Of a zip archive the checksum is over its directory, which holds the CRC of each member: gigabytes of weights are not read for it
-/// (Archive::open compares them with these CRCs). Of any other file it is the CRC-32 of the content.
+/// Of a zip archive the checksum is over its directory, which holds the CRC of each member: gigabytes of weights are
+/// not read for it (Archive::open compares them with these CRCs). Of any other file it is the CRC-32 of the content.
 FileIdentity identityOf(const ByteRegion& file);
 
 }  // namespace retrograd

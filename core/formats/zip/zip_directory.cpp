@@ -16,7 +16,9 @@ constexpr std::size_t localSize = 30, centralSize = 46, endSize = 22, end64Size 
 constexpr std::uint16_t encryptedFlags = 0x2041;  // traditional, strong, masked headers
 constexpr std::uint32_t in64 = 0xffffffff;        // the true number stands in the Zip64 part
 
-[[noreturn]] void fail(std::string message, std::string place = {}) { throw Error(ErrorCode::badInput, std::move(message), std::move(place)); }
+[[noreturn]] void fail(std::string message, std::string place = {}) {
+  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
+}
 
 /// Little-endian numbers at checked offsets.
 class Bytes {
@@ -24,18 +26,22 @@ class Bytes {
   explicit Bytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
   std::uint64_t size() const { return bytes_.size(); }
   void need(std::uint64_t offset, std::uint64_t count, const char* what) const {
-    if (offset > size() || count > size() - offset) fail(std::string("the zip archive is cut off or damaged: ") + what + " lies outside of it");
+    if (offset > size() || count > size() - offset)
+      fail(std::string("the zip archive is cut off or damaged: ") + what + " lies outside of it");
   }
   template <class Number>
   Number at(std::uint64_t offset) const {
     Number n = 0;
-    for (std::size_t i = 0; i < sizeof(Number); ++i) n |= static_cast<Number>(static_cast<Number>(bytes_[offset + i]) << (8 * i));
+    for (std::size_t i = 0; i < sizeof(Number); ++i)
+      n |= static_cast<Number>(static_cast<Number>(bytes_[offset + i]) << (8 * i));
     return n;
   }
   std::uint16_t u16(std::uint64_t o) const { return at<std::uint16_t>(o); }
   std::uint32_t u32(std::uint64_t o) const { return at<std::uint32_t>(o); }
   std::uint64_t u64(std::uint64_t o) const { return at<std::uint64_t>(o); }
-  std::string_view text(std::uint64_t offset, std::size_t count) const { return {reinterpret_cast<const char*>(bytes_.data() + offset), count}; }
+  std::string_view text(std::uint64_t offset, std::size_t count) const {
+    return {reinterpret_cast<const char*>(bytes_.data() + offset), count};
+  }
 
  private:
   std::span<const std::byte> bytes_;
@@ -71,10 +77,13 @@ Directory findDirectory(const Bytes& zip) {
     if (zip.u16(*end + 4) != 0xffff) fail("the zip archive is split over several files");
   }
   const bool has64 = *end >= locatorSize && zip.u32(*end - locatorSize) == locatorSignature;
-  Directory directory = has64 ? readEnd64(zip, *end - locatorSize) : Directory{zip.u32(*end + 16), zip.u32(*end + 12), zip.u16(*end + 10), *end};
+  Directory directory = has64 ? readEnd64(zip, *end - locatorSize)
+                              : Directory{zip.u32(*end + 16), zip.u32(*end + 12), zip.u16(*end + 10), *end};
   zip.need(directory.offset, directory.size, "the central directory");
-  if (directory.offset + directory.size > directory.end) fail("the zip archive is damaged: its central directory overlaps its end record");
-  if (directory.entries > directory.size / centralSize) fail("the zip archive is damaged: more members than its directory has room for");
+  if (directory.offset + directory.size > directory.end)
+    fail("the zip archive is damaged: its central directory overlaps its end record");
+  if (directory.entries > directory.size / centralSize)
+    fail("the zip archive is damaged: more members than its directory has room for");
   return directory;
 }
 
@@ -100,20 +109,23 @@ void applyZip64(const Bytes& zip, std::uint64_t extra, std::uint16_t length, Zip
 }
 
 void locateData(const Bytes& zip, std::uint64_t header, std::uint64_t directory, ZipEntry& entry) {
-  if (header > directory || directory - header < localSize) fail("the zip archive is damaged: header outside of it", entry.name);
+  if (header > directory || directory - header < localSize)
+    fail("the zip archive is damaged: header outside of it", entry.name);
   if (zip.u32(header) != localSignature) fail("the zip archive is damaged: no local header", entry.name);
   const std::uint64_t nameLength = zip.u16(header + 26), extraLength = zip.u16(header + 28);
   entry.dataOffset = header + localSize + nameLength + extraLength;
   if (entry.dataOffset > directory || entry.compressedSize > directory - entry.dataOffset)
     fail("the zip archive is cut off or damaged: content outside of it", entry.name);
-  if (zip.text(header + localSize, nameLength) != entry.name) fail("the zip archive is damaged: two names for one member", entry.name);
+  if (zip.text(header + localSize, nameLength) != entry.name)
+    fail("the zip archive is damaged: two names for one member", entry.name);
 }
 
 void checkNoOverlap(std::vector<std::pair<std::uint64_t, const ZipEntry*>> byHeader) {
   std::sort(byHeader.begin(), byHeader.end());
   for (std::size_t i = 1; i < byHeader.size(); ++i) {
     const auto& before = *byHeader[i - 1].second;
-    if (before.dataOffset + before.compressedSize > byHeader[i].first) fail("the zip archive is damaged: members overlap", before.name);
+    if (before.dataOffset + before.compressedSize > byHeader[i].first)
+      fail("the zip archive is damaged: members overlap", before.name);
   }
 }
 
@@ -127,10 +139,13 @@ ZipEntry readEntry(const Bytes& zip, std::uint64_t at, std::uint64_t& header) {
   entry.size = zip.u32(at + 24);
   header = zip.u32(at + 42);
   applyZip64(zip, at + centralSize + nameLength, extraLength, entry, header);
-  if (entry.name.empty() || entry.name.find('\0') != std::string::npos) fail("the zip archive is damaged: a member without a proper name");
+  if (entry.name.empty() || entry.name.find('\0') != std::string::npos)
+    fail("the zip archive is damaged: a member without a proper name");
   if (zip.u16(at + 8) & encryptedFlags) fail("the member is encrypted", entry.name);
-  if (entry.method != 0 && entry.method != 8) fail("compressed by method " + std::to_string(entry.method) + "; only deflate is read", entry.name);
-  if (entry.method == 0 && entry.size != entry.compressedSize) fail("the zip archive is damaged: a stored member with two sizes", entry.name);
+  if (entry.method != 0 && entry.method != 8)
+    fail("compressed by method " + std::to_string(entry.method) + "; only deflate is read", entry.name);
+  if (entry.method == 0 && entry.size != entry.compressedSize)
+    fail("the zip archive is damaged: a stored member with two sizes", entry.name);
   return entry;
 }
 
@@ -149,7 +164,8 @@ std::vector<ZipEntry> readZipDirectory(std::span<const std::byte> archive) {
   std::uint64_t at = directory.offset;
   const std::uint64_t end = directory.offset + directory.size;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
-    if (end - at < centralSize || zip.u32(at) != centralSignature) fail("the zip archive is damaged: its central directory is cut off");
+    if (end - at < centralSize || zip.u32(at) != centralSignature)
+      fail("the zip archive is damaged: its central directory is cut off");
     const std::uint64_t length = centralSize + zip.u16(at + 28) + zip.u16(at + 30) + zip.u16(at + 32);
     if (length > end - at) fail("the zip archive is damaged: its central directory is cut off");
     std::uint64_t header = 0;

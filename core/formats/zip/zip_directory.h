@@ -21,8 +21,8 @@ struct ZipEntry {
 bool looksLikeZip(std::span<const std::byte> archive);
 
 /// Reads the central directory and each local header, Zip64 included (APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3).
-/// Verified: all offsets inside the archive, no two members overlapping, no name twice, local and central names equal, methods
-/// stored or deflated, nothing encrypted or split over disks. Throws Error(badInput) naming the member.
+/// Verified: all offsets inside the archive, no two members overlapping, no name twice, local and central names equal,
+/// methods stored or deflated, nothing encrypted or split over disks. Throws Error(badInput) naming the member.
 std::vector<ZipEntry> readZipDirectory(std::span<const std::byte> archive);
 
 }  // namespace retrograd

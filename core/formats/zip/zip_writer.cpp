@@ -27,12 +27,15 @@ std::uint32_t crcOf(std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-std::span<const std::byte> bytesOf(std::string_view text) { return {reinterpret_cast<const std::byte*>(text.data()), text.size()}; }
+std::span<const std::byte> bytesOf(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
 
 /// Raw deflate, piece by piece: zlib counts what is left in 32 bits.
 std::string deflated(std::string_view content) {
   z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
   std::string out, buffer(std::size_t{1} << 16, '\0');
   int state = Z_OK;
   do {
@@ -70,7 +73,8 @@ void ZipWriter::addStored(std::string_view name, std::span<const std::byte> cont
 
 void ZipWriter::add(const Member& member, std::size_t alignTo, std::span<const std::byte> bytes) {
   const auto& [name, method, crc, size, compressedSize, offset] = member;
-  if (name.size() > std::numeric_limits<std::uint16_t>::max()) throw Error(ErrorCode::internal, "a member's name is too long", std::string(name));
+  if (name.size() > std::numeric_limits<std::uint16_t>::max())
+    throw Error(ErrorCode::internal, "a member's name is too long", std::string(name));
   constexpr std::size_t localSize = 30;
   const bool large = size >= in64 || compressedSize >= in64;
   std::string extra;
@@ -82,8 +86,10 @@ void ZipWriter::add(const Member& member, std::size_t alignTo, std::span<const s
     extra.append(padding, '\0');
   }
   std::string header;
-  put(header, 0x04034b50, 4), put(header, large ? version45 : version20, 2), put(header, utf8Names, 2), put(header, method, 2);
-  put(header, firstOf1980, 4), put(header, crc, 4), put(header, large ? in64 : compressedSize, 4), put(header, large ? in64 : size, 4);
+  put(header, 0x04034b50, 4), put(header, large ? version45 : version20, 2), put(header, utf8Names, 2),
+      put(header, method, 2);
+  put(header, firstOf1980, 4), put(header, crc, 4), put(header, large ? in64 : compressedSize, 4),
+      put(header, large ? in64 : size, 4);
   put(header, name.size(), 2), put(header, extra.size(), 2);
   header.append(name).append(extra);
   write(header);
@@ -93,8 +99,10 @@ void ZipWriter::add(const Member& member, std::size_t alignTo, std::span<const s
   for (const auto number : {size, compressedSize, offset})
     if (number >= in64) put(wide, number, 8);
   auto& entry = directory_;
-  put(entry, 0x02014b50, 4), put(entry, version45, 2), put(entry, wide.empty() ? version20 : version45, 2), put(entry, utf8Names, 2);
-  put(entry, method, 2), put(entry, firstOf1980, 4), put(entry, crc, 4), put(entry, fit(compressedSize), 4), put(entry, fit(size), 4);
+  put(entry, 0x02014b50, 4), put(entry, version45, 2), put(entry, wide.empty() ? version20 : version45, 2),
+      put(entry, utf8Names, 2);
+  put(entry, method, 2), put(entry, firstOf1980, 4), put(entry, crc, 4), put(entry, fit(compressedSize), 4),
+      put(entry, fit(size), 4);
   put(entry, name.size(), 2), put(entry, wide.empty() ? 0 : wide.size() + 4, 2);
   put(entry, 0, 2), put(entry, 0, 2), put(entry, 0, 2), put(entry, 0, 4);  // no comment, disk 0, no attributes
   put(entry, fit(offset), 4);
@@ -117,7 +125,8 @@ void ZipWriter::commit() {
     put(end, 0x07064b50, 4), put(end, 0, 4), put(end, end64, 8), put(end, 1, 4);
   }
   const auto members16 = std::min<std::uint64_t>(members_, 0xffff);
-  put(end, 0x06054b50, 4), put(end, 0, 4), put(end, members16, 2), put(end, members16, 2), put(end, fit(size), 4), put(end, fit(begin), 4);
+  put(end, 0x06054b50, 4), put(end, 0, 4), put(end, members16, 2), put(end, members16, 2), put(end, fit(size), 4),
+      put(end, fit(begin), 4);
   put(end, 0, 2);
   write(end);
   file_.commit();

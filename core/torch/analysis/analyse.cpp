@@ -43,8 +43,9 @@ std::unordered_set<std::string_view> returnedWritten(const Computation& computat
   return inputs;
 }
 
-/// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told otherwise.
-/// An input that the graph returns again after a write to it has none; one that is written to in place is found while deriving (WritesToLeaf).
+/// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told
+/// otherwise. An input that the graph returns again after a write to it has none; one that is written to in place is
+/// found while deriving (WritesToLeaf).
 std::vector<char> differentiated(const ModelFile& file, const DerivationRequest& request) {
   const auto& computation = file.computation;
   const auto& document = *file.document;
@@ -52,15 +53,18 @@ std::vector<char> differentiated(const ModelFile& file, const DerivationRequest&
   const auto written = returnedWritten(computation);
   if (request.gradInputs)
     for (const auto& name : *request.gradInputs)
-      if (std::none_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; }))
+      if (std::none_of(computation.inputs.begin(), computation.inputs.end(),
+                       [&](const InputSpec& i) { return i.kind == InputKind::user && i.name == name; }))
         throw Error(ErrorCode::badUse, "the file has no such input", "input " + name);
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto& input = computation.inputs[i];
     const auto value = computation.trace.inputs[i];
-    if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype)) continue;
+    if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype))
+      continue;
     if (input.kind == InputKind::parameter) wanted[i] = input.requiresGrad;
     if (input.kind == InputKind::user)
-      wanted[i] = request.gradInputs ? std::find(request.gradInputs->begin(), request.gradInputs->end(), input.name) != request.gradInputs->end()
+      wanted[i] = request.gradInputs ? std::find(request.gradInputs->begin(), request.gradInputs->end(), input.name) !=
+                                           request.gradInputs->end()
                                      : input.requiresGrad && !written.contains(input.name);
   }
   return wanted;
@@ -78,7 +82,8 @@ bool hasWrites(const Document& document) {
 class Deriver {
  public:
   /// `sizes`: what the size symbols are, where not as for the inputs at hand.
-  Deriver(const Analysis& analysis, Document& document, const DerivationRequest& request, const Progress& progress, const SizeBindings* sizes = nullptr)
+  Deriver(const Analysis& analysis, Document& document, const DerivationRequest& request, const Progress& progress,
+          const SizeBindings* sizes = nullptr)
       : analysis_(analysis), document_(document), request_(request), progress_(progress), sizes_(sizes) {
     const auto& computation = analysis.computation();
     transform_.differentiate = differentiated(analysis.file, request);
@@ -92,11 +97,14 @@ class Deriver {
       const auto& input = computation.inputs[i];
       const auto value = computation.trace.inputs[i];
       transform_.inputMetas.push_back(metaOfInput(input, value));
-      if (auto number = analysis.request.numbers.find(input.name); value && input.kind == InputKind::user && number != analysis.request.numbers.end())
+      if (auto number = analysis.request.numbers.find(input.name);
+          value && input.kind == InputKind::user && number != analysis.request.numbers.end())
         transform_.numbers[value] = numberAt(value, number->second);
     }
     if (request.exactCotangents)
-      transform_.hasCotangent = [this](std::size_t i) { return request_.cotangents.contains(userOutputPosition(analysis_.computation(), i)); };
+      transform_.hasCotangent = [this](std::size_t i) {
+        return request_.cotangents.contains(userOutputPosition(analysis_.computation(), i));
+      };
   }
 
   JointResult joint(RuleCache& cache) {
@@ -106,7 +114,9 @@ class Deriver {
       std::map<ValueId, std::size_t>& outputOfCotangent;
       std::function<Concretiser&()> make;
       void addCotangent(ValueId id, std::size_t output) override { outputOfCotangent[id] = output; }
-      at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId id) override { return make().value(document, emitted, id); }
+      at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId id) override {
+        return make().value(document, emitted, id);
+      }
       void addConstant(ValueId id, const TensorData& data) override {
         constants.emplace_back(id, data);
         if (made) make().addConstant(id, data);
@@ -119,7 +129,8 @@ class Deriver {
         const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU stands in
         const auto on = here ? std::nullopt : std::optional(Device());
         concretiser = std::make_unique<Concretiser>(
-            document_, analysis_.request.seed, inputBindings(analysis_, on), [this](ValueId id) { return drawCotangent(id); },
+            document_, analysis_.request.seed, inputBindings(analysis_, on),
+            [this](ValueId id) { return drawCotangent(id); },
             here ? std::nullopt : std::optional(c10::Device(c10::kCPU)), filledResults(analysis_, document_));
         for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);
         lazy.made = true;
@@ -153,7 +164,10 @@ class Deriver {
       now.device = analysis_.device;
       const auto& declared = document_.meta(document_.value(value).meta);
       if (sizes_) return inputMetaAt(declared, now, analysis_.file.document->sizeHints(), *sizes_);
-      return declared.isSymbolic() && now.sizes == declared.sizes && now.strides == declared.strides && now.offset == declared.offset ? declared : now;
+      return declared.isSymbolic() && now.sizes == declared.sizes && now.strides == declared.strides &&
+                     now.offset == declared.offset
+                 ? declared
+                 : now;
     }
     for (const auto* map : {&analysis_.file.weights, &analysis_.file.constants})
       if (auto it = map->find(input.target); it != map->end()) {
@@ -177,7 +191,8 @@ class Deriver {
     metas[position] = document_.meta(document_.value(id).meta);
     chooseCotangents(scratch, request_, metas);
     const auto device = document_.meta(document_.value(id).meta).device;
-    return Placement().place(scratch.request.cotangents.at(position), deviceStatus(device).available ? device : Device());
+    return Placement().place(scratch.request.cotangents.at(position),
+                             deviceStatus(device).available ? device : Device());
   }
 
   const Analysis& analysis_;
@@ -194,8 +209,10 @@ void record(Trace& trace, std::string pass, std::string parent, double seconds, 
   trace.history.push_back({std::move(pass), {}, std::move(parent), seconds, {}});
 }
 
-/// Joint, forward and backward into `analysis`, whose document grows; the joint after each pass into `passes`, where there is one.
-void derive(Analysis& analysis, const DerivationRequest& request, const Progress& progress, std::vector<Trace>* passes) {
+/// Joint, forward and backward into `analysis`, whose document grows; the joint after each pass into `passes`, where
+/// there is one.
+void derive(Analysis& analysis, const DerivationRequest& request, const Progress& progress,
+            std::vector<Trace>* passes) {
   auto& document = *analysis.file.document;
   RuleCache cache;
   const auto asRead = document.sizeSymbols().empty() ? std::nullopt : std::optional(document);
@@ -203,7 +220,8 @@ void derive(Analysis& analysis, const DerivationRequest& request, const Progress
   auto start = Clock::now();
   takeMathematicalForms();
   auto result = Deriver(analysis, document, request, progress).joint(cache);
-  for (const auto& op : takeMathematicalForms()) analysis.problems.push_back({Problem::Severity::note, mathematicalFormNote, op, -1});
+  for (const auto& op : takeMathematicalForms())
+    analysis.problems.push_back({Problem::Severity::note, mathematicalFormNote, op, -1});
   analysis.times.joint = since(start);
   record(result.joint, "Grad transform", "computation", analysis.times.joint, analysis.computation().trace.history);
   if (asRead) {
@@ -245,7 +263,8 @@ void derive(Analysis& analysis, const DerivationRequest& request, const Progress
   analysis.dataDependent.insert(analysis.dataDependent.end(), result.dataDependent.begin(), result.dataDependent.end());
   std::map<std::string, TensorMeta> cotangents;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
-    if (auto id = analysis.joint.inputs[inputCount + i]) cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
+    if (auto id = analysis.joint.inputs[inputCount + i])
+      cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
   chooseCotangents(analysis, request, cotangents);
 }
 
@@ -253,27 +272,30 @@ void derive(Analysis& analysis, const DerivationRequest& request, const Progress
 void comparePrinted(Analysis& analysis) {
   const auto& printed = *analysis.file.printed;
   TraceComparison comparison(*printed.document, *analysis.file.document);
-  comparison.compare(printed.computation->trace, analysis.computation().trace);  // the same text: this pairs its ops and values
+  comparison.compare(printed.computation->trace,
+                     analysis.computation().trace);  // the same text: this pairs its ops and values
   for (const auto* trace : {&analysis.joint, &analysis.forward, &analysis.backward}) {
     const auto* given = printed.find(trace->kind);
     const auto difference = given ? comparison.compare(*given, *trace) : std::nullopt;
     if (!difference) continue;
-    auto text = fmt::format("the {} in the text is not the one that follows from its computation: {}", name(trace->kind), difference->what);
+    auto text = fmt::format("the {} in the text is not the one that follows from its computation: {}",
+                            name(trace->kind), difference->what);
     if (!difference->first.empty()) text += fmt::format("\n  text:    {}", difference->first);
     if (!difference->second.empty()) text += fmt::format("\n  derived: {}", difference->second);
     analysis.problems.push_back({Problem::Severity::note, text, {}, -1});
     analysis.printedDifferences.push_back(std::move(text));
   }
   if (analysis.printedDifferences.empty())
-    analysis.problems.push_back({Problem::Severity::note, "the derived traces in the text are those that follow from its computation", {}, -1});
+    analysis.problems.push_back(
+        {Problem::Severity::note, "the derived traces in the text are those that follow from its computation", {}, -1});
 }
 
 }  // namespace
 
 namespace {
 
-std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequest& request, const Progress& progress, std::shared_ptr<const Analysis> of,
-                                            std::vector<Trace>* passes = nullptr) {
+std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequest& request, const Progress& progress,
+                                            std::shared_ptr<const Analysis> of, std::vector<Trace>* passes = nullptr) {
   auto analysis = std::make_shared<Analysis>();
   analysis->file = std::move(file);
   analysis->request.seed = request.seed;
@@ -285,16 +307,19 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
   analysis->request.gradInputs = request.gradInputs;
   analysis->request.precision = request.precision;
   // Printed traces say what they were derived for; any other file's tensors come to the CPU.
-  const auto told = analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
+  const auto told =
+      analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
   analysis->device = withIndex(request.device.value_or(told));
   analysis->problems = analysis->file.problems;
   if (const auto status = deviceStatus(analysis->device); !status.available)
-    analysis->problems.push_back(
-        {Problem::Severity::note,
-         "derived for it without it: what LibTorch decides by the GPU at hand (kernels of attention, cuDNN) may differ there; " + status.reason,
-         toString(analysis->device), -1});
+    analysis->problems.push_back({Problem::Severity::note,
+                                  "derived for it without it: what LibTorch decides by the GPU at hand (kernels of "
+                                  "attention, cuDNN) may differ there; " +
+                                      status.reason,
+                                  toString(analysis->device), -1});
   const auto& history = analysis->computation().trace.history;
-  analysis->times.trace = history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
+  analysis->times.trace =
+      history.empty() ? 0 : history.front().seconds;  // the graph; the rest is opening and verifying the archive
   analysis->times.read = analysis->file.seconds - analysis->times.trace;
   if (analysis->file.isText) try {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
@@ -304,8 +329,8 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
     }
   if (request.precision) castModel(analysis->file, *request.precision);
   relocate(*analysis->file.document, analysis->device);
-  const bool runnable =
-      std::none_of(analysis->problems.begin(), analysis->problems.end(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+  const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(),
+                                     [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
@@ -316,7 +341,8 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
     }
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;
-    if (e.code() == ErrorCode::badUse || e.code() == ErrorCode::badInput || e.code() == ErrorCode::io) throw e.at(analysis->file.path);
+    if (e.code() == ErrorCode::badUse || e.code() == ErrorCode::badInput || e.code() == ErrorCode::io)
+      throw e.at(analysis->file.path);
     // The computation is still worth seeing: an op that cannot be derived is a problem with a place, not the end.
     analysis->problems.push_back({Problem::Severity::error, e.message(), e.place(), -1});
     analysis->joint = {};
@@ -356,12 +382,14 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   if (!constant.empty() || request.gradInputs) {
     outer.gradInputs.emplace();
     for (const auto& input : model.computation.inputs)
-      if (input.kind == InputKind::user && !of->request.numbers.contains(input.name) && !constant.contains(input.name)) outer.gradInputs->push_back(input.name);
+      if (input.kind == InputKind::user && !of->request.numbers.contains(input.name) && !constant.contains(input.name))
+        outer.gradInputs->push_back(input.name);
   }
   return analyseOnce(std::move(model), outer, progress, of);
 }
 
-std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& request, std::vector<Trace>& joints, const Progress& progress) {
+std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& request,
+                                                std::vector<Trace>& joints, const Progress& progress) {
   return analyseOnce(std::move(file), request, progress, nullptr, &joints);
 }
 
@@ -371,7 +399,8 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
   request.seed = analysis.request.seed;
   request.gradInputs = analysis.request.gradInputs;
   const auto inputCount = analysis.computation().inputs.size();
-  const auto deriveOn = [&](Document& document, RuleCache& cache, std::vector<double>& joint, std::vector<double>& split) {
+  const auto deriveOn = [&](Document& document, RuleCache& cache, std::vector<double>& joint,
+                            std::vector<double>& split) {
     auto start = Clock::now();
     const auto result = Deriver(analysis, document, request, {}).joint(cache);
     joint.push_back(since(start));
@@ -408,7 +437,8 @@ DerivationRequest requestOf(const Analysis& analysis) {
   request.gradInputs.emplace();
   const auto& computation = analysis.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
-    if (const auto id = computation.trace.inputs[i]; id && computation.inputs[i].kind == InputKind::user && analysis.document->value(id).requiresGrad)
+    if (const auto id = computation.trace.inputs[i];
+        id && computation.inputs[i].kind == InputKind::user && analysis.document->value(id).requiresGrad)
       request.gradInputs->push_back(computation.inputs[i].name);
   return request;
 }

@@ -17,8 +17,10 @@ Device placeOf(const Analysis& analysis, ValueId id) {
 const TensorData* requiredData(const Analysis& analysis, std::size_t i) {
   const auto* data = inputData(analysis, i);
   const auto& input = analysis.computation().inputs[i];
-  const bool needsData = input.kind == InputKind::parameter || input.kind == InputKind::buffer || input.kind == InputKind::constant;
-  if (!data && needsData) throw Error(ErrorCode::badInput, "the file holds no data for '" + input.target + "'", analysis.file.path);
+  const bool needsData =
+      input.kind == InputKind::parameter || input.kind == InputKind::buffer || input.kind == InputKind::constant;
+  if (!data && needsData)
+    throw Error(ErrorCode::badInput, "the file holds no data for '" + input.target + "'", analysis.file.path);
   return data;
 }
 
@@ -59,7 +61,8 @@ std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& a
     const auto id = analysis.joint.inputs[inputs + i];
     if (!id) continue;
     const auto it = analysis.request.cotangents.find(userOutputPosition(computation, i));
-    if (it != analysis.request.cotangents.end()) bindings.emplace_back(id, Placement().place(it->second, placeOf(analysis, id)));
+    if (it != analysis.request.cotangents.end())
+      bindings.emplace_back(id, Placement().place(it->second, placeOf(analysis, id)));
   }
   return bindings;
 }

@@ -8,12 +8,16 @@
 
 namespace retrograd {
 
-TensorData castTensor(const TensorData& tensor, DType dtype) { return keepTensor(borrowTensor(tensor).to(toScalarType(dtype))); }
+TensorData castTensor(const TensorData& tensor, DType dtype) {
+  return keepTensor(borrowTensor(tensor).to(toScalarType(dtype)));
+}
 
 void castModel(ModelFile& file, DType precision) {
   const auto known = precisions();
   if (std::find(known.begin(), known.end(), precision) == known.end())
-    throw Error(ErrorCode::badUse, std::string(torchName(precision)) + " is not a precision for a model; float64, float32, bfloat16 and float16 are",
+    throw Error(ErrorCode::badUse,
+                std::string(torchName(precision)) +
+                    " is not a precision for a model; float64, float32, bfloat16 and float16 are",
                 file.path);
   const auto own = ownPrecision(file);
   if (own == precision) return;
@@ -24,7 +28,8 @@ void castModel(ModelFile& file, DType precision) {
       const auto dtype = castDType(data.meta.dtype, own, precision);
       if (dtype == data.meta.dtype) continue;
       auto& tensor = cast[data.data];
-      if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(data.meta.sizes)) tensor = borrowTensor(data).to(toScalarType(dtype));
+      if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(data.meta.sizes))
+        tensor = borrowTensor(data).to(toScalarType(dtype));
       data = keepTensor(tensor);
     }
 }

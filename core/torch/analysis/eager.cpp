@@ -15,7 +15,9 @@
 namespace retrograd {
 namespace {
 
-bool truth(const c10::IValue& value) { return value.isTensor() ? value.toTensor().item().toBool() : value.isBool() ? value.toBool() : value.toInt() != 0; }
+bool truth(const c10::IValue& value) {
+  return value.isTensor() ? value.toTensor().item().toBool() : value.isBool() ? value.toBool() : value.toInt() != 0;
+}
 
 class Autocast {
  public:
@@ -23,7 +25,8 @@ class Autocast {
     enabled_ = at::autocast::is_autocast_enabled(device_);
     dtype_ = at::autocast::get_autocast_dtype(device_);
     at::autocast::set_autocast_enabled(device_, before.at(2).integer != 0);
-    if (before.at(1).kind == Argument::Kind::dtype) at::autocast::set_autocast_dtype(device_, toScalarType(static_cast<DType>(before.at(1).integer)));
+    if (before.at(1).kind == Argument::Kind::dtype)
+      at::autocast::set_autocast_dtype(device_, toScalarType(static_cast<DType>(before.at(1).integer)));
     at::autocast::increment_nesting();
   }
   ~Autocast() {
@@ -50,7 +53,9 @@ EagerInterpreter::EagerInterpreter(const Analysis& analysis) : analysis_(analysi
 const c10::IValue& EagerInterpreter::value(ValueId id) const {
   const auto it = values_.find(id.index);
   if (isLeftOut(id))
-    throw Error(ErrorCode::execution, "it depends on the opaque op " + document_.opName(left_.reason(id)) + ", which does not run", document_.displayName(id));
+    throw Error(ErrorCode::execution,
+                "it depends on the opaque op " + document_.opName(left_.reason(id)) + ", which does not run",
+                document_.displayName(id));
   if (it == values_.end()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
   return it->second;
 }
@@ -61,7 +66,8 @@ void EagerInterpreter::run(const std::vector<BoundSymbolId>& ops) {
     if (walk_) walk_->visit(op);
     if (left_.isLeftOut(op)) {
       for (auto output : document_.outputs(op))
-        if (const auto filled = left_.filled.find(output); filled != left_.filled.end()) bind(output, borrowTensor(filled->second).clone());
+        if (const auto filled = left_.filled.find(output); filled != left_.filled.end())
+          bind(output, borrowTensor(filled->second).clone());
       continue;
     }
     if (symbol.isHigherOrder) runHigherOrder(op);
@@ -99,14 +105,19 @@ void EagerInterpreter::bindOutputs(BoundSymbolId op, const std::vector<c10::IVal
 void EagerInterpreter::runOp(BoundSymbolId op) {
   const auto& bound = document_.boundSymbol(op);
   const auto& symbol = document_.symbol(bound.symbol);
-  if (symbol.returns.empty() && (symbol.name.starts_with("aten._assert") || symbol.name.starts_with("aten.sym_constrain"))) return;
+  if (symbol.returns.empty() &&
+      (symbol.name.starts_with("aten._assert") || symbol.name.starts_with("aten.sym_constrain")))
+    return;
   const auto handle = requireOperator(symbol.name);
-  auto stack = PreparedCall(handle, document_.pattern(bound.pattern)).arguments([&](std::size_t hole) { return value(document_.operands(op)[hole]); });
+  auto stack = PreparedCall(handle, document_.pattern(bound.pattern)).arguments([&](std::size_t hole) {
+    return value(document_.operands(op)[hole]);
+  });
   at::AutoGradMode gradMode(bound.gradMode && at::GradMode::is_enabled());
   handle.callBoxed(stack);
   files_.requireUnchanged();
   auto results = flatten(stack);
-  // A decomposed graph's detach is an alias; in a view of a tensor that requires grad, no_grad alone does not cut the graph.
+  // A decomposed graph's detach is an alias; in a view of a tensor that requires grad, no_grad alone does not cut the
+  // graph.
   if (!bound.gradMode && symbol.name == "aten.alias.default") results[0] = results[0].toTensor().detach();
   bindOutputs(op, results);
 }
@@ -124,13 +135,15 @@ void EagerInterpreter::runNumber(BoundSymbolId op) {
   bindOutputs(op, {toIValue(*result, c10::AnyType::get(), {})});
 }
 
-std::vector<c10::IValue> EagerInterpreter::runSubgraph(const Subgraph& graph, const std::vector<c10::IValue>& arguments) {
+std::vector<c10::IValue> EagerInterpreter::runSubgraph(const Subgraph& graph,
+                                                       const std::vector<c10::IValue>& arguments) {
   for (std::size_t i = 0; i < graph.inputs.size() && i < arguments.size(); ++i)
     if (graph.inputs[i]) bind(graph.inputs[i], arguments[i]);
   run(graph.ops);
   std::vector<c10::IValue> results;
   for (const auto& output : graph.outputs)
-    results.push_back(toIValue(output, c10::AnyType::get(), [&](std::size_t hole) { return value(graph.outputValues.at(hole)); }));
+    results.push_back(
+        toIValue(output, c10::AnyType::get(), [&](std::size_t hole) { return value(graph.outputValues.at(hole)); }));
   return results;
 }
 
@@ -154,13 +167,15 @@ void EagerInterpreter::runHigherOrder(BoundSymbolId op) {
     lists.push_back(arguments(op, a));
     flat.insert(flat.end(), lists.back().begin(), lists.back().end());
   }
-  if (kind.starts_with("cond")) return bindOutputs(op, runSubgraph(truth(argument(op, before.at(0))) ? *graphs.at(0) : *graphs.at(1), flat));
+  if (kind.starts_with("cond"))
+    return bindOutputs(op, runSubgraph(truth(argument(op, before.at(0))) ? *graphs.at(0) : *graphs.at(1), flat));
   if (kind.starts_with("scan") || kind.starts_with("map")) return bindOutputs(op, loop(kind, *graphs[0], lists));
   if (kind.starts_with("while_loop")) {
     auto carry = lists.at(0);
     for (std::int64_t steps = 0;; ++steps) {
       if (steps > mostLoopSteps)
-        throw Error(ErrorCode::unsupportedOp, "it runs for more than " + std::to_string(mostLoopSteps) + " steps; does this loop end?", name);
+        throw Error(ErrorCode::unsupportedOp,
+                    "it runs for more than " + std::to_string(mostLoopSteps) + " steps; does this loop end?", name);
       auto all = carry;
       if (lists.size() > 1) all.insert(all.end(), lists[1].begin(), lists[1].end());
       if (!truth(runSubgraph(*graphs.at(0), all).at(0))) break;
@@ -179,8 +194,10 @@ void EagerInterpreter::runHigherOrder(BoundSymbolId op) {
   bindOutputs(op, runSubgraph(*graphs[0], flat));
 }
 
-/// scan(init, xs, additional) and map(xs, additional), slice by slice. Files of PyTorch 2.6 and older have scan(init, xs, dim, reverse, additional).
-std::vector<c10::IValue> EagerInterpreter::loop(const std::string& kind, const Subgraph& graph, const std::vector<std::vector<c10::IValue>>& lists) {
+/// scan(init, xs, additional) and map(xs, additional), slice by slice. Files of PyTorch 2.6 and older have scan(init,
+/// xs, dim, reverse, additional).
+std::vector<c10::IValue> EagerInterpreter::loop(const std::string& kind, const Subgraph& graph,
+                                                const std::vector<std::vector<c10::IValue>>& lists) {
   const bool carries = kind.starts_with("scan");
   auto carry = carries ? lists.at(0) : std::vector<c10::IValue>();
   const auto& stacked = lists.at(carries ? 1 : 0);
@@ -190,14 +207,16 @@ std::vector<c10::IValue> EagerInterpreter::loop(const std::string& kind, const S
   const std::size_t next = older ? 4 : carries ? 2 : 1;
   const auto additional = lists.size() > next ? lists[next] : std::vector<c10::IValue>();
   const auto n = stacked.at(0).toTensor().size(0);
-  if (graph.outputs.size() < carry.size() || n == 0 || n > mostLoopSteps) throw Error(ErrorCode::badInput, "it cannot be run", kind);  // derivation says why
+  if (graph.outputs.size() < carry.size() || n == 0 || n > mostLoopSteps)
+    throw Error(ErrorCode::badInput, "it cannot be run", kind);  // derivation says why
   std::vector<std::vector<at::Tensor>> slices(graph.outputs.size() - carry.size());
   for (std::int64_t i = 0; i < n; ++i) {
     auto all = carry;
     for (const auto& x : stacked) all.push_back(x.toTensor().select(0, reverse ? n - 1 - i : i));
     all.insert(all.end(), additional.begin(), additional.end());
     const auto results = runSubgraph(graph, all);
-    for (std::size_t k = carry.size(); k < results.size(); ++k) slices[k - carry.size()].push_back(results[k].toTensor());
+    for (std::size_t k = carry.size(); k < results.size(); ++k)
+      slices[k - carry.size()].push_back(results[k].toTensor());
     std::copy_n(results.begin(), carry.size(), carry.begin());
   }
   for (auto& parts : slices) {
@@ -219,10 +238,12 @@ void EagerInterpreter::runWithEffects(BoundSymbolId op, const CallPattern& patte
     std::size_t position = 0;
     for (std::size_t i = 2; i < pattern.arguments.size(); ++i) {
       const bool named = i < pattern.names.size() && !pattern.names[i].empty();
-      inner.arguments.at(named ? static_cast<std::size_t>(symbol->argumentIndex(pattern.names[i])) : position++) = pattern.arguments[i];
+      inner.arguments.at(named ? static_cast<std::size_t>(symbol->argumentIndex(pattern.names[i])) : position++) =
+          pattern.arguments[i];
     }
     const auto handle = requireOperator(wrapped);
-    auto stack = PreparedCall(handle, inner).arguments([&](std::size_t hole) { return value(document_.operands(op)[hole]); });
+    auto stack =
+        PreparedCall(handle, inner).arguments([&](std::size_t hole) { return value(document_.operands(op)[hole]); });
     handle.callBoxed(stack);
     for (auto& value : flatten(stack)) results.push_back(value);
   }

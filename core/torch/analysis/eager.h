@@ -32,7 +32,8 @@ class EagerInterpreter {
   void runNumber(BoundSymbolId op);
   void runWithEffects(BoundSymbolId op, const CallPattern& pattern);
   std::vector<c10::IValue> runSubgraph(const Subgraph& graph, const std::vector<c10::IValue>& arguments);
-  std::vector<c10::IValue> loop(const std::string& kind, const Subgraph& graph, const std::vector<std::vector<c10::IValue>>& lists);
+  std::vector<c10::IValue> loop(const std::string& kind, const Subgraph& graph,
+                                const std::vector<std::vector<c10::IValue>>& lists);
   c10::IValue argument(BoundSymbolId op, const Argument& argument) const;
   std::vector<c10::IValue> arguments(BoundSymbolId op, const Argument& list) const;
   void bindOutputs(BoundSymbolId op, const std::vector<c10::IValue>& results);

@@ -34,11 +34,12 @@ class Conversion {
   }
 
  private:
-  /// The ops become those of a computation: without origin (the first document keeps it, under the same ids), the backward's with grad
-  /// mode as the forward's.
+  /// The ops become those of a computation: without origin (the first document keeps it, under the same ids), the
+  /// backward's with grad mode as the forward's.
   void prepareOps() {
     auto& document = *file_.document;
-    for (std::size_t i = 0; i < document.valueCount(); ++i) document.value(ValueId(static_cast<std::int64_t>(i))).requiresGrad = false;
+    for (std::size_t i = 0; i < document.valueCount(); ++i)
+      document.value(ValueId(static_cast<std::int64_t>(i))).requiresGrad = false;
     for (auto op : trace_.ops) {
       auto& bound = document.boundSymbol(op);
       if (bound.origin.role != Role::forward) bound.gradMode = true;
@@ -55,7 +56,8 @@ class Conversion {
     const auto known = std::find(original.trace.inputs.begin(), original.trace.inputs.end(), id);
     if (id && known != original.trace.inputs.end()) {
       const auto& spec = original.inputs[known - original.trace.inputs.begin()];
-      if (auto sample = analysis_.request.inputs.find(spec.name); spec.kind == InputKind::user && sample != analysis_.request.inputs.end())
+      if (auto sample = analysis_.request.inputs.find(spec.name);
+          spec.kind == InputKind::user && sample != analysis_.request.inputs.end())
         file_.sampleInputs[spec.name] = sample->second;
       return add(id, spec);
     }
@@ -132,11 +134,14 @@ class Conversion {
 int orderOf(const Analysis& analysis) { return analysis.differentiated ? orderOf(*analysis.differentiated) + 1 : 1; }
 
 TraceKind differentiatedKind(const Analysis& analysis) {
-  const bool isBackward = analysis.differentiated && analysis.computation().trace.ops == analysis.differentiated->backward.ops;
+  const bool isBackward =
+      analysis.differentiated && analysis.computation().trace.ops == analysis.differentiated->backward.ops;
   return isBackward ? TraceKind::backward : TraceKind::joint;
 }
 
-const Analysis& firstOf(const Analysis& analysis) { return analysis.differentiated ? firstOf(*analysis.differentiated) : analysis; }
+const Analysis& firstOf(const Analysis& analysis) {
+  return analysis.differentiated ? firstOf(*analysis.differentiated) : analysis;
+}
 
 ModelFile asModel(const Analysis& analysis, TraceKind kind) {
   if (kind != TraceKind::joint && kind != TraceKind::backward)

@@ -43,27 +43,33 @@ std::string userInputsOf(const ModelFile& file) {
     if (input.kind != InputKind::user || !input.value) continue;
     const auto& value = file.document->value(input.value);
     names += (names.empty() ? "" : ", ") + input.name;
-    if (value.meta) names += fmt::format(" {} {}", torchName(file.document->meta(value.meta).dtype), shapeText(file.document->meta(value.meta).sizes));
+    if (value.meta)
+      names += fmt::format(" {} {}", torchName(file.document->meta(value.meta).dtype),
+                           shapeText(file.document->meta(value.meta).sizes));
   }
   return names.empty() ? "no input" : names;
 }
 
-/// safetensors has no complex numbers: they come as pairs of reals. `cast`: to a model that was moved to another precision.
+/// safetensors has no complex numbers: they come as pairs of reals. `cast`: to a model that was moved to another
+/// precision.
 at::Tensor fitDType(at::Tensor tensor, const TensorMeta& meta, bool cast, const std::string& what) {
   const auto wanted = toScalarType(meta.dtype);
-  if (isComplex(meta.dtype) && !tensor.is_complex() && tensor.dim() > 0 && tensor.size(-1) == 2) tensor = at::view_as_complex(tensor.contiguous());
+  if (isComplex(meta.dtype) && !tensor.is_complex() && tensor.dim() > 0 && tensor.size(-1) == 2)
+    tensor = at::view_as_complex(tensor.contiguous());
   if (tensor.scalar_type() == wanted) return tensor;
-  const bool sameKind = tensor.is_complex() ? isComplex(meta.dtype) : tensor.is_floating_point() && isFloating(meta.dtype);
+  const bool sameKind =
+      tensor.is_complex() ? isComplex(meta.dtype) : tensor.is_floating_point() && isFloating(meta.dtype);
   if (!cast || !sameKind)
-    throw Error(
-        ErrorCode::badUse,
-        fmt::format("it has dtype {}, the model wants {}: convert it before it is saved", torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)),
-        what);
+    throw Error(ErrorCode::badUse,
+                fmt::format("it has dtype {}, the model wants {}: convert it before it is saved",
+                            torchName(toDType(tensor.scalar_type())), torchName(meta.dtype)),
+                what);
   return tensor.to(wanted);
 }
 
 /// A size whose expression over `symbols` is beyond us may be anything.
-void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const SizeBindings& symbols, const std::string& what) {
+void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const SizeBindings& symbols,
+                const std::string& what) {
   const auto sizes = tensor.sizes().vec();
   bool fits = sizes.size() == meta.sizes.size();
   for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
@@ -73,10 +79,12 @@ void checkShape(const at::Tensor& tensor, const TensorMeta& meta, const SizeBind
   if (fits) return;
   auto wanted = symbolicShape(meta);
   if (const auto now = shapeText(meta.sizes); now != wanted) wanted += ", which is " + now + " with the other inputs";
-  throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), wanted), what);
+  throw Error(ErrorCode::badUse, fmt::format("it has shape {}, the file was exported for {}", shapeText(sizes), wanted),
+              what);
 }
 
-/// Equal once dimensions of size 1 are left out: PyTorch 2.9's decomposed LSTM returns its states with one more than eager does.
+/// Equal once dimensions of size 1 are left out: PyTorch 2.9's decomposed LSTM returns its states with one more than
+/// eager does.
 bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
   std::erase(a, 1);
   std::erase(b, 1);
@@ -99,7 +107,8 @@ void fitSizes(Analysis& analysis, const DerivationRequest& request, const std::m
 /// A number that is not given: what the sizes say it is, else the file's sample.
 std::optional<Argument> numberFor(const ModelFile& file, const InputSpec& input, ValueId value) {
   const auto& document = *file.document;
-  if (const auto size = evaluateSize(document.sizeExpression(value), document.sizeHints())) return Argument::ofInt(*size);
+  if (const auto size = evaluateSize(document.sizeExpression(value), document.sizeHints()))
+    return Argument::ofInt(*size);
   const auto sample = file.sampleNumbers.find(input.name);
   return sample == file.sampleNumbers.end() ? std::nullopt : std::optional(sample->second);
 }
@@ -120,7 +129,8 @@ DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& request
   auto batch = readBatch(analysis.file, data, progress);
   result.inputs.insert(batch.tensors.begin(), batch.tensors.end());
   result.numbers.insert(batch.numbers.begin(), batch.numbers.end());
-  if (!batch.note.empty()) analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), request.data.batch, -1});
+  if (!batch.note.empty())
+    analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), request.data.batch, -1});
   return result;
 }
 
@@ -130,9 +140,11 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
   auto generator = at::detail::createCPUGenerator(request.seed);
   std::map<std::string, at::Tensor> given;
   const auto requireInput = [&](const std::string& name) {
-    const auto known = std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
-                                   [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
-    if (!known) throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
+    const auto known =
+        std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
+                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
+    if (!known)
+      throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
   };
   for (const auto& [name, data] : request.inputs) requireInput(name);
   for (const auto& [name, shape] : request.shapes) requireInput(name);
@@ -143,7 +155,8 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
     if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == request.inputs.end()) continue;
     const auto& meta = document.meta(document.value(value).meta);
     auto tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), "input " + input.name);
-    if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size())) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
+    if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size()))
+      checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
     given.emplace(input.name, std::move(tensor));
   }
   if (!document.sizeSymbols().empty()) fitSizes(analysis, request, given);
@@ -153,7 +166,8 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
     if (input.kind != InputKind::user || !value) continue;
     const auto what = "input " + input.name;
     if (!document.isTensor(value)) {
-      if (auto it = request.numbers.find(input.name); it != request.numbers.end()) analysis.request.numbers[input.name] = it->second;
+      if (auto it = request.numbers.find(input.name); it != request.numbers.end())
+        analysis.request.numbers[input.name] = it->second;
       else if (auto number = numberFor(file, input, value)) analysis.request.numbers[input.name] = *number;
       continue;
     }
@@ -180,7 +194,8 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
       source = fmt::format("drawn from seed {}", request.seed);
     }
     const bool isSample = !given.contains(input.name) && file.sampleInputs.contains(input.name);
-    checkShape(tensor, meta, document.sizeHints(), isSample ? what + " (the file's sample: give this input too)" : what);
+    checkShape(tensor, meta, document.sizeHints(),
+               isSample ? what + " (the file's sample: give this input too)" : what);
     analysis.request.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
     analysis.inputSource.push_back(input.name + ": " + source);
   }
@@ -193,11 +208,14 @@ struct DrawnStorage {
   std::int64_t bytes = 0, offset = -1;
 };
 
-/// `count` numbers for a storage whose first tensor is described by `meta`, in double precision where they are no integers. `scratch` is used again.
-at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator, at::Tensor& scratch) {
+/// `count` numbers for a storage whose first tensor is described by `meta`, in double precision where they are no
+/// integers. `scratch` is used again.
+at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator,
+                        at::Tensor& scratch) {
   if (!isDifferentiable(meta.dtype)) return at::randint(0, 2, {count}, generator, at::TensorOptions().dtype(at::kLong));
   const auto wide = isComplex(meta.dtype) ? at::kComplexDouble : at::kDouble;
-  if (!scratch.defined() || scratch.scalar_type() != wide || scratch.numel() < count) scratch = at::empty({count}, at::TensorOptions().dtype(wide));
+  if (!scratch.defined() || scratch.scalar_type() != wide || scratch.numel() < count)
+    scratch = at::empty({count}, at::TensorOptions().dtype(wide));
   auto numbers = scratch.narrow(0, 0, count);
   if (kind != InputKind::parameter) return numbers.uniform_(0, 1, generator).add_(0.5);
   const auto fanIn = meta.sizes.size() < 2 ? 1 : meta.elements() / std::max<std::int64_t>(meta.sizes[0], 1);
@@ -218,7 +236,9 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
     const auto it = file.weights.find(spec.target);
     return it != file.weights.end() && it->second.data;
   };
-  const auto isWeight = [&](const InputSpec& spec) { return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value) && !isGiven(spec); };
+  const auto isWeight = [&](const InputSpec& spec) {
+    return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value) && !isGiven(spec);
+  };
   for (const auto& spec : file.computation.inputs) {
     if (!isWeight(spec)) continue;
     ++count;
@@ -231,10 +251,12 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
   }
   if (count == 0) return;
   if (total > most) {
-    analysis.inputSource.push_back("parameters and buffers: not drawn, as the text describes more than 8 GiB of them; the traces cannot be run");
+    analysis.inputSource.push_back(
+        "parameters and buffers: not drawn, as the text describes more than 8 GiB of them; the traces cannot be run");
     return;
   }
-  // One block: a large trace describes a hundred thousand small parameters, and a tensor takes more memory than such a one.
+  // One block: a large trace describes a hundred thousand small parameters, and a tensor takes more memory than such a
+  // one.
   constexpr std::int64_t alignment = 64;
   const auto roomOf = [](std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   std::int64_t room = 0;
@@ -262,12 +284,14 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
     data.owner = std::shared_ptr<const void>(block, memory);
     data.memory = {};
   }
-  analysis.inputSource.push_back(fmt::format("{}: drawn from seed {}, as the text only describes {}",
-                                             count == 1 ? "1 parameter or buffer" : fmt::format("{} parameters and buffers", count), seed,
-                                             count == 1 ? "it" : "them"));
+  analysis.inputSource.push_back(
+      fmt::format("{}: drawn from seed {}, as the text only describes {}",
+                  count == 1 ? "1 parameter or buffer" : fmt::format("{} parameters and buffers", count), seed,
+                  count == 1 ? "it" : "them"));
 }
 
-void chooseCotangents(Analysis& analysis, const DerivationRequest& request, const std::map<std::string, TensorMeta>& metas) {
+void chooseCotangents(Analysis& analysis, const DerivationRequest& request,
+                      const std::map<std::string, TensorMeta>& metas) {
   auto generator = at::detail::createCPUGenerator(request.seed + 1);
   for (const auto& [position, symbolic] : metas) {
     auto meta = symbolic;

@@ -21,11 +21,13 @@ class InputNamer {
 
   void name(InputSpec& spec, std::size_t input) {
     spec.requiresGrad = isDifferentiated(graphs_, input);
-    if (spec.value && file_.document->isTensor(spec.value)) file_.document->value(spec.value).requiresGrad = spec.requiresGrad;
+    if (spec.value && file_.document->isTensor(spec.value))
+      file_.document->value(spec.value).requiresGrad = spec.requiresGrad;
     const auto& source = graphs_.sources[input];
     if (!source) return;
     const auto plain = jobs::plainName(source->name);
-    if (plain.empty() || !names_.insert(plain).second) return;  // the same tensor under two names: the second keeps the graph's
+    if (plain.empty() || !names_.insert(plain).second)
+      return;  // the same tensor under two names: the second keeps the graph's
     const bool isParameter = source->kind == jobs::InputSource::Kind::parameter;
     if (isParameter || source->kind == jobs::InputSource::Kind::buffer) {
       spec.kind = isParameter ? InputKind::parameter : InputKind::buffer;
@@ -50,13 +52,22 @@ class InputNamer {
 
 std::string whatIsShown(const JobGraphs& graphs, const std::string& compile) {
   if (graphs.computed == jobs::GraphKind::inference)
-    return fmt::format("the inference graph of compile {}: it was compiled without gradients, so this compile has no backward in the log", compile);
+    return fmt::format(
+        "the inference graph of compile {}: it was compiled without gradients, so this compile has no backward in the "
+        "log",
+        compile);
   if (graphs.computed == jobs::GraphKind::joint)
-    return fmt::format("the forward part of the joint graph of compile {}, which has no forward and no backward graph in the log; the backward is derived here",
-                       compile);
+    return fmt::format(
+        "the forward part of the joint graph of compile {}, which has no forward and no backward graph in the log; the "
+        "backward is derived here",
+        compile);
   if (graphs.backward.inputs.empty() && graphs.backward.outputs.empty())
-    return fmt::format("the forward graph of compile {}, which has no backward in the log; the backward is derived here", compile);
-  return fmt::format("the forward graph of compile {}; its backward is derived here (`retrograd check` compares it with the job's own)", compile);
+    return fmt::format(
+        "the forward graph of compile {}, which has no backward in the log; the backward is derived here", compile);
+  return fmt::format(
+      "the forward graph of compile {}; its backward is derived here (`retrograd check` compares it with the job's "
+      "own)",
+      compile);
 }
 
 }  // namespace
@@ -80,10 +91,12 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   InputNamer namer(file, graphs);
   auto& inputs = file.computation.inputs;
   for (std::size_t k = 0; k < listing.inputs.size(); ++k) {
-    const auto spec = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
+    const auto spec = std::find_if(inputs.begin(), inputs.end(),
+                                   [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
     if (spec == inputs.end()) continue;
     const auto constant = listing.constants.find(listing.inputs[k]);
-    constant == listing.constants.end() ? namer.name(*spec, listing.positions[k]) : namer.nameConstant(*spec, constant->second);
+    constant == listing.constants.end() ? namer.name(*spec, listing.positions[k])
+                                        : namer.nameConstant(*spec, constant->second);
   }
   file.problems.push_back({Problem::Severity::note, whatIsShown(graphs, jobs::nameOf(*choice.compile)), path, -1});
   return file;

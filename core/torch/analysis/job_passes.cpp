@@ -39,7 +39,8 @@ bool isOfInductor(GraphKind kind) { return kind == GraphKind::beforePostGrad || 
 
 /// Inductor writes its graphs of the forward first, then those of the backward.
 struct Halves {
-  std::vector<std::pair<std::size_t, bool>> graphs;  ///< into the attempt's, and whether it is of the backward; in the order of the passes
+  std::vector<std::pair<std::size_t, bool>>
+      graphs;  ///< into the attempt's, and whether it is of the backward; in the order of the passes
 };
 
 Halves inOrder(const jobs::Attempt& attempt) {
@@ -52,9 +53,12 @@ Halves inOrder(const jobs::Attempt& attempt) {
     const auto kind = attempt.graphs[i].kind;
     if (kind == GraphKind::runnable) continue;
     const bool isSecond = isOfInductor(kind) && hasBackward && seen[kind == GraphKind::postGrad]++ > 0;
-    (kind == GraphKind::backward || isSecond ? backward : forward).emplace_back(i, kind == GraphKind::backward || isSecond);
+    (kind == GraphKind::backward || isSecond ? backward : forward)
+        .emplace_back(i, kind == GraphKind::backward || isSecond);
   }
-  const auto byKind = [&](const auto& a, const auto& b) { return attempt.graphs[a.first].kind < attempt.graphs[b.first].kind; };
+  const auto byKind = [&](const auto& a, const auto& b) {
+    return attempt.graphs[a.first].kind < attempt.graphs[b.first].kind;
+  };
   for (auto* half : {&forward, &backward}) {
     std::stable_sort(half->begin(), half->end(), byKind);
     halves.graphs.insert(halves.graphs.end(), half->begin(), half->end());
@@ -62,12 +66,14 @@ Halves inOrder(const jobs::Attempt& attempt) {
   return halves;
 }
 
-std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::GraphRecord& record, const SizeBindings& sizes, const Progress& progress) {
+std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::GraphRecord& record,
+                                         const SizeBindings& sizes, const Progress& progress) {
   jobs::ListingOptions options;
   options.sizes = sizes;
   options.anyCall = true;
   const auto place = jobs::placeOf(log, record.payload);
-  const auto listing = jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol, options);
+  const auto listing =
+      jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol, options);
   auto analysis = std::make_shared<Analysis>();
   analysis->file = readTextModel(listing.text, place + " as a listing", lookupSymbol, progress);
   analysis->document = analysis->file.document;
@@ -81,7 +87,8 @@ const SourceFrame* lineOf(const Document& document, BoundSymbolId op) {
   return source.valid() ? shownFrame(document.source(source)) : nullptr;
 }
 
-/// Ops of the other side from the same line of Python as `op` that are new there: without a partner, or in place of another op.
+/// Ops of the other side from the same line of Python as `op` that are new there: without a partner, or in place of
+/// another op.
 std::vector<BoundSymbolId> replacementsOf(const TraceDiff& diff, Side from, BoundSymbolId op) {
   const auto to = from == Side::left ? Side::right : Side::left;
   const auto* line = lineOf(*diff.side(from).document, op);
@@ -100,7 +107,8 @@ std::vector<BoundSymbolId> replacementsOf(const TraceDiff& diff, Side from, Boun
 FollowedOp stepOver(const TraceDiff& diff, Side from, BoundSymbolId op) {
   const auto to = from == Side::left ? Side::right : Side::left;
   if (const auto partner = diff.pairs->partner(from, op)) {
-    if (diff.side(from).document->opName(op) != diff.side(to).document->opName(partner)) return {FollowedOp::State::replaced, {partner}};
+    if (diff.side(from).document->opName(op) != diff.side(to).document->opName(partner))
+      return {FollowedOp::State::replaced, {partner}};
     const auto isIt = [&](const DiffRow& row) { return diff.op(row, from) == op; };
     const auto row = std::find_if(diff.rows.begin(), diff.rows.end(), isIt);
     const bool isChanged = row != diff.rows.end() && row->changes != 0;
@@ -147,7 +155,8 @@ JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, co
   for (const auto& [graph, isBackward] : halves.graphs) {
     const auto& record = attempt.graphs[graph];
     JobPass pass;
-    pass.name = std::string(jobs::name(record.kind)) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
+    pass.name =
+        std::string(jobs::name(record.kind)) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
     pass.graph = graph;
     progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(halves.graphs.size()));
     try {
@@ -158,15 +167,18 @@ JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, co
     }
     for (const auto kind : predecessorsOf(record.kind, isBackward)) {
       for (std::size_t i = chain.passes.size(); i-- > 0 && !pass.before;)
-        if (attempt.graphs[chain.passes[i].graph].kind == kind && (!isOfInductor(kind) || ofBackward[i] == isBackward)) pass.before = i;
+        if (attempt.graphs[chain.passes[i].graph].kind == kind && (!isOfInductor(kind) || ofBackward[i] == isBackward))
+          pass.before = i;
       if (pass.before) break;
     }
     if (pass.before && pass.analysis && chain.passes[*pass.before].analysis)
-      pass.diff = std::make_shared<const TraceDiff>(diffTraces(sideOf(chain.passes[*pass.before]), sideOf(pass), progress));
+      pass.diff =
+          std::make_shared<const TraceDiff>(diffTraces(sideOf(chain.passes[*pass.before]), sideOf(pass), progress));
     chain.passes.push_back(std::move(pass));
     ofBackward.push_back(isBackward);
   }
-  if (chain.passes.empty()) throw Error(ErrorCode::badUse, fmt::format("the log has no graph of compile {}", chain.compile), log.path);
+  if (chain.passes.empty())
+    throw Error(ErrorCode::badUse, fmt::format("the log has no graph of compile {}", chain.compile), log.path);
   return chain;
 }
 
@@ -192,7 +204,8 @@ std::vector<FollowedOp> followOp(const JobPasses& chain, std::size_t pass, Bound
   // Of the two halves of a joint the one that does not have the op did not drop it.
   for (std::size_t i = 0; i < followed.size(); ++i)
     for (std::size_t other = 0; other < followed.size() && followed[i].state == FollowedOp::State::gone; ++other)
-      if (chain.passes[other].before == chain.passes[i].before && !followed[other].ops.empty()) followed[i].state = FollowedOp::State::absent;
+      if (chain.passes[other].before == chain.passes[i].before && !followed[other].ops.empty())
+        followed[i].state = FollowedOp::State::absent;
   return followed;
 }
 

@@ -12,27 +12,30 @@ namespace retrograd {
 
 /// A graph of a compile as one pass of torch.compile left it.
 struct JobPass {
-  std::string name;                          ///< "joint", "post-grad", "post-grad (backward)"
-  std::size_t graph = 0;                     ///< into the attempt's graphs
-  std::optional<std::size_t> before;         ///< the graph that the pass was given, into JobPasses::passes; none for the first
-  std::shared_ptr<const Analysis> analysis;  ///< the graph as a computation, whose calls of functions and methods are opaque; null where it cannot be read
+  std::string name;                   ///< "joint", "post-grad", "post-grad (backward)"
+  std::size_t graph = 0;              ///< into the attempt's graphs
+  std::optional<std::size_t> before;  ///< the graph that the pass was given, into JobPasses::passes; none for the first
+  std::shared_ptr<const Analysis> analysis;  ///< the graph as a computation, whose calls of functions and methods are
+                                             ///< opaque; null where it cannot be read
   std::string problem;                       ///< why it cannot be read
   std::shared_ptr<const TraceDiff> diff;     ///< from `before` to this; null where one of them is missing
 
   const Trace& trace() const { return analysis->computation().trace; }
 };
 
-/// The graphs of a compile in the order of its passes: Dynamo's, before and after pre-grad passes, joint, forward with what Inductor's passes make of it, and
-/// the same of the backward. Repro scripts are left out.
+/// The graphs of a compile in the order of its passes: Dynamo's, before and after pre-grad passes, joint, forward with
+/// what Inductor's passes make of it, and the same of the backward. Repro scripts are left out.
 struct JobPasses {
   std::string compile;
   std::vector<JobPass> passes;
 
-  /// The pass of this name; the beginning of a name is enough. Throws Error(badUse) listing the passes where there is none.
+  /// The pass of this name; the beginning of a name is enough. Throws Error(badUse) listing the passes where there is
+  /// none.
   std::size_t find(std::string_view name) const;
 };
 
-/// Reads the graphs of an attempt and compares each with the one before. Throws Error(badUse) where it has none, Error(cancelled).
+/// Reads the graphs of an attempt and compares each with the one before. Throws Error(badUse) where it has none,
+/// Error(cancelled).
 JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress = {});
 
 /// What became of an op in another pass.
@@ -45,7 +48,8 @@ struct FollowedOp {
     gone       ///< dropped by this pass
   };
   State state = State::absent;
-  std::vector<BoundSymbolId> ops;  ///< in this pass: the op, or those that replace it, of which the first is followed on
+  std::vector<BoundSymbolId>
+      ops;  ///< in this pass: the op, or those that replace it, of which the first is followed on
 };
 std::string_view name(FollowedOp::State state);
 

@@ -32,12 +32,15 @@ at::Tensor ownCopy(const at::Tensor& tensor) {
   return copy;
 }
 
-/// Each element one rounding step off, up or down, as another order of the sums that made the gradient leaves it. Half floats stay as they are.
+/// Each element one rounding step off, up or down, as another order of the sums that made the gradient leaves it. Half
+/// floats stay as they are.
 at::Tensor roundedOtherwise(const at::Tensor& gradient, double seed) {
   const auto type = c10::toRealValueType(gradient.scalar_type());
   if (gradient.layout() != at::kStrided || (type != at::kFloat && type != at::kDouble)) return gradient;
-  const double step = type == at::kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
-  const auto turns = at::arange(gradient.numel(), gradient.options().dtype(at::kDouble)).add_(seed).mul_(2.3).sin_().sign_();
+  const double step =
+      type == at::kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const auto turns =
+      at::arange(gradient.numel(), gradient.options().dtype(at::kDouble)).add_(seed).mul_(2.3).sin_().sign_();
   return gradient.mul(turns.mul_(step).add_(1).view(gradient.sizes()).to(type));
 }
 
@@ -47,7 +50,9 @@ void roundGradients(EagerInterpreter& interpreter, double seed) {
     seed += 1;
     try {
       if (!made.requires_grad() || made.is_leaf()) return;
-      made.register_hook([seed](const at::Tensor& gradient) { return gradient.defined() ? roundedOtherwise(gradient, seed) : gradient; });
+      made.register_hook([seed](const at::Tensor& gradient) {
+        return gradient.defined() ? roundedOtherwise(gradient, seed) : gradient;
+      });
     } catch (const c10::Error&) {
       // One of several views of memory that was written since: eager lets nobody ask for its history.
     }
@@ -83,7 +88,8 @@ struct EagerRun {
       given.emplace_back();
       bound.emplace_back();
       if (!id) continue;
-      if (auto number = analysis.request.numbers.find(input.name); input.kind == InputKind::user && number != analysis.request.numbers.end()) {
+      if (auto number = analysis.request.numbers.find(input.name);
+          input.kind == InputKind::user && number != analysis.request.numbers.end()) {
         interpreter.bind(id, toIValue(number->second, c10::AnyType::get(), {}));
         continue;
       }
@@ -96,7 +102,8 @@ struct EagerRun {
       if (!shared.defined() || shared.sizes() != tensor.sizes()) {
         shared = ownCopy(tensor);
         if (analysis.document->value(id).requiresGrad) shared.requires_grad_(true);
-        if (shared.requires_grad()) leaves.back() = shared;  // asked now: an in-place write can make a buffer require a gradient
+        if (shared.requires_grad())
+          leaves.back() = shared;  // asked now: an in-place write can make a buffer require a gradient
       }
       interpreter.bind(id, shared);
       given.back() = tensor;
@@ -109,33 +116,40 @@ struct EagerRun {
     const auto& computation = analysis.computation();
     interpreter.run(computation.trace.ops);
     for (const auto& output : computation.outputs)
-      outputs.push_back(output.value && !interpreter.isLeftOut(output.value) ? interpreter.value(output.value) : c10::IValue());
+      outputs.push_back(output.value && !interpreter.isLeftOut(output.value) ? interpreter.value(output.value)
+                                                                             : c10::IValue());
   }
 
-  /// What the forward left in buffers and inputs that it wrote. Some kernels (batch norm's) write without a word, so that only the content tells.
+  /// What the forward left in buffers and inputs that it wrote. Some kernels (batch norm's) write without a word, so
+  /// that only the content tells.
   TensorMap written() const {
     TensorMap written;
     const auto& computation = analysis.computation();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto kind = computation.outputs[i].kind;
       if ((kind != OutputKind::bufferMutation && kind != OutputKind::inputMutation) || !outputs[i].isTensor()) continue;
-      written[(kind == OutputKind::bufferMutation ? "b." : "in.") + computation.outputs[i].target] = copyOut(outputs[i].toTensor());
+      written[(kind == OutputKind::bufferMutation ? "b." : "in.") + computation.outputs[i].target] =
+          copyOut(outputs[i].toTensor());
     }
     for (std::size_t i = 0; i < bound.size(); ++i) {
       const auto kind = computation.inputs[i].kind;
-      if ((kind != InputKind::buffer && kind != InputKind::user) || !bound[i].defined() || given[i].layout() != at::kStrided) continue;
+      if ((kind != InputKind::buffer && kind != InputKind::user) || !bound[i].defined() ||
+          given[i].layout() != at::kStrided)
+        continue;
       if (bound[i].sizes() == given[i].sizes() && at::equal(bound[i].detach(), given[i])) continue;
       written.try_emplace(resultKey(computation.inputs[i], "b."), copyOut(bound[i].detach()));
     }
     return written;
   }
 
-  /// Gradients by leaf, undefined where there is none. With `createGraph` they can be differentiated, and the cotangents too.
+  /// Gradients by leaf, undefined where there is none. With `createGraph` they can be differentiated, and the
+  /// cotangents too.
   std::vector<at::Tensor> backward(bool createGraph = false) {
     std::vector<at::Tensor> roots, cotangents, wanted;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto it = analysis.request.cotangents.find(userOutputPosition(analysis.computation(), i));
-      if (it == analysis.request.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad()) continue;
+      if (it == analysis.request.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad())
+        continue;
       roots.push_back(outputs[i].toTensor());
       cotangents.push_back(Placement().place(it->second, toDevice(outputs[i].toTensor().device())));
       if (createGraph) cotangents.back().requires_grad_(true);
@@ -145,7 +159,8 @@ struct EagerRun {
       if (leaf.defined()) wanted.push_back(leaf);
     std::vector<at::Tensor> gradients(leaves.size());
     if (roots.empty() || wanted.empty()) return gradients;
-    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/createGraph, createGraph, /*allow_unused=*/true);
+    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/createGraph, createGraph,
+                                             /*allow_unused=*/true);
     for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
       if (leaves[i].defined()) gradients[i] = found[k++];
     return gradients;
@@ -154,7 +169,8 @@ struct EagerRun {
   const Analysis& analysis;
   EagerInterpreter interpreter;
   std::vector<at::Tensor> leaves;
-  std::vector<at::Tensor> given, bound;  // inputs as they are in the file, and as the run has them; undefined for what is no tensor
+  std::vector<at::Tensor> given,
+      bound;  // inputs as they are in the file, and as the run has them; undefined for what is no tensor
   std::vector<c10::IValue> outputs;
   std::map<std::size_t, at::Tensor> cotangentLeaves;  // by output, those that were used
 };
@@ -165,7 +181,8 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
   const auto gradients = run.backward(true);
   std::vector<at::Tensor> results;  // as second's user outputs
   for (std::size_t i = 0; i < run.outputs.size(); ++i)
-    if (!userOutputPosition(first.computation(), i).empty()) results.push_back(run.outputs[i].isTensor() ? run.outputs[i].toTensor() : at::Tensor());
+    if (!userOutputPosition(first.computation(), i).empty())
+      results.push_back(run.outputs[i].isTensor() ? run.outputs[i].toTensor() : at::Tensor());
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (first.joint.outputs.at(first.joint.resultCount + i)) results.push_back(gradients[i]);
 
@@ -178,18 +195,22 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
   }
   std::vector<std::string> names;
   std::vector<at::Tensor> leaves = run.leaves;
-  for (std::size_t i = 0; i < first.computation().inputs.size(); ++i) names.push_back(resultKey(first.computation().inputs[i], "p."));
+  for (std::size_t i = 0; i < first.computation().inputs.size(); ++i)
+    names.push_back(resultKey(first.computation().inputs[i], "p."));
   for (const auto& [output, leaf] : run.cotangentLeaves) {
     leaves.push_back(leaf);
-    names.push_back("in." + first.document->displayName(first.joint.inputs.at(first.computation().inputs.size() + output)));
+    names.push_back("in." +
+                    first.document->displayName(first.joint.inputs.at(first.computation().inputs.size() + output)));
   }
   for (const auto& leaf : leaves)
     if (leaf.defined()) wanted.push_back(leaf);
 
   RunResult result;
-  for (const auto& tensor : results) result.outputs.push_back(tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt);
+  for (const auto& tensor : results)
+    result.outputs.push_back(tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt);
   if (roots.empty() || wanted.empty()) return result;
-  const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
+  const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false,
+                                           /*allow_unused=*/true);
   for (std::size_t i = 0, k = 0; i < leaves.size(); ++i) {
     if (!leaves[i].defined()) continue;
     if (found[k].defined()) result.gradients[names[i]] = copyOut(found[k]);
@@ -233,8 +254,9 @@ RunResult runEager(const Analysis& analysis, std::uint64_t roundedGradients) {
     const auto& computation = analysis.computation();
     for (std::size_t i = 0; i < computation.outputs.size(); ++i)
       if (!userOutputPosition(computation, i).empty())
-        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined() ? std::optional(copyOut(run.outputs[i].toTensor()))
-                                                                                                  : std::nullopt);
+        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined()
+                                     ? std::optional(copyOut(run.outputs[i].toTensor()))
+                                     : std::nullopt);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const auto& input = computation.inputs[i];
       if (gradients[i].defined()) result.gradients[resultKey(input, "p.")] = copyOut(gradients[i]);
@@ -263,7 +285,9 @@ RunResult runEagerTwice(const Analysis& second) {
 
 EagerTimes timeEager(const Analysis& analysis) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   const Seeded seeded(analysis.request.seed, analysis.device);
   EagerRun run(analysis);
   EagerTimes times;

@@ -9,16 +9,17 @@ namespace retrograd {
 
 class Evaluator;
 
-/// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart. `after` is called behind each op and may bind
-/// other values in place of its outputs.
+/// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart. `after` is
+/// called behind each op and may bind other values in place of its outputs.
 RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&, BoundSymbolId)>& after = {});
 
 /// Runs the forward trace, then the backward trace on what it saved, the cotangents and nothing else.
 RunResult runSplit(const Analysis& analysis);
 
-/// Runs the computation op by op as eager PyTorch does and differentiates it with LibTorch's own autograd engine: the oracle that
-/// shares nothing with the grad transform. `mutated` has what it really wrote, not what a trace says that it writes. `roundedGradients`: where not 0, a seed by
-/// which each op's gradients in float32 and float64 are one rounding step off.
+/// Runs the computation op by op as eager PyTorch does and differentiates it with LibTorch's own autograd engine: the
+/// oracle that shares nothing with the grad transform. `mutated` has what it really wrote, not what a trace says that
+/// it writes. `roundedGradients`: where not 0, a seed by which each op's gradients in float32 and float64 are one
+/// rounding step off.
 RunResult runEager(const Analysis& analysis, std::uint64_t roundedGradients = 0);
 
 /// LibTorch's eager forward and backward on the same inputs, in seconds.

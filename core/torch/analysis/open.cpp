@@ -9,9 +9,11 @@
 
 namespace retrograd {
 
-std::shared_ptr<const Analysis> openModel(const std::string& path, const DerivationRequest& request, const Progress& progress) {
+std::shared_ptr<const Analysis> openModel(const std::string& path, const DerivationRequest& request,
+                                          const Progress& progress) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored) || !isSessionFile(path)) return analyse(readModel(path, request, progress), request, progress);
+  if (std::filesystem::is_directory(path, ignored) || !isSessionFile(path))
+    return analyse(readModel(path, request, progress), request, progress);
   auto stored = loadSession(path, progress, request.rules);
   return asksForNothing(request) ? stored : deriveAnew(*stored, overlaid(*stored, request), progress);
 }

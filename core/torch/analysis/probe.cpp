@@ -45,13 +45,20 @@ void probe(const std::string& path, const Progress& progress) {
   options.memory = maxMemory;
   options.cpuSeconds = static_cast<std::uint64_t>(seconds) + 1;
   const auto ending = Child(command, options).await(std::chrono::duration<double>(seconds), progress);
-  if (!ending) throw Error(ErrorCode::badInput, fmt::format("LibTorch's compiler was still busy with its code after {:.0f} s", seconds), path);
+  if (!ending)
+    throw Error(ErrorCode::badInput,
+                fmt::format("LibTorch's compiler was still busy with its code after {:.0f} s", seconds), path);
   if (ending->isSignal())
-    throw Error(ErrorCode::badInput, fmt::format("LibTorch's compiler crashes on its code ({}); the file is damaged or hostile", strsignal(ending->signal())),
+    throw Error(ErrorCode::badInput,
+                fmt::format("LibTorch's compiler crashes on its code ({}); the file is damaged or hostile",
+                            strsignal(ending->signal())),
                 path);
   if (ending->exitCode() == outOfMemory)
-    throw Error(ErrorCode::badInput, fmt::format("LibTorch's compiler wants more than {} GiB of memory for its code", maxMemory >> 30), path);
-  if (!ending->good() && ending->exitCode() != refused) throw Error(ErrorCode::internal, fmt::format("the program that tries it {}", ending->text()), path);
+    throw Error(ErrorCode::badInput,
+                fmt::format("LibTorch's compiler wants more than {} GiB of memory for its code", maxMemory >> 30),
+                path);
+  if (!ending->good() && ending->exitCode() != refused)
+    throw Error(ErrorCode::internal, fmt::format("the program that tries it {}", ending->text()), path);
 }
 
 int runProbe(const std::string& path) {

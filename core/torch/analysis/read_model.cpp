@@ -24,7 +24,8 @@ namespace {
 /// Names may have the prefix of a reference: "in.x".
 TensorMap readInputs(const std::string& path) {
   TensorMap inputs;
-  for (auto& [name, tensor] : readSafetensors(path).tensors) inputs.emplace(name.starts_with("in.") ? name.substr(3) : name, tensor);
+  for (auto& [name, tensor] : readSafetensors(path).tensors)
+    inputs.emplace(name.starts_with("in.") ? name.substr(3) : name, tensor);
   return inputs;
 }
 
@@ -50,7 +51,8 @@ std::uintmax_t fileSize(const std::string& path) {
   return ignored ? 0 : size;
 }
 
-ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const DerivationRequest& request, const Progress& progress) {
+ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const DerivationRequest& request,
+                          const Progress& progress) {
   const auto& path = archive->place();
   try {
     probe(path, progress);
@@ -69,8 +71,10 @@ bool isRepro(const ByteRegion& bytes) { return !looksLikeZip(bytes.span()) && fx
 ModelFile readOwn(const std::string& path, const DerivationRequest& request, const Progress& progress) {
   if (jobs::isJobLog(path)) return readJobModel(path, request.data, progress);
   if (!request.data.compile.empty() || request.data.rank)
-    throw Error(ErrorCode::badUse, "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", path);
-  if (const auto script = reproScript(path); isRepro(mapFile(script))) return readReproModel(script, request.seed, progress);
+    throw Error(ErrorCode::badUse,
+                "is not a log of torch.compile; --compile and --rank choose among the graphs of a log", path);
+  if (const auto script = reproScript(path); isRepro(mapFile(script)))
+    return readReproModel(script, request.seed, progress);
   if (isSessionFile(path)) return modelOfSession(path, progress);
   return readModelFile(path, lookupSymbol, progress, [&](const std::shared_ptr<const Archive>& archive) {
     return isTorchScript(*archive) ? std::optional(readTorchScript(archive, request, progress)) : std::nullopt;
@@ -79,7 +83,9 @@ ModelFile readOwn(const std::string& path, const DerivationRequest& request, con
 
 }  // namespace
 
-std::string inputsBeside(const std::string& path) { return std::filesystem::path(path).replace_extension(".inputs.safetensors").string(); }
+std::string inputsBeside(const std::string& path) {
+  return std::filesystem::path(path).replace_extension(".inputs.safetensors").string();
+}
 
 ModelFile readModel(const std::string& path, const DerivationRequest& request, const Progress& progress) {
   auto file = readOwn(path, request, progress);

@@ -5,7 +5,8 @@
 namespace retrograd {
 namespace {
 
-std::optional<TensorData> held(const Evaluator& evaluator, ValueId id, TensorData (*keep)(const at::Tensor&) = copyOut) {
+std::optional<TensorData> held(const Evaluator& evaluator, ValueId id,
+                               TensorData (*keep)(const at::Tensor&) = copyOut) {
   if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
   return keep(evaluator.tensor(id));
 }
@@ -16,14 +17,16 @@ TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator, Tens
   TensorMap gradients;
   const auto& inputs = analysis.computation().inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (auto gradient = held(evaluator, analysis.joint.outputs.at(analysis.joint.resultCount + i), keep)) gradients[resultKey(inputs[i], "p.")] = *gradient;
+    if (auto gradient = held(evaluator, analysis.joint.outputs.at(analysis.joint.resultCount + i), keep))
+      gradients[resultKey(inputs[i], "p.")] = *gradient;
   return gradients;
 }
 
 std::vector<std::optional<TensorData>> resultsOf(const Analysis& analysis, const Evaluator& evaluator) {
   std::vector<std::optional<TensorData>> results;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
-    if (!userOutputPosition(analysis.computation(), i).empty()) results.push_back(held(evaluator, analysis.joint.outputs[i]));
+    if (!userOutputPosition(analysis.computation(), i).empty())
+      results.push_back(held(evaluator, analysis.joint.outputs[i]));
   return results;
 }
 

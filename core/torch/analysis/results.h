@@ -11,7 +11,8 @@ namespace retrograd {
 
 /// What an evaluator holds of a run's results, by the names that Session documents. What was not computed is absent.
 /// `keep`: how; by default as copies on the host.
-TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator, TensorData (*keep)(const at::Tensor&) = copyOut);
+TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator,
+                      TensorData (*keep)(const at::Tensor&) = copyOut);
 std::vector<std::optional<TensorData>> resultsOf(const Analysis& analysis, const Evaluator& evaluator);
 TensorMap mutatedOf(const Analysis& analysis, const Evaluator& evaluator);
 

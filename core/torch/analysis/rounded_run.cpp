@@ -11,8 +11,8 @@
 namespace retrograd {
 namespace {
 
-/// The tensor with one element of `share`, and at least one, a rounding step off. Two ways to write a formula in float32 differ by few of its steps, so that
-/// only few elements round to another number of 16 bits.
+/// The tensor with one element of `share`, and at least one, a rounding step off. Two ways to write a formula in
+/// float32 differ by few of its steps, so that only few elements round to another number of 16 bits.
 at::Tensor fewRoundedOtherwise(const at::Tensor& tensor, std::uint64_t seed) {
   constexpr std::int64_t share = 64;
   auto moved = tensor.clone(at::MemoryFormat::Contiguous);

@@ -5,8 +5,9 @@
 
 namespace retrograd {
 
-/// Runs the joint trace as runJoint does, with a few elements of each result of 16 bits one rounding step off: what is left of such a result where the same
-/// formula is written in other ops of float32. `backwardOnly`: of results of the backward alone.
+/// Runs the joint trace as runJoint does, with a few elements of each result of 16 bits one rounding step off: what is
+/// left of such a result where the same formula is written in other ops of float32. `backwardOnly`: of results of the
+/// backward alone.
 RunResult runJointRounded(const Analysis& analysis, std::uint64_t seed, bool backwardOnly);
 
 }  // namespace retrograd

@@ -32,7 +32,8 @@ RunValues runValues(const Analysis& analysis, const Progress& progress) {
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
     const auto op = analysis.joint.ops[i];
-    progress.at(document.symbol(document.boundSymbol(op).symbol).name, static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));
+    progress.at(document.symbol(document.boundSymbol(op).symbol).name,
+                static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));
     evaluator.run(op);
     for (auto output : document.outputs(op)) {
       if (!evaluator.has(output)) continue;
@@ -45,7 +46,8 @@ RunValues runValues(const Analysis& analysis, const Progress& progress) {
         const auto storage = document.value(output).storage;
         const bool changes = !storage || written[storage];
         if (!changes && document.storage(storage).external) continue;
-        const bool plain = tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_conj() && !tensor.is_neg();
+        const bool plain =
+            tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_conj() && !tensor.is_neg();
         values.tensors[output] = plain && !changes ? keepTensor(tensor) : copyOut(tensor);
       }
     }

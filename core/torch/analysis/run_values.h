@@ -5,7 +5,8 @@
 
 namespace retrograd {
 
-/// Every value that forward and backward compute, as it was right after its op ran; views of inputs and weights are left out.
+/// Every value that forward and backward compute, as it was right after its op ran; views of inputs and weights are
+/// left out.
 struct RunValues {
   std::map<ValueId, TensorData> tensors;  ///< views of one storage share memory, unless some op writes to it
   std::map<ValueId, Argument> numbers;

@@ -32,7 +32,8 @@ void checkOps(const Analysis& analysis) {
     const auto& symbol = document.symbol(id);
     if (!isOpaque(symbol) && !lookupSymbol(symbol.name))
       throw Error(ErrorCode::unsupportedOp,
-                  "a file may not name this op, which the derived traces call: such a model cannot be saved as a session; keep the model file",
+                  "a file may not name this op, which the derived traces call: such a model cannot be saved as a "
+                  "session; keep the model file",
                   symbol.qualifiedName());
   }
 }
@@ -73,7 +74,8 @@ SessionFile sessionOf(const Analysis& analysis) {
   session.values = analysis.values;
   if (analysis.leftOut) session.values.insert(analysis.leftOut->filled.begin(), analysis.leftOut->filled.end());
   session.valueNumbers = analysis.valueNumbers;
-  if (analysis.differentiated) session.differentiated = std::make_shared<SessionFile>(sessionOf(*analysis.differentiated));
+  if (analysis.differentiated)
+    session.differentiated = std::make_shared<SessionFile>(sessionOf(*analysis.differentiated));
   return session;
 }
 
@@ -110,8 +112,8 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   analysis->dataDependent = std::move(session.dataDependent);
   analysis->problems = std::move(session.problems);
   analysis->request.seed = session.seed;
-  analysis->request.partition = {session.minCut ? PartitionOptions::minCut : PartitionOptions::defaultKind, session.budget, std::move(session.recompute),
-                                 session.regions};
+  analysis->request.partition = {session.minCut ? PartitionOptions::minCut : PartitionOptions::defaultKind,
+                                 session.budget, std::move(session.recompute), session.regions};
   analysis->request.rules = rules;
   analysis->request.gradInputs = std::move(session.gradInputs);
   analysis->request.precision = session.precision;
@@ -120,8 +122,8 @@ std::shared_ptr<Analysis> analysisOf(SessionFile session, const std::shared_ptr<
   restoreLeftOut(*analysis);
   analysis->valueNumbers = std::move(session.valueNumbers);
   analysis->marks = std::move(session.marks);
-  analysis->times = {secondsOf(session.seconds, "read"), secondsOf(session.seconds, "trace"), secondsOf(session.seconds, "joint"),
-                     secondsOf(session.seconds, "split")};
+  analysis->times = {secondsOf(session.seconds, "read"), secondsOf(session.seconds, "trace"),
+                     secondsOf(session.seconds, "joint"), secondsOf(session.seconds, "split")};
   if (session.differentiated) analysis->differentiated = analysisOf(std::move(*session.differentiated), rules);
   return analysis;
 }
@@ -135,10 +137,12 @@ bool isRepro(const ModelFile& file) {
 
 bool embedsWeights(const Analysis& analysis, const SaveSessionOptions& options) {
   const auto& first = firstOf(analysis);
-  return options.embed || first.request.precision || !first.request.data.weights.empty() || isRepro(first.file) || first.file.isText || first.file.embedded;
+  return options.embed || first.request.precision || !first.request.data.weights.empty() || isRepro(first.file) ||
+         first.file.isText || first.file.embedded;
 }
 
-void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options, const Progress& progress) {
+void saveSession(const Analysis& analysis, const std::string& path, const SaveSessionOptions& options,
+                 const Progress& progress) {
   auto session = sessionOf(analysis);
   const auto threads = options.threads > 0 ? options.threads : savedThreads(analysis).value_or(threadCount());
   const ThreadScope scope(threads);
@@ -156,7 +160,8 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   writeSessionFile(path, session, analysis.sessionPath);
 }
 
-std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress, const std::shared_ptr<const RuleRegistry>& rules) {
+std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progress& progress,
+                                            const std::shared_ptr<const RuleRegistry>& rules) {
   const auto start = std::chrono::steady_clock::now();
   auto session = readSessionFile(path, lookupSymbol, progress);
   if (const auto state = session.marks.find(generatorMark); state != session.marks.end()) {
@@ -229,12 +234,13 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
 }
 
 bool asksForNothing(const DerivationRequest& options) {
-  return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() && options.cotangents.empty() &&
-         !options.exactCotangents && !options.gradInputs && options.seed == 0 && !options.precision && !options.device && options.order == 1 &&
-         options.partition == PartitionOptions();
+  return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() &&
+         options.cotangents.empty() && !options.exactCotangents && !options.gradInputs && options.seed == 0 &&
+         !options.precision && !options.device && options.order == 1 && options.partition == PartitionOptions();
 }
 
-std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const DerivationRequest& options, const Progress& progress) {
+std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const DerivationRequest& options,
+                                           const Progress& progress) {
   const auto& first = firstOf(stored);
   ModelFile file = first.file;
   file.document = std::make_shared<Document>(*first.document);
@@ -242,8 +248,9 @@ std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const Derivat
   auto analysis = std::const_pointer_cast<Analysis>(analyse(std::move(file), options, progress));
   analysis->sessionPath = stored.sessionPath;
   analysis->marks = stored.marks;
-  analysis->problems.push_back(
-      {Problem::Severity::note, "derived again with other inputs or options: the traces are not those that were saved", stored.sessionPath, -1});
+  analysis->problems.push_back({Problem::Severity::note,
+                                "derived again with other inputs or options: the traces are not those that were saved",
+                                stored.sessionPath, -1});
   return analysis;
 }
 

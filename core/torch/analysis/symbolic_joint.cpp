@@ -29,7 +29,9 @@ class Notes {
     const auto& origin = document_.boundSymbol(op).origin;
     const auto of = origin.op ? origin.op : op;
     const auto& name = document_.boundSymbol(of).name;
-    const auto place = name ? fmt::format("{}node {}", origin.role == Role::gradient ? "backward of " : "", document_.text(name)) : document_.opName(of);
+    const auto place =
+        name ? fmt::format("{}node {}", origin.role == Role::gradient ? "backward of " : "", document_.text(name))
+             : document_.opName(of);
     if (!seen_.emplace(place, message).second) return;
     if (notes_.size() < mostNotes) notes_.push_back({Problem::Severity::note, std::move(message), place, of.index});
     else ++more_;
@@ -51,11 +53,12 @@ class Notes {
 bool sameData(const TensorData& a, const TensorData& b) {
   requireVerified(a.data);
   requireVerified(b.data);
-  return a.meta.dtype == b.meta.dtype && a.bytes == b.bytes && (a.bytes == 0 || std::memcmp(a.data, b.data, a.bytes) == 0);
+  return a.meta.dtype == b.meta.dtype && a.bytes == b.bytes &&
+         (a.bytes == 0 || std::memcmp(a.data, b.data, a.bytes) == 0);
 }
 
-/// Sets joints op against op: the ops of one group (computation op and role) in order, so that a group that is traced differently does
-/// not disturb the others.
+/// Sets joints op against op: the ops of one group (computation op and role) in order, so that a group that is traced
+/// differently does not disturb the others.
 class JointAligner {
  public:
   JointAligner(const Document& document, const JointResult& joint, Notes& notes)
@@ -65,7 +68,8 @@ class JointAligner {
     sizes_ = sizesText(sizes);
     other_ = &other;
     valueOf_.assign(document_.valueCount(), ValueId());
-    for (std::size_t i = 0; i < joint_.joint.inputs.size(); ++i) map(joint_.joint.inputs[i], other.result.joint.inputs.at(i));
+    for (std::size_t i = 0; i < joint_.joint.inputs.size(); ++i)
+      map(joint_.joint.inputs[i], other.result.joint.inputs.at(i));
     auto pairs = pairUp();
     for (auto& pair : pairs)
       if (!pair.group->differs && !sameOperands(pair.mine, pair.others)) setApart(*pair.group);
@@ -73,7 +77,8 @@ class JointAligner {
     std::vector<PatternId> patterns(joint_.joint.ops.size());
     for (const auto& pair : pairs) {
       if (pair.group->differs) continue;
-      patterns[pair.at] = samples_.internPattern(other.document.pattern(other.document.boundSymbol(pair.others).pattern));
+      patterns[pair.at] =
+          samples_.internPattern(other.document.pattern(other.document.boundSymbol(pair.others).pattern));
       mapOperands(pair.mine, pair.others);
     }
     compareConstants();
@@ -99,7 +104,9 @@ class JointAligner {
     if (all.size() != metas_.size()) all.clear();
     return all;
   }
-  std::vector<std::int32_t> metaKey(ValueId value) const { return keyOf(metas_, value, document_.value(value).meta.index); }
+  std::vector<std::int32_t> metaKey(ValueId value) const {
+    return keyOf(metas_, value, document_.value(value).meta.index);
+  }
   std::vector<const CallPattern*> patternsOf(std::size_t op) const {
     std::vector<const CallPattern*> all;
     for (const auto& patterns : patterns_)
@@ -107,7 +114,9 @@ class JointAligner {
     if (all.size() != patterns_.size()) all.clear();
     return all;
   }
-  std::vector<std::int32_t> patternKey(std::size_t op) const { return keyOf(patterns_, op, document_.boundSymbol(joint_.joint.ops[op]).pattern.index); }
+  std::vector<std::int32_t> patternKey(std::size_t op) const {
+    return keyOf(patterns_, op, document_.boundSymbol(joint_.joint.ops[op]).pattern.index);
+  }
 
  private:
   struct Group {
@@ -153,7 +162,8 @@ class JointAligner {
       for (std::size_t i = 0; i < std::min(group.ops.size(), others.size()); ++i)
         pairs.push_back({group.ops[i], joint_.joint.ops[group.ops[i]], other_->result.joint.ops[others[i]], &group});
       const bool same = group.ops.size() == others.size() &&
-                        std::all_of(pairs.begin() + static_cast<std::ptrdiff_t>(first), pairs.end(), [&](const Pair& p) { return sameCall(p.mine, p.others); });
+                        std::all_of(pairs.begin() + static_cast<std::ptrdiff_t>(first), pairs.end(),
+                                    [&](const Pair& p) { return sameCall(p.mine, p.others); });
       if (same) continue;
       pairs.resize(first);
       setApart(group);
@@ -169,7 +179,8 @@ class JointAligner {
         if (output) valueOf_[output] = {};
     if (group.ops.empty() || group.isTold) return;
     group.isTold = true;
-    notes_.add(joint_.joint.ops[group.ops.front()], "for other sizes (" + sizes_ + ") it takes other ops: those listed are for the sizes at hand");
+    notes_.add(joint_.joint.ops[group.ops.front()],
+               "for other sizes (" + sizes_ + ") it takes other ops: those listed are for the sizes at hand");
   }
   void map(ValueId mine, ValueId others) {
     if (mine && others && !valueOf_[mine]) valueOf_[mine] = others;
@@ -201,7 +212,8 @@ class JointAligner {
         if (mine == joint_.constants.end()) continue;
         const auto others = other_->result.constants.find(valueOf_[operand]);
         if (others == other_->result.constants.end() || !sameData(mine->second, others->second))
-          notes_.add(op, fmt::format("the literal tensor {} depends on the sizes: it holds for the sizes at hand", document_.displayName(operand)));
+          notes_.add(op, fmt::format("the literal tensor {} depends on the sizes: it holds for the sizes at hand",
+                                     document_.displayName(operand)));
       }
   }
 
@@ -242,12 +254,14 @@ class SizeWriter {
     const auto [it, isNew] = metas_.try_emplace(aligned_.metaKey(value));
     if (isNew) it->second = expressed(document_.meta(document_.value(value).meta), samples);
     document_.value(value).meta = it->second.first;
-    if (!it->second.second.empty() && op) notes_.add(op, it->second.second + " of " + document_.displayName(value) + unknown);
+    if (!it->second.second.empty() && op)
+      notes_.add(op, it->second.second + " of " + document_.displayName(value) + unknown);
   }
 
   std::pair<MetaId, std::string> expressed(TensorMeta meta, const std::vector<const TensorMeta*>& samples) {
     std::string trouble;
-    const auto list = [&](std::vector<std::int64_t> TensorMeta::* numbers, std::vector<std::string>& symbols, const char* what) {
+    const auto list = [&](std::vector<std::int64_t> TensorMeta::* numbers, std::vector<std::string>& symbols,
+                          const char* what) {
       for (std::size_t i = 0; i < (meta.*numbers).size(); ++i) {
         if (i < symbols.size() && !symbols[i].empty()) continue;  // the file's own word
         std::vector<std::int64_t> seen{(meta.*numbers)[i]};
@@ -278,7 +292,8 @@ class SizeWriter {
       std::string trouble;
       for (std::size_t i = 0; i < pattern.arguments.size(); ++i) {
         std::vector<const Argument*> others;
-        for (const auto* sample : samples) others.push_back(i < sample->arguments.size() ? &sample->arguments[i] : nullptr);
+        for (const auto* sample : samples)
+          others.push_back(i < sample->arguments.size() ? &sample->arguments[i] : nullptr);
         express(pattern.arguments[i], others, trouble);
       }
       it->second = {document_.internPattern(pattern), trouble};
@@ -301,7 +316,9 @@ class SizeWriter {
       for (const auto* other : others) items.push_back(&other->items[i]);
       express(argument.items[i], items, trouble);
     }
-    const auto isSame = [&](const Argument* other) { return *other == argument || (std::isnan(argument.real) && std::isnan(other->real)); };
+    const auto isSame = [&](const Argument* other) {
+      return *other == argument || (std::isnan(argument.real) && std::isnan(other->real));
+    };
     if (argument.kind == Kind::list || std::all_of(others.begin(), others.end(), isSame)) return;
     const auto seen = [&](auto number) {
       std::vector<decltype(number(argument))> all{number(argument)};
@@ -309,13 +326,18 @@ class SizeWriter {
       return all;
     };
     std::optional<std::string> expression;
-    if (argument.kind == Kind::integer) expression = fit_.expressionOf(seen([](const Argument& a) { return a.integer; }));
+    if (argument.kind == Kind::integer)
+      expression = fit_.expressionOf(seen([](const Argument& a) { return a.integer; }));
     if (argument.kind == Kind::real) expression = fit_.realExpressionOf(seen([](const Argument& a) { return a.real; }));
     if (expression) argument.text = *expression;
-    else trouble = fmt::format("the argument {}{}", argument.kind == Kind::real ? fmt::format("{}", argument.real) : std::to_string(argument.integer), unknown);
+    else
+      trouble = fmt::format(
+          "the argument {}{}",
+          argument.kind == Kind::real ? fmt::format("{}", argument.real) : std::to_string(argument.integer), unknown);
   }
 
-  static constexpr const char* unknown = " depends on the sizes, by no expression that was found: it holds for the sizes at hand";
+  static constexpr const char* unknown =
+      " depends on the sizes, by no expression that was found: it holds for the sizes at hand";
 
   Document& document_;
   const JointResult& joint_;
@@ -326,8 +348,8 @@ class SizeWriter {
   std::map<std::vector<std::int32_t>, std::pair<PatternId, std::string>> patterns_;
 };
 
-/// The file's own expressions for sizes and numbers, shortest first, so that the joint says it as the computation does. Strides follow
-/// from sizes, and in more words: "Max(1, s0)*Max(1, s1)".
+/// The file's own expressions for sizes and numbers, shortest first, so that the joint says it as the computation does.
+/// Strides follow from sizes, and in more words: "Max(1, s0)*Max(1, s1)".
 std::vector<std::string> fileExpressions(const Document& document) {
   std::set<std::string> all;
   const auto add = [&](std::string_view text) {
@@ -335,7 +357,8 @@ std::vector<std::string> fileExpressions(const Document& document) {
   };
   for (std::size_t i = 0; i < document.metaCount(); ++i)
     for (const auto& text : document.meta(MetaId(static_cast<std::int64_t>(i))).symbols) add(text);
-  for (std::size_t i = 0; i < document.valueCount(); ++i) add(document.sizeExpression(ValueId(static_cast<std::int64_t>(i))));
+  for (std::size_t i = 0; i < document.valueCount(); ++i)
+    add(document.sizeExpression(ValueId(static_cast<std::int64_t>(i))));
   std::vector<std::string> sorted(all.begin(), all.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
   return sorted;
@@ -354,7 +377,8 @@ std::vector<Problem> expressSizes(const ModelFile& file, JointResult& joint, con
     return notes.take();
   }
   for (const auto& branch : branchConditions(document))
-    notes.add(branch.op, fmt::format("the sizes choose its branch: what is listed is for sizes with {}", branch.condition.text));
+    notes.add(branch.op,
+              fmt::format("the sizes choose its branch: what is listed is for sizes with {}", branch.condition.text));
   JointAligner aligned(document, joint, notes);
   std::vector<SizeBindings> points{document.sizeHints()};
   const auto wanted = candidates.symbols().size() == 1 ? std::size_t{5} : std::size_t{6};
@@ -376,7 +400,8 @@ std::vector<Problem> expressSizes(const ModelFile& file, JointResult& joint, con
   }
   if (points.size() <= fewestPoints) {
     notes.add("joint, forward and backward show sizes as numbers: " +
-              (refusal.empty() ? "ranges and conditions of the file leave hardly any other sizes" : "for other sizes " + refusal));
+              (refusal.empty() ? "ranges and conditions of the file leave hardly any other sizes"
+                               : "for other sizes " + refusal));
     return notes.take();
   }
   auto symbols = candidates.symbols();

@@ -47,7 +47,8 @@ void addSaved(const Analysis& analysis, BenchReport& report) {
   }
 }
 
-void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, BenchReport& report, const Progress& progress) {
+void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, BenchReport& report,
+             const Progress& progress) {
   SessionOptions options;
   options.keepHistory = false;
   options.synchronous = false;
@@ -77,13 +78,15 @@ BenchReport bench(const std::function<std::shared_ptr<const Analysis>()>& open, 
     progress.check();
     analysis.reset();  // two at once would count double in the process's memory
     analysis = open();
-    if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived", analysis->file.path);
+    if (!analysis->derived())
+      throw Error(ErrorCode::execution, "the backward could not be derived", analysis->file.path);
     samples.read.push_back(analysis->times.read);
     samples.trace.push_back(analysis->times.trace);
     runOnce(analysis, samples, report, progress);
   }
   addSaved(*analysis, report);
-  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(), analysis->backward.ops.size()};
+  report.ops = {analysis->computation().trace.ops.size(), analysis->joint.ops.size(), analysis->forward.ops.size(),
+                analysis->backward.ops.size()};
   const auto derivation = timeDerivation(*analysis, repeat);
   report.read = median(samples.read);
   report.trace = median(samples.trace);

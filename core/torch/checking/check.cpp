@@ -73,25 +73,33 @@ std::string originOfNonFinite(const Analysis& analysis, const Progress& progress
   const auto value = badValueToExplain(analysis, record);
   if (!value) return {};
   const auto walk = walkToRoot(analysis, record, value);
-  if (walk.root) return fmt::format("first made by {} ({})", analysis.document->opName(walk.root), analysis.document->displayName(walk.path.back().value));
-  return walk.path.empty() ? std::string() : fmt::format("{} has some itself", analysis.document->displayName(walk.path.back().value));
+  if (walk.root)
+    return fmt::format("first made by {} ({})", analysis.document->opName(walk.root),
+                       analysis.document->displayName(walk.path.back().value));
+  return walk.path.empty() ? std::string()
+                           : fmt::format("{} has some itself", analysis.document->displayName(walk.path.back().value));
 }
 
 /// A run of an analysis, and what judges it.
 struct JudgedRun {
   JudgedRun(std::shared_ptr<const Analysis> a, const CheckOptions& options, const Progress& p)
-      : analysis(std::move(a)), run(namedResults(*analysis, runSession(analysis, p))), judge(analysis, options.tolerance), progress(p) {}
+      : analysis(std::move(a)),
+        run(namedResults(*analysis, runSession(analysis, p))),
+        judge(analysis, options.tolerance),
+        progress(p) {}
 
   /// Whose numbers are not finite, and where they come from; empty where all are.
   std::string nonFinite(const TensorData& tensor) {
     const auto count = countNonFinite(tensor);
     if (count.nan + count.infinite == 0) return {};
     if (!origin) origin = originOfNonFinite(*analysis, progress);
-    auto text = fmt::format("has {} NaN and {} infinities among {} elements", count.nan, count.infinite, tensor.meta.elements());
+    auto text = fmt::format("has {} NaN and {} infinities among {} elements", count.nan, count.infinite,
+                            tensor.meta.elements());
     return origin->empty() ? text : text + ", " + *origin;
   }
 
-  TensorVerdict compare(const std::string& prefix, const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false) {
+  TensorVerdict compare(const std::string& prefix, const std::string& name, const TensorData& actual,
+                        const TensorData& expected, bool anyFloatType = false) {
     auto verdict = judge.compare(name, actual, expected, anyFloatType);
     if (!verdict.failure.empty())
       if (const auto text = nonFinite(actual); !text.empty()) verdict.failure += "; " + text;
@@ -119,14 +127,16 @@ std::size_t countMissingOrigins(const Analysis& analysis) {
 std::string errorsOf(const std::vector<Problem>& problems) {
   std::string text;
   for (const auto& p : problems)
-    if (p.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
+    if (p.severity == Problem::Severity::error)
+      text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
   return text;
 }
 
 }  // namespace
 
 struct ModelCheck::Impl {
-  Impl(const std::string& path, const CheckOptions& options, const Progress& progress) : path_(path), options_(options), progress_(progress) {
+  Impl(const std::string& path, const CheckOptions& options, const Progress& progress)
+      : path_(path), options_(options), progress_(progress) {
     if (!options.reference.empty()) reference_ = readReference(options.reference);
     prepare();
   }
@@ -136,7 +146,8 @@ struct ModelCheck::Impl {
     if (report.status != CheckStatus::pass) return report;
     auto verdicts = verdicts_;
     TensorMap expected;
-    if (reference && written_->analysis->differentiated) {  // it holds no gradients of gradients: LibTorch's take its place
+    if (reference &&
+        written_->analysis->differentiated) {  // it holds no gradients of gradients: LibTorch's take its place
       expected = eagerTwice_;
       reference = nullptr;
     }
@@ -174,7 +185,8 @@ struct ModelCheck::Impl {
     if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(unusable);
     if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
     const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
-    if (!analysis->derived()) throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
+    if (!analysis->derived())
+      throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
     leftOut_ = leftOutNames(*analysis);
     written_.emplace(analysis, options_, progress_);
@@ -218,8 +230,9 @@ struct ModelCheck::Impl {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order && !options_.device &&
-        options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() && options_.data.empty())
+    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order &&
+        !options_.device && options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() &&
+        options_.data.empty())
       return stored_;
     auto request = overlaid(*stored_, requestFor(stored_->file, inDouble));
     if (options_.seed) request.seed = *options_.seed;
@@ -229,7 +242,8 @@ struct ModelCheck::Impl {
   }
 
   void count(const Analysis& analysis) {
-    basis_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(), analysis.backward.ops.size()};
+    basis_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(),
+                  analysis.backward.ops.size()};
     basis_.originsMissing = countMissingOrigins(analysis);
     for (const auto& reason : analysis.dataDependent) basis_.notes.push_back("holds for these inputs only: " + reason);
     std::set<std::string> formulas;
@@ -244,8 +258,10 @@ struct ModelCheck::Impl {
     basis_.unknownOps = true;
     basis_.leftOut.assign(leftOut_.names.begin(), leftOut_.names.end());
     const auto& run = written_->run;
-    if (!reference_ && std::all_of(run.begin(), run.end(), [&](const auto& tensor) { return leftOut_.partial.contains(tensor.first); })) {
-      skip("what could be compared depends on ops that are opaque here: " + opaqueOpsText(*analysis.document, analysis.joint.ops));
+    if (!reference_ && std::all_of(run.begin(), run.end(),
+                                   [&](const auto& tensor) { return leftOut_.partial.contains(tensor.first); })) {
+      skip("what could be compared depends on ops that are opaque here: " +
+           opaqueOpsText(*analysis.document, analysis.joint.ops));
       return true;
     }
     basis_.notes.push_back(leftOutNote(analysis, leftOut_));
@@ -270,7 +286,8 @@ struct ModelCheck::Impl {
     // The joint as a program of its own does not say what a backward reads late.
     const bool readsLate = analysis.differentiated && !analysis.differentiated->readLate.empty();
     if (const auto* eager = readsLate ? nullptr : written_->judge.noise().eager()) compareWithEager("eager/", *eager);
-    else if (!readsLate) basis_.notes.push_back("not compared with LibTorch's autograd: " + written_->judge.noise().refusal());
+    else if (!readsLate)
+      basis_.notes.push_back("not compared with LibTorch's autograd: " + written_->judge.noise().refusal());
     progress_.check();
     if (orderOf(analysis) == 2 && differentiatedKind(analysis) == TraceKind::joint) compareWithEagerTwice(analysis);
   }
@@ -299,7 +316,8 @@ struct ModelCheck::Impl {
     });
   }
 
-  /// Against LibTorch's own autograd. Of memory it says only what it wrote; what either side did not write is as it was.
+  /// Against LibTorch's own autograd. Of memory it says only what it wrote; what either side did not write is as it
+  /// was.
   void compareWithEager(const std::string& prefix, const TensorMap& eager) {
     const auto& analysis = *written_->analysis;
     forEachName(written_->run, eager, [&](const std::string& name, const TensorData* x, const TensorData* y) {
@@ -309,12 +327,15 @@ struct ModelCheck::Impl {
         if (!y) y = afterTheRun(analysis, eager, name);
       }
       if (x && y) verdicts_.add(written_->compare(prefix, name, *x, *y));
-      else if (x) verdicts_.fail(prefix + name, isGradientName(name) ? "should be None: LibTorch gives none" : "LibTorch gives none");
+      else if (x)
+        verdicts_.fail(prefix + name,
+                       isGradientName(name) ? "should be None: LibTorch gives none" : "LibTorch gives none");
       else verdicts_.fail(prefix + name, "missing");
     });
   }
 
-  /// LibTorch's autograd refuses some models that have a well-defined gradient, as those that write to what it has saved.
+  /// LibTorch's autograd refuses some models that have a well-defined gradient, as those that write to what it has
+  /// saved.
   void compareWithEagerTwice(const Analysis& analysis) {
     RunResult eager;
     try {
@@ -328,11 +349,14 @@ struct ModelCheck::Impl {
     compareWithEager("eager2/", eagerTwice_);
   }
 
-  /// PyTorch 2.9's decomposed LSTM returns its states with one dimension of size 1 more than eager does. Where the file itself says
-  /// so, the elements are compared and the report tells.
-  TensorData fitUnits(CheckReport& report, const Analysis& analysis, const std::string& name, TensorData actual, const TensorMeta& expected) const {
+  /// PyTorch 2.9's decomposed LSTM returns its states with one dimension of size 1 more than eager does. Where the file
+  /// itself says so, the elements are compared and the report tells.
+  TensorData fitUnits(CheckReport& report, const Analysis& analysis, const std::string& name, TensorData actual,
+                      const TensorMeta& expected) const {
     const auto units = [](std::vector<std::int64_t> sizes) { return std::erase(sizes, 1), sizes; };
-    if (isComplex(actual.meta.dtype) || actual.meta.sizes == expected.sizes || units(actual.meta.sizes) != units(expected.sizes)) return actual;
+    if (isComplex(actual.meta.dtype) || actual.meta.sizes == expected.sizes ||
+        units(actual.meta.sizes) != units(expected.sizes))
+      return actual;
     const auto values = namedValues(analysis);
     const auto declared = values.find(name);
     const auto& document = *analysis.document;
@@ -340,14 +364,16 @@ struct ModelCheck::Impl {
         document.meta(document.value(declared->second).meta).sizes != actual.meta.sizes)
       return actual;
     auto note = name + " has the file's shape, which differs from the reference's by dimensions of size 1";
-    if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end()) report.notes.push_back(std::move(note));
+    if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end())
+      report.notes.push_back(std::move(note));
     actual.meta.sizes = expected.sizes;
     actual.meta.strides = contiguousStrides(expected.sizes);
     return actual;
   }
 
   /// What a run has for a name of a reference; what was not written is as it was given.
-  std::optional<TensorData> actualFor(CheckReport& report, const JudgedRun& judged, const std::string& name, const TensorData& expected) const {
+  std::optional<TensorData> actualFor(CheckReport& report, const JudgedRun& judged, const std::string& name,
+                                      const TensorData& expected) const {
     const auto* found = find(judged.run, name);
     if (!found && isWrittenName(name)) found = afterTheRun(*judged.analysis, judged.run, name);
     if (!found) return std::nullopt;
@@ -356,28 +382,34 @@ struct ModelCheck::Impl {
 
   /// Each tensor that the reference has, and that there is no gradient beside those.
   template <class Compare>
-  void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix, const TensorMap& expected, Compare&& compare) {
+  void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix,
+                   const TensorMap& expected, Compare&& compare) {
     for (const auto& [name, tensor] : expected) {
       if (leftOut_.names.contains(name)) continue;
       if (const auto actual = actualFor(report, judged, name, tensor)) compare(name, *actual, tensor);
-      else if (isGradientName(name) && isZero(tensor)) report.notes.push_back(prefix + name + " is None, the reference has zeros");
+      else if (isGradientName(name) && isZero(tensor))
+        report.notes.push_back(prefix + name + " is None, the reference has zeros");
       else verdicts.fail(prefix + name, "missing");
     }
     for (const auto& [name, tensor] : judged.run)
-      if (isGradientName(name) && !expected.contains(name)) verdicts.fail(prefix + name, "should be None: the reference has none");
+      if (isGradientName(name) && !expected.contains(name))
+        verdicts.fail(prefix + name, "should be None: the reference has none");
   }
 
   void compareWithReference(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
-    compareEach(verdicts, report, *written_, "", expected, [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-      verdicts.add(written_->compare("", name, actual, tensor));
-    });
+    compareEach(verdicts, report, *written_, "", expected,
+                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+                  verdicts.add(written_->compare("", name, actual, tensor));
+                });
   }
 
   void compareShapes(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
     report.notes.push_back("compared with the reference by shape only: the results depend on draws");
-    compareEach(verdicts, report, *written_, "", expected, [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-      if (auto reason = shapeDifference(actual, tensor); !reason.empty()) verdicts.fail(name, std::move(reason));
-    });
+    compareEach(verdicts, report, *written_, "", expected,
+                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
+                  if (auto reason = shapeDifference(actual, tensor); !reason.empty())
+                    verdicts.fail(name, std::move(reason));
+                });
   }
 
   /// NaN and infinities in outputs and gradients that no reference has.
@@ -388,21 +420,24 @@ struct ModelCheck::Impl {
     }
   }
 
-  /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that does not say which it
-  /// differentiated: that it has none is no proof that there is none.
+  /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that
+  /// does not say which it differentiated: that it has none is no proof that there is none.
   void listUndifferentiated(CheckReport& report) const {
     if (written_->analysis->differentiated) return;
     const auto& document = *written_->analysis->document;
     for (const auto& input : written_->analysis->computation().inputs) {
       const auto name = "grad.in." + input.name;
-      if (input.kind != InputKind::user || !input.value || !document.isTensor(input.value) || document.value(input.value).requiresGrad) continue;
+      if (input.kind != InputKind::user || !input.value || !document.isTensor(input.value) ||
+          document.value(input.value).requiresGrad)
+        continue;
       if (isDifferentiable(document.meta(document.value(input.value).meta).dtype)) report.notCompared.push_back(name);
     }
   }
 
   void runInDouble() {
     const auto analysis = stored_ ? analyseStored(true) : analyseFile(read(), true);
-    if (!analysis->derived()) throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
+    if (!analysis->derived())
+      throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
     double_.emplace(analysis, options_, progress_);
     pinned_ = pinnedPrecision(*written_->analysis, *analysis);
   }
@@ -419,9 +454,11 @@ struct ModelCheck::Impl {
                   verdicts.add(std::move(verdict));
                 });
     if (!notMet) return;
-    const auto why =
-        pinned_ ? "the graph pins float32 (" + *pinned_ + ")" : "numbers of the graph are rounded (LibTorch's own run in double misses the reference too)";
-    report.notes.push_back(why + ": its run in double is held to the tolerance of " + std::string(torchName(ownPrecision(written_->analysis->file))));
+    const auto why = pinned_
+                         ? "the graph pins float32 (" + *pinned_ + ")"
+                         : "numbers of the graph are rounded (LibTorch's own run in double misses the reference too)";
+    report.notes.push_back(why + ": its run in double is held to the tolerance of " +
+                           std::string(torchName(ownPrecision(written_->analysis->file))));
   }
 
   /// PyTorch's run in double was of the model, not of this graph, whose literals may be rounded already.

@@ -46,27 +46,32 @@ struct OpCounts {
 struct CheckReport {
   std::string name;
   CheckStatus status = CheckStatus::pass;
-  std::string worst;  ///< the tensor furthest beyond, or nearest to, its tolerance: "grad.p.w", "f64/out.0", "eager/grad.in.x", "split/out.0"; empty where
-                      ///< nothing differs
-  double error = 0, tolerance = 0;       ///< its deviation and tolerance, in its own unit; `error` is infinite where it cannot be compared
-  double scale = 0;                      ///< its largest element
+  std::string worst;  ///< the tensor furthest beyond, or nearest to, its tolerance: "grad.p.w", "f64/out.0",
+                      ///< "eager/grad.in.x", "split/out.0"; empty where nothing differs
+  double error = 0,
+         tolerance =
+             0;      ///< its deviation and tolerance, in its own unit; `error` is infinite where it cannot be compared
+  double scale = 0;  ///< its largest element
   std::string reason;                    ///< why it is no pass
   std::vector<std::string> notes;        ///< "float32 is pinned by the graph (...)"
   std::vector<TensorVerdict> tensors;    ///< every comparison of numbers
   std::vector<std::string> tooNoisy;     ///< tensors whose tolerance is beyond 1 % of their largest element
   std::vector<std::string> notCompared;  ///< tensors whose numbers were compared with nothing but the joint trace's
-  std::vector<std::string> leftOut;      ///< outputs, gradients and mutations that there are not because they depend on opaque ops
+  std::vector<std::string>
+      leftOut;  ///< outputs, gradients and mutations that there are not because they depend on opaque ops
   OpCounts ops;
   std::size_t originsMissing = 0;
   double seconds = 0;
   bool unknownOps = false;  ///< the model has opaque ops: a pass says nothing of what is left out
 };
 
-/// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in double once more where it has f64/), with
-/// the joint trace bit for bit, with LibTorch's own autograd; on a GPU also with a run on the CPU, and there tolerances stand in place of bits, for its kernels
-/// may add in any order, and draws are compared by shape only; counts ops without an origin. It fails where a tensor is beyond its tolerance or missing, where
-/// there is a gradient that should be None, and where NaN or infinity stands where the reference has none; of a tensor without a reference, any is a failure.
-/// Throws Error where the file or the reference can't be read, and for a derivation or a run that fails.
+/// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in
+/// double once more where it has f64/), with the joint trace bit for bit, with LibTorch's own autograd; on a GPU also
+/// with a run on the CPU, and there tolerances stand in place of bits, for its kernels may add in any order, and draws
+/// are compared by shape only; counts ops without an origin. It fails where a tensor is beyond its tolerance or
+/// missing, where there is a gradient that should be None, and where NaN or infinity stands where the reference has
+/// none; of a tensor without a reference, any is a failure. Throws Error where the file or the reference can't be read,
+/// and for a derivation or a run that fails.
 CheckReport checkModel(const std::string& path, const CheckOptions& options, const Progress& progress = {});
 
 /// The same in two steps: the runs are made once, and can then be held against other references of the same inputs.

@@ -16,7 +16,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 double fromHalf(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
   const double sign = bits & 0x8000 ? -1 : 1;
-  if (exponent == 0x1f) return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0x1f)
+    return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
   return sign * (exponent ? std::ldexp(1024 + mantissa, exponent - 25) : std::ldexp(mantissa, -24));
 }
 
@@ -28,7 +29,9 @@ T load(const std::byte* at) {
 }
 
 double loadHalf(const std::byte* at) { return fromHalf(load<std::uint16_t>(at)); }
-double loadBrain(const std::byte* at) { return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(at)) << 16); }
+double loadBrain(const std::byte* at) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(at)) << 16);
+}
 template <class T>
 double loadAs(const std::byte* at) {
   return static_cast<double>(load<T>(at));
@@ -92,7 +95,9 @@ DType realType(DType dtype) {
   }
 }
 
-std::string describe(const TensorMeta& meta) { return fmt::format("{}[{}]", shortName(meta.dtype), fmt::join(meta.sizes, ", ")); }
+std::string describe(const TensorMeta& meta) {
+  return fmt::format("{}[{}]", shortName(meta.dtype), fmt::join(meta.sizes, ", "));
+}
 
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
@@ -103,7 +108,9 @@ double distance(double a, double b) {
 /// Floats that LibTorch only stores: nothing is computed in them, so that a distance between two means nothing.
 bool isEightBits(DType dtype) { return isFloating(dtype) && itemSize(dtype) == 1; }
 
-std::string elementsAre(std::size_t count, const char* what) { return fmt::format("{} element{} {}", count, count == 1 ? " is" : "s are", what); }
+std::string elementsAre(std::size_t count, const char* what) {
+  return fmt::format("{} element{} {}", count, count == 1 ? " is" : "s are", what);
+}
 
 /// What is not finite on one side only, in words.
 std::string describeNonFinite(const std::vector<double>& actual, const std::vector<double>& expected) {
@@ -196,7 +203,8 @@ Deviation difference(const TensorData& actual, const TensorData& expected, bool 
   if (byBits) {
     found.deviation = found.scale = 0;
     if (differing > 0)
-      return fail(fmt::format("{} of {} elements have other bits ({} is compared for equality only)", differing, x.size(), shortName(actual.meta.dtype)));
+      return fail(fmt::format("{} of {} elements have other bits ({} is compared for equality only)", differing,
+                              x.size(), shortName(actual.meta.dtype)));
     return found;
   }
   if (!std::isfinite(found.deviation)) return fail(describeNonFinite(x, y));

@@ -11,11 +11,13 @@ namespace retrograd {
 struct Deviation {
   double deviation = 0;  ///< largest difference of an element; infinite where the tensors cannot be compared
   double scale = 0;      ///< largest finite magnitude among the expected elements
-  std::string failure;   ///< what no tolerance covers: another shape or dtype, "3 elements are NaN where ..."; empty where there is none
+  std::string failure;   ///< what no tolerance covers: another shape or dtype, "3 elements are NaN where ..."; empty
+                         ///< where there is none
 };
 
-/// Compares element by element, in double precision. NaN equals NaN, infinity equals the same infinity. Floats of eight bits differ or do not, by
-/// their bits. Complex tensors may be given as `view_as_real`. `anyFloatType`: a floating tensor may have another precision than expected.
+/// Compares element by element, in double precision. NaN equals NaN, infinity equals the same infinity. Floats of eight
+/// bits differ or do not, by their bits. Complex tensors may be given as `view_as_real`. `anyFloatType`: a floating
+/// tensor may have another precision than expected.
 Deviation difference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
 /// Shape and dtype only: the failure, empty where they agree.
 std::string shapeDifference(const TensorData& actual, const TensorData& expected, bool anyFloatType = false);
@@ -26,8 +28,8 @@ struct NonFinite {
 };
 NonFinite countNonFinite(const TensorData& tensor);
 
-/// The elements in order, as doubles; complex ones as real part, imaginary part. Eight-bit floats are given by their bits: they
-/// are compared for equality only.
+/// The elements in order, as doubles; complex ones as real part, imaginary part. Eight-bit floats are given by their
+/// bits: they are compared for equality only.
 std::vector<double> asDoubles(const TensorData& tensor);
 
 /// Same dtype, sizes and elements, bit for bit (strides may differ).

@@ -8,7 +8,8 @@ std::vector<CurvePoint> budgetCurve(const OpenPartitioned& open, int points, int
   const auto measure = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget, int times) {
     return bench([&] { return open(kind, budget); }, times, progress);
   };
-  const auto most = measure(PartitionOptions::defaultKind, {}, 1).savedStorageBytes, least = measure(PartitionOptions::minCut, {}, 1).savedStorageBytes;
+  const auto most = measure(PartitionOptions::defaultKind, {}, 1).savedStorageBytes,
+             least = measure(PartitionOptions::minCut, {}, 1).savedStorageBytes;
   std::vector<CurvePoint> curve;
   const auto steps = std::max(points, 2) - 1;
   for (int i = 0; i <= steps; ++i) {

@@ -12,9 +12,11 @@ struct CurvePoint {
   std::int64_t peakBytes = 0;
 };
 
-/// Bytes saved against time recomputed: `points` budgets (2 at least) from what min-cut needs at least to what is saved without
-/// recomputation, evenly spaced, each measured as bench() does. `open` opens the model partitioned like that. Throws as bench().
-using OpenPartitioned = std::function<std::shared_ptr<const Analysis>(PartitionOptions::Kind, std::optional<std::int64_t> budget)>;
+/// Bytes saved against time recomputed: `points` budgets (2 at least) from what min-cut needs at least to what is saved
+/// without recomputation, evenly spaced, each measured as bench() does. `open` opens the model partitioned like that.
+/// Throws as bench().
+using OpenPartitioned =
+    std::function<std::shared_ptr<const Analysis>(PartitionOptions::Kind, std::optional<std::int64_t> budget)>;
 std::vector<CurvePoint> budgetCurve(const OpenPartitioned& open, int points, int repeat, const Progress& progress = {});
 
 nlohmann::ordered_json toJson(const std::vector<CurvePoint>& curve);

@@ -11,7 +11,8 @@
 namespace retrograd {
 namespace {
 
-void check(CheckReport& report, const CutModel& cut, const ModelFile& model, std::size_t position, const PipelineOptions& options, const Progress& progress) {
+void check(CheckReport& report, const CutModel& cut, const ModelFile& model, std::size_t position,
+           const PipelineOptions& options, const Progress& progress) {
   PipelineSplit split;
   try {
     split = splitPipeline(*model.document, model.computation, {position}, options);
@@ -23,8 +24,9 @@ void check(CheckReport& report, const CutModel& cut, const ModelFile& model, std
   const auto result = checkStages(cut.whole, split, progress);
   const auto equal = result.count(StageVerdict::equal), count = result.rows.size();
   report.notes.push_back(fmt::format("{} stages", split.stages.size()));
-  report.notes.push_back(equal == count ? fmt::format("{} tensors bit for bit those of the whole model", count)
-                                        : fmt::format("{} of {} tensors bit for bit those of the whole model", equal, count));
+  report.notes.push_back(equal == count
+                             ? fmt::format("{} tensors bit for bit those of the whole model", count)
+                             : fmt::format("{} of {} tensors bit for bit those of the whole model", equal, count));
   for (const auto& row : result.rows) {
     report.error = std::max(report.error, row.relative);
     if (row.verdict != StageVerdict::differs) continue;

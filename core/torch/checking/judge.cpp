@@ -35,7 +35,8 @@ std::map<std::string, double> countTerms(const Analysis& analysis) {
     if (maker == makers.end()) continue;
     auto& most = terms[name];
     for (auto operand : document.operands(maker->second))
-      if (operand && document.isTensor(operand)) most = std::max(most, static_cast<double>(document.meta(document.value(operand).meta).elements()));
+      if (operand && document.isTensor(operand))
+        most = std::max(most, static_cast<double>(document.meta(document.value(operand).meta).elements()));
   }
   return terms;
 }
@@ -63,10 +64,12 @@ double Judge::floorOf(const std::string& name, const TensorData& expected, doubl
   const auto dtype = expected.meta.dtype;
   if (!isDifferentiable(dtype) || scale == 0) return 0;
   const auto accumulation = isHalf(dtype) ? DType::f32 : dtype;
-  return scale * ((isHalf(dtype) ? 2 : 8) * unitRoundoff(dtype) + unitRoundoff(accumulation) * std::sqrt(termsOf(name)));
+  return scale *
+         ((isHalf(dtype) ? 2 : 8) * unitRoundoff(dtype) + unitRoundoff(accumulation) * std::sqrt(termsOf(name)));
 }
 
-TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType, double times) {
+TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, const TensorData& expected,
+                             bool anyFloatType, double times) {
   auto found = difference(actual, expected, anyFloatType);
   TensorVerdict verdict{name, found.deviation, 0, found.scale, std::move(found.failure)};
   if (relative_) {
@@ -75,7 +78,8 @@ TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, 
   }
   const auto floor = floorOf(name, expected, verdict.scale);
   verdict.tolerance = noiseFactor * times * noise_.of(name) + floor;
-  if (verdict.failure.empty() && verdict.deviation > verdict.tolerance) verdict.tolerance = noiseFactor * times * noise_.refined(name) + floor;
+  if (verdict.failure.empty() && verdict.deviation > verdict.tolerance)
+    verdict.tolerance = noiseFactor * times * noise_.refined(name) + floor;
   return verdict;
 }
 

@@ -27,18 +27,22 @@ struct TensorVerdict {
 ///
 ///     tolerance = 4 * times * noise + scale * (8 * u(dtype) + u(accumulation) * sqrt(n))
 ///
-/// with the tensor's noise (Noise; `times` of compare()), its largest expected magnitude `scale`, and the unit roundoff u, half the distance from 1 to the next
-/// number. The second term is the floor: a few roundings of each element in the tensor's own dtype (2 rather than 8 for float16 and bfloat16), and a sum of n
-/// terms, whose roundings add up like a random walk; n is the number of elements of the largest tensor that the op which made this one reads, and half floats
-/// accumulate in float32. Integers and booleans have no floor. A tensor that is zero but for rounding has no floor to speak of; its noise is what eager's
-/// roundings leave there. Where the first estimate of the noise does not cover a deviation, the refined one decides.
+/// with the tensor's noise (Noise; `times` of compare()), its largest expected magnitude `scale`, and the unit roundoff
+/// u, half the distance from 1 to the next number. The second term is the floor: a few roundings of each element in the
+/// tensor's own dtype (2 rather than 8 for float16 and bfloat16), and a sum of n terms, whose roundings add up like a
+/// random walk; n is the number of elements of the largest tensor that the op which made this one reads, and half
+/// floats accumulate in float32. Integers and booleans have no floor. A tensor that is zero but for rounding has no
+/// floor to speak of; its noise is what eager's roundings leave there. Where the first estimate of the noise does not
+/// cover a deviation, the refined one decides.
 class Judge {
  public:
   /// `relative`: the tolerance of each tensor relative to its largest element, in place of all that.
-  explicit Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative = {}, Noise::Options noise = {});
+  explicit Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative = {},
+                 Noise::Options noise = {});
 
   /// `name`: as namedResults(). `times`: of results that add up so many runs of the analysis.
-  TensorVerdict compare(const std::string& name, const TensorData& actual, const TensorData& expected, bool anyFloatType = false, double times = 1);
+  TensorVerdict compare(const std::string& name, const TensorData& actual, const TensorData& expected,
+                        bool anyFloatType = false, double times = 1);
 
   Noise& noise() { return noise_; }
 

@@ -13,7 +13,8 @@ IdVector<ValueId, char> ledToByMissingOutputs(const Analysis& analysis) {
   const auto inputs = analysis.computation().inputs.size();
   IdVector<ValueId, char> reached(document.valueCount(), 0);
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
-    if (const auto cotangent = joint.inputs.at(inputs + i); cotangent && analysis.leftOut->reason(joint.outputs[i])) reached[cotangent] = 1;
+    if (const auto cotangent = joint.inputs.at(inputs + i); cotangent && analysis.leftOut->reason(joint.outputs[i]))
+      reached[cotangent] = 1;
   for (auto op : joint.ops) {
     bool any = false;
     for (auto operand : document.operands(op)) any |= operand && reached[operand];
@@ -48,7 +49,8 @@ std::string leftOutNote(const Analysis& analysis, const LeftOutNames& left) {
   if (left.names.size() > 3) note += ", ...";
   if (left.names.empty()) note += "; nothing depends on what they compute";
   if (!left.partial.empty())
-    note += "; " + std::to_string(left.partial.size()) + (left.partial.size() == 1 ? " gradient is" : " gradients are") +
+    note += "; " + std::to_string(left.partial.size()) +
+            (left.partial.size() == 1 ? " gradient is" : " gradients are") +
             " not compared with LibTorch's autograd, which lacks the part of the outputs that are left out";
   return note;
 }

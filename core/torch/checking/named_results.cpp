@@ -14,7 +14,8 @@ std::optional<TensorData> literalOutput(const Argument& literal) {
   auto memory = std::make_shared<std::pair<std::int64_t, double>>(literal.integer, literal.real);
   TensorData tensor;
   tensor.meta.dtype = real ? DType::f64 : DType::i64;
-  tensor.data = real ? reinterpret_cast<const std::byte*>(&memory->second) : reinterpret_cast<const std::byte*>(&memory->first);
+  tensor.data =
+      real ? reinterpret_cast<const std::byte*>(&memory->second) : reinterpret_cast<const std::byte*>(&memory->first);
   tensor.bytes = 8;
   tensor.owner = memory;
   return tensor;
@@ -31,7 +32,8 @@ ParameterNames::ParameterNames(const Computation& computation) {
   std::map<std::string, std::string> byStorage;
   for (const auto& input : computation.inputs) {
     if (input.kind != InputKind::parameter) continue;
-    const auto first = input.storageKey.empty() ? input.target : byStorage.try_emplace(input.storageKey, input.target).first->second;
+    const auto first =
+        input.storageKey.empty() ? input.target : byStorage.try_emplace(input.storageKey, input.target).first->second;
     first_.try_emplace(input.target, first);
     for (const auto& alias : input.aliases) first_.try_emplace(alias, first);
   }
@@ -47,7 +49,8 @@ TensorMap namedResults(const Analysis& analysis, const RunResult& run) {
   const auto& computation = analysis.computation();
   const auto users = userOutputs(computation);
   for (std::size_t i = 0; i < users.size(); ++i) {
-    auto output = i < run.outputs.size() && run.outputs[i] ? run.outputs[i] : literalOutput(computation.outputs[users[i]].literal);
+    auto output = i < run.outputs.size() && run.outputs[i] ? run.outputs[i]
+                                                           : literalOutput(computation.outputs[users[i]].literal);
     if (output) named.emplace("out." + std::to_string(i), std::move(*output));
   }
   const ParameterNames names(computation);
@@ -61,7 +64,8 @@ std::map<std::string, ValueId> namedValues(const Analysis& analysis) {
   const auto& computation = analysis.computation();
   const auto& outputs = analysis.joint.outputs;
   const auto users = userOutputs(computation);
-  for (std::size_t i = 0; i < users.size() && users[i] < outputs.size(); ++i) values.emplace("out." + std::to_string(i), outputs[users[i]]);
+  for (std::size_t i = 0; i < users.size() && users[i] < outputs.size(); ++i)
+    values.emplace("out." + std::to_string(i), outputs[users[i]]);
   const ParameterNames names(computation);
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
     if (const auto at = analysis.joint.resultCount + i; at < outputs.size() && outputs[at])
@@ -73,7 +77,8 @@ std::map<std::string, ValueId> namedValues(const Analysis& analysis) {
 std::vector<std::string> refusedGradientNames(const Analysis& analysis) {
   const ParameterNames names(analysis.computation());
   std::vector<std::string> refused;
-  for (const auto& [input, op] : analysis.refusedGradients) refused.push_back(gradientName(resultKey(analysis.computation().inputs[input], "p."), names));
+  for (const auto& [input, op] : analysis.refusedGradients)
+    refused.push_back(gradientName(resultKey(analysis.computation().inputs[input], "p."), names));
   return refused;
 }
 
@@ -89,8 +94,9 @@ const TensorData* afterTheRun(const Analysis& analysis, const TensorMap& results
   if (!name.starts_with("mut.b.")) return nullptr;
   const auto target = name.substr(6);
   const auto& inputs = analysis.computation().inputs;
-  const auto own =
-      std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.kind == InputKind::buffer && input.target == target; });
+  const auto own = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) {
+    return input.kind == InputKind::buffer && input.target == target;
+  });
   const auto metaOf = [&](const InputSpec& input) { return analysis.document->value(input.value).meta; };
   if (own != inputs.end() && !own->storageKey.empty())
     for (const auto& other : inputs)

@@ -17,8 +17,9 @@ class ParameterNames {
   std::map<std::string, std::string> first_;
 };
 
-/// All that a run gives by the names that a reference has for it: "out.0", "grad.in.x", "grad.p.w", "mut.b.running_mean", "mut.in.x". A user
-/// output that is a number of the graph counts as a tensor of one element; what is None is absent.
+/// All that a run gives by the names that a reference has for it: "out.0", "grad.in.x", "grad.p.w",
+/// "mut.b.running_mean", "mut.in.x". A user output that is a number of the graph counts as a tensor of one element;
+/// what is None is absent.
 TensorMap namedResults(const Analysis& analysis, const RunResult& run);
 
 /// The values of the joint behind these names.
@@ -30,8 +31,8 @@ std::vector<std::string> refusedGradientNames(const Analysis& analysis);
 bool isGradientName(const std::string& name);  ///< "grad.*"
 bool isWrittenName(const std::string& name);   ///< "mut.*"
 
-/// What is in memory after a run whose results have nothing under this name, "mut.b.x" or "mut.in.x": what it left under another name of a tied buffer, else
-/// what the file or the inputs gave. Null for other names.
+/// What is in memory after a run whose results have nothing under this name, "mut.b.x" or "mut.in.x": what it left
+/// under another name of a tied buffer, else what the file or the inputs gave. Null for other names.
 const TensorData* afterTheRun(const Analysis& analysis, const TensorMap& results, const std::string& name);
 
 }  // namespace retrograd

@@ -21,17 +21,20 @@ Analysis castToDouble(const Analysis& analysis, DType own) {
   wide.document = wide.file.document;
   for (auto* tensors : {&wide.request.inputs, &wide.request.cotangents})
     for (auto& [name, tensor] : *tensors)
-      if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype) tensor = castTensor(tensor, dtype);
+      if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype)
+        tensor = castTensor(tensor, dtype);
   if (wide.leftOut) {
     auto left = *wide.leftOut;
     for (auto& [id, tensor] : left.filled)
-      if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype) tensor = castTensor(tensor, dtype);
+      if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype)
+        tensor = castTensor(tensor, dtype);
     wide.leftOut = std::make_shared<LeftOut>(std::move(left));
   }
   return wide;
 }
 
-/// Running a model with other numbers or in another precision can fail where the model itself runs; that sample is then left out.
+/// Running a model with other numbers or in another precision can fail where the model itself runs; that sample is then
+/// left out.
 template <class Body>
 std::optional<TensorMap> attempt(Body&& body) {
   try {
@@ -54,7 +57,8 @@ bool drawsRandomNumbers(const Analysis& analysis) {
 
 Noise::Noise(std::shared_ptr<const Analysis> analysis) : Noise(std::move(analysis), Options()) {}
 
-Noise::Noise(std::shared_ptr<const Analysis> analysis, Options options) : analysis_(std::move(analysis)), options_(options) {}
+Noise::Noise(std::shared_ptr<const Analysis> analysis, Options options)
+    : analysis_(std::move(analysis)), options_(options) {}
 
 void Noise::runBase() {
   if (ran_) return;
@@ -83,7 +87,8 @@ const std::string& Noise::refusal() {
   return refusal_;
 }
 
-/// None where float64 is the model's own precision, and where it draws: in another precision it would draw other numbers.
+/// None where float64 is the model's own precision, and where it draws: in another precision it would draw other
+/// numbers.
 Noise::Run Noise::inDouble() const {
   if (byJoint_ || drawsRandomNumbers(*analysis_)) return std::nullopt;
   const auto own = ownPrecision(analysis_->file);
@@ -96,7 +101,9 @@ Noise::Run Noise::moved(std::uint64_t seed) const {
 }
 
 Noise::Run Noise::rounded(std::uint64_t seed) const {
-  return attempt([&] { return namedResults(*analysis_, runJointRounded(*analysis_, seed, options_.rounds == HalfOps::backward)); });
+  return attempt([&] {
+    return namedResults(*analysis_, runJointRounded(*analysis_, seed, options_.rounds == HalfOps::backward));
+  });
 }
 
 double Noise::movement(const std::string& name, const Run& sample, const Run& base) {

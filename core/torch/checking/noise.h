@@ -8,20 +8,23 @@
 
 namespace retrograd {
 
-/// How far rounding moves each tensor that a model gives, measured on LibTorch's eager run and so independent of the traces that are judged with it.
-/// First estimate: the eager run in the file's precision against the same run in float64. A single run can be lucky, and in float64 there is
-/// nothing more exact to compare with; refined() adds eager runs whose parameters, inputs, cotangents and gradients of each op differ by one rounding step:
-/// gradients that cancel exactly in eager's order of summing show how large they are. The runs are made when they are first needed and kept. Where LibTorch
-/// cannot differentiate the model, runs of the joint trace take the place of eager runs.
+/// How far rounding moves each tensor that a model gives, measured on LibTorch's eager run and so independent of the
+/// traces that are judged with it. First estimate: the eager run in the file's precision against the same run in
+/// float64. A single run can be lucky, and in float64 there is nothing more exact to compare with; refined() adds eager
+/// runs whose parameters, inputs, cotangents and gradients of each op differ by one rounding step: gradients that
+/// cancel exactly in eager's order of summing show how large they are. The runs are made when they are first needed and
+/// kept. Where LibTorch cannot differentiate the model, runs of the joint trace take the place of eager runs.
 class Noise {
  public:
-  /// Where an op of the joint trace that gives 16 bits may round otherwise, as where the same formula is written in other ops.
+  /// Where an op of the joint trace that gives 16 bits may round otherwise, as where the same formula is written in
+  /// other ops.
   enum class HalfOps { none, backward, all };
   struct Options {
-    /// The runs that differ by one rounding step move tensors of 16 bits too. Not where both sides read the same ones: a result in float32 would be
-    /// granted steps of bfloat16.
+    /// The runs that differ by one rounding step move tensors of 16 bits too. Not where both sides read the same ones:
+    /// a result in float32 would be granted steps of bfloat16.
     bool movesHalves = true;
-    HalfOps rounds = HalfOps::none;  ///< refined() adds runs of the joint trace in which few elements of these results are one step off
+    HalfOps rounds = HalfOps::none;  ///< refined() adds runs of the joint trace in which few elements of these results
+                                     ///< are one step off
   };
 
   explicit Noise(std::shared_ptr<const Analysis> analysis);

@@ -23,8 +23,9 @@ class Bits {
   std::uint64_t state_;
 };
 
-/// `exact`: bits of the mantissa that a short number leaves zero, all but the first 12 (4, 6 of half floats), so that in a run in double what was
-/// rounded to float32 still moves. `exponent`: the bits that are all set in NaN and infinities.
+/// `exact`: bits of the mantissa that a short number leaves zero, all but the first 12 (4, 6 of half floats), so that
+/// in a run in double what was rounded to float32 still moves. `exponent`: the bits that are all set in NaN and
+/// infinities.
 template <class Word>
 void move(std::byte* at, std::size_t bytes, Word exact, Word exponent, Bits& bits) {
   for (std::size_t i = 0; i + sizeof(Word) <= bytes; i += sizeof(Word)) {
@@ -41,14 +42,17 @@ void move(std::byte* at, std::size_t bytes, Word exact, Word exponent, Bits& bit
 
 TensorData moveByOneStep(const TensorData& tensor, std::uint64_t seed) {
   const auto dtype = tensor.meta.dtype;
-  if (!isDifferentiable(dtype) || itemSize(dtype) == 1 || !tensor.data || tensor.memory.type != Device::Type::cpu) return tensor;
+  if (!isDifferentiable(dtype) || itemSize(dtype) == 1 || !tensor.data || tensor.memory.type != Device::Type::cpu)
+    return tensor;
   std::shared_ptr<std::byte[]> copy(new std::byte[std::max<std::size_t>(tensor.bytes, 1)]);
   requireVerified(tensor.data);
   std::memcpy(copy.get(), tensor.data, tensor.bytes);
   Bits bits(seed);
   switch (dtype) {
     case DType::f64:
-    case DType::c128: move<std::uint64_t>(copy.get(), tensor.bytes, (std::uint64_t{1} << 40) - 1, 0x7ff0000000000000u, bits); break;
+    case DType::c128:
+      move<std::uint64_t>(copy.get(), tensor.bytes, (std::uint64_t{1} << 40) - 1, 0x7ff0000000000000u, bits);
+      break;
     case DType::f32:
     case DType::c64: move<std::uint32_t>(copy.get(), tensor.bytes, (1u << 11) - 1, 0x7f800000u, bits); break;
     case DType::bf16: move<std::uint16_t>(copy.get(), tensor.bytes, 0x7, 0x7f80, bits); break;
@@ -67,7 +71,8 @@ std::shared_ptr<const Analysis> movedByOneStep(const Analysis& analysis, std::ui
       if (!one.data) one = moveByOneStep(tensor, ++seed * 0x2545f4914f6cdd1du);
       auto meta = std::move(tensor.meta);
       const bool fits = one.bytes == tensor.bytes && itemSize(one.meta.dtype) == itemSize(meta.dtype);
-      if (!fits) one = moveByOneStep({meta, tensor.data, tensor.bytes, tensor.owner, tensor.memory}, seed * 0x2545f4914f6cdd1du);
+      if (!fits)
+        one = moveByOneStep({meta, tensor.data, tensor.bytes, tensor.owner, tensor.memory}, seed * 0x2545f4914f6cdd1du);
       tensor = one;
       tensor.meta = std::move(meta);
     }

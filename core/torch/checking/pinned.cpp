@@ -28,7 +28,9 @@ std::optional<std::string> pinnedPrecision(const Analysis& asWritten, const Anal
   for (const auto* trace : {&inDouble.forward, &inDouble.backward})
     for (auto op : trace->ops)
       for (auto output : doubles.outputs(op))
-        if (!found && output && doubles.isTensor(output) && isBelowDouble(doubles.meta(doubles.value(output).meta).dtype)) found = doubles.opName(op);
+        if (!found && output && doubles.isTensor(output) &&
+            isBelowDouble(doubles.meta(doubles.value(output).meta).dtype))
+          found = doubles.opName(op);
   return found;
 }
 

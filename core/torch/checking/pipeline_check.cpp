@@ -14,7 +14,8 @@
 namespace retrograd {
 namespace {
 
-/// The stages' results beside those of the whole model. A gradient that one side leaves out has to be zero on the other.
+/// The stages' results beside those of the whole model. A gradient that one side leaves out has to be zero on the
+/// other.
 void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& options, const Progress& progress) {
   const auto& whole = *pipeline.whole;
   const auto expected = namedResults(whole, runJoint(whole));
@@ -28,7 +29,8 @@ void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& 
     verdicts.markCompared(name);
     if (stages && model && identical(*stages, *model)) ++same;
     else if (stages && model) verdicts.add(judge.compare(name, *stages, *model));
-    else if (!isGradientName(name) || !isZero(stages ? *stages : *model)) verdicts.fail(name, stages ? "the whole model gives none" : "missing");
+    else if (!isGradientName(name) || !isZero(stages ? *stages : *model))
+      verdicts.fail(name, stages ? "the whole model gives none" : "missing");
   };
   for (const auto& [name, tensor] : expected) {
     const auto it = actual.find(name);
@@ -36,14 +38,16 @@ void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& 
   }
   for (const auto& [name, tensor] : actual)
     if (!expected.contains(name)) compareOne(name, &tensor, nullptr);
-  report.notes.push_back(same == count ? fmt::format("{} tensors bit for bit those of the whole model", count)
-                                       : fmt::format("{} of {} tensors bit for bit those of the whole model", same, count));
+  report.notes.push_back(same == count
+                             ? fmt::format("{} tensors bit for bit those of the whole model", count)
+                             : fmt::format("{} of {} tensors bit for bit those of the whole model", same, count));
   verdicts.writeTo(report, expected);
 }
 
 }  // namespace
 
-CutModel openForCheck(const std::string& path, const CutRequest& request, const CheckOptions& options, const Progress& progress) {
+CutModel openForCheck(const std::string& path, const CutRequest& request, const CheckOptions& options,
+                      const Progress& progress) {
   std::optional<Reference> reference;
   if (!options.reference.empty()) reference = readReference(options.reference);
   const auto requestOf = [&](const ModelFile& file) {
@@ -65,7 +69,8 @@ CutModel openForCheck(const std::string& path, const CutRequest& request, const 
   return openCut(path, request, reading, requestOf, true, progress);
 }
 
-CheckReport checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options, const Progress& progress) {
+CheckReport checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options,
+                          const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   CheckReport report;
   report.name = path;
@@ -75,7 +80,8 @@ CheckReport checkPipeline(const std::string& path, const CutRequest& request, co
   const auto stages = cut.split.stages.size();
   report.notes.push_back(fmt::format("{} stage{}", stages, stages == 1 ? "" : "s"));
   report.notes.insert(report.notes.end(), cut.notes.begin(), cut.notes.end());
-  compare(report, derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress), options, progress);
+  compare(report, derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split), progress), options,
+          progress);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

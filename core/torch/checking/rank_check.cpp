@@ -21,13 +21,16 @@ struct ExpectedResults {
   std::map<std::string, TensorData> outputs;  ///< by name for errors: "out.0 of microbatch 1"
 };
 
-std::string ofMicrobatch(const std::string& output, std::size_t m) { return fmt::format("out.{} of microbatch {}", output, m); }
+std::string ofMicrobatch(const std::string& output, std::size_t m) {
+  return fmt::format("out.{} of microbatch {}", output, m);
+}
 
 ExpectedResults fromMicrobatches(const std::vector<Microbatch>& microbatches, double scale, const Progress& progress) {
   auto run = runUnsplit(microbatches, progress);
   ExpectedResults expected;
   expected.buffers = std::move(run.buffers);
-  for (const auto& [name, tensor] : run.gradients) expected.gradients.emplace(name, scale == 1 ? tensor : scaledTensor(tensor, scale));
+  for (const auto& [name, tensor] : run.gradients)
+    expected.gradients.emplace(name, scale == 1 ? tensor : scaledTensor(tensor, scale));
   for (std::size_t m = 0; m < run.outputs.size(); ++m)
     for (std::size_t i = 0; i < run.outputs[m].size(); ++i)
       if (run.outputs[m][i]) expected.outputs.emplace(ofMicrobatch(std::to_string(i), m), *run.outputs[m][i]);
@@ -38,13 +41,15 @@ ExpectedResults fromBatch(const Analysis& whole) {
   const auto run = runSplit(whole);
   ExpectedResults expected;
   for (const auto& [name, tensor] : run.gradients)
-    if (name.starts_with("p.")) expected.gradients.emplace("p." + firstName(whole.computation(), name.substr(2)), tensor);
+    if (name.starts_with("p."))
+      expected.gradients.emplace("p." + firstName(whole.computation(), name.substr(2)), tensor);
   for (std::size_t i = 0; i < run.outputs.size(); ++i)
     if (run.outputs[i]) expected.outputs.emplace("out." + std::to_string(i), *run.outputs[i]);
   return expected;
 }
 
-/// The verdict of the tensor that is furthest beyond its tolerance, or nearest to it. `runs`: of the whole model, that a gradient adds up.
+/// The verdict of the tensor that is furthest beyond its tolerance, or nearest to it. `runs`: of the whole model, that
+/// a gradient adds up.
 class RankVerdicts {
  public:
   RankVerdicts(Judge& judge, double runs) : judge_(judge), runs_(runs) {}
@@ -54,12 +59,16 @@ class RankVerdicts {
     if (identical(found, expected)) return;
     const bool gradient = name.starts_with("p.");
     // "out.0 of microbatch 1" errs as out.0 does.
-    take(name, judge_.compare(gradient ? "grad." + name : name.substr(0, name.find(' ')), found, expected, false, gradient ? runs_ : 1));
+    take(name, judge_.compare(gradient ? "grad." + name : name.substr(0, name.find(' ')), found, expected, false,
+                              gradient ? runs_ : 1));
   }
-  void fail(const std::string& name, std::string reason) { take(name, {name, std::numeric_limits<double>::infinity(), 0, 0, std::move(reason)}); }
+  void fail(const std::string& name, std::string reason) {
+    take(name, {name, std::numeric_limits<double>::infinity(), 0, 0, std::move(reason)});
+  }
 
   RankVerdict verdict() const {
-    return {onePiece, count_, worst_.deviation, worst_.tolerance, worst_.name, worst_.failure.empty() ? "" : worst_.name + ": " + worst_.failure};
+    return {onePiece,         count_,      worst_.deviation,
+            worst_.tolerance, worst_.name, worst_.failure.empty() ? "" : worst_.name + ": " + worst_.failure};
   }
 
  private:
@@ -75,23 +84,28 @@ class RankVerdicts {
   TensorVerdict worst_;
 };
 
-void compareGradients(RankVerdicts& verdicts, const TensorMap& found, const std::set<std::string>& due, const TensorMap& expected) {
+void compareGradients(RankVerdicts& verdicts, const TensorMap& found, const std::set<std::string>& due,
+                      const TensorMap& expected) {
   for (const auto& [name, tensor] : found) {
     const auto it = expected.find(name);
     if (it != expected.end()) verdicts.add(name, tensor, it->second);
     else if (!isZero(tensor)) verdicts.fail(name, "the model in one piece gives none");
   }
   for (const auto& name : due)
-    if (const auto it = expected.find(name); it != expected.end() && !found.contains(name) && !isZero(it->second)) verdicts.fail(name, "missing");
+    if (const auto it = expected.find(name); it != expected.end() && !found.contains(name) && !isZero(it->second))
+      verdicts.fail(name, "missing");
 }
 
-RankVerdict verdictOf(const RankResults& results, const TensorMap& outputs, const ExpectedResults& expected, Judge& judge, double runs) {
+RankVerdict verdictOf(const RankResults& results, const TensorMap& outputs, const ExpectedResults& expected,
+                      Judge& judge, double runs) {
   RankVerdicts verdicts(judge, runs);
   compareGradients(verdicts, results.gradients, results.due, expected.gradients);
   for (const auto& [name, tensor] : results.buffers)
-    if (const auto it = expected.buffers.find(name); it != expected.buffers.end()) verdicts.add("mut." + name, tensor, it->second);
+    if (const auto it = expected.buffers.find(name); it != expected.buffers.end())
+      verdicts.add("mut." + name, tensor, it->second);
   for (const auto& [name, tensor] : outputs)
-    if (const auto it = expected.outputs.find(name); it != expected.outputs.end()) verdicts.add(name, tensor, it->second);
+    if (const auto it = expected.outputs.find(name); it != expected.outputs.end())
+      verdicts.add(name, tensor, it->second);
   return verdicts.verdict();
 }
 
@@ -111,13 +125,16 @@ TensorMap comparableOutputs(const RankResults& results, const std::map<std::stri
 }
 
 /// Why stages that give what each microbatch gives do not give what the batch gives.
-std::string hintFor(const RankResults& results, const std::vector<Microbatch>& microbatches, const ExpectedResults& expected, Judge& judge) {
+std::string hintFor(const RankResults& results, const std::vector<Microbatch>& microbatches,
+                    const ExpectedResults& expected, Judge& judge) {
   const auto count = microbatches.size();
   auto divided = results;
   for (auto& [name, tensor] : divided.gradients) tensor = scaledTensor(tensor, 1.0 / static_cast<double>(count));
   if (results.scale == 1 && count > 1 && verdictOf(divided, {}, expected, judge, 1).good())
-    return fmt::format("; over {} it is equal: the loss is a mean over the batch, and {} divides so", count, nameOf(UserChoice::scaledGradients));
-  return "; it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's items apart (batch norm does not), or "
+    return fmt::format("; over {} it is equal: the loss is a mean over the batch, and {} divides so", count,
+                       nameOf(UserChoice::scaledGradients));
+  return "; it is what the model in one piece gives for each microbatch, summed: the model does not treat the batch's "
+         "items apart (batch norm does not), or "
          "its loss is "
          "neither a sum nor a mean of even parts";
 }
@@ -138,14 +155,19 @@ RankVerdict checkRank(const RankResults& results, const std::vector<Microbatch>&
                       const std::map<std::string, Merge>& merges, const Progress& progress) {
   Judge judgeOfOne(microbatches.front().pipeline->whole);
   const auto runs = static_cast<double>(microbatches.size()) * std::max(1.0, std::abs(results.scale));
-  const auto apart = [&] { return verdictOf(results, eachOutput(results), fromMicrobatches(microbatches, results.scale, progress), judgeOfOne, runs); };
+  const auto apart = [&] {
+    return verdictOf(results, eachOutput(results), fromMicrobatches(microbatches, results.scale, progress), judgeOfOne,
+                     runs);
+  };
   if (!batch.analysis) return apart();
   const auto expected = fromBatch(*batch.analysis);
   Judge judge(batch.analysis);
   auto verdict = verdictOf(results, comparableOutputs(results, merges), expected, judge, 1);
   verdict.with = "the model in one piece over the whole batch";
   if (verdict.good() || !apart().good()) return verdict;
-  if (verdict.failure.empty()) verdict.failure = fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict.worst, verdict.error, verdict.tolerance);
+  if (verdict.failure.empty())
+    verdict.failure =
+        fmt::format("{} is off by {:.1e}, beyond {:.1e}", verdict.worst, verdict.error, verdict.tolerance);
   verdict.failure += hintFor(results, microbatches, expected, judge);
   return verdict;
 }

@@ -13,8 +13,8 @@ struct RankResults {
   TensorMap gradients;  ///< "p.<name>", summed over microbatches and what ranks share, times `scale`
   double scale = 1;
   std::map<std::string, std::map<std::int32_t, TensorData>> outputs;  ///< by user output, then by microbatch
-  TensorMap buffers;                                                  ///< "b.<name>", those that were written, behind the last microbatch
-  std::set<std::string> due;                                          ///< gradients that this rank has to have, where the model has them
+  TensorMap buffers;          ///< "b.<name>", those that were written, behind the last microbatch
+  std::set<std::string> due;  ///< gradients that this rank has to have, where the model has them
 };
 
 /// The outputs of the batch, "out.<position>".
@@ -24,13 +24,14 @@ struct RankVerdict {
   std::string with;  ///< "the model in one piece", what these were compared with
   std::size_t compared = 0;
   double error = 0, tolerance = 0;  ///< of `worst`, in its own unit
-  std::string worst, failure;       ///< the tensor furthest beyond, or nearest to, its tolerance; why it cannot be compared, and a hint where one is known
+  std::string worst, failure;  ///< the tensor furthest beyond, or nearest to, its tolerance; why it cannot be compared,
+                               ///< and a hint where one is known
   bool good() const { return failure.empty() && error <= tolerance; }
 };
 
-/// Compares with the model in one piece: over the whole batch where it could be derived for that, else over each microbatch, summed. Written buffers are
-/// compared in the second case only: what a model does to them once for a batch it does for each microbatch here. Throws
-/// Error(execution), Error(cancelled).
+/// Compares with the model in one piece: over the whole batch where it could be derived for that, else over each
+/// microbatch, summed. Written buffers are compared in the second case only: what a model does to them once for a batch
+/// it does for each microbatch here. Throws Error(execution), Error(cancelled).
 RankVerdict checkRank(const RankResults& results, const std::vector<Microbatch>& microbatches, const WholeBatch& batch,
                       const std::map<std::string, Merge>& merges, const Progress& progress = {});
 

@@ -39,7 +39,8 @@ void requirePosition(std::string_view name, const std::string& path) {
   takePrefix(key, "f64/");
   if (!takePrefix(key, "out.") && !takePrefix(key, "cot.")) return;
   if (!positionIn(key))
-    throw Error(ErrorCode::badInput, "its name does not end in the number of an output (out.0 is the first)", path + ": tensor '" + std::string(name) + "'");
+    throw Error(ErrorCode::badInput, "its name does not end in the number of an output (out.0 is the first)",
+                path + ": tensor '" + std::string(name) + "'");
 }
 
 std::vector<std::string> splitAtCommas(std::string_view text) {
@@ -96,14 +97,16 @@ Reference readReference(const std::string& path) {
   const auto& metadata = content.metadata;
   if (const auto it = metadata.find("seed"); it != metadata.end()) {
     reference.seed = numberIn<std::uint64_t>(it->second);
-    if (!reference.seed) throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
+    if (!reference.seed)
+      throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
   }
   if (recorded) try {
       reference.seed = seedOfState(*recorded);
     } catch (const Error& e) {
       throw e.at(path);
     }
-  if (const auto it = metadata.find("requires_grad"); it != metadata.end()) reference.requiresGrad = splitAtCommas(it->second);
+  if (const auto it = metadata.find("requires_grad"); it != metadata.end())
+    reference.requiresGrad = splitAtCommas(it->second);
   return reference;
 }
 
@@ -122,7 +125,9 @@ std::string positionOfLoss(const Reference& reference, const ModelFile& file) {
   }
   if (scalars.size() == 1) return scalars.front();
   throw Error(ErrorCode::badUse,
-              "holds a 'loss', and it is not known which of the model's " + std::to_string(outputs.size()) + " outputs that is; name it out.N", reference.path);
+              "holds a 'loss', and it is not known which of the model's " + std::to_string(outputs.size()) +
+                  " outputs that is; name it out.N",
+              reference.path);
 }
 
 /// A one of that dtype and shape.
@@ -162,16 +167,20 @@ DerivationRequest requestFor(const Reference& reference, const ModelFile& file) 
   const auto outputs = userOutputs(file.computation).size();
   for (const auto& [position, tensor] : reference.cotangents) {
     const auto i = positionIn(position);
-    if (!i || *i >= outputs) throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
+    if (!i || *i >= outputs)
+      throw Error(ErrorCode::badInput, "cot." + position + " belongs to no output of the model", reference.path);
   }
   request.cotangents = reference.cotangents;
   request.exactCotangents = true;
   request.seed = reference.seed.value_or(0);
   request.gradInputs = reference.requiresGrad;
-  if (!request.gradInputs && !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
+  if (!request.gradInputs &&
+      !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
     request.gradInputs.emplace();
-    auto differentiated = reference.expected.inputGradients;  // either precision tells: one may lack what it has to have
-    if (reference.inDouble) differentiated.insert(reference.inDouble->inputGradients.begin(), reference.inDouble->inputGradients.end());
+    auto differentiated =
+        reference.expected.inputGradients;  // either precision tells: one may lack what it has to have
+    if (reference.inDouble)
+      differentiated.insert(reference.inDouble->inputGradients.begin(), reference.inDouble->inputGradients.end());
     for (const auto& [name, tensor] : differentiated) request.gradInputs->push_back(name);
   }
   return request;

@@ -13,26 +13,29 @@ struct Expected {
   TensorMap outputs, inputGradients, parameterGradients, bufferMutations, inputMutations;
 };
 
-/// A reference file: inputs and cotangents of a run of PyTorch's eager autograd with what came of them. Complex tensors are
-/// stored as `view_as_real`. A step of a training job may also be written as `loss` and grad.NAME of its parameters.
+/// A reference file: inputs and cotangents of a run of PyTorch's eager autograd with what came of them. Complex tensors
+/// are stored as `view_as_real`. A step of a training job may also be written as `loss` and grad.NAME of its
+/// parameters.
 struct Reference {
   std::string path;
   TensorMap inputs;                  ///< in.NAME
   TensorMap cotangents;              ///< cot.N, by user output position
   Expected expected;                 ///< out.N, grad.in.NAME, grad.p.NAME, mut.b.NAME, mut.in.NAME
   std::optional<Expected> inDouble;  ///< the same under f64/, where the file has it
-  std::optional<TensorData> loss;    ///< loss, where the reference names it instead of numbering outputs; placeLoss() puts it among them
+  std::optional<TensorData>
+      loss;  ///< loss, where the reference names it instead of numbering outputs; placeLoss() puts it among them
   std::optional<std::uint64_t> seed;
-  std::optional<std::vector<std::string>> requiresGrad;  ///< user inputs that were differentiated; absent: those with a gradient
+  std::optional<std::vector<std::string>>
+      requiresGrad;  ///< user inputs that were differentiated; absent: those with a gradient
 };
 
-/// Puts a reference's loss at the position of the file's loss output: the only one, else the one at the path "loss", else the only floating
-/// scalar. Its gradient of 1 becomes the only cotangent. Does nothing where the reference has no loss. Throws Error(badUse) where it is not known which
-/// output is meant.
+/// Puts a reference's loss at the position of the file's loss output: the only one, else the one at the path "loss",
+/// else the only floating scalar. Its gradient of 1 becomes the only cotangent. Does nothing where the reference has no
+/// loss. Throws Error(badUse) where it is not known which output is meant.
 void placeLoss(Reference& reference, const ModelFile& file);
 
-/// Reads a safetensors file; a tensor whose name has no known prefix counts as an input. Throws Error(badUse) where there is no
-/// such file, else as readSafetensors.
+/// Reads a safetensors file; a tensor whose name has no known prefix counts as an input. Throws Error(badUse) where
+/// there is no such file, else as readSafetensors.
 Reference readReference(const std::string& path);
 
 /// What to analyse `file` with so that it runs as the reference did: inputs, cotangents, seed, differentiated inputs.

@@ -16,7 +16,9 @@ constexpr EnumArray<CheckStatus, std::string_view, 4> statusNames{"pass", "fail"
 Json textOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 std::string textOf(const Json& json) { return json.is_string() ? json.get<std::string>() : std::string(); }
 Json numberOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
-double numberOf(const Json& json) { return json.is_number() ? json.get<double>() : std::numeric_limits<double>::infinity(); }
+double numberOf(const Json& json) {
+  return json.is_number() ? json.get<double>() : std::numeric_limits<double>::infinity();
+}
 bool hasRun(CheckStatus status) { return status == CheckStatus::pass || status == CheckStatus::fail; }
 
 }  // namespace
@@ -28,7 +30,8 @@ std::string reportLine(const CheckReport& report) {
   if (hasRun(report.status)) {
     if (report.worst.empty()) line += "  equal";
     else if (std::isfinite(report.error))
-      line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst, report.error, report.tolerance, report.scale);
+      line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst,
+                          report.error, report.tolerance, report.scale);
     else line += fmt::format("  {} cannot be compared", report.worst);
     if (!report.tooNoisy.empty()) line += fmt::format(", {} too noisy", report.tooNoisy.size());
     if (!report.leftOut.empty()) line += fmt::format(", {} left out", report.leftOut.size());
@@ -51,7 +54,10 @@ Json toJson(const CheckReport& report) {
   json["scale"] = compared ? Json(report.scale) : Json();
   json["reason"] = textOrNull(report.reason);
   json["unknown_ops"] = report.unknownOps;
-  json["ops"] = {{"computation", report.ops.computation}, {"joint", report.ops.joint}, {"forward", report.ops.forward}, {"backward", report.ops.backward}};
+  json["ops"] = {{"computation", report.ops.computation},
+                 {"joint", report.ops.joint},
+                 {"forward", report.ops.forward},
+                 {"backward", report.ops.backward}};
   json["origins_missing"] = report.originsMissing;
   json["seconds"] = report.seconds;
   json["notes"] = report.notes;
@@ -88,7 +94,8 @@ CheckReport reportFromJson(const Json& json) {
   report.tooNoisy = json.at("too_noisy").get<std::vector<std::string>>();
   report.notCompared = json.at("not_compared").get<std::vector<std::string>>();
   for (const auto& one : json.at("tensors"))
-    report.tensors.push_back({one.at("name"), numberOf(one.at("deviation")), one.at("tolerance"), one.at("scale"), textOf(one.at("failure"))});
+    report.tensors.push_back({one.at("name"), numberOf(one.at("deviation")), one.at("tolerance"), one.at("scale"),
+                              textOf(one.at("failure"))});
   report.notes = json.at("notes").get<std::vector<std::string>>();
   return report;
 }

@@ -20,7 +20,8 @@ const TensorData* find(const TensorMap& map, const std::string& name) {
 }
 
 /// The row with its verdict. A gradient that one side leaves out has to be zero on the other.
-void compare(StageCheckRow& row, Judge& judge, const std::string& name, const TensorData* stages, const TensorData* whole) {
+void compare(StageCheckRow& row, Judge& judge, const std::string& name, const TensorData* stages,
+             const TensorData* whole) {
   if (stages && whole && identical(*stages, *whole)) return;
   constexpr double infinite = std::numeric_limits<double>::infinity();
   if (!stages || !whole) {
@@ -40,7 +41,8 @@ void compare(StageCheckRow& row, Judge& judge, const std::string& name, const Te
 
 }  // namespace
 
-StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const RunResult& stages, const RunResult& expected) {
+StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const RunResult& stages,
+                         const RunResult& expected) {
   StageCheck check;
   Judge judge(whole);
   const auto& computation = whole->computation();
@@ -55,18 +57,23 @@ StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const Run
   };
   const ParameterNames names(computation);
   for (const auto& input : computation.inputs) {
-    if (input.kind == InputKind::parameter) add({Of::parameter, names.first(input.target), input.value}, "grad.p." + names.first(input.target));
+    if (input.kind == InputKind::parameter)
+      add({Of::parameter, names.first(input.target), input.value}, "grad.p." + names.first(input.target));
     if (input.kind == InputKind::user) add({Of::input, input.name, input.value}, "grad.in." + input.name);
   }
   const auto users = userOutputs(computation);
-  for (std::size_t i = 0; i < users.size(); ++i) add({Of::output, std::to_string(i), computation.outputs[users[i]].value}, "out." + std::to_string(i));
+  for (std::size_t i = 0; i < users.size(); ++i)
+    add({Of::output, std::to_string(i), computation.outputs[users[i]].value}, "out." + std::to_string(i));
   for (const auto* run : {&stages, &expected})
     for (const auto& [name, tensor] : run->mutated) add({Of::mutation, name, {}}, "mut." + name);
   return check;
 }
 
-StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress& progress) {
-  if (!whole->derived()) throw Error(ErrorCode::unsupportedOp, "the model's backward could not be derived, so that there is nothing to compare with");
+StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                       const Progress& progress) {
+  if (!whole->derived())
+    throw Error(ErrorCode::unsupportedOp,
+                "the model's backward could not be derived, so that there is nothing to compare with");
   auto model = asRead(*whole);
   if (isUntyped(model)) completeTypes(model, *whole);
   progress.at("stages", 0);

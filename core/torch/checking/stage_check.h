@@ -37,11 +37,14 @@ struct StageCheck {
   }
 };
 
-/// Derives the stages and runs them in sequence, forwards and then backwards, beside a run of the whole model's joint trace, tensor by tensor.
-/// `split` has ids of asRead(whole). Throws Error as derivePipeline() and the runs do, cancelled between stages.
-StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress& progress = {});
+/// Derives the stages and runs them in sequence, forwards and then backwards, beside a run of the whole model's joint
+/// trace, tensor by tensor. `split` has ids of asRead(whole). Throws Error as derivePipeline() and the runs do,
+/// cancelled between stages.
+StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                       const Progress& progress = {});
 
 /// The comparison alone. A gradient that one side leaves out has to be zero on the other.
-StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const RunResult& stages, const RunResult& expected);
+StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const RunResult& stages,
+                         const RunResult& expected);
 
 }  // namespace retrograd

@@ -51,7 +51,8 @@ SuiteCase caseOf(const fs::path& suite, const fs::path& model, std::map<fs::path
   auto name = folder == suite ? folder.filename().string() : fs::relative(folder, suite).string();
   if (stem != "model") name += "/" + stem;
   SuiteCase found{name, model.string(), {}};
-  if (const auto reference = folder / "ref.safetensors"; fs::exists(reference)) found.options.reference = reference.string();
+  if (const auto reference = folder / "ref.safetensors"; fs::exists(reference))
+    found.options.reference = reference.string();
   for (const auto& place : {suite, folder.parent_path()}) {  // the nearer word counts
     const auto it = notes.try_emplace(place, place).first;
     it->second.apply(folder.filename().string(), found.options);
@@ -68,7 +69,8 @@ std::vector<SuiteCase> findCases(const std::string& folder) {
   std::vector<SuiteCase> cases;
   std::map<fs::path, FolderNotes> notes;
   for (const auto& entry : fs::recursive_directory_iterator(suite, fs::directory_options::skip_permission_denied))
-    if (entry.is_regular_file() && entry.path().extension() == ".pt2") cases.push_back(caseOf(suite, entry.path(), notes));
+    if (entry.is_regular_file() && entry.path().extension() == ".pt2")
+      cases.push_back(caseOf(suite, entry.path(), notes));
   if (cases.empty()) throw Error(ErrorCode::badUse, "no .pt2 file in this folder or one under it", folder);
   std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return cases;
@@ -77,8 +79,8 @@ std::vector<SuiteCase> findCases(const std::string& folder) {
 std::string summary(const std::vector<CheckReport>& reports) {
   std::map<CheckStatus, int> count;
   for (const auto& report : reports) ++count[report.status];
-  return fmt::format("{} passed, {} failed, {} errors, {} skipped", count[CheckStatus::pass], count[CheckStatus::fail], count[CheckStatus::error],
-                     count[CheckStatus::skip]);
+  return fmt::format("{} passed, {} failed, {} errors, {} skipped", count[CheckStatus::pass], count[CheckStatus::fail],
+                     count[CheckStatus::error], count[CheckStatus::skip]);
 }
 
 }  // namespace retrograd

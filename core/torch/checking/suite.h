@@ -14,7 +14,8 @@ struct SuiteCase {
   CheckOptions options;  ///< reference beside it, draws of manifest.json
 };
 
-/// Every .pt2 in `folder` and the folders under it, by name. Throws Error(badUse) where there is no such folder or no case in it.
+/// Every .pt2 in `folder` and the folders under it, by name. Throws Error(badUse) where there is no such folder or no
+/// case in it.
 std::vector<SuiteCase> findCases(const std::string& folder);
 
 struct SuiteOptions {
@@ -24,11 +25,11 @@ struct SuiteOptions {
   std::function<CheckReport(const SuiteCase&)> check;
 };
 
-/// Checks all cases in order; `done` gets each report as it comes. The cases run in one worker process; when a case crashes it or
-/// hangs, that case is an `error` that names the signal, and a new worker goes on with the next. Must be called before this
-/// process has used LibTorch's threads. Throws Error(cancelled).
-std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options, const std::function<void(const CheckReport&)>& done,
-                                    const Progress& progress = {});
+/// Checks all cases in order; `done` gets each report as it comes. The cases run in one worker process; when a case
+/// crashes it or hangs, that case is an `error` that names the signal, and a new worker goes on with the next. Must be
+/// called before this process has used LibTorch's threads. Throws Error(cancelled).
+std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
+                                    const std::function<void(const CheckReport&)>& done, const Progress& progress = {});
 
 /// "62 passed, 0 failed, 0 errors, 0 skipped"
 std::string summary(const std::vector<CheckReport>& reports);

@@ -10,8 +10,8 @@ namespace {
 
 std::string reasonOf(const TensorVerdict& verdict) {
   if (!verdict.failure.empty()) return verdict.name + ": " + verdict.failure;
-  return fmt::format("{} deviates by {:.2g}, its tolerance is {:.2g} (largest element {:.2g})", verdict.name, verdict.deviation, verdict.tolerance,
-                     verdict.scale);
+  return fmt::format("{} deviates by {:.2g}, its tolerance is {:.2g} (largest element {:.2g})", verdict.name,
+                     verdict.deviation, verdict.tolerance, verdict.scale);
 }
 
 }  // namespace
@@ -27,7 +27,9 @@ void Verdicts::add(TensorVerdict verdict) {
   verdicts_.push_back(std::move(verdict));
 }
 
-void Verdicts::fail(const std::string& name, std::string reason) { add({name, std::numeric_limits<double>::infinity(), 0, 0, std::move(reason)}); }
+void Verdicts::fail(const std::string& name, std::string reason) {
+  add({name, std::numeric_limits<double>::infinity(), 0, 0, std::move(reason)});
+}
 
 void Verdicts::writeTo(CheckReport& report, const TensorMap& given) const {
   report.tensors = verdicts_;

@@ -21,7 +21,8 @@ class Verdicts {
   void markCompared(const std::string& name) { compared_.insert(tensorOf(name)); }
 
   bool compared(const std::string& name) const { return compared_.contains(tensorOf(name)); }
-  /// Status, reason, worst tensor and lists of the report. `given`: all tensors of the run; those without a verdict are listed as not compared.
+  /// Status, reason, worst tensor and lists of the report. `given`: all tensors of the run; those without a verdict are
+  /// listed as not compared.
   void writeTo(CheckReport& report, const TensorMap& given) const;
 
  private:

@@ -67,7 +67,8 @@ class Worker {
         child_([&](int to) { return work(to, cases, first, options); }, {.endsWithThread = true}),
         reader_(child_.output(), [this](std::string_view line) { lines_.emplace_back(line); }, longestReport) {}
 
-  /// The next report; nullopt when the worker has ended or took too long (then `why()` says how). Throws Error(cancelled).
+  /// The next report; nullopt when the worker has ended or took too long (then `why()` says how). Throws
+  /// Error(cancelled).
   std::optional<CheckReport> next(const Progress& progress) {
     const auto start = Clock::now();
     while (lines_.empty()) {
@@ -104,8 +105,8 @@ class Worker {
 
 }  // namespace
 
-std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options, const std::function<void(const CheckReport&)>& done,
-                                    const Progress& progress) {
+std::vector<CheckReport> checkSuite(const std::vector<SuiteCase>& cases, const SuiteOptions& options,
+                                    const std::function<void(const CheckReport&)>& done, const Progress& progress) {
   std::vector<CheckReport> reports;
   while (reports.size() < cases.size()) {
     Worker worker(cases, reports.size(), options);

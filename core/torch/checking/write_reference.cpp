@@ -62,7 +62,8 @@ void addResults(ReferenceWriter& writer, const Session& session) {
   const auto users = userOutputs(analysis.computation());
   for (std::size_t i = 0; i < users.size() && users[i] < analysis.forward.outputs.size(); ++i) {
     const auto value = analysis.forward.outputs[users[i]];
-    if (value && session.state(value).present && analysis.document->isTensor(value)) writer.add("out." + std::to_string(i), session.contents(value));
+    if (value && session.state(value).present && analysis.document->isTensor(value))
+      writer.add("out." + std::to_string(i), session.contents(value));
   }
 }
 

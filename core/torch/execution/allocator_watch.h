@@ -4,8 +4,9 @@
 
 namespace retrograd {
 
-/// Counts what LibTorch's CPU allocator hands out and takes back on this thread while it lives, kernels' workspaces from that allocator
-/// included. What libraries take from elsewhere (oneDNN's scratch memory) is not seen. Bytes are relative to the beginning.
+/// Counts what LibTorch's CPU allocator hands out and takes back on this thread while it lives, kernels' workspaces
+/// from that allocator included. What libraries take from elsewhere (oneDNN's scratch memory) is not seen. Bytes are
+/// relative to the beginning.
 class AllocatorWatch {
  public:
   AllocatorWatch();

@@ -21,8 +21,8 @@ struct CudaLibrary {
   decltype(&cuda::retrogradCudaTimeSummary) timeSummary;
 };
 
-/// The library, loaded on first use from beside the program or from ../lib of there; null where it was not built or is of another version.
-/// Loading it needs no driver.
+/// The library, loaded on first use from beside the program or from ../lib of there; null where it was not built or is
+/// of another version. Loading it needs no driver.
 const CudaLibrary* cudaLibrary();
 
 /// Names the op that runs to tools such as Nsight Systems; nothing where the library is missing or `name` is empty.

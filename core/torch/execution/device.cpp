@@ -25,7 +25,8 @@ std::string lastLoadError() {
 }
 
 std::string noDriver() {
-  return fmt::format("there is no NVIDIA driver on this machine ({}); install the driver of the GPU, or run on the CPU", lastLoadError());
+  return fmt::format("there is no NVIDIA driver on this machine ({}); install the driver of the GPU, or run on the CPU",
+                     lastLoadError());
 }
 
 /// The few functions of the driver that tell what there is.
@@ -41,9 +42,13 @@ class Driver {
     if (!init || !count || !name) return "the NVIDIA driver is incomplete; install it again, or run on the CPU";
     int found = 0;
     if (const int code = init(0); code != 0)
-      return fmt::format("the NVIDIA driver does not start (error {}); see what nvidia-smi says, or run on the CPU", code);
+      return fmt::format("the NVIDIA driver does not start (error {}); see what nvidia-smi says, or run on the CPU",
+                         code);
     if (const int code = count(&found); code != 0 || found == 0)
-      return fmt::format("the NVIDIA driver finds no GPU (error {}); see what nvidia-smi and CUDA_VISIBLE_DEVICES say, or run on the CPU", code);
+      return fmt::format(
+          "the NVIDIA driver finds no GPU (error {}); see what nvidia-smi and CUDA_VISIBLE_DEVICES say, or run on the "
+          "CPU",
+          code);
     for (int i = 0; i < found; ++i) {
       std::array<char, 256> text{};
       names.emplace_back(name(text.data(), static_cast<int>(text.size()) - 1, i) == 0 ? text.data() : "GPU");
@@ -60,15 +65,16 @@ std::vector<DeviceStatus> findDevices() {
   if (missing.empty() && !dlopen(cudaHalf, RTLD_NOW | RTLD_GLOBAL)) {
     const auto why = lastLoadError();
     const bool isInstalled = !privateFile("libtorch_cpu.so").empty();
-    missing = fmt::format(
-        "LibTorch's CUDA half does not load ({}); {}, or run on the CPU", why,
-        isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says" : "run scripts/setup on this machine, which fetches it where there is a GPU");
+    missing = fmt::format("LibTorch's CUDA half does not load ({}); {}, or run on the CPU", why,
+                          isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says"
+                                      : "run scripts/setup on this machine, which fetches it where there is a GPU");
   }
   if (!missing.empty()) {
     found.push_back({Device{Device::Type::cuda, -1}, false, {}, missing});
     return found;
   }
-  for (std::size_t i = 0; i < driver.names.size(); ++i) found.push_back({Device{Device::Type::cuda, static_cast<std::int8_t>(i)}, true, driver.names[i], {}});
+  for (std::size_t i = 0; i < driver.names.size(); ++i)
+    found.push_back({Device{Device::Type::cuda, static_cast<std::int8_t>(i)}, true, driver.names[i], {}});
   return found;
 }
 
@@ -87,13 +93,17 @@ DeviceStatus deviceStatus(Device device) {
   for (const auto& status : all)
     if (status.device == device) return status;
   if (!all.back().available) return {device, false, {}, all.back().reason};
-  return {device, false, {}, fmt::format("there are {} GPUs, the last one is {}", all.size() - 1, toString(all.back().device))};
+  return {device,
+          false,
+          {},
+          fmt::format("there are {} GPUs, the last one is {}", all.size() - 1, toString(all.back().device))};
 }
 
 void requireDevice(Device device) {
   const auto status = deviceStatus(device);
   if (!status.available) throw Error(ErrorCode::badUse, "cannot be run on: " + status.reason, toString(device));
-  if (device.type == Device::Type::cuda) at::globalContext().lazyInitDevice(c10::kCUDA);  // before generators and allocator figures are asked for
+  if (device.type == Device::Type::cuda)
+    at::globalContext().lazyInitDevice(c10::kCUDA);  // before generators and allocator figures are asked for
 }
 
 Device deviceOfProcess(int number) {

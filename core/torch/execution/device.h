@@ -14,8 +14,8 @@ struct DeviceStatus {
   std::string reason;  ///< why it is not available and what to do about it
 };
 
-/// The CPU, then the GPUs; where there is none, one entry for `cuda` that says why. The first call asks the driver and, where it finds a GPU, loads
-/// LibTorch's CUDA half, which takes a second or two.
+/// The CPU, then the GPUs; where there is none, one entry for `cuda` that says why. The first call asks the driver and,
+/// where it finds a GPU, loads LibTorch's CUDA half, which takes a second or two.
 std::vector<DeviceStatus> devices();
 
 /// What devices() says of one device; loads as that does. Nothing of CUDA is touched for the CPU.
@@ -24,13 +24,16 @@ DeviceStatus deviceStatus(Device device);
 /// Throws Error(badUse), saying what is missing and what to do, where nothing can run on `device`.
 void requireDevice(Device device);
 
-/// The GPU of one of several processes of a machine: each its own, as far as there are as many. Throws as requireDevice() where there is none.
+/// The GPU of one of several processes of a machine: each its own, as far as there are as many. Throws as
+/// requireDevice() where there is none.
 Device deviceOfProcess(int number);
 
-/// As requireDevice() without initialising the driver, so that the process may still fork: it finds a missing driver, not a broken one.
+/// As requireDevice() without initialising the driver, so that the process may still fork: it finds a missing driver,
+/// not a broken one.
 void requireDriver(Device device);
 
-/// Waits until all that was asked of the device is done; the CPU is always done. Throws c10::Error where something failed on it.
+/// Waits until all that was asked of the device is done; the CPU is always done. Throws c10::Error where something
+/// failed on it.
 void synchronise(Device device);
 
 /// What LibTorch's allocator holds on a GPU: bytes in tensors, bytes taken from the driver. Zero for the CPU.

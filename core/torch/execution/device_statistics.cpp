@@ -10,8 +10,9 @@
 namespace retrograd {
 namespace {
 
-constexpr int mostCells = 4096;           // that the kernel has counters for
-constexpr void* defaultStream = nullptr;  // LibTorch's too, as nothing here chooses another: the kernel runs after what made the tensor
+constexpr int mostCells = 4096;  // that the kernel has counters for
+constexpr void* defaultStream =
+    nullptr;  // LibTorch's too, as nothing here chooses another: the kernel runs after what made the tensor
 
 /// As the kernels take it; `kept` holds what had to be copied.
 std::optional<cuda::Tensor> viewOf(const at::Tensor& tensor, at::Tensor& kept) {
@@ -38,7 +39,8 @@ std::optional<cuda::Tensor> viewOf(const at::Tensor& tensor, at::Tensor& kept) {
 }
 
 void require(int code, const char* what) {
-  if (code != 0) throw Error(ErrorCode::execution, std::string(what) + " fails on the GPU: " + cudaLibrary()->error(code));
+  if (code != 0)
+    throw Error(ErrorCode::execution, std::string(what) + " fails on the GPU: " + cudaLibrary()->error(code));
 }
 
 cuda::Summary summarise(const cuda::Tensor& view, c10::Device device) {
@@ -71,7 +73,8 @@ std::optional<std::vector<std::int64_t>> histogramOnDevice(const at::Tensor& ten
   const auto* guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
   const auto before = guard->exchangeDevice(kept.device());
   const int code =
-      cudaLibrary()->histogram(&*view, summary.least, cuda::linearScale(summary.least, summary.greatest, bins), bins, defaultStream, counts.data());
+      cudaLibrary()->histogram(&*view, summary.least, cuda::linearScale(summary.least, summary.greatest, bins), bins,
+                               defaultStream, counts.data());
   guard->setDevice(before);
   require(code, "the histogram kernel");
   return counts;

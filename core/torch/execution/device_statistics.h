@@ -15,8 +15,8 @@ struct DeviceSummary {
   std::vector<std::int64_t> magnitudes;  ///< cuda::magnitudeCells of them
 };
 
-/// What one pass of our own kernel finds, for a strided tensor on a GPU; nullopt elsewhere, and where libretrograd_cuda.so is not there.
-/// Throws Error(execution) where the GPU fails.
+/// What one pass of our own kernel finds, for a strided tensor on a GPU; nullopt elsewhere, and where
+/// libretrograd_cuda.so is not there. Throws Error(execution) where the GPU fails.
 std::optional<DeviceSummary> summariseOnDevice(const at::Tensor& tensor);
 
 /// Likewise the counts of computeHistogram(), after a pass for the bounds.

@@ -23,16 +23,19 @@
 namespace retrograd {
 namespace {
 
-/// To wake sleeping threads takes 60 to 150 microseconds, so two cores take as long as one for what one core does in 0.3 to 0.5 milliseconds: a product
-/// of matrices of 256 x 256, a convolution of 64 channels, a sum of two tensors of a million elements (measured on two cores; see docs/performance.md).
+/// To wake sleeping threads takes 60 to 150 microseconds, so two cores take as long as one for what one core does in
+/// 0.3 to 0.5 milliseconds: a product of matrices of 256 x 256, a convolution of 64 channels, a sum of two tensors of a
+/// million elements (measured on two cores; see docs/performance.md).
 constexpr std::int64_t costWorthThreads = 10'000'000;
 
 /// A copy with the same sizes, strides and offset in memory of its own: kernels and later views depend on them.
 at::Tensor copyStrided(const at::Tensor& tensor) {
   if (tensor.layout() != at::kStrided || tensor.is_conj() || tensor.is_neg()) return tensor.clone();
-  const auto memory = static_cast<std::int64_t>(at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(), tensor.storage_offset()) /
-                                                tensor.itemsize());
-  auto copy = at::empty({memory}, tensor.options()).as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+  const auto memory = static_cast<std::int64_t>(
+      at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(), tensor.storage_offset()) /
+      tensor.itemsize());
+  auto copy =
+      at::empty({memory}, tensor.options()).as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
   copy.copy_(tensor);
   return copy;
 }
@@ -47,7 +50,8 @@ const void* hostMemoryOf(const at::Tensor& tensor) {
 Evaluator::Evaluator(const Document& document, std::uint64_t seed, std::optional<c10::Device> standIn)
     : document_(document), standIn_(standIn), seed_(seed), generators_{seededState(seed), {}} {
   for (std::size_t i = 0; i < document.boundSymbolCount(); ++i)
-    if (const auto original = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays) drawnFrom_.try_emplace(original);
+    if (const auto original = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays)
+      drawnFrom_.try_emplace(original);
 }
 
 void Evaluator::seed(std::uint64_t seed) {
@@ -64,18 +68,23 @@ void Evaluator::bind(ValueId id, c10::IValue value) {
 at::Tensor Evaluator::tensor(ValueId id) const {
   if (const auto opaque = leftOut_ ? leftOut_->reason(id) : BoundSymbolId())
     throw Error(ErrorCode::execution,
-                "it depends on the opaque op " + document_.opName(opaque) + ", which does not run; fill in its result (" + nameOf(UserChoice::fill) + ")",
+                "it depends on the opaque op " + document_.opName(opaque) +
+                    ", which does not run; fill in its result (" + nameOf(UserChoice::fill) + ")",
                 document_.displayName(id));
-  if (!has(id) || !values_[id].isTensor()) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
+  if (!has(id) || !values_[id].isTensor())
+    throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
   const auto& tensor = values_[id].toTensor();
   if (anyUnverified()) requireVerified(hostMemoryOf(tensor));
   return tensor;
 }
 
 const PreparedCall& Evaluator::prepared(const BoundSymbol& bound) {
-  const auto key = static_cast<std::uint64_t>(bound.symbol.index) << 32 | static_cast<std::uint32_t>(bound.pattern.index);
+  const auto key =
+      static_cast<std::uint64_t>(bound.symbol.index) << 32 | static_cast<std::uint32_t>(bound.pattern.index);
   auto& call = prepared_[key];
-  if (!call) call = std::make_unique<PreparedCall>(requireOperator(document_.symbol(bound.symbol).name), document_.pattern(bound.pattern));
+  if (!call)
+    call = std::make_unique<PreparedCall>(requireOperator(document_.symbol(bound.symbol).name),
+                                          document_.pattern(bound.pattern));
   return *call;
 }
 
@@ -85,7 +94,8 @@ c10::Device Evaluator::deviceOf(BoundSymbolId op) const {
   for (const auto values : {document_.outputs(op), document_.operands(op)})
     for (auto id : values)
       if (id && document_.isTensor(id))
-        if (const auto device = document_.meta(document_.value(id).meta).device; device.type == Device::Type::cuda) return toTorchDevice(device);
+        if (const auto device = document_.meta(document_.value(id).meta).device; device.type == Device::Type::cuda)
+          return toTorchDevice(device);
   return c10::kCPU;
 }
 
@@ -94,14 +104,16 @@ Error Evaluator::failed(BoundSymbolId op, const std::string& reason) const {
   const auto device = deviceOf(op);
   if (!device.is_cuda()) return {ErrorCode::execution, reason, document_.opName(op)};
   const auto& bound = document_.boundSymbol(op);
-  std::string message = "on " + device.str() + ": " + reason + "\n  op #" + std::to_string(op.index) + ", " + document_.symbol(bound.symbol).schema;
+  std::string message = "on " + device.str() + ": " + reason + "\n  op #" + std::to_string(op.index) + ", " +
+                        document_.symbol(bound.symbol).schema;
   if (bound.module) message += "\n  in module " + std::string(document_.text(bound.module));
   if (bound.source && !document_.source(bound.source).empty()) {
     const auto& frame = document_.source(bound.source).back();
     message += "\n  at " + frame.file + ":" + std::to_string(frame.line);
   }
   if (!synchronous_)
-    message += "\n  a GPU reports failures late: an earlier op may have caused this one; a run with " + nameOf(UserChoice::synchronous) + " names it";
+    message += "\n  a GPU reports failures late: an earlier op may have caused this one; a run with " +
+               nameOf(UserChoice::synchronous) + " names it";
   return {ErrorCode::execution, message, document_.opName(op)};
 }
 
@@ -179,7 +191,8 @@ void Evaluator::run(BoundSymbolId op) {
 
 void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   const auto& bound = document_.boundSymbol(op);
-  // Some kernels read the grad mode (mkldnn_rnn_layer keeps its workspace only then); below autograd nothing is recorded.
+  // Some kernels read the grad mode (mkldnn_rnn_layer keeps its workspace only then); below autograd nothing is
+  // recorded.
   const bool asForward = bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
   at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
@@ -201,7 +214,8 @@ bool Evaluator::isSmall(BoundSymbolId op) {
   return size == Size::small;
 }
 
-/// A draw goes on from the session's generator; a replay starts where its original did and leaves the session's generator alone.
+/// A draw goes on from the session's generator; a replay starts where its original did and leaves the session's
+/// generator alone.
 void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
   const auto device = deviceOf(op);
   auto& generator = device.is_cuda() ? generators_.gpu : generators_.cpu;
@@ -210,7 +224,8 @@ void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
   if (const auto original = document_.boundSymbol(op).replays) {
     const auto state = drawnFrom_.find(original);
     if (state == drawnFrom_.end() || !state->second.defined())
-      throw Error(ErrorCode::internal, "the draw it repeats, of op #" + std::to_string(original.index) + ", has not run");
+      throw Error(ErrorCode::internal,
+                  "the draw it repeats, of op #" + std::to_string(original.index) + ", has not run");
     setGeneratorState(state->second, device);
     return body();
   }
@@ -220,9 +235,14 @@ void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
   generator = generatorState(device);
 }
 
-Concretiser::Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
-                         std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn, std::map<ValueId, TensorData> filled)
-    : evaluator_(document, seed, standIn), leftOut_(std::make_shared<LeftOut>()), walk_(document, *leftOut_), cotangent_(std::move(cotangent)) {
+Concretiser::Concretiser(const Document& document, std::uint64_t seed,
+                         std::vector<std::pair<ValueId, c10::IValue>> bindings,
+                         std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn,
+                         std::map<ValueId, TensorData> filled)
+    : evaluator_(document, seed, standIn),
+      leftOut_(std::make_shared<LeftOut>()),
+      walk_(document, *leftOut_),
+      cotangent_(std::move(cotangent)) {
   leftOut_->filled = std::move(filled);
   evaluator_.setLeftOut(leftOut_);
   for (auto& [id, value] : bindings) evaluator_.bind(id, std::move(value));
@@ -235,7 +255,8 @@ at::Tensor Concretiser::value(const Document& document, const std::vector<BoundS
     walk_.visit(emitted[done_]);
     evaluator_.run(emitted[done_]);
   }
-  if (!evaluator_.has(value) && document.value(value).kind == ValueKind::cotangent) evaluator_.bind(value, cotangent_(value));
+  if (!evaluator_.has(value) && document.value(value).kind == ValueKind::cotangent)
+    evaluator_.bind(value, cotangent_(value));
   return evaluator_.tensor(value);
 }
 
@@ -243,7 +264,8 @@ void Concretiser::addConstant(ValueId id, const TensorData& data) { evaluator_.b
 
 void Concretiser::bindOperands(const Document& document, BoundSymbolId op) {
   for (auto operand : document.operands(op))
-    if (!evaluator_.has(operand) && document.value(operand).kind == ValueKind::cotangent) evaluator_.bind(operand, cotangent_(operand));
+    if (!evaluator_.has(operand) && document.value(operand).kind == ValueKind::cotangent)
+      evaluator_.bind(operand, cotangent_(operand));
 }
 
 }  // namespace retrograd

@@ -15,11 +15,12 @@
 
 namespace retrograd {
 
-/// Runs bound symbols one by one on real values. Holds the value of each ValueId and a generator state of its own, which is put in
-/// place around each op that draws, so that two evaluators do not disturb each other.
+/// Runs bound symbols one by one on real values. Holds the value of each ValueId and a generator state of its own,
+/// which is put in place around each op that draws, so that two evaluators do not disturb each other.
 class Evaluator {
  public:
-  /// Generators' states: the CPU's, and that of the GPU that the document's tensors are on, undefined where they are on the CPU.
+  /// Generators' states: the CPU's, and that of the GPU that the document's tensors are on, undefined where they are on
+  /// the CPU.
   struct Generators {
     at::Tensor cpu, gpu;
   };
@@ -33,14 +34,16 @@ class Evaluator {
   const c10::IValue& value(ValueId id) const { return values_[id]; }
   at::Tensor tensor(ValueId id) const;
 
-  /// Runs the op and binds its outputs. An op whose estimated cost does not repay the waking of threads runs on one. Borrowed memory (weights, inputs) is never
-  /// written: the op gets a copy. What it returns is the copy; where it writes without returning (native_batch_norm's statistics), the operand itself becomes
-  /// the copy. Throws Error(execution) naming the op, Error(badInput) where a file that operands lie in changed since it was mapped; nothing is bound then.
+  /// Runs the op and binds its outputs. An op whose estimated cost does not repay the waking of threads runs on one.
+  /// Borrowed memory (weights, inputs) is never written: the op gets a copy. What it returns is the copy; where it
+  /// writes without returning (native_batch_norm's statistics), the operand itself becomes the copy. Throws
+  /// Error(execution) naming the op, Error(badInput) where a file that operands lie in changed since it was mapped;
+  /// nothing is bound then.
   void run(BoundSymbolId op);
   bool draws(BoundSymbolId op) const;
 
-  /// The generator states that replays of draws start from, kept before each draw that some op of the document replays; what runs
-  /// the backward apart from the forward takes them over.
+  /// The generator states that replays of draws start from, kept before each draw that some op of the document replays;
+  /// what runs the backward apart from the forward takes them over.
   void takeDraws(const Evaluator& from) { drawnFrom_ = from.drawnFrom_; }
   /// The same for one draw, of which the states before it are known; nothing where no op replays it.
   void setDrawn(BoundSymbolId draw, const Generators& before);
@@ -49,10 +52,12 @@ class Evaluator {
   void setGenerators(const Generators& states) { generators_ = states; }
   void seed(std::uint64_t seed);
 
-  /// Ops that do not run because of opaque ones; what a person filled in for these is bound in their place. Null: every op runs.
+  /// Ops that do not run because of opaque ones; what a person filled in for these is bound in their place. Null: every
+  /// op runs.
   void setLeftOut(std::shared_ptr<const LeftOut> left) { leftOut_ = std::move(left); }
 
-  /// Wait after each op on a GPU until it is done there, so that what goes wrong is told of the op that caused it, not of a later one.
+  /// Wait after each op on a GPU until it is done there, so that what goes wrong is told of the op that caused it, not
+  /// of a later one.
   void setSynchronous(bool on) { synchronous_ = on; }
 
  private:
@@ -86,8 +91,9 @@ const void* hostMemoryOf(const at::Tensor& tensor);
 class Concretiser final : public RealValues {
  public:
   /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed. `standIn` as Evaluator has it.
-  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings, std::function<at::Tensor(ValueId)> cotangent,
-              std::optional<c10::Device> standIn = {}, std::map<ValueId, TensorData> filled = {});
+  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
+              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {},
+              std::map<ValueId, TensorData> filled = {});
   at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
   void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
   void addConstant(ValueId id, const TensorData& data) override;

@@ -69,9 +69,12 @@ class BudgetedAllocator final : public c10::Allocator {
   static void require(const MemoryBudget& budget, std::size_t bytes) {
     const auto wanted = static_cast<std::int64_t>(std::min<std::size_t>(bytes, unlimited));
     if (wanted <= budget.limit_ - std::min(budget.used_, budget.limit_)) return;
-    throw Error(ErrorCode::execution,
-                fmt::format("opening the model would allocate more than {:.1f} GiB ({:.1f} GiB for this op): allow more with {}",
-                            static_cast<double>(budget.limit_) / (1 << 30), static_cast<double>(wanted) / (1 << 30), nameOf(UserChoice::openingMemory)));
+    throw Error(
+        ErrorCode::execution,
+        fmt::format(
+            "opening the model would allocate more than {:.1f} GiB ({:.1f} GiB for this op): allow more with {}",
+            static_cast<double>(budget.limit_) / (1 << 30), static_cast<double>(wanted) / (1 << 30),
+            nameOf(UserChoice::openingMemory)));
   }
   static void release(void* data) {
     if (!data) return;

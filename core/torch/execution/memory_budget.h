@@ -4,11 +4,12 @@
 
 namespace retrograd {
 
-/// While it lives, what this thread allocates through LibTorch's CPU allocator may grow by so many bytes; an op that wants more ends with
-/// Error(execution) that names the budget, before the memory is taken. Scopes nest: the innermost holds.
+/// While it lives, what this thread allocates through LibTorch's CPU allocator may grow by so many bytes; an op that
+/// wants more ends with Error(execution) that names the budget, before the memory is taken. Scopes nest: the innermost
+/// holds.
 ///
-/// Opening a model may run ops (values drawn for its inputs, control flow that depends on data), and sizes come from the file. So opening
-/// has a budget; running, which was asked for, has none.
+/// Opening a model may run ops (values drawn for its inputs, control flow that depends on data), and sizes come from
+/// the file. So opening has a budget; running, which was asked for, has none.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::int64_t bytes);
@@ -22,8 +23,8 @@ class MemoryBudget {
   MemoryBudget* outer_;
 };
 
-/// The budget for opening a file of so many bytes, whose weights may have to be copied: what setOpeningMemory() said, else a quarter
-/// of the memory that is free now, and the file's size.
+/// The budget for opening a file of so many bytes, whose weights may have to be copied: what setOpeningMemory() said,
+/// else a quarter of the memory that is free now, and the file's size.
 std::int64_t openingMemory(std::uint64_t fileBytes);
 
 /// Bytes that this process may still take: of the machine, or of its control group where that has less.

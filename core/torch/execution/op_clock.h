@@ -6,8 +6,8 @@
 
 namespace retrograd {
 
-/// Times what runs between begin() and end(), one op after the other: on the CPU by the clock, on a GPU by events in its stream, which are read
-/// when all is done there.
+/// Times what runs between begin() and end(), one op after the other: on the CPU by the clock, on a GPU by events in
+/// its stream, which are read when all is done there.
 class OpClock {
  public:
   explicit OpClock(Device device);

@@ -14,7 +14,8 @@ at::Tensor Placement::place(const TensorData& data, Device device) {
   if (device.type != Device::Type::cuda) return borrowTensor(data);
   requireDevice(device);
   const auto target = toTorchDevice(device);
-  if (data.meta.layout != Layout::strided || data.meta.elements() == 0 || !data.data) return borrowTensor(data).to(target);
+  if (data.meta.layout != Layout::strided || data.meta.elements() == 0 || !data.data)
+    return borrowTensor(data).to(target);
   auto& flat = uploaded_[{data.data, data.meta.dtype}];
   if (!flat.defined() || flat.device() != target) {
     TensorData whole = data;

@@ -8,8 +8,9 @@
 
 namespace retrograd {
 
-/// Puts tensors where a document says they are. On the CPU they are borrowed; for a GPU their storage is uploaded as a whole, with strides and
-/// offset as they were, and tensors over the same bytes share one upload while the Placement lives.
+/// Puts tensors where a document says they are. On the CPU they are borrowed; for a GPU their storage is uploaded as a
+/// whole, with strides and offset as they were, and tensors over the same bytes share one upload while the Placement
+/// lives.
 class Placement {
  public:
   /// Throws Error(badUse) as requireDevice() does.

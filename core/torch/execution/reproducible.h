@@ -5,8 +5,9 @@ class WarningHandler;
 
 namespace retrograd {
 
-/// While it lives, kernels that have a deterministic way take it, so that what runs again makes the same bits. Memory that an op leaves
-/// uninitialised is not filled. LibTorch's warnings of kernels that have no such way (some on GPUs) are not printed.
+/// While it lives, kernels that have a deterministic way take it, so that what runs again makes the same bits. Memory
+/// that an op leaves uninitialised is not filled. LibTorch's warnings of kernels that have no such way (some on GPUs)
+/// are not printed.
 class DeterministicScope {
  public:
   DeterministicScope();

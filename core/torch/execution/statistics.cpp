@@ -19,7 +19,8 @@ namespace {
 at::Tensor plain(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
   const bool asIs = tensor.layout() == at::kStrided && tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_neg();
-  if (asIs && (type == at::kFloat || type == at::kLong || type == at::kBool || type == at::kDouble)) return tensor;  // the usual, without an op
+  if (asIs && (type == at::kFloat || type == at::kLong || type == at::kBool || type == at::kDouble))
+    return tensor;  // the usual, without an op
   auto t = tensor.detach();
   if (t.layout() != at::kStrided) t = t.to_dense();
   if (t.is_complex()) t = (t.scalar_type() == at::kComplexHalf ? t.to(at::kComplexFloat) : t).abs();
@@ -49,7 +50,8 @@ void forEach(const at::Tensor& t, Visit&& visit) {
 
 template <class Visit>
 void forEachElement(const at::Tensor& t, Visit&& visit) {
-  AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, t.scalar_type(), "statistics", [&] { forEach<scalar_t>(t, visit); });
+  AT_DISPATCH_ALL_TYPES_AND3(at::kHalf, at::kBFloat16, at::kBool, t.scalar_type(), "statistics",
+                             [&] { forEach<scalar_t>(t, visit); });
 }
 
 /// Below the smallest normal number of the dtype, and not zero.
@@ -66,7 +68,8 @@ double smallestNormal(at::ScalarType type) {
 /// As the pass takes it: on the CPU, strided, in a dtype of ours. `kept` holds what had to be copied.
 std::optional<StridedNumbers> numbersOf(const at::Tensor& tensor, at::Tensor& kept) {
   kept = tensor;
-  if (tensor.layout() != at::kStrided || !tensor.is_cpu() || tensor.is_neg()) {  // the usual needs no op, which costs more than a small tensor's pass
+  if (tensor.layout() != at::kStrided || !tensor.is_cpu() ||
+      tensor.is_neg()) {  // the usual needs no op, which costs more than a small tensor's pass
     kept = tensor.detach();
     if (kept.layout() != at::kStrided) kept = kept.to_dense();
     kept = kept.resolve_neg().to(at::kCPU);  // conjugation leaves absolute values alone

@@ -11,11 +11,11 @@
 
 namespace retrograd {
 
-/// One pass over the elements, on the GPU for a tensor that is there, else vectorised and on LibTorch's threads where it is large; complex tensors by absolute
-/// value.
+/// One pass over the elements, on the GPU for a tensor that is there, else vectorised and on LibTorch's threads where
+/// it is large; complex tensors by absolute value.
 TensorStatistics computeStatistics(const at::Tensor& tensor);
-/// Statistics of the values of a run, one after the other. Views that hold the same elements as a value before them (a transposed, reshaped
-/// or detached one) get what was found there, unless their storage was written since.
+/// Statistics of the values of a run, one after the other. Views that hold the same elements as a value before them (a
+/// transposed, reshaped or detached one) get what was found there, unless their storage was written since.
 class RunStatistics {
  public:
   TensorStatistics of(StorageId storage, const at::Tensor& tensor);

@@ -37,7 +37,8 @@ RunDifference difference(const TensorData& a, const TensorData& b) {
   const auto disagree = both.logical_or(sameBad).logical_not().any().item().toBool();
   const auto zero = at::zeros({}, x.options());
   row.largest = x.sub(y).where(both, zero).abs().max().item().toDouble();
-  const auto scale = std::max(x.where(both, zero).abs().max().item().toDouble(), y.where(both, zero).abs().max().item().toDouble());
+  const auto scale =
+      std::max(x.where(both, zero).abs().max().item().toDouble(), y.where(both, zero).abs().max().item().toDouble());
   row.relative = scale > 0 ? row.largest / scale : 0;
   if (disagree) {
     row.relative = std::numeric_limits<double>::infinity();
@@ -74,7 +75,8 @@ class Lane {
 
 }  // namespace
 
-RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB, const Progress& progress) {
+RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB,
+                          const Progress& progress) {
   const auto answers = alignOps(a, b);
   std::vector<char> met(b.joint.ops.size(), 0);
   for (const auto& answer : answers)

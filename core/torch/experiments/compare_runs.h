@@ -12,8 +12,9 @@ namespace retrograd {
 struct RunDifference {
   BoundSymbolId opA, opB;  ///< the same op in both
   ValueId valueA, valueB;
-  double largest = 0;   ///< |a - b|, over finite elements
-  double relative = 0;  ///< largest, relative to the largest element of either; infinite for other shapes or dtype kinds
+  double largest = 0;  ///< |a - b|, over finite elements
+  double relative =
+      0;  ///< largest, relative to the largest element of either; infinite for other shapes or dtype kinds
   double normA = 0, normB = 0;
   std::string note;  ///< "shapes differ", "only one is finite"; empty where numbers tell all
 };
@@ -28,6 +29,7 @@ struct RunComparison {
 
 /// Ops answer to one another as alignOps() says. Values are compared in double precision. The runs go in step, so that
 /// tensors are let go as both have passed them. Throws as recordRun().
-RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB = {}, const Progress& progress = {});
+RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB = {},
+                          const Progress& progress = {});
 
 }  // namespace retrograd

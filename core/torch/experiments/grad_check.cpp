@@ -20,7 +20,8 @@ namespace {
 
 class Extraction {
  public:
-  Extraction(const Analysis& analysis, const std::vector<BoundSymbolId>& ops) : analysis_(analysis), document_(*analysis.document), ops_(ops) {
+  Extraction(const Analysis& analysis, const std::vector<BoundSymbolId>& ops)
+      : analysis_(analysis), document_(*analysis.document), ops_(ops) {
     file_.path = analysis.file.path;
     file_.document = std::make_shared<Document>(document_);
     file_.torchVersion = analysis.file.torchVersion;
@@ -103,7 +104,8 @@ class Extraction {
     const auto& computation = analysis_.computation();
     const bool inside = std::any_of(ops_.begin(), ops_.end(), reads);
     const bool outside = std::any_of(after, computation.trace.ops.end(), reads);
-    const bool returned = std::find(computation.trace.outputs.begin(), computation.trace.outputs.end(), id) != computation.trace.outputs.end();
+    const bool returned = std::find(computation.trace.outputs.begin(), computation.trace.outputs.end(), id) !=
+                          computation.trace.outputs.end();
     if (inside && !outside && !returned) return;
     OutputSpec spec;
     spec.value = id;
@@ -119,7 +121,9 @@ class Extraction {
 };
 
 /// The real inner product, conjugating `a`: what a gradient of a real function is taken with.
-double innerProduct(const at::Tensor& a, const at::Tensor& b) { return a.conj().mul(b).sum().item().toComplexDouble().real(); }
+double innerProduct(const at::Tensor& a, const at::Tensor& b) {
+  return a.conj().mul(b).sum().item().toComplexDouble().real();
+}
 
 double largest(const at::Tensor& tensor) { return tensor.numel() ? tensor.abs().max().item().toDouble() : 0; }
 bool isZero(const TensorData& data) { return largest(borrowTensor(data)) == 0; }
@@ -150,12 +154,14 @@ double objective(const Analysis& analysis, const std::string& input, const at::T
   return sum;
 }
 
-GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, const TensorMap& ours, const TensorMap& theirs, std::size_t directions) {
+GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, const TensorMap& ours,
+                            const TensorMap& theirs, std::size_t directions) {
   GradientCheckRow row;
   row.input = name;
   const auto found = ours.find("in." + name), eager = theirs.find("in." + name);
   if (found == ours.end() || eager == theirs.end()) {
-    const bool same = (found == ours.end() || isZero(found->second)) && (eager == theirs.end() || isZero(eager->second));
+    const bool same =
+        (found == ours.end() || isZero(found->second)) && (eager == theirs.end() || isZero(eager->second));
     row.note = same ? "no gradient" : found == ours.end() ? "LibTorch has a gradient" : "LibTorch has no gradient";
     row.libTorch = same ? 0 : std::numeric_limits<double>::infinity();
     return row;
@@ -165,9 +171,12 @@ GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, c
   for (std::size_t k = 0; k < directions; ++k) {
     const auto direction = at::randn(point.sizes(), point.options());
     const double step = 1e-6 * std::max(1.0, largest(point));
-    const double difference = (objective(analysis, name, point.add(direction, step)) - objective(analysis, name, point.sub(direction, step))) / (2 * step);
+    const double difference = (objective(analysis, name, point.add(direction, step)) -
+                               objective(analysis, name, point.sub(direction, step))) /
+                              (2 * step);
     const double derivative = innerProduct(gradient, direction);
-    const double scale = std::max({std::abs(difference), std::abs(derivative), 1e-6 * gradient.norm().item().toDouble(), 1e-12});
+    const double scale =
+        std::max({std::abs(difference), std::abs(derivative), 1e-6 * gradient.norm().item().toDouble(), 1e-12});
     row.finiteDifferences = std::max(row.finiteDifferences, std::abs(difference - derivative) / scale);
   }
   return row;
@@ -179,7 +188,8 @@ ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>&
   return Extraction(analysis, ops).run(progress);
 }
 
-GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) {
+GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
+                             const Progress& progress) {
   DerivationRequest options;
   options.seed = analysis.request.seed;
   options.precision = DType::f64;
@@ -198,7 +208,8 @@ GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSy
     if (!part->document->value(input.value).requiresGrad) continue;
     progress.check();
     check.rows.push_back(checkInput(*part, input.name, ours, theirs, check.directions));
-    check.passed &= check.rows.back().finiteDifferences <= GradientCheck::finiteTolerance && check.rows.back().libTorch <= GradientCheck::libTorchTolerance;
+    check.passed &= check.rows.back().finiteDifferences <= GradientCheck::finiteTolerance &&
+                    check.rows.back().libTorch <= GradientCheck::libTorchTolerance;
   }
   return check;
 }

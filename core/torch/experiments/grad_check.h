@@ -6,9 +6,10 @@
 
 namespace retrograd {
 
-/// A range of a computation's ops as a model of its own: what flows in from before it are its user inputs, with the tensors of a run of
-/// `analysis` as samples; what is used after it, or by nobody, are its outputs. `ops`: top-level ops of the computation, in order, one after
-/// another. Throws Error(badUse) for ops that are not, and as running them does.
+/// A range of a computation's ops as a model of its own: what flows in from before it are its user inputs, with the
+/// tensors of a run of `analysis` as samples; what is used after it, or by nobody, are its outputs. `ops`: top-level
+/// ops of the computation, in order, one after another. Throws Error(badUse) for ops that are not, and as running them
+/// does.
 ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress = {});
 
 /// How the gradient for one input of a range of ops compares.
@@ -26,9 +27,10 @@ struct GradientCheck {
   static constexpr double finiteTolerance = 1e-5, libTorchTolerance = 1e-9;
 };
 
-/// Checks the gradient of a range of ops in double precision: against central differences along random directions, and against LibTorch's
-/// autograd. Draws of random ops are the same each time. What is not smooth (relu at 0, max) may fail the first near its kinks.
-/// Throws as extractOps() and analyse().
-GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress = {});
+/// Checks the gradient of a range of ops in double precision: against central differences along random directions, and
+/// against LibTorch's autograd. Draws of random ops are the same each time. What is not smooth (relu at 0, max) may
+/// fail the first near its kinks. Throws as extractOps() and analyse().
+GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
+                             const Progress& progress = {});
 
 }  // namespace retrograd

@@ -9,7 +9,8 @@ namespace {
 
 bool beginsWith(std::string_view text, std::string_view beginning) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return text.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), text.begin(), [&](char a, char b) { return lower(a) == lower(b); });
+  return text.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), text.begin(),
+                                                       [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 /// The pass that made the joint out of `before`: the first that its history has and that of `before` has not.
@@ -28,7 +29,8 @@ std::size_t PassTraces::find(std::string_view pass, TraceKind kind) const {
     std::string known;
     for (std::size_t i = 1; i < results.size(); ++i)
       if (results[i].pass != results[i - 1].pass) known += (known.empty() ? "" : ", ") + results[i].pass;
-    throw Error(ErrorCode::badUse, "no such pass was run on this model; there are: " + known, "pass " + std::string(pass));
+    throw Error(ErrorCode::badUse, "no such pass was run on this model; there are: " + known,
+                "pass " + std::string(pass));
   }
   for (auto i : found)
     if (results[i].trace.kind == kind) return i;
@@ -49,7 +51,9 @@ PassTraces passesOf(const Analysis& analysis, const Progress& progress) {
   PassTraces passes;
   passes.analysis = analyseByPasses(std::move(file), requestOf(analysis), joints, progress);
   const auto& made = *passes.analysis;
-  if (!made.derived()) throw Error(ErrorCode::badUse, "nothing can be derived from this model, so no pass was run on it", analysis.file.path);
+  if (!made.derived())
+    throw Error(ErrorCode::badUse, "nothing can be derived from this model, so no pass was run on it",
+                analysis.file.path);
   const auto& computation = made.computation().trace;
   passes.results.push_back({computation.history.empty() ? "Read" : computation.history.back().pass, computation});
   for (auto& joint : joints) {

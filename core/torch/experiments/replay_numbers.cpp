@@ -63,7 +63,8 @@ RecordedCall callAt(const Analysis& analysis, std::size_t position) {
   call.backward = bound.origin.role != Role::forward && bound.origin.role != Role::none;
   call.module = std::string(document.text(bound.module));
   if (const auto* frame = bound.source ? shownFrame(document.source(bound.source)) : nullptr)
-    call.line = frame->file.substr(frame->file.rfind('/') + 1) + ":" + std::to_string(frame->line) + (frame->function.empty() ? "" : " in " + frame->function);
+    call.line = frame->file.substr(frame->file.rfind('/') + 1) + ":" + std::to_string(frame->line) +
+                (frame->function.empty() ? "" : " in " + frame->function);
   return call;
 }
 

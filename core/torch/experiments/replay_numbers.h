@@ -4,9 +4,9 @@
 
 namespace retrograd {
 
-/// Runs the joint trace and takes of every op that LibTorch dispatches the norms of its tensors, as PyTorch's DebugMode does of a training
-/// step: what compareNumbers() lays a recording over. RecordedCall::position is that of the joint's op. Values are let go after their last
-/// use. Throws as recordRun().
+/// Runs the joint trace and takes of every op that LibTorch dispatches the norms of its tensors, as PyTorch's DebugMode
+/// does of a training step: what compareNumbers() lays a recording over. RecordedCall::position is that of the joint's
+/// op. Values are let go after their last use. Throws as recordRun().
 RecordedRun replayNumbers(const Analysis& analysis, const Progress& progress = {});
 
 }  // namespace retrograd

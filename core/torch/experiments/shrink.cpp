@@ -50,7 +50,9 @@ TensorMap resultsBy(const RunResult& run) {
 }
 
 /// What runs: the joint, or the computation alone where nothing could be derived.
-TensorMap resultsOf(const Analysis& candidate) { return resultsBy(candidate.derived() ? runJoint(candidate) : runEager(candidate)); }
+TensorMap resultsOf(const Analysis& candidate) {
+  return resultsBy(candidate.derived() ? runJoint(candidate) : runEager(candidate));
+}
 
 class Search {
  public:
@@ -60,7 +62,9 @@ class Search {
   Shrunk run() {
     auto end = all_.size(), begin = std::size_t{0};
     if (end == 0) throw Error(ErrorCode::badUse, "has no ops", analysis_.file.path);
-    if (!shows(0, end)) throw Error(ErrorCode::badUse, "the whole graph does not show the fault, so that there is nothing to shrink", analysis_.file.path);
+    if (!shows(0, end))
+      throw Error(ErrorCode::badUse, "the whole graph does not show the fault, so that there is nothing to shrink",
+                  analysis_.file.path);
     for (std::size_t least = 1; least < end;) {  // the shortest beginning that shows it
       const auto middle = least + (end - least) / 2;
       if (shows(0, middle)) end = middle;
@@ -73,7 +77,8 @@ class Search {
     }
     tryShorter(begin, end);
     Shrunk result;
-    result.ops.assign(all_.begin() + static_cast<std::ptrdiff_t>(begin), all_.begin() + static_cast<std::ptrdiff_t>(end));
+    result.ops.assign(all_.begin() + static_cast<std::ptrdiff_t>(begin),
+                      all_.begin() + static_cast<std::ptrdiff_t>(end));
     result.candidate = candidate(begin, end);
     result.tests = tests_;
     return result;
@@ -81,7 +86,8 @@ class Search {
 
  private:
   std::shared_ptr<const Analysis> candidate(std::size_t begin, std::size_t end) const {
-    const std::vector<BoundSymbolId> ops(all_.begin() + static_cast<std::ptrdiff_t>(begin), all_.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::vector<BoundSymbolId> ops(all_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         all_.begin() + static_cast<std::ptrdiff_t>(end));
     DerivationRequest request;
     request.seed = analysis_.request.seed;
     request.rules = analysis_.request.rules;
@@ -89,7 +95,8 @@ class Search {
   }
   bool shows(std::size_t begin, std::size_t end) {
     progress_.check();
-    progress_.at("ops " + std::to_string(begin) + " to " + std::to_string(end), static_cast<double>(tests_) / static_cast<double>(most_));
+    progress_.at("ops " + std::to_string(begin) + " to " + std::to_string(end),
+                 static_cast<double>(tests_) / static_cast<double>(most_));
     ++tests_;
     try {
       return shows_(candidate(begin, end));
@@ -119,7 +126,9 @@ class Search {
 }  // namespace
 
 FaultTest holdsNaN() {
-  return [](const std::shared_ptr<const Analysis>& candidate) { return !anyNaN(candidate->request.inputs) && anyNaN(resultsOf(*candidate)); };
+  return [](const std::shared_ptr<const Analysis>& candidate) {
+    return !anyNaN(candidate->request.inputs) && anyNaN(resultsOf(*candidate));
+  };
 }
 
 FaultTest differsFromDouble(double tolerance) {

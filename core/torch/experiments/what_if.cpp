@@ -18,7 +18,8 @@ PartitionFigures figuresOf(const Analysis& analysis) {
   return figures;
 }
 
-/// Seconds of the ops that run again, by how long their originals took: those of the same computation op, symbol and literals.
+/// Seconds of the ops that run again, by how long their originals took: those of the same computation op, symbol and
+/// literals.
 class Times {
  public:
   Times(const Analysis& analysis, const std::vector<OpMeasure>& measures) {
@@ -61,7 +62,8 @@ class Times {
 
 }  // namespace
 
-WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures, const Progress& progress) {
+WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
+              const Progress& progress) {
   auto request = requestOf(analysis);
   request.partition = partition;
   auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
@@ -70,7 +72,8 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
   auto derived = std::make_shared<Analysis>(*analyse(std::move(file), request, progress));
   derived->inputSource = analysis.inputSource;  // where they came from at first, not that they were handed on
   result.analysis = std::move(derived);
-  if (!result.analysis->derived()) throw Error(ErrorCode::internal, "the model cannot be derived again", analysis.file.path);
+  if (!result.analysis->derived())
+    throw Error(ErrorCode::internal, "the model cannot be derived again", analysis.file.path);
   result.before = figuresOf(analysis);
   result.after = figuresOf(*result.analysis);
   const Times times(analysis, measures);
@@ -81,7 +84,8 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
   return result;
 }
 
-std::vector<BudgetFigures> figuresAtBudgets(int count, const std::function<PartitionFigures(const PartitionOptions&)>& split) {
+std::vector<BudgetFigures> figuresAtBudgets(int count,
+                                            const std::function<PartitionFigures(const PartitionOptions&)>& split) {
   if (count <= 0) return {};
   const auto at = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget) {
     PartitionOptions partition;
@@ -89,7 +93,8 @@ std::vector<BudgetFigures> figuresAtBudgets(int count, const std::function<Parti
     partition.budget = budget;
     return split(partition);
   };
-  const auto most = at(PartitionOptions::defaultKind, {}).savedBytes, least = at(PartitionOptions::minCut, {}).savedBytes;
+  const auto most = at(PartitionOptions::defaultKind, {}).savedBytes,
+             least = at(PartitionOptions::minCut, {}).savedBytes;
   std::vector<BudgetFigures> figures;
   for (int i = 0, steps = std::max(count - 1, 1); i < count; ++i) {
     const auto budget = least + (most - least) * i / steps;

@@ -21,9 +21,11 @@ struct WhatIf {
   std::shared_ptr<const Analysis> analysis;  ///< the model under the other partition, ready to be opened
 };
 
-/// The analysis derived again, on the same inputs, under another partition: exact, as it is the re-split itself. `measures`: of a session on
-/// `analysis`; where each op that would run again has run, its time is known. Throws as analyse().
-WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures = {}, const Progress& progress = {});
+/// The analysis derived again, on the same inputs, under another partition: exact, as it is the re-split itself.
+/// `measures`: of a session on `analysis`; where each op that would run again has run, its time is known. Throws as
+/// analyse().
+WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures = {},
+              const Progress& progress = {});
 
 /// What a split costs that saves no more than `budget` bytes.
 struct BudgetFigures {
@@ -31,8 +33,9 @@ struct BudgetFigures {
   PartitionFigures figures;
 };
 
-/// The figures at `count` budgets, in even steps from the fewest bytes that can be saved to those that the formulas ask for. `split`: the figures of the
-/// model under a partition, as whatIf() has them.
-std::vector<BudgetFigures> figuresAtBudgets(int count, const std::function<PartitionFigures(const PartitionOptions&)>& split);
+/// The figures at `count` budgets, in even steps from the fewest bytes that can be saved to those that the formulas ask
+/// for. `split`: the figures of the model under a partition, as whatIf() has them.
+std::vector<BudgetFigures> figuresAtBudgets(int count,
+                                            const std::function<PartitionFigures(const PartitionOptions&)>& split);
 
 }  // namespace retrograd

@@ -30,16 +30,19 @@ std::optional<Argument> literalPath(std::string_view path) {
   if (const auto dtype = dtypeFromTorchName(name)) return Argument::ofDType(*dtype);
   if (name == "strided") return Argument::ofLayout(Layout::strided);
   if (name == "sparse_coo") return Argument::ofLayout(Layout::sparse);
-  static constexpr std::pair<std::string_view, at::MemoryFormat> formats[] = {{"contiguous_format", at::MemoryFormat::Contiguous},
-                                                                              {"preserve_format", at::MemoryFormat::Preserve},
-                                                                              {"channels_last", at::MemoryFormat::ChannelsLast},
-                                                                              {"channels_last_3d", at::MemoryFormat::ChannelsLast3d}};
+  static constexpr std::pair<std::string_view, at::MemoryFormat> formats[] = {
+      {"contiguous_format", at::MemoryFormat::Contiguous},
+      {"preserve_format", at::MemoryFormat::Preserve},
+      {"channels_last", at::MemoryFormat::ChannelsLast},
+      {"channels_last_3d", at::MemoryFormat::ChannelsLast3d}};
   for (const auto& [text, format] : formats)
     if (name == text) return Argument::ofMemoryFormat(static_cast<std::int64_t>(format));
   return std::nullopt;
 }
 
-bool isNumber(const c10::IValue& value) { return value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble(); }
+bool isNumber(const c10::IValue& value) {
+  return value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble();
+}
 
 Argument numberOf(const c10::IValue& value) {
   if (value.isBool()) return Argument::ofBool(value.toBool());
@@ -49,7 +52,8 @@ Argument numberOf(const c10::IValue& value) {
   return Argument::ofComplex(z.real(), z.imag());
 }
 
-/// An argument that the schema's type decides on: lists of tensors, numbers and the like come as values of the graph or as literals.
+/// An argument that the schema's type decides on: lists of tensors, numbers and the like come as values of the graph or
+/// as literals.
 c10::IValue fitted(Argument argument, const c10::Argument& wanted, const std::vector<c10::IValue>& operands) {
   const auto type = parseSchemaType(wanted.type()->str());
   conform(argument, type, argument.isNumber(), wanted.name());
@@ -75,10 +79,13 @@ std::optional<Replacement> replacementOf(const std::string& target, const Expres
     return Replacement{"aten._to_copy.default", {call.items[1], keyword("dtype", call.items[2])}};
   if (target != "prims.iota.default" || call.items.size() < 2) return std::nullopt;
   const auto *start = call.keyword("start"), *step = call.keyword("step");
-  if (!start || !step || !call.items[1].is(Kind::integer) || !start->is(Kind::integer) || !step->is(Kind::integer)) return std::nullopt;
+  if (!start || !step || !call.items[1].is(Kind::integer) || !start->is(Kind::integer) || !step->is(Kind::integer))
+    return std::nullopt;
   Expression end = *start;
   std::int64_t reach = 0;
-  if (__builtin_mul_overflow(call.items[1].integer, step->integer, &reach) || __builtin_add_overflow(reach, start->integer, &end.integer)) return std::nullopt;
+  if (__builtin_mul_overflow(call.items[1].integer, step->integer, &reach) ||
+      __builtin_add_overflow(reach, start->integer, &end.integer))
+    return std::nullopt;
   Replacement result{"aten.arange.start_step", {*start, end, *step}};
   for (const char* name : {"dtype", "device"})
     if (const auto* given = call.keyword(name)) result.items.push_back(keyword(name, *given));
@@ -97,7 +104,8 @@ std::vector<c10::IValue> GraphRunner::run(std::vector<c10::IValue> inputs, const
   try {
     for (const auto& node : graph_.nodes) {
       progress.check();
-      progress.at("tracing", 0.2 + 0.7 * static_cast<double>(values_.size()) / static_cast<double>(graph_.valueCount()));
+      progress.at("tracing",
+                  0.2 + 0.7 * static_cast<double>(values_.size()) / static_cast<double>(graph_.valueCount()));
       line = node.line;
       SourceFrame frame{path_, node.line, "forward", {}};
       if (node.source != fx::noIndex && !graph_.sources[node.source].file.empty()) {
@@ -106,7 +114,8 @@ std::vector<c10::IValue> GraphRunner::run(std::vector<c10::IValue> inputs, const
       }
       recorder_.place(document_.internSource({frame}), {});
       values_.push_back(evaluate(node.call));
-      if (const auto& value = values_.back(); value.isTensor() && value.toTensor().defined() && recorder_.computed(value.toTensor()))
+      if (const auto& value = values_.back();
+          value.isTensor() && value.toTensor().defined() && recorder_.computed(value.toTensor()))
         recorder_.name(value.toTensor(), node.name);
     }
     std::vector<c10::IValue> outputs;
@@ -134,7 +143,8 @@ c10::IValue GraphRunner::evaluate(const Expression& expression) {
     case Kind::call: return call(expression);
     case Kind::item: return item(evaluate(expression.items[0]), evaluate(expression.items[1]));
     case Kind::binary: return arithmetic(expression.text, evaluate(expression.items[0]), evaluate(expression.items[1]));
-    case Kind::unary: return arithmetic(expression.text == "-" ? "-" : expression.text, std::int64_t{0}, evaluate(expression.items[0]));
+    case Kind::unary:
+      return arithmetic(expression.text == "-" ? "-" : expression.text, std::int64_t{0}, evaluate(expression.items[0]));
     case Kind::tuple:
     case Kind::list: {
       std::vector<c10::IValue> items;
@@ -142,7 +152,8 @@ c10::IValue GraphRunner::evaluate(const Expression& expression) {
       return c10::ivalue::Tuple::create(std::move(items));
     }
     default:
-      if (const auto own = fx::ownAttribute(expression)) fail("self." + *own + " is a constant whose data the text does not hold");
+      if (const auto own = fx::ownAttribute(expression))
+        fail("self." + *own + " is a constant whose data the text does not hold");
       fail("is not run here: " + fx::toText(expression, {}));
   }
 }
@@ -176,7 +187,8 @@ c10::IValue GraphRunner::arithmetic(const std::string& sign, const c10::IValue& 
 
 c10::IValue GraphRunner::call(const Expression& expression) {
   const auto& callee = expression.items.front();
-  if (!callee.is(Kind::path) || !std::string_view(callee.text).starts_with(opPrefix)) fail("is not run here: " + fx::toText(expression, {}));
+  if (!callee.is(Kind::path) || !std::string_view(callee.text).starts_with(opPrefix))
+    fail("is not run here: " + fx::toText(expression, {}));
   const auto target = callee.text.substr(opPrefix.size());
   if (auto replacement = replacementOf(target, expression)) {
     auto other = expression;
@@ -228,7 +240,8 @@ c10::IValue GraphRunner::callOp(const std::string& target, const Expression& exp
   std::size_t positional = 1;
   for (const auto& parameter : wanted) {
     const Expression* given = nullptr;
-    if (!parameter.kwarg_only() && positional < expression.items.size() && !expression.items[positional].is(Kind::keyword))
+    if (!parameter.kwarg_only() && positional < expression.items.size() &&
+        !expression.items[positional].is(Kind::keyword))
       given = &expression.items[positional++];
     else given = expression.keyword(parameter.name());
     std::vector<c10::IValue> operands;
@@ -236,14 +249,17 @@ c10::IValue GraphRunner::callOp(const std::string& target, const Expression& exp
     else if (parameter.default_value()) stack.push_back(*parameter.default_value());
     else fail(target + " is called without '" + parameter.name() + "'");
   }
-  if (positional < expression.items.size() && !expression.items[positional].is(Kind::keyword)) fail(target + " is called with too many arguments");
+  if (positional < expression.items.size() && !expression.items[positional].is(Kind::keyword))
+    fail(target + " is called with too many arguments");
   for (std::size_t i = 1; i < expression.items.size(); ++i)
     if (const auto& one = expression.items[i];
-        one.is(Kind::keyword) && std::none_of(wanted.begin(), wanted.end(), [&](const c10::Argument& a) { return a.name() == one.text; }))
+        one.is(Kind::keyword) &&
+        std::none_of(wanted.begin(), wanted.end(), [&](const c10::Argument& a) { return a.name() == one.text; }))
       fail(target + " has no argument '" + one.text + "'");
   op.callBoxed(stack);
   if (stack.size() == 1) return std::move(stack.front());
-  return stack.empty() ? c10::IValue() : c10::IValue(c10::ivalue::Tuple::create(std::vector<c10::IValue>(stack.begin(), stack.end())));
+  return stack.empty() ? c10::IValue()
+                       : c10::IValue(c10::ivalue::Tuple::create(std::vector<c10::IValue>(stack.begin(), stack.end())));
 }
 
 }  // namespace retrograd

@@ -11,8 +11,8 @@
 
 namespace retrograd {
 
-/// Runs a graph of torch.fx node by node. The recorder has to be installed above autograd (AboveAutograd); it sees the ops. Devices in the
-/// graph are taken for the CPU. Numbers are computed here.
+/// Runs a graph of torch.fx node by node. The recorder has to be installed above autograd (AboveAutograd); it sees the
+/// ops. Devices in the graph are taken for the CPU. Numbers are computed here.
 class GraphRunner {
  public:
   GraphRunner(const fx::Graph& graph, ComputationRecorder& recorder, Document& document, std::string path);

@@ -45,9 +45,11 @@ class InputMaker {
       return tensor;
     }
     drawn_ += input.meta.storageBytes();
-    if (drawn_ > mostDrawn) throw Error(ErrorCode::badUse, "has no data, and more than 8 GiB are not drawn", "argument " + input.name);
+    if (drawn_ > mostDrawn)
+      throw Error(ErrorCode::badUse, "has no data, and more than 8 GiB are not drawn", "argument " + input.name);
     auto tensor = drawTensor(input.meta, generator_);
-    if (tensor.strides() != at::IntArrayRef(input.meta.strides)) tensor = laidOut(tensor, input.meta.strides, input.meta.offset);
+    if (tensor.strides() != at::IntArrayRef(input.meta.strides))
+      tensor = laidOut(tensor, input.meta.strides, input.meta.offset);
     withoutData_[input.source].push_back(input.name);
     recorder_.addInput(std::move(spec), tensor, snapshot(tensor), true);
     return tensor;
@@ -57,9 +59,11 @@ class InputMaker {
   void noteDrawn() {
     constexpr std::size_t shown = 3;
     for (const auto& [source, names] : withoutData_) {
-      auto place = fmt::format("argument{} {}", names.size() == 1 ? "" : "s", fmt::join(names.begin(), names.begin() + std::min(shown, names.size()), ", "));
+      auto place = fmt::format("argument{} {}", names.size() == 1 ? "" : "s",
+                               fmt::join(names.begin(), names.begin() + std::min(shown, names.size()), ", "));
       if (names.size() > shown) place += fmt::format(" and {} more", names.size() - shown);
-      file_.problems.push_back({Problem::Severity::note, source + ": drawn from seed " + std::to_string(seed_), std::move(place), -1});
+      file_.problems.push_back(
+          {Problem::Severity::note, source + ": drawn from seed " + std::to_string(seed_), std::move(place), -1});
     }
   }
 
@@ -104,7 +108,9 @@ ModelFile readReproModel(const std::string& path, std::uint64_t seed, const Prog
     outputs = runner.run(std::move(inputs), progress);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) recorder.addOutput(outputs[i], std::to_string(i));
-  if (runner.movedDevices()) file.problems.push_back({Problem::Severity::note, "the graph was compiled for another device; here it runs on the CPU", path, -1});
+  if (runner.movedDevices())
+    file.problems.push_back(
+        {Problem::Severity::note, "the graph was compiled for another device; here it runs on the CPU", path, -1});
   file.traced = false;  // the graph is the program: other values may flow in
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   PassRecord pass;

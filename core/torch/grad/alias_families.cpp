@@ -18,8 +18,10 @@ void AliasFamilies::noteOp(BoundSymbolId op) {
     const auto storage = document_.value(outputs[k]).storage;
     for (std::size_t j = 0; storage && j < operands.size(); ++j) {
       if (!operands[j] || operands[j] == outputs[k] || document_.value(operands[j]).storage != storage) continue;
-      sources_[outputs[k].index] = {operands[j], !writes, {op, static_cast<std::int32_t>(k), static_cast<std::int32_t>(j), {}}};
-      if (!writes && isUnsafe(sources_[outputs[k].index].step)) place(outputs[k], true);  // while it can be said of what it is a view
+      sources_[outputs[k].index] = {
+          operands[j], !writes, {op, static_cast<std::int32_t>(k), static_cast<std::int32_t>(j), {}}};
+      if (!writes && isUnsafe(sources_[outputs[k].index].step))
+        place(outputs[k], true);  // while it can be said of what it is a view
       break;
     }
   }
@@ -32,7 +34,8 @@ std::int32_t AliasFamilies::versionGroup(std::int32_t index) const {
 
 std::int32_t AliasFamilies::versionGroupOf(ValueId value, std::int32_t memoryIndex) const {
   for (auto at = value;;) {
-    if (const auto known = everCurrentOf_.find(at.index); known != everCurrentOf_.end()) return versionGroup(known->second);
+    if (const auto known = everCurrentOf_.find(at.index); known != everCurrentOf_.end())
+      return versionGroup(known->second);
     const auto source = sources_.find(at.index);
     if (source == sources_.end()) return memory(memoryIndex).owner;
     at = source->second.base;
@@ -63,7 +66,9 @@ bool AliasFamilies::writtenUnseenAfter(std::int32_t time, std::int32_t group) co
 std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
   std::unordered_set<std::int32_t> unseen;
   for (const auto& family : families_)
-    if (memory(family.memory).silent || (family.parent >= 0 && isUnsafe(family.path.back()) && memory(family.memory).version > 0)) unseen.insert(family.memory);
+    if (memory(family.memory).silent ||
+        (family.parent >= 0 && isUnsafe(family.path.back()) && memory(family.memory).version > 0))
+      unseen.insert(family.memory);
   std::vector<Stale> stale;
   if (unseen.empty()) return stale;
   std::unordered_set<std::int32_t> clones;  // what an in-place op wrote to in place of the tensor
@@ -74,11 +79,14 @@ std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
     if (!document_.isTensor(value) || clones.contains(value.index)) continue;
     if (const auto content = contents_.find(value.index); content != contents_.end()) {
       const auto& [index, geometry, writtenAt] = content->second;
-      if (unseen.contains(family(index).memory) && writtenUnseenAfter(writtenAt, versionGroup(index))) stale.push_back({value, family(index).memory, geometry});
+      if (unseen.contains(family(index).memory) && writtenUnseenAfter(writtenAt, versionGroup(index)))
+        stale.push_back({value, family(index).memory, geometry});
       continue;
     }
     const auto known = memoryOf_.find(document_.value(value).storage.index);
-    if (known == memoryOf_.end() || !unseen.contains(known->second) || !writtenUnseenAfter(timeOf(value), versionGroupOf(value, known->second))) continue;
+    if (known == memoryOf_.end() || !unseen.contains(known->second) ||
+        !writtenUnseenAfter(timeOf(value), versionGroupOf(value, known->second)))
+      continue;
     stale.push_back({value, known->second, document_.value(value).meta});
   }
   return stale;
@@ -92,10 +100,12 @@ bool AliasFamilies::breaksGradient(const ViewStep& step, ValueId result) const {
   const auto dtype = [&](ValueId value) { return document_.meta(document_.value(value).meta).dtype; };
   // A view in another dtype is none that autograd differentiates, even where the dtype is the same.
   if (document_.symbol(bound.symbol).name == "aten.view.dtype") return true;
-  return !bound.gradMode || document_.symbol(bound.symbol).name == "aten.detach.default" || (isDifferentiable(dtype(base)) && !isDifferentiable(dtype(result)));
+  return !bound.gradMode || document_.symbol(bound.symbol).name == "aten.detach.default" ||
+         (isDifferentiable(dtype(base)) && !isDifferentiable(dtype(result)));
 }
 
-/// as_strided counts in the memory, whatever it was taken of: after a write autograd says so of its base, not of the views between.
+/// as_strided counts in the memory, whatever it was taken of: after a write autograd says so of its base, not of the
+/// views between.
 bool AliasFamilies::readsMemory(const ViewStep& step) const {
   return step.view && document_.symbol(document_.boundSymbol(step.view).symbol).name == "aten.as_strided.default";
 }
@@ -143,7 +153,8 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
   std::vector<std::pair<ViewStep, ValueId>> steps;  // from the tensor back, each with its result
   auto at = tensor;
   auto known = familyOf_.find(at.index);
-  for (auto source = sources_.find(at.index); known == familyOf_.end() && source != sources_.end(); source = sources_.find(at.index)) {
+  for (auto source = sources_.find(at.index); known == familyOf_.end() && source != sources_.end();
+       source = sources_.find(at.index)) {
     if (source->second.isView) steps.emplace_back(source->second.step, at);
     at = source->second.base;
     known = familyOf_.find(at.index);
@@ -152,7 +163,8 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
   if (known != familyOf_.end()) {
     family = known->second;
   } else {
-    // Nobody was here before: the tensor is the base. What it is a view of stands inside of its op's rule, where no gradient comes in.
+    // Nobody was here before: the tensor is the base. What it is a view of stands inside of its op's rule, where no
+    // gradient comes in.
     const bool viewInRule = !steps.empty();
     steps.clear();
     at = tensor;
@@ -163,7 +175,8 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
     } else {  // inputs that share memory, each a tensor of its own; or two results of one op
       auto& shared = memories_[memory->second];
       shared.unsure |= document_.value(at).producer.valid();
-      family = addFamily({at, memory->second, shared.version, shared.owner, {{{}, 0, 0, document_.value(at).meta}}, -1, isInner});
+      family = addFamily(
+          {at, memory->second, shared.version, shared.owner, {{{}, 0, 0, document_.value(at).meta}}, -1, isInner});
     }
     families_[family].viewInRule = viewInRule;
   }
@@ -190,7 +203,8 @@ std::int32_t AliasFamilies::familyOfBase(ValueId value) const {
 
 void AliasFamilies::setCurrent(std::int32_t index, ValueId root) {
   auto& family = families_[index];
-  if (const auto old = familyOf_.find(family.current.index); old != familyOf_.end() && old->second == index) familyOf_.erase(old);
+  if (const auto old = familyOf_.find(family.current.index); old != familyOf_.end() && old->second == index)
+    familyOf_.erase(old);
   family.current = root;
   family.version = memories_[family.memory].version;
   familyOf_[root.index] = everCurrentOf_[root.index] = index;

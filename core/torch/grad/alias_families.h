@@ -1,5 +1,6 @@
 #pragma once
-// What shares memory while a joint is built, and whose gradient each alias carries; only the .cpp files of grad/ include this.
+// What shares memory while a joint is built, and whose gradient each alias carries; only the .cpp files of grad/
+// include this.
 #include <cstdint>
 #include <iterator>
 #include <unordered_map>
@@ -10,8 +11,9 @@
 
 namespace retrograd {
 
-/// One step from a tensor to a view of it: output `output` of the joint op `view`, whose operand `base` is the tensor viewed. Without an op it is
-/// plain geometry: the sizes, strides and offset of `geometry`, counted in the memory they share.
+/// One step from a tensor to a view of it: output `output` of the joint op `view`, whose operand `base` is the tensor
+/// viewed. Without an op it is plain geometry: the sizes, strides and offset of `geometry`, counted in the memory they
+/// share.
 struct ViewStep {
   BoundSymbolId view;
   std::int32_t output = 0;
@@ -20,22 +22,29 @@ struct ViewStep {
 };
 using ViewPath = std::vector<ViewStep>;
 
-/// A tensor that autograd calls a base, with its differentiable views: they share memory and gradient. A tensor that shares memory with a base
-/// but not its gradient (by `detach`, under `no_grad`, in a dtype without gradients) begins a family of its own.
+/// A tensor that autograd calls a base, with its differentiable views: they share memory and gradient. A tensor that
+/// shares memory with a base but not its gradient (by `detach`, under `no_grad`, in a dtype without gradients) begins a
+/// family of its own.
 struct AliasFamily {
   ValueId current;  ///< the base as the joint has it, after all writes that the family has seen
   std::int32_t memory = -1;
-  std::int32_t version = 0;    ///< of the memory, when `current` was made
-  std::int32_t parent = -1;    ///< the family it was taken from; -1: it owns the memory
-  ViewPath path;               ///< from the parent's base to its own
-  std::int32_t input = -1;     ///< position of the computation input that the base is
-  bool isInner = false;        ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the computation is bound to it
-  bool viewInRule = false;     ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
+  std::int32_t version = 0;  ///< of the memory, when `current` was made
+  std::int32_t parent = -1;  ///< the family it was taken from; -1: it owns the memory
+  ViewPath path;             ///< from the parent's base to its own
+  std::int32_t input = -1;   ///< position of the computation input that the base is
+  bool isInner = false;      ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the
+                             ///< computation is bound to it
+  bool viewInRule =
+      false;  ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
   std::int32_t results = 0;    ///< of an inner one: views of it that the op gives
-  std::int32_t lastSeen = -1;  ///< when the last write came that autograd's version counter counted; kept in the family that leads those sharing the counter
-  std::int32_t former = -1;    ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
-  bool baseReshaped = false;   ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
-  bool leaf = false;           ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while gradients are recorded
+  std::int32_t lastSeen = -1;  ///< when the last write came that autograd's version counter counted; kept in the family
+                               ///< that leads those sharing the counter
+  std::int32_t former =
+      -1;  ///< the family of the same tensor, before it changed its sizes under `no_grad`: a leaf is one still
+  bool baseReshaped =
+      false;          ///< the base changed its sizes or strides under `no_grad`: it left the family, its views did not
+  bool leaf = false;  ///< the base is an input that requires a gradient: PyTorch lets nothing write to it while
+                      ///< gradients are recorded
 };
 
 /// Memory that several tensors may share. Each write makes a new version of it.
@@ -46,7 +55,7 @@ struct SharedMemory {
   BoundSymbolId lastWriter;     ///< computation op
   std::int32_t lastWrite = -1;  ///< when the last write came
   bool silent = false;          ///< an op wrote to it that tells no version counter: batch norm, to running statistics
-  bool unsure = false;          ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
+  bool unsure = false;  ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
 };
 
 /// A tensor's place: its family, and the views that lead from the family's base to it.
@@ -73,8 +82,11 @@ class AliasFamilies {
   const std::vector<AliasFamily>& families() const { return families_; }
   std::size_t memoryCount() const { return memories_.size(); }
   /// Whether autograd does not know that such a view shares memory (unsafe_split, _unsafe_view).
-  bool isUnsafe(const ViewStep& step) const { return step.view && !document_.symbol(document_.boundSymbol(step.view).symbol).isView; }
-  /// A write to a tensor of `family` with this geometry left `content` in its place. `seen`: autograd's version counter went on.
+  bool isUnsafe(const ViewStep& step) const {
+    return step.view && !document_.symbol(document_.boundSymbol(step.view).symbol).isView;
+  }
+  /// A write to a tensor of `family` with this geometry left `content` in its place. `seen`: autograd's version counter
+  /// went on.
   void noteWrite(std::int32_t family, ValueId content, MetaId geometry, bool seen);
   /// A value that stood for a tensor in memory that was written; `geometry`: the tensor's.
   struct Stale {
@@ -82,8 +94,8 @@ class AliasFamilies {
     std::int32_t memory = 0;
     MetaId geometry;
   };
-  /// All values that stand, or stood, for tensors whose memory was written afterwards without their version counter: by tensors of which autograd does not
-  /// know that they share it, or silently.
+  /// All values that stand, or stood, for tensors whose memory was written afterwards without their version counter: by
+  /// tensors of which autograd does not know that they share it, or silently.
   std::vector<Stale> writtenUnseen() const;
 
   /// Whether the value is content that an op wrote over a whole tensor, or a view of such content.
@@ -113,8 +125,8 @@ class AliasFamilies {
   bool sameElements(ValueId a, ValueId b) const;
   std::int32_t addFamily(AliasFamily family);
   AliasPlace place(ValueId tensor, bool isInner);
-  /// Where `steps` lead out of the rule that an inner family's base stands in: the op's result has the gradient, and a family of its own. Takes the steps
-  /// that were gone.
+  /// Where `steps` lead out of the rule that an inner family's base stands in: the op's result has the gradient, and a
+  /// family of its own. Takes the steps that were gone.
   std::int32_t leaveRule(std::int32_t family, std::vector<std::pair<ViewStep, ValueId>>& steps);
 
   Document& document_;
@@ -130,7 +142,7 @@ class AliasFamilies {
     std::int32_t writtenAt;
   };
   std::unordered_map<std::int32_t, Content> contents_;  // by value
-  std::vector<std::int32_t> madeAt_;                    // by value; ids don't tell, as an op's results keep those of the computation
+  std::vector<std::int32_t> madeAt_;  // by value; ids don't tell, as an op's results keep those of the computation
   std::int32_t now_ = 0;
 };
 

@@ -2,18 +2,21 @@
 
 namespace retrograd {
 
-/// The kernel of linalg_pinv calls matmul, which autocast casts; of its own op autocast knows nothing. What is recorded as one op would run without the cast.
+/// The kernel of linalg_pinv calls matmul, which autocast casts; of its own op autocast knows nothing. What is recorded
+/// as one op would run without the cast.
 void JointBuilder::refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const {
   if (!region_.autocast.active || !region_.autocast.enabled || tensors.empty()) return;
   const auto& name = document_.symbol(symbol).name;
   const auto dtype = document_.meta(document_.value(tensors[0]).meta).dtype;
   if (name.starts_with("aten.linalg_pinv.") && dtype != DType::f64 && dtype != DType::c128)
-    throw Error(ErrorCode::unsupportedOp, "in an autocast region its kernel casts a product that the trace does not show; move the op out of the region",
-                "torch.ops." + name);
+    throw Error(
+        ErrorCode::unsupportedOp,
+        "in an autocast region its kernel casts a product that the trace does not show; move the op out of the region",
+        "torch.ops." + name);
 }
 
-Instance JointBuilder::apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, std::span<const ValueId> preferred,
-                             WriteMode writes) {
+Instance JointBuilder::apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors,
+                             std::span<const ValueId> preferred, WriteMode writes) {
   refuseHiddenCasts(symbol, tensors);
   Instance instance;
   instance.op = op;

@@ -28,7 +28,8 @@ class Walk {
       if (roots[i].is_valid()) accumulate(roots[i], cotangents[i]);
     std::unordered_set<Node*> pushed;
     for (const auto& root : roots)
-      if (root.is_valid() && dependencies_[root.function.get()] == 0 && pushed.insert(root.function.get()).second) ready_.push(root.function.get());
+      if (root.is_valid() && dependencies_[root.function.get()] == 0 && pushed.insert(root.function.get()).second)
+        ready_.push(root.function.get());
     while (!ready_.empty()) {
       Node* node = ready_.top();
       ready_.pop();
@@ -81,7 +82,8 @@ class Walk {
     variable_list outputs(node->num_outputs());
     if (any) {
       outputs = (*node)(std::move(inputs));
-      torch::autograd::validate_outputs(node->next_edges(), outputs, [&](const std::string& message) { return node->name() + ": " + message; });
+      torch::autograd::validate_outputs(node->next_edges(), outputs,
+                                        [&](const std::string& message) { return node->name() + ": " + message; });
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Edge& edge = node->next_edges()[i];
@@ -100,8 +102,8 @@ class Walk {
 
 }  // namespace
 
-std::vector<at::Tensor> walkBackward(const std::vector<Edge>& roots, const std::vector<at::Tensor>& cotangents, const std::vector<Edge>& leaves,
-                                     bool createGraph) {
+std::vector<at::Tensor> walkBackward(const std::vector<Edge>& roots, const std::vector<at::Tensor>& cotangents,
+                                     const std::vector<Edge>& leaves, bool createGraph) {
   at::AutoGradMode gradMode(createGraph);
   return Walk(leaves).run(roots, cotangents);
 }

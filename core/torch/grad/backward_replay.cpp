@@ -25,7 +25,8 @@ void JointBuilder::replayBackward() {
   gradients_.nameTerms();
   gradients_.reshape(result_.gradientSizes);
   for (auto id : gradients_.values())
-    if (gradients_.sum(id) && !gradients_.refused(id)) result_.gradients.emplace_hint(result_.gradients.end(), id, gradients_.sum(id));
+    if (gradients_.sum(id) && !gradients_.refused(id))
+      result_.gradients.emplace_hint(result_.gradients.end(), id, gradients_.sum(id));
 }
 
 void JointBuilder::seedCotangents() {
@@ -80,13 +81,15 @@ void JointBuilder::replay(Instance& instance) {
   emitVariant(instance, variant, cotangents);
 }
 
-void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents) {
+void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& variant,
+                               const std::vector<ValueId>& cotangents) {
   auto& locals = writer_.locals();
   const Rule& rule = *instance.rule;
   const auto begin = locals.size();
   const auto forwardLocals = rule.locals.size();
   locals.resize(begin + forwardLocals + variant.locals.size());
-  std::copy_n(locals.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals, locals.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::copy_n(locals.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals,
+              locals.begin() + static_cast<std::ptrdiff_t>(begin));
   for (const auto& [local, value] : instance.readInstead) locals[begin + local] = value;
   if (!result_.readLate.empty()) readLate(instance, variant, begin, forwardLocals);
   std::vector<StorageId> storages;
@@ -120,15 +123,17 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
     origin.operand = op.gradientOf;
     origin.output = onlyOutput;
     if (op.gradientOf >= 0) origin.value = locals[instance.localsBegin + op.gradientOf];
-    if (!instance.writesView && zeros_.noteAndForcesZero(op, std::span(locals).subspan(begin))) emitAsZero(op, variant, forwardLocals, begin, storages, origin);
+    if (!instance.writesView && zeros_.noteAndForcesZero(op, std::span(locals).subspan(begin)))
+      emitAsZero(op, variant, forwardLocals, begin, storages, origin);
     else writer_.emit(op, begin, origin);
   }
-  for (const auto& [operand, local] : variant.gradients) gradients_.add(locals[instance.localsBegin + operand], locals[begin + local]);
+  for (const auto& [operand, local] : variant.gradients)
+    gradients_.add(locals[instance.localsBegin + operand], locals[begin + local]);
 }
 
 /// The op, which gives the sizes and the dtype, and zeros in place of its result.
-void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin, std::vector<StorageId>& storages,
-                              const Origin& origin) {
+void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals,
+                              std::size_t begin, std::vector<StorageId>& storages, const Origin& origin) {
   auto& result = writer_.locals()[begin + op.outputs.front()];
   auto local = variant.locals[op.outputs.front() - forwardLocals];
   local.storage = static_cast<std::int32_t>(storages.size());
@@ -136,8 +141,9 @@ void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, 
   const auto zero = std::exchange(result, writer_.makeValue(local, storages, ValueKind::gradient));
   writer_.emit(op, begin, origin);
   const auto product = std::exchange(result, zero);
-  writer_.emit(writer_.internOp("aten.zeros_like.default"), document_.internPattern({{Argument::ofOperand(0)}, {}, 1, {}}), 0, std::array{product},
-               std::array{zero}, origin);
+  writer_.emit(writer_.internOp("aten.zeros_like.default"),
+               document_.internPattern({{Argument::ofOperand(0)}, {}, 1, {}}), 0, std::array{product}, std::array{zero},
+               origin);
 }
 
 }  // namespace retrograd

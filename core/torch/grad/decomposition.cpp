@@ -26,12 +26,14 @@ bool JointBuilder::isDifferentiable(Rule& rule) {
   }
 }
 
-std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecomposition(BoundSymbolId op, SymbolId symbol, PatternId pattern,
-                                                                                      const std::vector<ValueId>& tensors,
-                                                                                      const std::vector<ValueId>& preferred) {
+std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecomposition(
+    BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors,
+    const std::vector<ValueId>& preferred) {
   const std::string name = document_.symbol(symbol).name;
   const auto* decomposition = options_.rules ? options_.rules->findDecomposition(name) : nullptr;
-  if (!decomposition || !region_.gradMode || options_.rules->findGradTransform(name) || options_.rules->findAugmentedPair(name)) return {};
+  if (!decomposition || !region_.gradMode || options_.rules->findGradTransform(name) ||
+      options_.rules->findAugmentedPair(name))
+    return {};
   auto* rule = rules_.find(symbol, pattern, tensors).rule;
   if (!rule->anyRequiresGrad || isDifferentiable(*rule)) return {};
 
@@ -40,9 +42,11 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
     explicit Depth(int& d) : depth(d) { ++depth; }
     ~Depth() { --depth; }
   } depth(decompositionDepth_);
-  if (decompositionDepth_ > 32) throw Error(ErrorCode::unsupportedOp, "its decomposition leads back to itself", "torch.ops." + name);
+  if (decompositionDepth_ > 32)
+    throw Error(ErrorCode::unsupportedOp, "its decomposition leads back to itself", "torch.ops." + name);
   const CallPattern calls = document_.pattern(pattern);
-  const auto decomposed = decompose(document_, rules_.request(name, calls, tensors, WriteMode::cloneMarked), *decomposition);
+  const auto decomposed =
+      decompose(document_, rules_.request(name, calls, tensors, WriteMode::cloneMarked), *decomposition);
   std::vector<FlatOutput> numbered;  // by the decomposition's numbers
   for (auto tensor : tensors) numbered.push_back({tensor, {}});
   const auto wanted = [&](const Argument& output) {
@@ -66,7 +70,8 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
     inner.arguments.resize(document_.symbol(called).arguments.size(), Argument::ofMissing());
     inner.operandCount = static_cast<std::int32_t>(operands.size());
     std::vector<ValueId> names;
-    for (const auto& output : call.outputs) names.push_back(output.kind == Argument::Kind::operand ? wanted(output) : ValueId());
+    for (const auto& output : call.outputs)
+      names.push_back(output.kind == Argument::Kind::operand ? wanted(output) : ValueId());
     const auto results = applyAny(op, called, document_.internPattern(inner), operands, names);
     for (std::size_t i = 0; i < call.outputs.size(); ++i)
       if (call.outputs[i].kind == Argument::Kind::operand) numbered.push_back(results.at(i));
@@ -77,7 +82,8 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
   return outputs;
 }
 
-std::vector<JointBuilder::FlatOutput> JointBuilder::applyAny(BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors,
+std::vector<JointBuilder::FlatOutput> JointBuilder::applyAny(BoundSymbolId op, SymbolId symbol, PatternId pattern,
+                                                             const std::vector<ValueId>& tensors,
                                                              const std::vector<ValueId>& preferred) {
   if (auto decomposed = applyDecomposition(op, symbol, pattern, tensors, preferred)) return *decomposed;
   const auto instance = apply(op, symbol, pattern, tensors, preferred);

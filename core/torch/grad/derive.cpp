@@ -40,10 +40,12 @@ class AutogradDerivation final : public VariantSource {
  public:
   AutogradDerivation(const Document& document, const DeriveRequest& request)
       : VariantSource(std::string(request.op)),
-        recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow, request.runReal ? claimedBeside(document, request) : std::nullopt),
+        recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow,
+                 request.runReal ? claimedBeside(document, request) : std::nullopt),
         real(request.runReal),
         createGraph(request.createGraph) {}
-  BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) override;
+  BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents,
+                           const std::vector<at::Tensor>& real) override;
 
   Recorder recorder;
   std::vector<at::Tensor> inputs;
@@ -54,7 +56,8 @@ class AutogradDerivation final : public VariantSource {
 
 std::vector<RuleOp> toRuleOps(Document& document, const Recorder& recorder, std::size_t begin) {
   std::vector<RuleOp> ops;
-  for (std::size_t i = begin; i < recorder.ops().size(); ++i) ops.push_back(toRuleOp(document, recorder, recorder.ops()[i]));
+  for (std::size_t i = begin; i < recorder.ops().size(); ++i)
+    ops.push_back(toRuleOp(document, recorder, recorder.ops()[i]));
   return ops;
 }
 
@@ -74,14 +77,16 @@ at::Tensor copyToWrite(const c10::OperatorHandle& op, const at::Tensor& tensor) 
 }
 
 /// Operands that the op writes, cloned on the stack if the mode says so; returns (hole, position) of each.
-std::vector<std::pair<std::int32_t, std::size_t>> cloneWritten(Document& document, const c10::OperatorHandle& op, const DeriveRequest& request,
-                                                               torch::jit::Stack& stack) {
+std::vector<std::pair<std::int32_t, std::size_t>> cloneWritten(Document& document, const c10::OperatorHandle& op,
+                                                               const DeriveRequest& request, torch::jit::Stack& stack) {
   std::vector<std::pair<std::int32_t, std::size_t>> written;
   const auto& arguments = op.schema().arguments();
   const auto& symbol = document.symbol(internOperator(document, op));
   for (const auto i : writtenArguments(symbol, request.pattern->arguments)) {
-    if (request.writes != WriteMode::cloneAll && (!arguments[i].alias_info() || !arguments[i].alias_info()->isWrite())) continue;
-    if (stack[i].isTensorList()) throw Error(ErrorCode::unsupportedOp, "an op that writes to a list of tensors has no rule", symbolName(op));
+    if (request.writes != WriteMode::cloneAll && (!arguments[i].alias_info() || !arguments[i].alias_info()->isWrite()))
+      continue;
+    if (stack[i].isTensorList())
+      throw Error(ErrorCode::unsupportedOp, "an op that writes to a list of tensors has no rule", symbolName(op));
     if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
     if (request.writes != WriteMode::inPlace) stack[i] = copyToWrite(op, stack[i].toTensor());
     written.emplace_back(static_cast<std::int32_t>(request.pattern->arguments[i].integer), i);
@@ -89,7 +94,8 @@ std::vector<std::pair<std::int32_t, std::size_t>> cloneWritten(Document& documen
   return written;
 }
 
-/// Refuses an op that writes to an operand in a way that neither its schema nor the table of silent writers says: nobody would learn of the write.
+/// Refuses an op that writes to an operand in a way that neither its schema nor the table of silent writers says:
+/// nobody would learn of the write.
 void refuseUndeclaredWrites(const Document& document, const Rule& rule, const std::string& name) {
   std::set<std::int32_t> declared;
   for (const auto& [hole, local] : rule.written) declared.insert(rule.locals[hole].storage);
@@ -102,16 +108,19 @@ void refuseUndeclaredWrites(const Document& document, const Rule& rule, const st
       const auto storage = rule.locals[op.operands[arguments[i].integer]].storage;
       for (std::int32_t operand = 0; operand < rule.operandCount; ++operand)
         if (storage >= 0 && rule.locals[operand].storage == storage && !declared.contains(storage))
-          throw Error(ErrorCode::unsupportedOp, "it writes to an operand, which its schema does not say", "torch.ops." + name);
+          throw Error(ErrorCode::unsupportedOp, "it writes to an operand, which its schema does not say",
+                      "torch.ops." + name);
     }
   }
 }
 
-/// Whether LibTorch knows how to differentiate the op. For its own ops it always answers, if only with an error when the time has come;
-/// for an op of a library that brings no formula it would return no gradient without a word.
+/// Whether LibTorch knows how to differentiate the op. For its own ops it always answers, if only with an error when
+/// the time has come; for an op of a library that brings no formula it would return no gradient without a word.
 bool hasDerivative(const c10::OperatorHandle& op) {
-  static const c10::DispatchKeySet autograd = c10::autograd_dispatch_keyset | c10::DispatchKeySet(c10::DispatchKey::Autograd);
-  return op.operator_name().name.starts_with("aten::") || op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+  static const c10::DispatchKeySet autograd =
+      c10::autograd_dispatch_keyset | c10::DispatchKeySet(c10::DispatchKey::Autograd);
+  return op.operator_name().name.starts_with("aten::") ||
+         op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
          op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) || op.hasKernelForAnyDispatchKey(autograd);
 }
 
@@ -122,7 +131,8 @@ void addInputs(Document& document, const DeriveRequest& request, AutogradDerivat
     if (request.runReal) {
       input = recorder.addRealInput(request.real[i]);
     } else {
-      input = recorder.addInput(document.meta(request.operands[i]), request.memoryBytes.empty() ? 0 : request.memoryBytes[i]);
+      input = recorder.addInput(document.meta(request.operands[i]),
+                                request.memoryBytes.empty() ? 0 : request.memoryBytes[i]);
       if (!request.real.empty()) recorder.setReal(static_cast<std::int32_t>(i), request.real[i]);
     }
     if (request.requiresGrad[i]) {
@@ -141,7 +151,8 @@ void markNotDifferentiable(const DeriveRequest& request, const AutogradDerivatio
   rule.noDerivative = true;
   for (std::size_t i = 0; i < derivation.outputs.size(); ++i) {
     const auto& output = derivation.outputs[i];
-    rule.outputRequiresGrad[i] = output.defined() && (output.is_floating_point() || output.is_complex()) && rule.outputs[i] >= rule.operandCount;
+    rule.outputRequiresGrad[i] =
+        output.defined() && (output.is_floating_point() || output.is_complex()) && rule.outputs[i] >= rule.operandCount;
     rule.anyRequiresGrad |= rule.outputRequiresGrad[i];
   }
 }
@@ -162,8 +173,10 @@ void runForward(Document& document, const DeriveRequest& request, AutogradDeriva
     const bool isTensor = value.isTensor();
     const auto tensor = isTensor ? value.toTensor() : at::Tensor();
     const auto local = tensor.defined() ? derivation.recorder.localOf(tensor) : -1;
-    // A view made under no_grad says that it requires a gradient, and leads to nothing: eager PyTorch runs no derivative behind it.
-    const bool requiresGrad = tensor.defined() && tensor.requires_grad() && tensor.grad_fn() && local >= rule.operandCount;
+    // A view made under no_grad says that it requires a gradient, and leads to nothing: eager PyTorch runs no
+    // derivative behind it.
+    const bool requiresGrad =
+        tensor.defined() && tensor.requires_grad() && tensor.grad_fn() && local >= rule.operandCount;
     rule.outputs.push_back(local);
     rule.numbers.push_back(isTensor ? std::nullopt : numberArgument(value));
     rule.outputRequiresGrad.push_back(requiresGrad);
@@ -171,10 +184,12 @@ void runForward(Document& document, const DeriveRequest& request, AutogradDeriva
     derivation.outputs.push_back(tensor);
   }
   if (request.gradMode && !hasDerivative(op)) markNotDifferentiable(request, derivation, rule);
-  for (std::size_t i = 0; i < written.size(); ++i) rule.written.emplace_back(written[i].first, derivation.recorder.localOf(clones[i]));
+  for (std::size_t i = 0; i < written.size(); ++i)
+    rule.written.emplace_back(written[i].first, derivation.recorder.localOf(clones[i]));
 }
 
-BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& data) {
+BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents,
+                                             const std::vector<at::Tensor>& data) {
   const auto firstLocal = recorder.locals().size();
   const auto firstOp = recorder.ops().size();
   const auto firstDependent = recorder.dataDependent().size();
@@ -204,14 +219,17 @@ BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, con
     Interception interception(recorder);
     gradients = walkBackward(roots, seeds, leaves, createGraph);
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (gradients[i].defined()) variant.gradients.emplace_back(static_cast<std::int32_t>(i), recorder.localOf(gradients[i]));
+      if (gradients[i].defined())
+        variant.gradients.emplace_back(static_cast<std::int32_t>(i), recorder.localOf(gradients[i]));
   }
   variant.ops = toRuleOps(document, recorder, firstOp);
   // Locals between the rule's and this variant's belong to other variants; they keep their numbers and stay unused.
   for (std::size_t i = rule.locals.size(); i < recorder.locals().size(); ++i)
-    variant.locals.push_back(i < firstLocal ? RuleLocal{{}, RuleLocal::foreign, 0} : toRuleLocal(document, recorder.locals()[i]));
+    variant.locals.push_back(i < firstLocal ? RuleLocal{{}, RuleLocal::foreign, 0}
+                                            : toRuleLocal(document, recorder.locals()[i]));
   variant.constants = constantsFrom(recorder, firstLocal);
-  variant.dataDependent.assign(recorder.dataDependent().begin() + static_cast<std::ptrdiff_t>(firstDependent), recorder.dataDependent().end());
+  variant.dataDependent.assign(recorder.dataDependent().begin() + static_cast<std::ptrdiff_t>(firstDependent),
+                               recorder.dataDependent().end());
   markWhoseGradient(variant, recorder.locals().size());
   return variant;
 }
@@ -222,12 +240,14 @@ struct Decomposition {
   std::size_t argument;
   std::array<std::size_t, 2> vectors;
 };
-constexpr std::array<Decomposition, 2> decompositions{{{"aten._linalg_svd.default", 2, {0, 2}}, {"aten._linalg_eigh.default", 2, {1, 1}}}};
+constexpr std::array<Decomposition, 2> decompositions{
+    {{"aten._linalg_svd.default", 2, {0, 2}}, {"aten._linalg_eigh.default", 2, {1, 1}}}};
 
 bool isRead(const Rule& rule, std::int32_t local) {
   return std::find(rule.outputs.begin(), rule.outputs.end(), local) != rule.outputs.end() ||
-         std::any_of(rule.forward.begin(), rule.forward.end(),
-                     [&](const RuleOp& op) { return std::find(op.operands.begin(), op.operands.end(), local) != op.operands.end(); });
+         std::any_of(rule.forward.begin(), rule.forward.end(), [&](const RuleOp& op) {
+           return std::find(op.operands.begin(), op.operands.end(), local) != op.operands.end();
+         });
 }
 
 void makeEmpty(Document& document, RuleLocal& local) {
@@ -238,16 +258,20 @@ void makeEmpty(Document& document, RuleLocal& local) {
   local.storageBytes = 0;
 }
 
-/// linalg_svdvals, linalg_eigvalsh and what is made of them compute vectors where a gradient needs those, and take another routine of LAPACK where none does,
-/// whose last bits differ. Recorded, they take the former always: PyTorch asks whether a tensor is that of a subclass, which tracing looks like. Puts the
-/// latter where nothing reads the vectors.
+/// linalg_svdvals, linalg_eigvalsh and what is made of them compute vectors where a gradient needs those, and take
+/// another routine of LAPACK where none does, whose last bits differ. Recorded, they take the former always: PyTorch
+/// asks whether a tensor is that of a subclass, which tracing looks like. Puts the latter where nothing reads the
+/// vectors.
 void leaveVectorsOut(Document& document, std::string_view op, Rule& rule) {
   if (rule.anyRequiresGrad) return;
   for (auto& inner : rule.forward) {
     const std::string name = document.symbol(inner.symbol).name;
-    const auto known = std::find_if(decompositions.begin(), decompositions.end(), [&](const Decomposition& d) { return d.name == name; });
+    const auto known = std::find_if(decompositions.begin(), decompositions.end(),
+                                    [&](const Decomposition& d) { return d.name == name; });
     if (known == decompositions.end() || name == op) continue;
-    if (std::any_of(known->vectors.begin(), known->vectors.end(), [&](std::size_t i) { return isRead(rule, inner.outputs[i]); })) continue;
+    if (std::any_of(known->vectors.begin(), known->vectors.end(),
+                    [&](std::size_t i) { return isRead(rule, inner.outputs[i]); }))
+      continue;
     auto pattern = document.pattern(inner.pattern);
     while (pattern.arguments.size() <= known->argument) pattern.arguments.push_back(Argument::ofMissing());
     pattern.arguments[known->argument] = Argument::ofBool(false);
@@ -262,7 +286,8 @@ Error noRule(const std::string& name) {
   schema << requireOperator(name).schema();
   return {ErrorCode::unsupportedOp,
           "Failed to find a gradient transform for it: LibTorch has no derivative for " + schema.str() +
-              ", and neither a rule nor a decomposition into other ops is registered (see " + nameOf(UserChoice::library) + ")",
+              ", and neither a rule nor a decomposition into other ops is registered (see " +
+              nameOf(UserChoice::library) + ")",
           "torch.ops." + name};
 }
 
@@ -293,7 +318,8 @@ std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& reques
   return rule;
 }
 
-const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) {
+const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std::vector<MetaId>& cotangents,
+                                       const std::vector<at::Tensor>& real) {
   std::vector<std::int32_t> key;
   for (auto c : cotangents) key.push_back(c.index);
   if (auto it = rule.variants.find(key); it != rule.variants.end()) return it->second;

@@ -8,7 +8,8 @@ namespace retrograd {
 
 /// What a rule does with operands that its op writes.
 enum class WriteMode : std::uint8_t {
-  cloneMarked,  ///< those that the schema marks are cloned, so that the rule itself never writes to its operands; running statistics of batch norm are written
+  cloneMarked,  ///< those that the schema marks are cloned, so that the rule itself never writes to its operands;
+                ///< running statistics of batch norm are written
   cloneAll,     ///< running statistics are cloned as well
   inPlace,      ///< none is cloned: the rule writes to its operands
 };
@@ -19,7 +20,8 @@ struct DeriveRequest {
   const CallPattern* pattern = nullptr;   ///< numbers already substituted; holes are tensors
   std::vector<MetaId> operands;           ///< by hole
   std::vector<char> requiresGrad;         ///< by hole
-  std::vector<std::int64_t> memoryBytes;  ///< by hole: of the memory that the operand lies in, for ops that look beyond it; empty: what it needs
+  std::vector<std::int64_t> memoryBytes;  ///< by hole: of the memory that the operand lies in, for ops that look beyond
+                                          ///< it; empty: what it needs
   bool gradMode = true;
   WriteMode writes = WriteMode::cloneMarked;
   bool createGraph = false;  ///< the backward will be differentiated again: LibTorch then takes formulas that can be
@@ -29,16 +31,18 @@ struct DeriveRequest {
   bool runReal = false;                 ///< trace on the real operands throughout (sparse results)
 };
 
-/// Runs the op once on hollow tensors under interception. Throws NeedsData when data decide and `real` is empty; Error(unsupportedOp) naming the op when
-/// LibTorch refuses it.
+/// Runs the op once on hollow tensors under interception. Throws NeedsData when data decide and `real` is empty;
+/// Error(unsupportedOp) naming the op when LibTorch refuses it.
 std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request);
 
 /// The rule's backward for cotangents with these metas (none: no cotangent came); made on first use.
 /// `real`: the cotangents' data, where the formula reads data (the rule was then derived with real operands too).
 /// Throws as deriveRule().
-const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real = {});
+const BackwardVariant& backwardVariant(Document& document, Rule& rule, const std::vector<MetaId>& cotangents,
+                                       const std::vector<at::Tensor>& real = {});
 
-/// One call of a decomposition. Tensors are numbered over the whole of it: the op's operands first, then outputs as they come.
+/// One call of a decomposition. Tensors are numbered over the whole of it: the op's operands first, then outputs as
+/// they come.
 struct DecomposedCall {
   std::string op;
   std::vector<Argument> arguments;

@@ -12,7 +12,10 @@ namespace {
 class CopyElision {
  public:
   CopyElision(Document& document, const Trace& joint)
-      : document_(document), joint_(joint), lastRead_(document.storageCount(), -1), lastReadOf_(document.valueCount(), -1) {
+      : document_(document),
+        joint_(joint),
+        lastRead_(document.storageCount(), -1),
+        lastReadOf_(document.valueCount(), -1) {
     for (auto id : lastRead_.ids()) movedTo_.push_back(id);
     for (std::size_t i = 0; i < joint.ops.size(); ++i)
       for (auto operand : document.operands(joint.ops[i])) read(operand, static_cast<std::int64_t>(i));
@@ -56,19 +59,22 @@ class CopyElision {
   bool isNeedless(std::size_t i) const {
     const auto clone = joint_.ops[i], writer = joint_.ops[i + 1];
     const auto& bound = document_.boundSymbol(clone);
-    if (document_.symbol(bound.symbol).name != "aten.clone.default" || bound.origin.op != document_.boundSymbol(writer).origin.op) return false;
+    if (document_.symbol(bound.symbol).name != "aten.clone.default" ||
+        bound.origin.op != document_.boundSymbol(writer).origin.op)
+      return false;
     const auto source = document_.operands(clone)[0], copy = document_.outputs(clone)[0];
     const auto storage = storageOf(source);
     const auto written = writtenOperands(document_, writer);
     if (written.size() != 1 || written[0] != copy || !storage) return false;
-    // Where the writer does not return what it writes (rrelu_with_noise's noise), later ops read the clone by its own name.
+    // Where the writer does not return what it writes (rrelu_with_noise's noise), later ops read the clone by its own
+    // name.
     if (lastReadOf_[copy] > static_cast<std::int64_t>(i) + 1) return false;
     for (auto operand : document_.operands(writer))
       if (storageOf(operand) == storage) return false;
     const auto& memory = document_.storage(storage);
     const auto meta = document_.value(source).meta;
-    return !memory.external && lastRead_[storage] == static_cast<std::int64_t>(i) && meta == document_.value(copy).meta &&
-           document_.meta(meta).storageBytes() == memory.bytes;
+    return !memory.external && lastRead_[storage] == static_cast<std::int64_t>(i) &&
+           meta == document_.value(copy).meta && document_.meta(meta).storageBytes() == memory.bytes;
   }
 
   /// `writer` once more, on the clone's source instead of the clone.

@@ -6,7 +6,8 @@
 
 namespace retrograd {
 
-JointBuilder::JointBuilder(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress)
+JointBuilder::JointBuilder(Document& document, const Computation& computation, const TransformOptions& options,
+                           RuleCache& cache, const Progress& progress)
     : document_(document),
       computation_(computation),
       options_(options),
@@ -25,7 +26,8 @@ JointResult JointBuilder::build() {
   result_.gradientSizes = options_.gradientSizes;
   bindInputs();
   walk(computation_.trace.ops);
-  for (const auto& output : computation_.outputs) {  // a view of something written since is made again, still in the forward
+  for (const auto& output :
+       computation_.outputs) {  // a view of something written since is made again, still in the forward
     const Binding binding = output.value ? resolve(output.value) : Binding{};
     outputs_.push_back(binding.value);
     result_.outputNumbers.push_back(output.value ? binding.number : std::nullopt);
@@ -70,7 +72,8 @@ void JointBuilder::bindInputs() {
     if (!value.meta) continue;  // a token or object: it only orders
     if (options_.inputMetas[i] && !(*options_.inputMetas[i] == document_.meta(value.meta))) {
       auto meta = *options_.inputMetas[i];
-      if (meta.sizes.size() == document_.meta(value.meta).symbols.size()) meta.symbols = document_.meta(value.meta).symbols;
+      if (meta.sizes.size() == document_.meta(value.meta).symbols.size())
+        meta.symbols = document_.meta(value.meta).symbols;
       value.meta = document_.internMeta(meta);
     }
     value.requiresGrad = options_.differentiate[i];
@@ -206,14 +209,16 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
   const CallPattern pattern = document_.pattern(document_.boundSymbol(op).pattern);
   const auto outputSpan = std::as_const(document_).outputs(op);
   std::optional<Argument> number;
-  if (name.starts_with("aten.sym_") && !pattern.arguments.empty() && pattern.arguments[0].kind == Argument::Kind::operand) {
+  if (name.starts_with("aten.sym_") && !pattern.arguments.empty() &&
+      pattern.arguments[0].kind == Argument::Kind::operand) {
     const auto value = resolve(document_.operands(op)[pattern.arguments[0].integer]).value;
     if (value && document_.isTensor(value)) {
       const auto& meta = document_.meta(document_.value(value).meta);
       const auto at = [&](const std::vector<std::int64_t>& list) {
         auto dim = argumentValue(op, pattern.arguments.at(1)).integer;
         if (dim < 0) dim += static_cast<std::int64_t>(list.size());
-        if (dim < 0 || dim >= static_cast<std::int64_t>(list.size())) throw Error(ErrorCode::badInput, "no such dimension", name);
+        if (dim < 0 || dim >= static_cast<std::int64_t>(list.size()))
+          throw Error(ErrorCode::badInput, "no such dimension", name);
         return Argument::ofInt(list[dim]);
       };
       if (name == "aten.sym_size.int") number = at(meta.sizes);
@@ -237,10 +242,12 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
 
 void JointBuilder::emitVerbatim(BoundSymbolId op) {
   const auto call = callOf(op);
-  writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effect::opaque, call.tensors, {}, JointWriter::forwardOrigin(op));
+  writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effect::opaque, call.tensors, {},
+               JointWriter::forwardOrigin(op));
 }
 
-JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress) {
+JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options,
+                          RuleCache& cache, const Progress& progress) {
   return JointBuilder(document, computation, options, cache, progress).build();
 }
 

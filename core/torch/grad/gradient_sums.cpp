@@ -26,8 +26,10 @@ void GradientSums::add(ValueId value, ValueId gradient) {
   slot.additions.push_back(document_.value(slot.sum).producer);
 }
 
-ValueId GradientSums::emit(std::string_view symbol, const CallPattern& pattern, std::span<const ValueId> tensors, const Origin& origin) {
-  const Rule& rule = *rules_.find(writer_.internOp(std::string(symbol)), document_.internPattern(pattern), tensors).rule;
+ValueId GradientSums::emit(std::string_view symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
+                           const Origin& origin) {
+  const Rule& rule =
+      *rules_.find(writer_.internOp(std::string(symbol)), document_.internPattern(pattern), tensors).rule;
   const auto result = rule.outputs[0];
   if (result < rule.operandCount) return tensors[result];
   const auto begin = writer_.addLocals(rule, tensors, ValueKind::gradient);
@@ -45,14 +47,16 @@ ValueId GradientSums::addParts(ValueId a, ValueId b, const Origin& origin) {
   auto step = origin;  // only the last op is the addition for people
   step.role = Role::gradient;
   const auto partsOf = [&](ValueId id) {
-    return emit("aten.view_as_real.default", unary, std::array{emit("aten.resolve_conj.default", unary, std::array{id}, step)}, step);
+    return emit("aten.view_as_real.default", unary,
+                std::array{emit("aten.resolve_conj.default", unary, std::array{id}, step)}, step);
   };
   const auto left = partsOf(a), right = partsOf(b);
   return emit("aten.view_as_complex.default", unary, std::array{addTwo(left, right, step)}, origin);
 }
 
 void GradientSums::refuse(ValueId value, BoundSymbolId through) {
-  if (document_.isTensor(value) && document_.value(value).requiresGrad && !gradients_[value].refused) gradients_[value].refused = through;
+  if (document_.isTensor(value) && document_.value(value).requiresGrad && !gradients_[value].refused)
+    gradients_[value].refused = through;
 }
 
 void GradientSums::reshape(const std::map<ValueId, std::vector<std::int64_t>>& sizesOf) {
@@ -63,7 +67,8 @@ void GradientSums::reshape(const std::map<ValueId, std::vector<std::int64_t>>& s
     origin.role = Role::gradient;
     origin.value = input;
     if (const auto producer = document_.value(slot.sum).producer) origin.op = document_.boundSymbol(producer).origin.op;
-    slot.sum = emit("aten.reshape.default", {{Argument::ofOperand(0), integers(sizes)}, {}, 1, {}}, std::array{slot.sum}, origin);
+    slot.sum = emit("aten.reshape.default", {{Argument::ofOperand(0), integers(sizes)}, {}, 1, {}},
+                    std::array{slot.sum}, origin);
   }
 }
 

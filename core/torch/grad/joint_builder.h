@@ -22,20 +22,22 @@ struct Binding {
   std::int32_t tensor = -1;  ///< in JointBuilder::tensors_, only where the computation writes in place
 };
 
-/// A tensor as eager PyTorch has it, under all the names that the computation has for it (an in-place op returns the tensor it wrote to).
+/// A tensor as eager PyTorch has it, under all the names that the computation has for it (an in-place op returns the
+/// tensor it wrote to).
 struct TensorState {
   ValueId value;
   std::int32_t family = -1;
   std::int32_t version = 0;  ///< of the family when `value` was made
   ViewPath path;             ///< from the family's base to the tensor
-  bool isView = false;       ///< to autograd, which an op in place that gives a base other sizes or strides does not make it
+  bool isView = false;  ///< to autograd, which an op in place that gives a base other sizes or strides does not make it
 };
 
-/// Walks the computation forward, then backward. It decides what each op becomes; RuleFinder finds the rules, JointWriter writes the ops, GradientSums adds
-/// the gradients that meet, AliasFamilies follow writes to memory.
+/// Walks the computation forward, then backward. It decides what each op becomes; RuleFinder finds the rules,
+/// JointWriter writes the ops, GradientSums adds the gradients that meet, AliasFamilies follow writes to memory.
 class JointBuilder {
  public:
-  JointBuilder(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache, const Progress& progress);
+  JointBuilder(Document& document, const Computation& computation, const TransformOptions& options, RuleCache& cache,
+               const Progress& progress);
   JointResult build();
 
  private:
@@ -65,24 +67,29 @@ class JointBuilder {
   void noteRefusals();
 
   // apply_rule.cpp
-  /// Finds or derives the rule, emits its forward ops, and returns the instance (listed for the backward where it needs one).
-  /// `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to trace.
-  Instance apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, std::span<const ValueId> preferred = {},
-                 WriteMode writes = WriteMode::cloneMarked);
+  /// Finds or derives the rule, emits its forward ops, and returns the instance (listed for the backward where it needs
+  /// one). `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to
+  /// trace.
+  Instance apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors,
+                 std::span<const ValueId> preferred = {}, WriteMode writes = WriteMode::cloneMarked);
   void refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const;
   ValueId output(const Instance& instance, std::size_t flatOutput) const;
-  ValueId valueOfLocal(const Instance& instance, std::int32_t local) const { return writer_.locals()[instance.localsBegin + local]; }
+  ValueId valueOfLocal(const Instance& instance, std::int32_t local) const {
+    return writer_.locals()[instance.localsBegin + local];
+  }
 
   // decomposition.cpp
   struct FlatOutput {
     ValueId value;
     std::optional<Argument> number;
   };
-  /// The flat outputs of an op that LibTorch cannot differentiate and a registered decomposition can; nullopt where it is not for that.
-  std::optional<std::vector<FlatOutput>> applyDecomposition(BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors,
+  /// The flat outputs of an op that LibTorch cannot differentiate and a registered decomposition can; nullopt where it
+  /// is not for that.
+  std::optional<std::vector<FlatOutput>> applyDecomposition(BoundSymbolId op, SymbolId symbol, PatternId pattern,
+                                                            const std::vector<ValueId>& tensors,
                                                             const std::vector<ValueId>& preferred);
-  std::vector<FlatOutput> applyAny(BoundSymbolId op, SymbolId symbol, PatternId pattern, const std::vector<ValueId>& tensors,
-                                   const std::vector<ValueId>& preferred);
+  std::vector<FlatOutput> applyAny(BoundSymbolId op, SymbolId symbol, PatternId pattern,
+                                   const std::vector<ValueId>& tensors, const std::vector<ValueId>& preferred);
   bool isDifferentiable(Rule& rule);
   void bindFlat(ValueId computationValue, const FlatOutput& output, const Call& call);
 
@@ -106,8 +113,8 @@ class JointBuilder {
   ValueId withGradientOf(BoundSymbolId op, ValueId data, ValueId lineage);
   ValueId joined(BoundSymbolId op, ValueId data, ValueId lineage);
   void copyBack();
-  void leaveInInput(std::size_t i, std::string_view op, std::vector<Argument> literals, const std::vector<ValueId>& operands, MetaId meta,
-                    BoundSymbolId origin);
+  void leaveInInput(std::size_t i, std::string_view op, std::vector<Argument> literals,
+                    const std::vector<ValueId>& operands, MetaId meta, BoundSymbolId origin);
 
   // geometry_changes.cpp
   void applyGeometryChange(BoundSymbolId op);
@@ -162,8 +169,8 @@ class JointBuilder {
   void replayBackward();
   void seedCotangents();
   void replay(Instance& instance);
-  void emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin, std::vector<StorageId>& storages,
-                  const Origin& origin);
+  void emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals, std::size_t begin,
+                  std::vector<StorageId>& storages, const Origin& origin);
   void emitVariant(const Instance& instance, const BackwardVariant& variant, const std::vector<ValueId>& cotangents);
 
   Document& document_;
@@ -173,8 +180,9 @@ class JointBuilder {
 
   IdVector<ValueId, Binding> bindings_;  // of computation values
   std::vector<TensorState> tensors_;
-  std::unordered_map<std::int32_t, ValueId> reshapedLeaves_;  // by family: the input that it is, reshaped under no_grad before a recorded op used it
-  std::map<ValueId, ValueId> readLateAsBound_;                // what the keys of options_.readLate were when they were made
+  std::unordered_map<std::int32_t, ValueId>
+      reshapedLeaves_;  // by family: the input that it is, reshaped under no_grad before a recorded op used it
+  std::map<ValueId, ValueId> readLateAsBound_;  // what the keys of options_.readLate were when they were made
   bool tracksAliases_ = false;
 
   int decompositionDepth_ = 0;

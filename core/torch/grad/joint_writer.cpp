@@ -10,8 +10,8 @@ namespace retrograd {
 namespace {
 
 bool sameShape(const TensorMeta& a, const TensorMeta& b) {
-  return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset && a.layout == b.layout &&
-         a.conjugate == b.conjugate && a.negative == b.negative;
+  return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.strides == b.strides &&
+         a.offset == b.offset && a.layout == b.layout && a.conjugate == b.conjugate && a.negative == b.negative;
 }
 
 }  // namespace
@@ -35,7 +35,8 @@ StorageId JointWriter::storageOf(const RuleLocal& local, std::vector<StorageId>&
   return storages[index];
 }
 
-ValueId JointWriter::makeValue(const RuleLocal& local, std::vector<StorageId>& storages, ValueKind kind, ValueId preferred) {
+ValueId JointWriter::makeValue(const RuleLocal& local, std::vector<StorageId>& storages, ValueKind kind,
+                               ValueId preferred) {
   Value value;
   value.kind = kind;
   value.meta = local.meta;
@@ -61,7 +62,8 @@ ValueId JointWriter::makeValue(const RuleLocal& local, std::vector<StorageId>& s
   return id;
 }
 
-std::size_t JointWriter::addLocals(const Rule& rule, std::span<const ValueId> tensors, ValueKind kind, std::span<const ValueId> preferred) {
+std::size_t JointWriter::addLocals(const Rule& rule, std::span<const ValueId> tensors, ValueKind kind,
+                                   std::span<const ValueId> preferred) {
   const auto begin = locals_.size();
   locals_.resize(begin + rule.locals.size());
   std::copy(tensors.begin(), tensors.end(), locals_.begin() + static_cast<std::ptrdiff_t>(begin));
@@ -76,7 +78,8 @@ std::size_t JointWriter::addLocals(const Rule& rule, std::span<const ValueId> te
   wanted.assign(rule.locals.size(), ValueId());
   for (std::size_t i = 0; i < rule.outputs.size() && i < preferred.size(); ++i)
     if (rule.outputs[i] >= rule.operandCount) wanted[rule.outputs[i]] = preferred[i];
-  for (std::size_t i = tensors.size(); i < rule.locals.size(); ++i) locals_[begin + i] = makeValue(rule.locals[i], storages, kind, wanted[i]);
+  for (std::size_t i = tensors.size(); i < rule.locals.size(); ++i)
+    locals_[begin + i] = makeValue(rule.locals[i], storages, kind, wanted[i]);
   addConstants(rule.constants, begin);
   return begin;
 }
@@ -101,7 +104,8 @@ BoundSymbolId JointWriter::emit(const RuleOp& op, std::size_t localsBegin, const
   return emit(op.symbol, op.pattern, op.effects, operands, outputs, origin);
 }
 
-BoundSymbolId JointWriter::emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands, std::span<const ValueId> outputs,
+BoundSymbolId JointWriter::emit(SymbolId symbol, PatternId pattern, std::uint8_t effects,
+                                std::span<const ValueId> operands, std::span<const ValueId> outputs,
                                 const Origin& origin) {
   BoundSymbol bound;
   bound.symbol = symbol;
@@ -130,7 +134,8 @@ BoundSymbolId JointWriter::emit(SymbolId symbol, PatternId pattern, std::uint8_t
 void JointWriter::moveStorages() {
   for (auto id : taken_.ids()) {
     auto& value = document_.value(id);
-    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[id] && to != movedStorages_.end()) value.storage = to->second;
+    if (const auto to = movedStorages_.find(value.storage); value.storage && !taken_[id] && to != movedStorages_.end())
+      value.storage = to->second;
   }
 }
 

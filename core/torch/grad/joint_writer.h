@@ -16,9 +16,15 @@ namespace retrograd {
 /// Writes the joint: its ops in order, their values, and the memory in which these lie.
 class JointWriter {
  public:
-  /// `region` is read at each op. Literal tensors of formulas are added to `constants`, and to `realValues`, which may be null.
-  JointWriter(Document& document, const RegionState& region, std::map<ValueId, TensorData>& constants, RealValues* realValues)
-      : document_(document), region_(region), constants_(constants), realValues_(realValues), taken_(document.valueCount()) {}
+  /// `region` is read at each op. Literal tensors of formulas are added to `constants`, and to `realValues`, which may
+  /// be null.
+  JointWriter(Document& document, const RegionState& region, std::map<ValueId, TensorData>& constants,
+              RealValues* realValues)
+      : document_(document),
+        region_(region),
+        constants_(constants),
+        realValues_(realValues),
+        taken_(document.valueCount()) {}
   /// From now on `aliases` are told of each op.
   void tell(AliasFamilies& aliases) { aliases_ = &aliases; }
 
@@ -31,19 +37,22 @@ class JointWriter {
   SymbolId internOp(const std::string& name);
   static Origin forwardOrigin(BoundSymbolId op);
 
-  /// Appends the rule's locals, its operands bound to `tensors` and values made for the others; returns where they begin.
-  /// `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to trace.
-  std::size_t addLocals(const Rule& rule, std::span<const ValueId> tensors, ValueKind kind, std::span<const ValueId> preferred = {});
+  /// Appends the rule's locals, its operands bound to `tensors` and values made for the others; returns where they
+  /// begin. `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to
+  /// trace.
+  std::size_t addLocals(const Rule& rule, std::span<const ValueId> tensors, ValueKind kind,
+                        std::span<const ValueId> preferred = {});
   void addConstants(const RuleConstants& constants, std::size_t localsBegin);
   /// A value for the local. `storages`: those of the rule's storage numbers so far.
   ValueId makeValue(const RuleLocal& local, std::vector<StorageId>& storages, ValueKind kind, ValueId preferred = {});
   BoundSymbolId emit(const RuleOp& op, std::size_t localsBegin, const Origin& origin);
-  BoundSymbolId emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands, std::span<const ValueId> outputs,
-                     const Origin& origin);
+  BoundSymbolId emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands,
+                     std::span<const ValueId> outputs, const Origin& origin);
 
   /// The computation value stands in the joint as it is.
   void take(ValueId value) { taken_[value] = 1; }
-  /// Values of the computation that are not in the joint lie where they lay: in the memory of those they shared it with in the file.
+  /// Values of the computation that are not in the joint lie where they lay: in the memory of those they shared it with
+  /// in the file.
   void moveStorages();
 
  private:
@@ -54,8 +63,9 @@ class JointWriter {
   std::map<ValueId, TensorData>& constants_;
   RealValues* realValues_;
   AliasFamilies* aliases_ = nullptr;
-  IdVector<ValueId, char> taken_;                           // computation values that already stand in the joint
-  std::unordered_map<StorageId, StorageId> movedStorages_;  // the file's storages: where the values that were reused lie now
+  IdVector<ValueId, char> taken_;  // computation values that already stand in the joint
+  std::unordered_map<StorageId, StorageId>
+      movedStorages_;  // the file's storages: where the values that were reused lie now
   std::vector<BoundSymbolId> ops_;
   std::vector<ValueId> locals_;
   std::vector<StorageId> storageScratch_;  // scratch: reused, as these run once per op

@@ -52,10 +52,15 @@ void loadLibrary(const std::string& path, RuleRegistry& rules) {
   const auto version = reinterpret_cast<int (*)()>(dlsym(handle, "retrograd_library_version"));
   const auto add = reinterpret_cast<void (*)(RuleRegistry&)>(dlsym(handle, "retrograd_library_rules"));
   if (version && version() != libraryVersion)
-    throw Error(ErrorCode::badUse, fmt::format("is compiled for version {} of the rules' interface, this is version {}", version(), libraryVersion), path);
+    throw Error(ErrorCode::badUse,
+                fmt::format("is compiled for version {} of the rules' interface, this is version {}", version(),
+                            libraryVersion),
+                path);
   if (version && add) add(rules);
   const bool isNew = loaded.insert(std::filesystem::canonical(path, ignored)).second;
-  if (isNew && !bringsOps && !add) throw Error(ErrorCode::badUse, "it brings neither ops for LibTorch (TORCH_LIBRARY) nor rules (RETROGRAD_LIBRARY)", path);
+  if (isNew && !bringsOps && !add)
+    throw Error(ErrorCode::badUse, "it brings neither ops for LibTorch (TORCH_LIBRARY) nor rules (RETROGRAD_LIBRARY)",
+                path);
 }
 
 }  // namespace retrograd

@@ -13,6 +13,8 @@ inline Argument integers(const std::vector<std::int64_t>& values) {
 }
 
 /// Sizes, strides and offset, as as_strided takes them.
-inline std::vector<Argument> stridedArguments(const TensorMeta& meta) { return {integers(meta.sizes), integers(meta.strides), Argument::ofInt(meta.offset)}; }
+inline std::vector<Argument> stridedArguments(const TensorMeta& meta) {
+  return {integers(meta.sizes), integers(meta.strides), Argument::ofInt(meta.offset)};
+}
 
 }  // namespace retrograd

@@ -39,7 +39,8 @@ std::optional<Argument> evaluateNumberOp(std::string_view op, const std::vector<
     std::vector<Number> numbers;
     for (const auto& operand : operands) collect(operand, numbers);
     if (numbers.size() < function->least || numbers.size() > function->most)
-      throw Error(ErrorCode::badInput, "it is given " + std::to_string(numbers.size()) + " numbers and takes " + std::to_string(function->least));
+      throw Error(ErrorCode::badInput, "it is given " + std::to_string(numbers.size()) + " numbers and takes " +
+                                           std::to_string(function->least));
     return toArgument(function->evaluate(numbers));
   } catch (const Error& error) {
     throw error.at(op);

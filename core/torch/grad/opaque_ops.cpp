@@ -1,5 +1,5 @@
-// Opaque ops: they stand in the joint as the file has them, with the results that it declares. A gradient that would pass through one is refused as a
-// whole, so that no sum lacks a part without a word.
+// Opaque ops: they stand in the joint as the file has them, with the results that it declares. A gradient that would
+// pass through one is refused as a whole, so that no sum lacks a part without a word.
 #include "core/torch/grad/joint_builder.h"
 #include "core/trace/opaque.h"
 
@@ -14,7 +14,9 @@ ValueId JointBuilder::opaqueResult(BoundSymbolId op, ValueId declared) {
   std::vector<StorageId> storages;
   const auto& known = document_.meta(meta);
   if (known.layout == Layout::strided && known.strides.size() != known.sizes.size())
-    throw Error(ErrorCode::badInput, "the file does not declare the strides of its result '" + document_.displayName(declared) + "'", document_.opName(op));
+    throw Error(ErrorCode::badInput,
+                "the file does not declare the strides of its result '" + document_.displayName(declared) + "'",
+                document_.opName(op));
   return writer_.makeValue({meta, 0, known.storageBytes()}, storages, ValueKind::activation, declared);
 }
 
@@ -25,14 +27,17 @@ void JointBuilder::applyOpaque(BoundSymbolId op) {
   std::vector<ValueId> results;
   for (auto value : declared) results.push_back(value ? opaqueResult(op, value) : ValueId());
   const auto effects = static_cast<std::uint8_t>(document_.boundSymbol(op).effects | effect::opaque);
-  const auto emitted = writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effects, call.tensors, results, JointWriter::forwardOrigin(op));
+  const auto emitted = writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effects, call.tensors, results,
+                                    JointWriter::forwardOrigin(op));
   bool anyRequiresGrad = false;
-  for (auto tensor : call.tensors) anyRequiresGrad |= document_.isTensor(tensor) && document_.value(tensor).requiresGrad;
+  for (auto tensor : call.tensors)
+    anyRequiresGrad |= document_.isTensor(tensor) && document_.value(tensor).requiresGrad;
   anyRequiresGrad &= region_.gradMode;
   for (std::size_t i = 0; i < declared.size(); ++i) {
     if (!declared[i]) continue;
     auto& value = document_.value(results[i]);
-    if (value.meta) value.requiresGrad = anyRequiresGrad && retrograd::isDifferentiable(document_.meta(value.meta).dtype);
+    if (value.meta)
+      value.requiresGrad = anyRequiresGrad && retrograd::isDifferentiable(document_.meta(value.meta).dtype);
     auto& binding = bindings_[declared[i]];
     binding = {};
     binding.value = results[i];
@@ -56,7 +61,8 @@ void JointBuilder::refuseNumberOf(ValueId value, BoundSymbolId reader) const {
                 document_.opName(reader));
 }
 
-/// The backward has come to an opaque op. Gradients of its results end here, and what it may have written has none from here on.
+/// The backward has come to an opaque op. Gradients of its results end here, and what it may have written has none from
+/// here on.
 void JointBuilder::refuseThrough(const Instance& instance) {
   const auto operands = std::as_const(document_).operands(instance.opaque);
   bool any = false;
@@ -84,14 +90,16 @@ bool JointBuilder::refuseBefore(const Instance& instance) {
   for (std::size_t o = 0; o < instance.rule->outputs.size() && !refused; ++o)
     if (instance.rule->outputRequiresGrad[o]) refused = gradients_.refused(output(instance, o));
   if (!refused) return false;
-  for (std::int32_t operand = 0; operand < instance.rule->operandCount; ++operand) gradients_.refuse(valueOfLocal(instance, operand), refused);
+  for (std::int32_t operand = 0; operand < instance.rule->operandCount; ++operand)
+    gradients_.refuse(valueOfLocal(instance, operand), refused);
   return true;
 }
 
 void JointBuilder::noteRefusals() {
   for (std::size_t i = 0; i < computation_.inputs.size(); ++i) {
     const auto value = bindings_.contains(computation_.trace.inputs[i]) ? computation_.trace.inputs[i] : ValueId();
-    if (value && gradients_.reached(value) && options_.differentiate[i] && gradients_.refused(value)) result_.refused[i] = gradients_.refused(value);
+    if (value && gradients_.reached(value) && options_.differentiate[i] && gradients_.refused(value))
+      result_.refused[i] = gradients_.refused(value);
   }
 }
 

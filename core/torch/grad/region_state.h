@@ -12,7 +12,9 @@ struct RegionState {
 /// Sets a region's grad mode and restores it.
 class GradModeScope {
  public:
-  GradModeScope(RegionState& region, bool gradMode) : region_(region), before_(region.gradMode) { region.gradMode = gradMode; }
+  GradModeScope(RegionState& region, bool gradMode) : region_(region), before_(region.gradMode) {
+    region.gradMode = gradMode;
+  }
   ~GradModeScope() { region_.gradMode = before_; }
   GradModeScope(const GradModeScope&) = delete;
   GradModeScope& operator=(const GradModeScope&) = delete;

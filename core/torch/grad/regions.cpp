@@ -21,7 +21,8 @@ Parts partsOf(const CallPattern& pattern) {
   Parts parts;
   for (const auto& argument : pattern.arguments) {
     if (argument.kind == Argument::Kind::subgraph) parts.graphs.emplace_back(argument.integer);
-    else if (argument.kind != Argument::Kind::missing) (parts.graphs.empty() ? parts.before : parts.after).push_back(argument);
+    else if (argument.kind != Argument::Kind::missing)
+      (parts.graphs.empty() ? parts.before : parts.after).push_back(argument);
   }
   return parts;
 }
@@ -34,13 +35,20 @@ const Argument& at(const std::vector<Argument>& arguments, std::size_t i, std::s
 /// Counts the steps of a loop that is unrolled and what it unrolls to; `joint`: the ops so far.
 class LoopLimit {
  public:
-  LoopLimit(std::string_view op, const std::vector<BoundSymbolId>& joint) : op_(op), joint_(joint), begin_(joint.size()) {}
+  LoopLimit(std::string_view op, const std::vector<BoundSymbolId>& joint)
+      : op_(op), joint_(joint), begin_(joint.size()) {}
 
   void step() {
     if (++steps_ > mostLoopSteps)
-      throw Error(ErrorCode::unsupportedOp, "it is unrolled and runs for more than " + std::to_string(mostLoopSteps) + " steps; does this loop end?", op_);
+      throw Error(
+          ErrorCode::unsupportedOp,
+          "it is unrolled and runs for more than " + std::to_string(mostLoopSteps) + " steps; does this loop end?",
+          op_);
     if (joint_.size() - begin_ > mostLoopOps)
-      throw Error(ErrorCode::unsupportedOp, "it unrolls to more than " + std::to_string(mostLoopOps) + " ops, after " + std::to_string(steps_) + " steps", op_);
+      throw Error(
+          ErrorCode::unsupportedOp,
+          "it unrolls to more than " + std::to_string(mostLoopOps) + " ops, after " + std::to_string(steps_) + " steps",
+          op_);
   }
 
  private:
@@ -53,11 +61,14 @@ class LoopLimit {
 void requireResults(const Subgraph& body, std::size_t least, bool exactly, std::string_view op) {
   const auto count = body.outputs.size();
   if (count == least || (!exactly && count > least)) return;
-  throw Error(ErrorCode::badInput, "its body " + body.name + " returns " + std::to_string(count) + " values and carries " + std::to_string(least),
-              std::string(op));
+  throw Error(
+      ErrorCode::badInput,
+      "its body " + body.name + " returns " + std::to_string(count) + " values and carries " + std::to_string(least),
+      std::string(op));
 }
 
-/// What a scan runs over: (init, xs, additional), in files of PyTorch 2.6 and older (init, xs, dim, reverse, additional).
+/// What a scan runs over: (init, xs, additional), in files of PyTorch 2.6 and older (init, xs, dim, reverse,
+/// additional).
 struct ScanArguments {
   Argument init, stacked, additional = Argument::ofList({});
   bool reverse = false;
@@ -68,7 +79,8 @@ ScanArguments scanArguments(const std::vector<Argument>& after) {
   std::size_t next = 2;
   if (after.size() > 3 && after[2].kind == Argument::Kind::integer && after[3].kind == Argument::Kind::boolean) {
     if (after[2].integer != 0)
-      throw Error(ErrorCode::unsupportedOp, "it runs along dimension " + std::to_string(after[2].integer) + "; only 0 is supported", "scan");
+      throw Error(ErrorCode::unsupportedOp,
+                  "it runs along dimension " + std::to_string(after[2].integer) + "; only 0 is supported", "scan");
     scan.reverse = after[3].integer != 0;
     next = 4;
   }
@@ -95,7 +107,9 @@ std::vector<Binding> JointBuilder::bindingsOf(BoundSymbolId op, const Argument& 
 
 std::vector<Binding> JointBuilder::inlineSubgraph(const Subgraph& graph, const std::vector<Binding>& arguments) {
   if (arguments.size() != graph.inputs.size())
-    throw Error(ErrorCode::badInput, "it is called with " + std::to_string(arguments.size()) + " values and takes " + std::to_string(graph.inputs.size()),
+    throw Error(ErrorCode::badInput,
+                "it is called with " + std::to_string(arguments.size()) + " values and takes " +
+                    std::to_string(graph.inputs.size()),
                 "subgraph " + graph.name);
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (graph.inputs[i]) bindings_[graph.inputs[i]] = arguments[i];
@@ -145,10 +159,11 @@ void JointBuilder::applyHigherOrder(BoundSymbolId op) {
     region_.autocast.active = true;
     region_.autocast.device = deviceFromString(at(parts.before, 0, name).text).type;
     const auto& dtype = at(parts.before, 1, name);
-    region_.autocast.dtype = dtype.kind == Argument::Kind::dtype ? std::optional(static_cast<DType>(dtype.integer)) : std::nullopt;
+    region_.autocast.dtype =
+        dtype.kind == Argument::Kind::dtype ? std::optional(static_cast<DType>(dtype.integer)) : std::nullopt;
     region_.autocast.enabled = at(parts.before, 2, name).integer != 0;
-  } else if (!kind.starts_with("invoke_subgraph") && !kind.starts_with("tag_activation_checkpoint") && !kind.starts_with("wrap") &&
-             !kind.starts_with("hints_wrapper")) {
+  } else if (!kind.starts_with("invoke_subgraph") && !kind.starts_with("tag_activation_checkpoint") &&
+             !kind.starts_with("wrap") && !kind.starts_with("hints_wrapper")) {
     throw Error(ErrorCode::unsupportedOp, "this higher-order op is not supported", name);
   }
   std::vector<Binding> arguments;
@@ -164,7 +179,8 @@ void JointBuilder::applyHigherOrder(BoundSymbolId op) {
   bindResults(op, results);
 }
 
-/// A tensor that is returned twice, or that came in, stays one tensor: what changes its sizes in place later changes them under each of its names.
+/// A tensor that is returned twice, or that came in, stays one tensor: what changes its sizes in place later changes
+/// them under each of its names.
 void JointBuilder::copyResults(BoundSymbolId op, const std::vector<Binding>& arguments, std::vector<Binding>& results) {
   std::map<std::int32_t, Binding> copies;  // by tensor; none has an index where nothing is written
   for (const auto& argument : arguments)
@@ -186,7 +202,8 @@ Binding JointBuilder::shallowCopy(BoundSymbolId op, const Binding& result) {
   return copy;
 }
 
-void JointBuilder::runCond(BoundSymbolId op, const std::vector<Argument>& before, const std::vector<SubgraphId>& graphs, const std::vector<Argument>& after) {
+void JointBuilder::runCond(BoundSymbolId op, const std::vector<Argument>& before, const std::vector<SubgraphId>& graphs,
+                           const std::vector<Argument>& after) {
   if (graphs.size() != 2) throw Error(ErrorCode::badInput, "cond needs two branches");
   const bool taken = truth(bindingOf(op, at(before, 0, "cond")));
   std::vector<Binding> arguments;
@@ -198,7 +215,9 @@ void JointBuilder::runCond(BoundSymbolId op, const std::vector<Argument>& before
 
 Binding JointBuilder::select(BoundSymbolId op, const Binding& stacked, std::int64_t index) {
   Binding slice;
-  slice.value = call(op, "aten.select.int", {{Argument::ofOperand(0), Argument::ofInt(0), Argument::ofInt(index)}, {}, 1, {}}, {valueOf(stacked)});
+  slice.value =
+      call(op, "aten.select.int", {{Argument::ofOperand(0), Argument::ofInt(0), Argument::ofInt(index)}, {}, 1, {}},
+           {valueOf(stacked)});
   placeBinding(slice);
   return slice;
 }
@@ -207,7 +226,9 @@ Binding JointBuilder::stack(BoundSymbolId op, const std::vector<Binding>& slices
   Argument list = Argument::ofList({});
   std::vector<ValueId> tensors;
   for (const auto& slice : slices) {
-    if (!slice.value) throw Error(ErrorCode::badInput, "its body returns a number or None where a tensor is stacked", document_.opName(op));
+    if (!slice.value)
+      throw Error(ErrorCode::badInput, "its body returns a number or None where a tensor is stacked",
+                  document_.opName(op));
     list.items.push_back(Argument::ofOperand(static_cast<std::int64_t>(tensors.size())));
     tensors.push_back(valueOf(slice));
   }
@@ -221,19 +242,25 @@ Binding JointBuilder::stack(BoundSymbolId op, const std::vector<Binding>& slices
 std::int64_t JointBuilder::leadingSize(const std::vector<Binding>& stacked, std::string_view op) const {
   std::optional<std::int64_t> length;
   for (const auto& x : stacked) {
-    const auto* meta = x.value && document_.isTensor(x.value) ? &document_.meta(document_.value(x.value).meta) : nullptr;
-    if (!meta || meta->sizes.empty()) throw Error(ErrorCode::badInput, "it can only run over tensors of at least one dimension", std::string(op));
+    const auto* meta =
+        x.value && document_.isTensor(x.value) ? &document_.meta(document_.value(x.value).meta) : nullptr;
+    if (!meta || meta->sizes.empty())
+      throw Error(ErrorCode::badInput, "it can only run over tensors of at least one dimension", std::string(op));
     if (length && *length != meta->sizes[0])
-      throw Error(ErrorCode::badInput, "it runs over tensors of different lengths, " + std::to_string(*length) + " and " + std::to_string(meta->sizes[0]),
+      throw Error(ErrorCode::badInput,
+                  "it runs over tensors of different lengths, " + std::to_string(*length) + " and " +
+                      std::to_string(meta->sizes[0]),
                   std::string(op));
     length = meta->sizes[0];
   }
   if (!length) throw Error(ErrorCode::badInput, "it is given nothing to run over", std::string(op));
-  if (*length == 0) throw Error(ErrorCode::badInput, "it runs over a length of 0, which PyTorch refuses too", std::string(op));
+  if (*length == 0)
+    throw Error(ErrorCode::badInput, "it runs over a length of 0, which PyTorch refuses too", std::string(op));
   return *length;
 }
 
-void JointBuilder::runScan(BoundSymbolId op, const std::vector<SubgraphId>& graphs, const std::vector<Argument>& after) {
+void JointBuilder::runScan(BoundSymbolId op, const std::vector<SubgraphId>& graphs,
+                           const std::vector<Argument>& after) {
   const auto scan = scanArguments(after);
   auto carry = bindingsOf(op, scan.init);
   const auto stacked = bindingsOf(op, scan.stacked), additional = bindingsOf(op, scan.additional);
@@ -278,13 +305,15 @@ void JointBuilder::runMap(BoundSymbolId op, const std::vector<SubgraphId>& graph
   bindResults(op, results);
 }
 
-void JointBuilder::runWhile(BoundSymbolId op, const std::vector<SubgraphId>& graphs, const std::vector<Argument>& after) {
+void JointBuilder::runWhile(BoundSymbolId op, const std::vector<SubgraphId>& graphs,
+                            const std::vector<Argument>& after) {
   if (graphs.size() != 2) throw Error(ErrorCode::badInput, "while_loop needs a condition and a body");
   auto carry = bindingsOf(op, at(after, 0, "while_loop"));
   const auto additional = after.size() > 1 ? bindingsOf(op, after[1]) : std::vector<Binding>();
   const Subgraph condition = document_.subgraph(graphs[0]), body = document_.subgraph(graphs[1]);
   if (condition.outputs.size() != 1)
-    throw Error(ErrorCode::badInput, "its condition returns " + std::to_string(condition.outputs.size()) + " values, not one", "while_loop");
+    throw Error(ErrorCode::badInput,
+                "its condition returns " + std::to_string(condition.outputs.size()) + " values, not one", "while_loop");
   requireResults(body, carry.size(), true, "while_loop");
   for (LoopLimit limit("while_loop", writer_.ops());; limit.step()) {
     progress_.check();  // a body without ops comes by no other place that can be cancelled
@@ -314,7 +343,8 @@ void JointBuilder::applyWithEffects(BoundSymbolId op, const CallPattern& pattern
     for (std::size_t i = 2; i < pattern.arguments.size(); ++i) {
       const bool named = i < pattern.names.size() && !pattern.names[i].empty();
       const auto slot = named ? document_.symbol(symbol).argumentIndex(pattern.names[i]) : static_cast<int>(position++);
-      if (slot < 0 || slot >= std::ssize(inner.arguments)) throw Error(ErrorCode::badInput, "an argument does not fit the schema", wrapped);
+      if (slot < 0 || slot >= std::ssize(inner.arguments))
+        throw Error(ErrorCode::badInput, "an argument does not fit the schema", wrapped);
       auto argument = pattern.arguments[i];
       if (argument.kind == Argument::Kind::operand) {
         const auto binding = bindingOf(op, argument);

@@ -21,7 +21,8 @@ Argument tensorArgument(std::size_t reference) { return Argument::ofOperand(stat
 class Scope final : public RuleScope {
  public:
   /// A first run: each gradient comes, contiguous.
-  Scope(Document& document, const DeriveRequest& request) : document_(document), request_(request), recorder_(Recorder::Mode::hollow) {
+  Scope(Document& document, const DeriveRequest& request)
+      : document_(document), request_(request), recorder_(Recorder::Mode::hollow) {
     for (std::size_t i = 0; i < request.operands.size(); ++i) {
       tensors_.push_back(recorder_.addInput(document.meta(request.operands[i])));
       if (!request.real.empty()) recorder_.setReal(static_cast<std::int32_t>(i), request.real[i]);
@@ -29,7 +30,8 @@ class Scope final : public RuleScope {
   }
 
   /// For a second run: which output each getGrad of the first was for, and the cotangents that really come.
-  void expect(const std::vector<std::size_t>& asked, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& data) {
+  void expect(const std::vector<std::size_t>& asked, const std::vector<MetaId>& cotangents,
+              const std::vector<at::Tensor>& data) {
     askedBefore_ = &asked;
     cotangents_ = &cotangents;
     data_ = &data;
@@ -42,7 +44,9 @@ class Scope final : public RuleScope {
   }
 
   Argument getGrad(const Argument& output) override {
-    if (log_) throw Error(ErrorCode::unsupportedOp, "a decomposition reads no gradients: its ops have rules of their own", place());
+    if (log_)
+      throw Error(ErrorCode::unsupportedOp, "a decomposition reads no gradients: its ops have rules of their own",
+                  place());
     const auto local = localOf(output);
     for (const auto& read : reads_)
       if (read.of == local) return read.gradient;
@@ -53,7 +57,8 @@ class Scope final : public RuleScope {
       meta.offset = 0;
       read.gradient = adopt(recorder_.addInput(meta));
     } else {
-      if (reads_.size() >= askedBefore_->size()) throw Error(ErrorCode::unsupportedOp, "the rule reads other gradients each time it is run", place());
+      if (reads_.size() >= askedBefore_->size())
+        throw Error(ErrorCode::unsupportedOp, "the rule reads other gradients each time it is run", place());
       read.gradient = arriving((*askedBefore_)[reads_.size()], output);
     }
     reads_.push_back(read);
@@ -61,24 +66,32 @@ class Scope final : public RuleScope {
   }
 
   void putGrad(const Argument& operand, const Argument& gradient) override {
-    if (log_) throw Error(ErrorCode::unsupportedOp, "a decomposition writes no gradients: its ops have rules of their own", place());
-    if (operand.kind != Argument::Kind::operand || operand.integer < 0 || operand.integer >= std::ssize(request_.operands))
+    if (log_)
+      throw Error(ErrorCode::unsupportedOp, "a decomposition writes no gradients: its ops have rules of their own",
+                  place());
+    if (operand.kind != Argument::Kind::operand || operand.integer < 0 ||
+        operand.integer >= std::ssize(request_.operands))
       throw Error(ErrorCode::unsupportedOp, "put_grad on a value that is not a tensor argument of the op", place());
     if (gradient.kind == Argument::Kind::none) return;
     for (const auto& read : reads_)
-      if (read.of == localOf(operand)) throw Error(ErrorCode::unsupportedOp, "put_grad after get_grad on argument " + std::to_string(operand.integer), place());
+      if (read.of == localOf(operand))
+        throw Error(ErrorCode::unsupportedOp, "put_grad after get_grad on argument " + std::to_string(operand.integer),
+                    place());
     const auto &wanted = tensor(operand), &given = tensor(gradient);
     if (wanted.sizes() != given.sizes() || wanted.scalar_type() != given.scalar_type())
       throw Error(ErrorCode::unsupportedOp,
-                  fmt::format("the gradient of argument {} is {}, expected {}", operand.integer, typeComment(metaOf(given)), typeComment(metaOf(wanted))),
+                  fmt::format("the gradient of argument {} is {}, expected {}", operand.integer,
+                              typeComment(metaOf(given)), typeComment(metaOf(wanted))),
                   place());
     if (requiresGrad(operand)) puts_.emplace_back(static_cast<std::int32_t>(operand.integer), localOf(gradient));
   }
 
-  const TensorMeta& meta(const Argument& argument) const override { return metas_[argument.integer] = metaOf(tensor(argument)); }
+  const TensorMeta& meta(const Argument& argument) const override {
+    return metas_[argument.integer] = metaOf(tensor(argument));
+  }
   bool requiresGrad(const Argument& operand) const override {
-    return operand.kind == Argument::Kind::operand && operand.integer >= 0 && operand.integer < std::ssize(request_.requiresGrad) &&
-           request_.requiresGrad[operand.integer];
+    return operand.kind == Argument::Kind::operand && operand.integer >= 0 &&
+           operand.integer < std::ssize(request_.requiresGrad) && request_.requiresGrad[operand.integer];
   }
 
   /// From now on the calls are only noted, for a decomposition.
@@ -98,14 +111,16 @@ class Scope final : public RuleScope {
       if (std::find(outputs.begin(), outputs.end(), read.of) == outputs.end())
         throw Error(ErrorCode::unsupportedOp, "get_grad on a value that the rule does not return", place());
       if (read.of < static_cast<std::int32_t>(request_.operands.size()))
-        throw Error(ErrorCode::unsupportedOp, "it returns an argument and reads its gradient; return a copy of it (aten.alias)", place());
+        throw Error(ErrorCode::unsupportedOp,
+                    "it returns an argument and reads its gradient; return a copy of it (aten.alias)", place());
     }
   }
 
   /// Which output the k-th getGrad was for.
   std::vector<std::size_t> asked() const {
     std::vector<std::size_t> result;
-    for (const auto& read : reads_) result.push_back(std::find(outputs.begin(), outputs.end(), read.of) - outputs.begin());
+    for (const auto& read : reads_)
+      result.push_back(std::find(outputs.begin(), outputs.end(), read.of) - outputs.begin());
     return result;
   }
   const std::vector<std::pair<std::int32_t, std::int32_t>>& puts() const { return puts_; }
@@ -132,7 +147,8 @@ class Scope final : public RuleScope {
     } catch (const c10::Error&) {
       throw;
     } catch (const Error& e) {
-      if (e.code() == ErrorCode::badInput) throw Error(ErrorCode::unsupportedOp, e.message(), place() + ": " + e.place());
+      if (e.code() == ErrorCode::badInput)
+        throw Error(ErrorCode::unsupportedOp, e.message(), place() + ": " + e.place());
       throw;
     } catch (const std::bad_alloc&) {
       throw;
@@ -169,10 +185,13 @@ class Scope final : public RuleScope {
   std::vector<Argument> callInto(std::string_view name, std::vector<Argument> arguments, Role role) {
     const auto op = requireOperator(name);
     if (arguments.size() > op.schema().arguments().size())
-      throw Error(ErrorCode::badInput, fmt::format("{} arguments are given, it takes {}", arguments.size(), op.schema().arguments().size()), std::string(name));
+      throw Error(ErrorCode::badInput,
+                  fmt::format("{} arguments are given, it takes {}", arguments.size(), op.schema().arguments().size()),
+                  std::string(name));
     CallPattern pattern;
     pattern.arguments = std::move(arguments);
-    for (const auto& argument : pattern.arguments) forEachOperand(argument, [&](std::size_t hole) { (void)tensor(tensorArgument(hole)); });
+    for (const auto& argument : pattern.arguments)
+      forEachOperand(argument, [&](std::size_t hole) { (void)tensor(tensorArgument(hole)); });
     const PreparedCall call(op, pattern);
     const auto begin = recorder_.ops().size();
     std::vector<Argument> results;
@@ -180,7 +199,8 @@ class Scope final : public RuleScope {
     auto stack = call.arguments([&](std::size_t hole) { return c10::IValue(tensors_[hole]); });
     op.callBoxed(stack);
     for (const auto& value : flatten(stack)) {
-      if (value.isTensor()) results.push_back(value.toTensor().defined() ? adopt(value.toTensor()) : Argument::ofNone());
+      if (value.isTensor())
+        results.push_back(value.toTensor().defined() ? adopt(value.toTensor()) : Argument::ofNone());
       else results.push_back(numberArgument(value).value_or(Argument::ofNone()));
     }
     if (role == Role::zero)
@@ -209,7 +229,8 @@ std::vector<char> neededByOutputs(const Recorder& recorder, const std::vector<st
     if (local >= 0) needed[local] = 1;
   for (std::size_t i = recorder.ops().size(); i-- > 0;) {
     const auto& op = recorder.ops()[i];
-    forward[i] = std::any_of(op.outputs.begin(), op.outputs.end(), [&](std::int32_t local) { return local >= 0 && needed[local]; });
+    forward[i] = std::any_of(op.outputs.begin(), op.outputs.end(),
+                             [&](std::int32_t local) { return local >= 0 && needed[local]; });
     if (!forward[i]) continue;
     for (auto local : op.operands) needed[local] = 1;
     for (auto local : op.outputs)
@@ -218,7 +239,8 @@ std::vector<char> neededByOutputs(const Recorder& recorder, const std::vector<st
   return forward;
 }
 
-/// Renumbers the recorder's locals in the order in which they are asked for: operands, then the forward's, then the backward's.
+/// Renumbers the recorder's locals in the order in which they are asked for: operands, then the forward's, then the
+/// backward's.
 class Renumbering {
  public:
   Renumbering(Document& document, const Recorder& recorder, std::size_t operands)
@@ -232,7 +254,8 @@ class Renumbering {
     if (known >= 0) return known;
     known = static_cast<std::int32_t>(locals_.size());
     locals_.push_back(toRuleLocal(document_, recorder_.locals()[local]));
-    if (const auto constant = recorder_.constants().find(local); constant != recorder_.constants().end() && !constant->second.is_meta())
+    if (const auto constant = recorder_.constants().find(local);
+        constant != recorder_.constants().end() && !constant->second.is_meta())
       constants_.emplace_back(known, copyOut(constant->second));
     return known;
   }
@@ -297,7 +320,8 @@ class RegisteredDerivation final : public VariantSource {
     rule.dataDependent = scope.recorder().dataDependent();
   }
 
-  BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents, const std::vector<at::Tensor>& real) override {
+  BackwardVariant backward(Document& document, Rule& rule, const std::vector<MetaId>& cotangents,
+                           const std::vector<at::Tensor>& real) override {
     Scope scope(document, request_);
     scope.expect(asked_, cotangents, real);
     scope.run(rule_, arguments_);
@@ -314,13 +338,15 @@ class RegisteredDerivation final : public VariantSource {
     BackwardVariant variant;
     variant.cotangents.assign(rule.outputs.size(), -1);
     for (std::size_t k = 0; k < asked_.size(); ++k)
-      if (asked_[k] < cotangents.size() && cotangents[asked_[k]]) variant.cotangents[asked_[k]] = renumbering.number(scope.gradientLocal(k));
+      if (asked_[k] < cotangents.size() && cotangents[asked_[k]])
+        variant.cotangents[asked_[k]] = renumbering.number(scope.gradientLocal(k));
     for (std::size_t i = 0; i < isForward.size(); ++i) {
       if (isForward[i]) continue;
       variant.ops.push_back(renumbering.convert(i));
       if (scope.isZero(i)) variant.ops.back().role = Role::zero;
     }
-    for (const auto& [operand, local] : scope.puts()) variant.gradients.emplace_back(operand, renumbering.number(local));
+    for (const auto& [operand, local] : scope.puts())
+      variant.gradients.emplace_back(operand, renumbering.number(local));
     variant.constants = renumbering.takeConstants();
     adoptStorages(rule, renumbering.locals(), variant);
     variant.dataDependent = recorder.dataDependent();
@@ -332,16 +358,21 @@ class RegisteredDerivation final : public VariantSource {
   /// How many tensors a returned list has only the call knows.
   void checkOutputs(std::size_t count) const {
     const auto& returns = requireOperator(name).schema().returns();
-    const bool hasList = std::any_of(returns.begin(), returns.end(), [](const c10::Argument& r) { return r.type()->kind() == c10::TypeKind::ListType; });
+    const bool hasList = std::any_of(returns.begin(), returns.end(), [](const c10::Argument& r) {
+      return r.type()->kind() == c10::TypeKind::ListType;
+    });
     if (hasList || count == returns.size()) return;
     throw Error(ErrorCode::unsupportedOp,
-                fmt::format("While generating forward and backward functions for {}, encountered an error.\nThe number of outputs of the gradient transform "
-                            "function must be the same as the number of outputs of the original forward function.\nThe rule returned {}, the op has {}.",
+                fmt::format("While generating forward and backward functions for {}, encountered an error.\nThe number "
+                            "of outputs of the gradient transform "
+                            "function must be the same as the number of outputs of the original forward function.\nThe "
+                            "rule returned {}, the op has {}.",
                             name, count, returns.size()),
                 "torch.ops." + name);
   }
 
-  /// Storage numbers are a recorder's own: the forward's locals keep the rule's, what the backward makes is numbered after these.
+  /// Storage numbers are a recorder's own: the forward's locals keep the rule's, what the backward makes is numbered
+  /// after these.
   static void adoptStorages(const Rule& rule, const std::vector<RuleLocal>& locals, BackwardVariant& variant) {
     std::map<std::int32_t, std::int32_t> storages;
     std::int32_t next = 0;
@@ -390,31 +421,40 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
     for (auto& output : augmented.outputs) {
       if (output.kind != Argument::Kind::operand) continue;
       // An output that is an argument itself becomes a shallow copy, or its gradient would be the argument's.
-      if (std::find(tensors.begin(), tensors.end(), output) != tensors.end()) output = scope.call("aten.alias.default", {output});
+      if (std::find(tensors.begin(), tensors.end(), output) != tensors.end())
+        output = scope.call("aten.alias.default", {output});
       cotangents.push_back(isDifferentiable(scope, output) ? scope.getGrad(output) : Argument::ofNone());
     }
     const auto gradients = pair.backward(scope, augmented.saved, cotangents);
     if (gradients.size() < tensors.size() || gradients.size() > flatInputs)
-      throw Error(ErrorCode::unsupportedOp, fmt::format("Backward for {} returned {} value(s), but expected {}", op, gradients.size(), tensors.size()),
-                  "torch.ops." + op);
+      throw Error(
+          ErrorCode::unsupportedOp,
+          fmt::format("Backward for {} returned {} value(s), but expected {}", op, gradients.size(), tensors.size()),
+          "torch.ops." + op);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (i < tensors.size()) scope.putGrad(tensors[i], gradients[i]);
       else if (gradients[i].kind != Argument::Kind::none)
-        throw Error(ErrorCode::unsupportedOp, fmt::format("Backward for {} returned a gradient for an argument that is not a tensor", op), "torch.ops." + op);
+        throw Error(ErrorCode::unsupportedOp,
+                    fmt::format("Backward for {} returned a gradient for an argument that is not a tensor", op),
+                    "torch.ops." + op);
     }
     return augmented.outputs;
   };
 }
 
 std::optional<GradTransform> registeredRule(const Document& document, const DeriveRequest& request) {
-  if (!request.gradMode || std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; })) return {};
+  if (!request.gradMode ||
+      std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; }))
+    return {};
   if (request.rules) {
     if (const auto* transform = request.rules->findGradTransform(request.op)) return *transform;
-    if (const auto* pair = request.rules->findAugmentedPair(request.op)) return fromPair(*pair, std::string(request.op));
+    if (const auto* pair = request.rules->findAugmentedPair(request.op))
+      return fromPair(*pair, std::string(request.op));
   }
   const auto* own = ownRules().findGradTransform(request.op);
   const auto isOnCpu = [&](MetaId operand) { return document.meta(operand).device.type == Device::Type::cpu; };
-  return own && std::all_of(request.operands.begin(), request.operands.end(), isOnCpu) ? std::optional(*own) : std::nullopt;
+  return own && std::all_of(request.operands.begin(), request.operands.end(), isOnCpu) ? std::optional(*own)
+                                                                                       : std::nullopt;
 }
 
 }  // namespace
@@ -424,7 +464,8 @@ std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& 
   if (!registered) return nullptr;
   const std::string name(request.op);
   if (requireOperator(name).schema().is_mutable())
-    throw Error(ErrorCode::unsupportedOp, "it writes to an argument; register the rule for an op that does not", "torch.ops." + name);
+    throw Error(ErrorCode::unsupportedOp, "it writes to an argument; register the rule for an op that does not",
+                "torch.ops." + name);
   auto rule = std::make_unique<Rule>();
   rule->operandCount = static_cast<std::int32_t>(request.operands.size());
   auto* derivation = new RegisteredDerivation(request, *registered);
@@ -442,7 +483,9 @@ Decomposed decompose(Document& document, const DeriveRequest& request, const Dec
   Decomposed result;
   Scope scope(document, request);
   scope.note(result.calls);
-  const auto run = [&](RuleScope& into, const RuleArguments& arguments) { return result.outputs = decomposition(into, arguments); };
+  const auto run = [&](RuleScope& into, const RuleArguments& arguments) {
+    return result.outputs = decomposition(into, arguments);
+  };
   try {
     scope.run(run, argumentsOf(requireOperator(name), *request.pattern));
   } catch (const c10::Error& e) {

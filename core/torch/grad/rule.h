@@ -27,8 +27,9 @@ struct RuleOp {
 struct RuleLocal {
   static constexpr std::int32_t foreign = -2;
 
-  MetaId meta;                ///< none: a number
-  std::int32_t storage = -1;  ///< number within the rule; equal numbers share memory; foreign: of another variant, unused here
+  MetaId meta;  ///< none: a number
+  std::int32_t storage =
+      -1;  ///< number within the rule; equal numbers share memory; foreign: of another variant, unused here
   std::int64_t storageBytes = 0;
 };
 
@@ -38,9 +39,10 @@ using RuleConstants = std::vector<std::pair<std::int32_t, TensorData>>;
 /// The backward of a rule for one set of defined cotangents. Locals continue the forward's numbering.
 struct BackwardVariant {
   std::vector<RuleOp> ops;
-  std::vector<RuleLocal> locals;                                 ///< from Rule::locals.size() on
-  std::vector<std::int32_t> cotangents;                          ///< local by flat output; -1 where none came
-  std::vector<std::pair<std::int32_t, std::int32_t>> gradients;  ///< (tensor operand, local), in the order in which they are added
+  std::vector<RuleLocal> locals;         ///< from Rule::locals.size() on
+  std::vector<std::int32_t> cotangents;  ///< local by flat output; -1 where none came
+  std::vector<std::pair<std::int32_t, std::int32_t>>
+      gradients;  ///< (tensor operand, local), in the order in which they are added
   RuleConstants constants;
   std::vector<std::string> dataDependent;
 };
@@ -51,20 +53,21 @@ struct VariantSourceDeleter {
   void operator()(VariantSource*) const;
 };
 
-/// What an op becomes under given literals, operand shapes and requires_grad: the ops that LibTorch dispatches for it, and the
-/// ops of its derivative. Locals [0, operandCount) are the tensor operands.
+/// What an op becomes under given literals, operand shapes and requires_grad: the ops that LibTorch dispatches for it,
+/// and the ops of its derivative. Locals [0, operandCount) are the tensor operands.
 struct Rule {
   std::int32_t operandCount = 0;
   std::vector<RuleOp> forward;
   std::vector<RuleLocal> locals;
-  std::vector<std::int32_t> outputs;             ///< local by flat output; -1 undefined; < operandCount: an operand returned as it is
+  std::vector<std::int32_t>
+      outputs;  ///< local by flat output; -1 undefined; < operandCount: an operand returned as it is
   std::vector<std::optional<Argument>> numbers;  ///< flat outputs that are numbers
   std::vector<char> outputRequiresGrad;
   bool anyRequiresGrad = false;
   std::vector<std::pair<std::int32_t, std::int32_t>> written;  ///< (operand, local that holds its content afterwards)
   RuleConstants constants;
-  bool noDerivative = false;                                      ///< LibTorch has no derivative for the op, and no rule is registered
-  std::vector<std::string> dataDependent;                         ///< ops of it whose result data decided; such a rule is not cached
+  bool noDerivative = false;               ///< LibTorch has no derivative for the op, and no rule is registered
+  std::vector<std::string> dataDependent;  ///< ops of it whose result data decided; such a rule is not cached
   std::map<std::vector<std::int32_t>, BackwardVariant> variants;  ///< by cotangent MetaId, -1 where none
   std::unique_ptr<VariantSource, VariantSourceDeleter> variantSource;
 };
@@ -78,8 +81,8 @@ struct AutocastState {
   bool operator==(const AutocastState&) const = default;
 };
 
-/// Rules by signature: op, literals, per tensor operand its meta (dtype, sizes, strides, device, lazy bits) and requires_grad;
-/// grad mode and autocast. Belongs to one Document, whose ids its rules use.
+/// Rules by signature: op, literals, per tensor operand its meta (dtype, sizes, strides, device, lazy bits) and
+/// requires_grad; grad mode and autocast. Belongs to one Document, whose ids its rules use.
 class RuleCache {
  public:
   using Key = std::vector<std::int32_t>;

@@ -4,7 +4,8 @@ namespace retrograd {
 
 std::size_t RuleCache::Hash::operator()(const Key& key) const {
   std::size_t h = key.size();
-  for (auto k : key) h = (h ^ static_cast<std::size_t>(static_cast<std::uint32_t>(k))) * 0x9e3779b97f4a7c15ULL + (h >> 31);
+  for (auto k : key)
+    h = (h ^ static_cast<std::size_t>(static_cast<std::uint32_t>(k))) * 0x9e3779b97f4a7c15ULL + (h >> 31);
   return h;
 }
 

@@ -17,9 +17,10 @@ at::Tensor RuleFinder::real(ValueId value) {
   return options_.realValues->value(document_, emitted_, value);
 }
 
-/// Derives with real operands: first on hollow tensors that ask for data where they must, then, where the op reads data otherwise or
-/// makes sparse tensors, on the real tensors throughout.
-std::unique_ptr<Rule> RuleFinder::deriveWithData(DeriveRequest request, std::span<const ValueId> tensors, bool runReal) {
+/// Derives with real operands: first on hollow tensors that ask for data where they must, then, where the op reads data
+/// otherwise or makes sparse tensors, on the real tensors throughout.
+std::unique_ptr<Rule> RuleFinder::deriveWithData(DeriveRequest request, std::span<const ValueId> tensors,
+                                                 bool runReal) {
   bool sparse = runReal;
   for (auto tensor : tensors) {
     request.real.push_back(real(tensor));
@@ -36,8 +37,8 @@ std::unique_ptr<Rule> RuleFinder::deriveWithData(DeriveRequest request, std::spa
   return deriveRule(document_, request);
 }
 
-DeriveRequest RuleFinder::request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors, WriteMode writes,
-                                  const RegionState& region) const {
+DeriveRequest RuleFinder::request(const std::string& symbol, const CallPattern& pattern,
+                                  std::span<const ValueId> tensors, WriteMode writes, const RegionState& region) const {
   DeriveRequest request;
   request.op = symbol;
   request.pattern = &pattern;
@@ -54,7 +55,8 @@ DeriveRequest RuleFinder::request(const std::string& symbol, const CallPattern& 
   return request;
 }
 
-RuleFinder::Found RuleFinder::find(SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, WriteMode writes) {
+RuleFinder::Found RuleFinder::find(SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors,
+                                   WriteMode writes) {
   auto& key = keyScratch_;
   key.assign({symbol.index, pattern.index, static_cast<std::int32_t>(writes) * 2 + region_.gradMode, autocastIndex()});
   bool strided = true;
@@ -102,16 +104,17 @@ std::int32_t RuleFinder::autocastIndex() {
   return static_cast<std::int32_t>(autocasts_.size());
 }
 
-/// Shapes alone first; then with real operands and cotangents where the formula asks for data; then on real tensors throughout,
-/// where it reads data without asking or makes a sparse gradient.
-const BackwardVariant& RuleFinder::backward(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas,
-                                            const std::vector<ValueId>& cotangents) {
+/// Shapes alone first; then with real operands and cotangents where the formula asks for data; then on real tensors
+/// throughout, where it reads data without asking or makes a sparse gradient.
+const BackwardVariant& RuleFinder::backward(Instance& instance, std::span<const ValueId> operands,
+                                            const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents) {
   std::optional<Error> refusal;
   if (!instance.withData) {
     try {
       return backwardVariant(document_, *instance.rule, metas);
     } catch (const NeedsData&) {
-      refusal = Error(ErrorCode::needsData, "its derivative reads data, and no inputs are at hand", document_.symbol(instance.symbol).name);
+      refusal = Error(ErrorCode::needsData, "its derivative reads data, and no inputs are at hand",
+                      document_.symbol(instance.symbol).name);
     } catch (const Error& e) {
       refusal = e;
     }
@@ -131,7 +134,8 @@ const BackwardVariant& RuleFinder::backward(Instance& instance, std::span<const 
   throw Error(ErrorCode::internal, "unreachable");
 }
 
-const BackwardVariant& RuleFinder::backwardWithData(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas,
+const BackwardVariant& RuleFinder::backwardWithData(Instance& instance, std::span<const ValueId> operands,
+                                                    const std::vector<MetaId>& metas,
                                                     const std::vector<ValueId>& cotangents, bool runReal) {
   if (!instance.withData || runReal) {
     // The rule once more with real operands; its locals come out the same, as the op runs the same way.
@@ -141,7 +145,8 @@ const BackwardVariant& RuleFinder::backwardWithData(Instance& instance, std::spa
     recorded.gradMode = true;
     if (instance.autocast > 0) recorded.autocast = autocasts_[instance.autocast - 1];
     auto rule = deriveWithData(request(name, calls, operands, instance.writes, recorded), operands, runReal);
-    if (rule->locals.size() != instance.rule->locals.size()) throw Error(ErrorCode::internal, "it traces differently with data", name);
+    if (rule->locals.size() != instance.rule->locals.size())
+      throw Error(ErrorCode::internal, "it traces differently with data", name);
     instance.rule = cache_.keep(std::move(rule));
     if (!instance.withData) dataDependent_.push_back(name + " (backward)");
     instance.withData = true;

@@ -22,32 +22,42 @@ struct Instance {
   std::int32_t autocast = 0;
   bool withData = false;  ///< the rule was derived with real operands
   WriteMode writes = WriteMode::cloneMarked;
-  std::vector<std::pair<std::int32_t, ValueId>> readInstead;  ///< locals in whose place the backward reads another value
-  bool writesView = false;                                    ///< in place: eager then copies the gradients that pass (CopySlices), and none stays a ZeroTensor
-  BoundSymbolId opaque;                                       ///< of an opaque op: its op in the joint; it has no rule
+  std::vector<std::pair<std::int32_t, ValueId>>
+      readInstead;  ///< locals in whose place the backward reads another value
+  bool writesView =
+      false;  ///< in place: eager then copies the gradients that pass (CopySlices), and none stays a ZeroTensor
+  BoundSymbolId opaque;  ///< of an opaque op: its op in the joint; it has no rule
 };
 
-/// Finds the rule of a call and its backward: one that was derived before, or a new one, on shapes alone where these are enough and with real tensors
-/// where data decide.
+/// Finds the rule of a call and its backward: one that was derived before, or a new one, on shapes alone where these
+/// are enough and with real tensors where data decide.
 class RuleFinder {
  public:
-  /// `region` and `emitted` (the joint so far, which real values are computed by) are read at each call. What data decided is added to `dataDependent`.
-  RuleFinder(Document& document, const TransformOptions& options, RuleCache& cache, const RegionState& region, const std::vector<BoundSymbolId>& emitted,
-             std::vector<std::string>& dataDependent)
-      : document_(document), options_(options), cache_(cache), region_(region), emitted_(emitted), dataDependent_(dataDependent) {}
+  /// `region` and `emitted` (the joint so far, which real values are computed by) are read at each call. What data
+  /// decided is added to `dataDependent`.
+  RuleFinder(Document& document, const TransformOptions& options, RuleCache& cache, const RegionState& region,
+             const std::vector<BoundSymbolId>& emitted, std::vector<std::string>& dataDependent)
+      : document_(document),
+        options_(options),
+        cache_(cache),
+        region_(region),
+        emitted_(emitted),
+        dataDependent_(dataDependent) {}
 
   struct Found {
     Rule* rule;
     bool withData;  ///< data decided it
   };
   /// Throws Error(needsData, unsupportedOp, unknownOp).
-  Found find(SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors, WriteMode writes = WriteMode::cloneMarked);
-  /// The backward for cotangents with these metas (none: no cotangent came). Where it has to read data, the instance gets another rule that was derived with
-  /// real operands. Throws as find().
-  const BackwardVariant& backward(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas,
-                                  const std::vector<ValueId>& cotangents);
+  Found find(SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors,
+             WriteMode writes = WriteMode::cloneMarked);
+  /// The backward for cotangents with these metas (none: no cotangent came). Where it has to read data, the instance
+  /// gets another rule that was derived with real operands. Throws as find().
+  const BackwardVariant& backward(Instance& instance, std::span<const ValueId> operands,
+                                  const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents);
   /// What a rule is derived from, in the region as it is.
-  DeriveRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors, WriteMode writes) const {
+  DeriveRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
+                        WriteMode writes) const {
     return request(symbol, pattern, tensors, writes, region_);
   }
   /// The value's data. Throws Error(needsData) where there are no inputs to compute it from.
@@ -56,11 +66,12 @@ class RuleFinder {
   std::int32_t autocastIndex();
 
  private:
-  DeriveRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors, WriteMode writes,
-                        const RegionState& region) const;
+  DeriveRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
+                        WriteMode writes, const RegionState& region) const;
   std::unique_ptr<Rule> deriveWithData(DeriveRequest request, std::span<const ValueId> tensors, bool runReal = false);
-  const BackwardVariant& backwardWithData(Instance& instance, std::span<const ValueId> operands, const std::vector<MetaId>& metas,
-                                          const std::vector<ValueId>& cotangents, bool runReal);
+  const BackwardVariant& backwardWithData(Instance& instance, std::span<const ValueId> operands,
+                                          const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents,
+                                          bool runReal);
 
   Document& document_;
   const TransformOptions& options_;

@@ -9,11 +9,14 @@ namespace retrograd {
 namespace {
 
 std::uint8_t observedEffects(const Symbol& symbol, const RecordedOp& op, const std::vector<RecordedLocal>& locals) {
-  auto effects = static_cast<std::uint8_t>(effectsOf(symbol, op.pattern.arguments) & ~(effect::view | effect::needsData));
+  auto effects =
+      static_cast<std::uint8_t>(effectsOf(symbol, op.pattern.arguments) & ~(effect::view | effect::needsData));
   if (op.needsData) effects |= effect::needsData;
   for (auto output : op.outputs)
     for (auto operand : op.operands)
-      if (output >= 0 && locals[output].storage >= 0 && locals[output].storage == locals[operand].storage && !symbol.isMutable) effects |= effect::view;
+      if (output >= 0 && locals[output].storage >= 0 && locals[output].storage == locals[operand].storage &&
+          !symbol.isMutable)
+        effects |= effect::view;
   return effects;
 }
 

@@ -6,15 +6,18 @@
 #include "core/torch/grad/literals.h"
 
 namespace retrograd {
-ValueId JointBuilder::call(BoundSymbolId origin, std::string_view symbol, CallPattern pattern, std::vector<ValueId> tensors) {
+ValueId JointBuilder::call(BoundSymbolId origin, std::string_view symbol, CallPattern pattern,
+                           std::vector<ValueId> tensors) {
   pattern.operandCount = static_cast<std::int32_t>(tensors.size());
   const auto id = writer_.internOp(std::string(symbol));
   const auto instance = apply(origin, id, document_.internPattern(pattern), tensors);
-  return instance.rule->outputs[0] < instance.rule->operandCount ? tensors[instance.rule->outputs[0]] : output(instance, 0);
+  return instance.rule->outputs[0] < instance.rule->operandCount ? tensors[instance.rule->outputs[0]]
+                                                                 : output(instance, 0);
 }
 
 /// An op of one tensor and literals.
-ValueId JointBuilder::call1(BoundSymbolId origin, std::string_view symbol, std::vector<Argument> literals, ValueId tensor) {
+ValueId JointBuilder::call1(BoundSymbolId origin, std::string_view symbol, std::vector<Argument> literals,
+                            ValueId tensor) {
   literals.insert(literals.begin(), Argument::ofOperand(0));
   return call(origin, symbol, {std::move(literals), {}, 1, {}}, {tensor});
 }
@@ -36,17 +39,21 @@ ValueId JointBuilder::applyView(BoundSymbolId origin, const ViewStep& step, Valu
 }
 
 /// The base with `content` where the path leads. `ownsMemory`: no other tensor holds what lies around the base.
-ValueId JointBuilder::scatterThrough(BoundSymbolId origin, const ViewPath& path, ValueId base, ValueId content, bool ownsMemory) {
+ValueId JointBuilder::scatterThrough(BoundSymbolId origin, const ViewPath& path, ValueId base, ValueId content,
+                                     bool ownsMemory) {
   if (isComplex(document_.meta(document_.value(base).meta).dtype)) gradients_.addByParts(base);
   std::vector<ValueId> bases{base};
   for (const auto& step : path) bases.push_back(applyView(origin, step, bases.back()));
   const auto metaOf = [&](ValueId value) -> const TensorMeta& { return document_.meta(document_.value(value).meta); };
   for (std::size_t i = ownsMemory ? 1 : 0; i < path.size(); ++i)
-    if ((!path[i].view || document_.symbol(document_.boundSymbol(path[i].view).symbol).name == "aten.as_strided.default") &&
+    if ((!path[i].view ||
+         document_.symbol(document_.boundSymbol(path[i].view).symbol).name == "aten.as_strided.default") &&
         !liesWithin(metaOf(bases[i + 1]), metaOf(bases[i])))
-      throw Error(ErrorCode::unsupportedOp, "a write through it reaches beyond the tensor that it was taken of", "torch.ops.aten.as_strided.default");
+      throw Error(ErrorCode::unsupportedOp, "a write through it reaches beyond the tensor that it was taken of",
+                  "torch.ops.aten.as_strided.default");
   for (auto i = path.size(); i > 0;) {
-    // Nothing can be scattered into a view whose elements overlap, but what it leads to may lie apart all the same: a slice of what was expanded.
+    // Nothing can be scattered into a view whose elements overlap, but what it leads to may lie apart all the same: a
+    // slice of what was expanded.
     auto from = i - 1;
     while (from > 0 && overlapsItself(metaOf(bases[from]))) --from;
     content = from + 1 == i ? invertView(origin, path[from], bases[from], bases[i], content)
@@ -66,9 +73,11 @@ ValueId JointBuilder::flat(BoundSymbolId origin, ValueId tensor) {
 /// A flat tensor's memory in another dtype: as many whole elements as it has.
 ValueId JointBuilder::inDType(BoundSymbolId origin, ValueId flat, DType dtype) {
   const auto& meta = document_.meta(document_.value(flat).meta);
-  const auto elements = meta.sizes.at(0), whole = elements - elements * itemSize(meta.dtype) % itemSize(dtype) / itemSize(meta.dtype);
+  const auto elements = meta.sizes.at(0),
+             whole = elements - elements * itemSize(meta.dtype) % itemSize(dtype) / itemSize(meta.dtype);
   if (meta.dtype == dtype) return flat;
-  if (whole != elements) flat = call1(origin, "aten.as_strided.default", {integers({whole}), integers({1}), Argument::ofInt(0)}, flat);
+  if (whole != elements)
+    flat = call1(origin, "aten.as_strided.default", {integers({whole}), integers({1}), Argument::ofInt(0)}, flat);
   return call1(origin, "aten.view.dtype", {Argument::ofDType(dtype)}, flat);
 }
 
@@ -84,25 +93,34 @@ ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const Tenso
   return tensor;
 }
 
-/// The inverse of any view that keeps the dtype: sizes, strides and offset say where it lies in the memory it shares with its base.
-ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view view, ValueId base, ValueId viewed, ValueId content) {
+/// The inverse of any view that keeps the dtype: sizes, strides and offset say where it lies in the memory it shares
+/// with its base.
+ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view view, ValueId base, ValueId viewed,
+                                        ValueId content) {
   const TensorMeta from = document_.meta(document_.value(base).meta), to = document_.meta(document_.value(viewed).meta);
-  if (from.dtype != to.dtype || from.conjugate != to.conjugate || from.negative != to.negative || from.layout != Layout::strided)
-    throw Error(ErrorCode::unsupportedOp, "a write through this view cannot be made functional", "torch.ops." + std::string(view));
+  if (from.dtype != to.dtype || from.conjugate != to.conjugate || from.negative != to.negative ||
+      from.layout != Layout::strided)
+    throw Error(ErrorCode::unsupportedOp, "a write through this view cannot be made functional",
+                "torch.ops." + std::string(view));
   if (overlapsItself(to))
-    throw Error(ErrorCode::unsupportedOp, "a write through a view whose elements overlap: its result depends on the order in which a kernel goes",
+    throw Error(ErrorCode::unsupportedOp,
+                "a write through a view whose elements overlap: its result depends on the order in which a kernel goes",
                 "torch.ops." + std::string(view));
   std::vector<Argument> arguments{Argument::ofOperand(0), Argument::ofOperand(1)};
   for (auto& argument : stridedArguments(to)) arguments.push_back(std::move(argument));
   auto whole = flat(origin, base);
-  if (document_.storage(document_.value(base).storage).bytes % itemSize(from.dtype) != 0)  // LibTorch scatters into whole elements alone
+  if (document_.storage(document_.value(base).storage).bytes % itemSize(from.dtype) !=
+      0)  // LibTorch scatters into whole elements alone
     whole = call1(origin, "aten.clone.default", {}, whole);
-  const auto memory = call(origin, "aten.as_strided_scatter.default", {std::move(arguments), {}, 2, {}}, {whole, content});
+  const auto memory =
+      call(origin, "aten.as_strided_scatter.default", {std::move(arguments), {}, 2, {}}, {whole, content});
   return stridedView(origin, memory, from);
 }
 
-/// `base` with `content` in place of `viewed`, which `step` makes of it: by the view's own scatter op or inverse where that reads well, else by geometry.
-ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, ValueId base, ValueId viewed, ValueId content) {
+/// `base` with `content` in place of `viewed`, which `step` makes of it: by the view's own scatter op or inverse where
+/// that reads well, else by geometry.
+ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, ValueId base, ValueId viewed,
+                                 ValueId content) {
   if (!step.view) return scatterByGeometry(origin, "aten.as_strided.default", base, viewed, content);
   const std::string name = document_.symbol(document_.boundSymbol(step.view).symbol).name;
   const auto pattern = document_.pattern(document_.boundSymbol(step.view).pattern).arguments;
@@ -110,7 +128,9 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, Val
   const auto rank = static_cast<std::int64_t>(meta.sizes.size());
   const std::vector<Argument> rest(pattern.begin() + (pattern.empty() ? 0 : 1), pattern.end());
   const auto wrap = [&](std::int64_t dim) { return dim < 0 ? dim + rank : dim; };
-  const auto unary = [&](std::string_view op, std::vector<Argument> literals) { return call1(origin, op, std::move(literals), content); };
+  const auto unary = [&](std::string_view op, std::vector<Argument> literals) {
+    return call1(origin, op, std::move(literals), content);
+  };
 
   if (name == "aten.alias.default" || name == "aten.detach.default") return content;
   if (name == "aten.transpose.int" || name == "aten.t.default") return unary(name, rest);
@@ -119,8 +139,8 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, Val
     for (std::int64_t i = 0; i < rank; ++i) inverse[wrap(rest.at(0).items.at(i).integer)] = i;
     return unary(name, {integers(inverse)});
   }
-  if (name == "aten.view.default" || name == "aten._unsafe_view.default" || name == "aten._reshape_alias.default" || name == "aten.unsqueeze.default" ||
-      name.starts_with("aten.squeeze."))
+  if (name == "aten.view.default" || name == "aten._unsafe_view.default" || name == "aten._reshape_alias.default" ||
+      name == "aten.unsqueeze.default" || name.starts_with("aten.squeeze."))
     return unary("aten.reshape.default", {integers(meta.sizes)});
   if (name == "aten.view_as_real.default") return unary("aten.view_as_complex.default", {});
   if (name == "aten.view_as_complex.default") return unary("aten.view_as_real.default", {});
@@ -134,7 +154,8 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, Val
     return call(origin, op, {std::move(literals), {}, 2, {}}, {base, content});
   };
   const auto slice = [&](std::int64_t dim, std::int64_t begin, std::int64_t length) {
-    return scatter("aten.slice_scatter.default", {Argument::ofInt(dim), Argument::ofInt(begin), Argument::ofInt(begin + length), Argument::ofInt(1)});
+    return scatter("aten.slice_scatter.default",
+                   {Argument::ofInt(dim), Argument::ofInt(begin), Argument::ofInt(begin + length), Argument::ofInt(1)});
   };
   const auto output = static_cast<std::int64_t>(step.output);
   if (name == "aten.select.int") return scatter("aten.select_scatter.default", rest);

@@ -8,13 +8,15 @@
 
 namespace retrograd {
 
-/// The gradients that eager PyTorch keeps as ZeroTensors. A formula that knows its gradient to be zero (that of sgn) makes one, without memory, and a product
-/// with it, a quotient of it, a view and a copy are ZeroTensors again, whatever the other factor holds: NaN there goes no further. Any other op reads zeros.
+/// The gradients that eager PyTorch keeps as ZeroTensors. A formula that knows its gradient to be zero (that of sgn)
+/// makes one, without memory, and a product with it, a quotient of it, a view and a copy are ZeroTensors again,
+/// whatever the other factor holds: NaN there goes no further. Any other op reads zeros.
 class ZeroTensors {
  public:
   explicit ZeroTensors(const Document& document) : document_(document) {}
 
-  /// Notes what the op of a backward makes of them. True where its result has to be made zero, as its operands may say NaN.
+  /// Notes what the op of a backward makes of them. True where its result has to be made zero, as its operands may say
+  /// NaN.
   bool noteAndForcesZero(const RuleOp& op, std::span<const ValueId> locals);
 
  private:
@@ -24,7 +26,9 @@ class ZeroTensors {
 
 inline bool ZeroTensors::noteAndForcesZero(const RuleOp& op, std::span<const ValueId> locals) {
   if (!op.zeroTensor && values_.empty()) return false;
-  const auto isZero = [&](std::int32_t local) { return values_.contains(locals[static_cast<std::size_t>(local)].index); };
+  const auto isZero = [&](std::int32_t local) {
+    return values_.contains(locals[static_cast<std::size_t>(local)].index);
+  };
   const auto note = [&] {
     for (auto output : op.outputs)
       if (output >= 0) values_.insert(locals[static_cast<std::size_t>(output)].index);
@@ -37,7 +41,8 @@ inline bool ZeroTensors::noteAndForcesZero(const RuleOp& op, std::span<const Val
   const std::string_view name = document_.symbol(op.symbol).name;
   const bool product = name == "aten.mul.Tensor", quotient = name == "aten.div.Tensor";
   const bool stays = product ? std::any_of(op.operands.begin(), op.operands.end(), isZero)
-                             : (quotient || name == "aten.clone.default" || (op.effects & effect::view)) && isZero(op.operands.front());
+                             : (quotient || name == "aten.clone.default" || (op.effects & effect::view)) &&
+                                   isZero(op.operands.front());
   if (stays) note();
   return stays && (product || quotient);
 }

@@ -43,8 +43,8 @@ struct NotPossible {
   std::string reason;
 };
 
-Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options, const DerivationRequest& request,
-                const Progress& progress) {
+Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
+                const DerivationRequest& request, const Progress& progress) {
   Model model;
   model.listing = jobs::listingOf(graph, lookupSymbol, options);
   auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);
@@ -63,10 +63,13 @@ class Opinion {
   SecondOpinion form() {
     try {
       if (graphs_.differentiated.empty()) throw NotPossible{"the backward has no tangents"};
-      if (const auto opaque = opaqueOps(); !opaque.empty()) throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
+      if (const auto opaque = opaqueOps(); !opaque.empty())
+        throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
       if (graphs_.backward.outputs.size() != graphs_.forward.inputs.size()) {
-        throw NotPossible{fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens cannot be compared yet",
-                                      graphs_.backward.outputs.size(), graphs_.forward.inputs.size())};
+        throw NotPossible{
+            fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens "
+                        "cannot be compared yet",
+                        graphs_.backward.outputs.size(), graphs_.forward.inputs.size())};
       }
       deriveForward();
       runForward();
@@ -86,7 +89,9 @@ class Opinion {
     std::set<std::string> opaque;
     for (const auto* graph : {&graphs_.forward, &graphs_.backward}) {
       for (const auto& node : graph->nodes) {
-        if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) || !node.call.items[0].text.starts_with(prefix)) continue;
+        if (!node.call.is(Kind::call) || !node.call.items[0].is(Kind::path) ||
+            !node.call.items[0].text.starts_with(prefix))
+          continue;
         const auto name = std::string_view(node.call.items[0].text).substr(prefix.size());
         if (!jobs::isLowered(name) && !lookupSymbol(name)) opaque.emplace(name);
       }
@@ -115,18 +120,21 @@ class Opinion {
       const auto& source = *graphs_.sources[i];
       const auto* found = find(source, used);
       if (const auto sizes = found != nullptr ? sizesOf(*type) : std::nullopt; sizes && *sizes != found->meta.sizes) {
-        missing.push_back(fmt::format("{} {}[{}] (given as {}[{}])", jobs::plainName(source.name), shortName(type->dtype), fmt::join(*sizes, ", "),
-                                      shortName(found->meta.dtype), fmt::join(found->meta.sizes, ", ")));
+        missing.push_back(fmt::format("{} {}[{}] (given as {}[{}])", jobs::plainName(source.name),
+                                      shortName(type->dtype), fmt::join(*sizes, ", "), shortName(found->meta.dtype),
+                                      fmt::join(found->meta.sizes, ", ")));
       } else if (found != nullptr) {
         given.emplace(input.name, *found);
         --opinion_.drawn;
       } else {
-        missing.push_back(fmt::format("{} {}[{}]", jobs::plainName(source.name), shortName(type->dtype), fmt::join(type->sizes, ", ")));
+        missing.push_back(fmt::format("{} {}[{}]", jobs::plainName(source.name), shortName(type->dtype),
+                                      fmt::join(type->sizes, ", ")));
       }
     }
     if (!missing.empty() && !request_.useWhatBinds) {
       throw Error(ErrorCode::badUse,
-                  fmt::format("not given by the weights or the batch: {}; {} draws them", fmt::join(missing, ", "), nameOf(UserChoice::partialWeights)),
+                  fmt::format("not given by the weights or the batch: {}; {} draws them", fmt::join(missing, ", "),
+                              nameOf(UserChoice::partialWeights)),
                   "inputs");
     }
     for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
@@ -188,8 +196,8 @@ class Opinion {
     for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
     opinion_.drawn += derived_.listing.constants.size();
     if (!derived_.listing.constants.empty() && !drawsAll() && !request_.useWhatBinds) {
-      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them; " + nameOf(UserChoice::partialWeights) +
-                        " draws them"};
+      throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them; " +
+                        nameOf(UserChoice::partialWeights) + " draws them"};
     }
     try {
       derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
@@ -201,7 +209,8 @@ class Opinion {
   /// Rethrows the present error, as a reason where it is the forward that does not run.
   void refuseUnrun(const Error& e) const {
     if (e.code() != ErrorCode::execution) throw;
-    throw NotPossible{fmt::format("the forward does not run on {}: {}", opinion_.drawn > 0 ? "values that are drawn" : "these values", e.what())};
+    throw NotPossible{fmt::format("the forward does not run on {}: {}",
+                                  opinion_.drawn > 0 ? "values that are drawn" : "these values", e.what())};
   }
 
   /// The forward once more with all that it saves, from the same seed: the same draws.
@@ -229,22 +238,27 @@ class Opinion {
     request.exactCotangents = true;
     for (std::size_t k = 0; k < graphs_.tangents.size(); ++k) {
       const auto cotangent = derived_.analysis->request.cotangents.find(std::to_string(k));
-      if (cotangent == derived_.analysis->request.cotangents.end()) throw NotPossible{"an output that has a tangent takes no cotangent"};
+      if (cotangent == derived_.analysis->request.cotangents.end())
+        throw NotPossible{"an output that has a tangent takes no cotangent"};
       request.inputs.emplace(graphs_.backward.inputs[graphs_.tangents[k]].name, cotangent->second);
     }
     for (std::size_t i = 0; i < graphs_.savedFrom.size(); ++i) {
       if (!graphs_.savedFrom[i]) continue;
       const auto position = *graphs_.savedFrom[i];
-      if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
+      if (position < forwardRun_.size() && forwardRun_[position])
+        request.inputs.emplace(graphs_.backward.inputs[i].name, *forwardRun_[position]);
     }
     for (const auto& [node, position] : graphs_.shared)
-      if (position < forwardRun_.size() && forwardRun_[position]) request.inputs.emplace(graphs_.backward.nodes[node].name, *forwardRun_[position]);
-    for (const auto& [name, tensor] : request.inputs) options.given.emplace(name, tensor.meta);  // types in a log are those of fake tensors
+      if (position < forwardRun_.size() && forwardRun_[position])
+        request.inputs.emplace(graphs_.backward.nodes[node].name, *forwardRun_[position]);
+    for (const auto& [name, tensor] : request.inputs)
+      options.given.emplace(name, tensor.meta);  // types in a log are those of fake tensors
     try {
       auto listing = jobs::listingOf(graphs_.backward, lookupSymbol, options);
       shareConstants(listing, request.inputs);
-      std::erase_if(request.inputs,
-                    [&](const auto& input) { return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end(); });
+      std::erase_if(request.inputs, [&](const auto& input) {
+        return std::find(listing.inputs.begin(), listing.inputs.end(), input.first) == listing.inputs.end();
+      });
       imported_ = openGraph(graphs_.backward, graphs_.backwardPlace, options, request, progress_);
       importedRun_ = runJoint(*imported_.analysis).outputs;
       return true;
@@ -272,7 +286,8 @@ class Opinion {
 
   /// A size that nobody knows (it depends on data) may be why the backward does not run: then that is no finding.
   void refuseAssumed(const std::string& reason) const {
-    if (derived_.listing.assumedSizes) throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + reason};
+    if (derived_.listing.assumedSizes)
+      throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + reason};
   }
 
   // What they gave.
@@ -310,16 +325,20 @@ class Opinion {
       return {};
     }
     if (imported == nullptr) return "is None, and ours is not";
-    if (derived == derivedRun_.end()) return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None" : "is a tensor, and its input requires no gradient";
+    if (derived == derivedRun_.end())
+      return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None"
+                                          : "is a tensor, and its input requires no gradient";
     auto verdict = judge.compare("grad.in." + name, *imported, derived->second);
     verdict.name = inputLabel(graphs_, i);
     ++opinion_.compared;
     opinion_.gradients.push_back(verdict);
     opinion_.imported.emplace(name, *imported);
-    if (countNonFinite(derived->second).nan > 0 && verdict.good()) opinion_.notes.push_back(verdict.name + " has NaN in both");
+    if (countNonFinite(derived->second).nan > 0 && verdict.good())
+      opinion_.notes.push_back(verdict.name + " has NaN in both");
     if (verdict.good()) return {};
     if (!verdict.failure.empty()) return verdict.failure;
-    return fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance, verdict.scale);
+    return fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance,
+                       verdict.scale);
   }
 
   /// What the text declares, against what the ops give.
@@ -339,7 +358,9 @@ class Opinion {
       const auto& type = graphs_.backward.types[node.type];
       const auto& meta = document.meta(document.value(value->second).meta);
       if (meta.dtype != type.dtype) {
-        addFinding("", fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)), n);
+        addFinding(
+            "", fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)),
+            n);
       }
     }
   }
@@ -361,13 +382,15 @@ class Opinion {
   }
 
   void compareReference() {
-    const bool isLoss = graphs_.differentiated.size() == 1 && derivedRun_.contains("out.0") && derivedRun_.at("out.0").meta.sizes.empty();
+    const bool isLoss = graphs_.differentiated.size() == 1 && derivedRun_.contains("out.0") &&
+                        derivedRun_.at("out.0").meta.sizes.empty();
     if (!isLoss) {
       opinion_.notes.push_back("the reference is not compared: this part of the model does not end in the loss");
       return;
     }
     if (drawsRandomNumbers(*derived_.analysis)) {
-      opinion_.notes.push_back("the reference is not compared: the forward draws random numbers (dropout), and the job drew others");
+      opinion_.notes.push_back(
+          "the reference is not compared: the forward draws random numbers (dropout), and the job drew others");
       return;
     }
     Judge judge(derived_.analysis, {}, {.rounds = Noise::HalfOps::all});
@@ -381,7 +404,8 @@ class Opinion {
       verdict.name = name;
       opinion_.referenced.push_back(std::move(verdict));
     };
-    if (const auto loss = request_.reference->find("loss"); loss != request_.reference->end()) compare("loss", "out.0", loss->second);
+    if (const auto loss = request_.reference->find("loss"); loss != request_.reference->end())
+      compare("loss", "out.0", loss->second);
     std::map<std::string, std::string> names;
     for (std::size_t i = 0; i < graphs_.sources.size(); ++i) {
       if (graphs_.sources[i]) names[jobs::plainName(graphs_.sources[i]->name)] = graphs_.forward.inputs[i].name;
@@ -394,7 +418,8 @@ class Opinion {
   }
 
   void conclude() {
-    const bool isOff = std::any_of(opinion_.referenced.begin(), opinion_.referenced.end(), [](const auto& v) { return !v.good(); });
+    const bool isOff =
+        std::any_of(opinion_.referenced.begin(), opinion_.referenced.end(), [](const auto& v) { return !v.good(); });
     if (!opinion_.findings.empty() || isOff) {
       opinion_.verdict = Verdict::differs;
     } else if (opinion_.reason.empty() && opinion_.compared > 0) {
@@ -413,7 +438,9 @@ class Opinion {
   std::vector<std::optional<TensorData>> forwardRun_, importedRun_;
 };
 
-bool hasBoth(const jobs::Attempt& attempt) { return attempt.find(jobs::GraphKind::forward) != nullptr && attempt.find(jobs::GraphKind::backward) != nullptr; }
+bool hasBoth(const jobs::Attempt& attempt) {
+  return attempt.find(jobs::GraphKind::forward) != nullptr && attempt.find(jobs::GraphKind::backward) != nullptr;
+}
 
 /// The compile that was asked for, else the first with both graphs.
 jobs::GraphChoice choiceOf(const jobs::JobLog& log, const SecondOpinionRequest& request) {
@@ -438,7 +465,9 @@ std::string whyNotCompared(const jobs::Attempt& attempt) {
   return "there is no gradient to compare: the log has only Dynamo's graph of this compile";
 }
 
-bool canBeCompared(const jobs::Compile& compile) { return std::any_of(compile.attempts.begin(), compile.attempts.end(), hasBoth); }
+bool canBeCompared(const jobs::Compile& compile) {
+  return std::any_of(compile.attempts.begin(), compile.attempts.end(), hasBoth);
+}
 
 /// The compiles that nobody asked for by name and that are therefore not looked at; empty where there are none.
 std::string leftOut(const jobs::JobLog& log, const jobs::GraphChoice& choice) {
@@ -448,7 +477,8 @@ std::string leftOut(const jobs::JobLog& log, const jobs::GraphChoice& choice) {
   std::vector<std::int64_t> ranks;
   bool isElsewhere = false;
   for (const auto& process : log.processes) {
-    if (&process == choice.process || std::none_of(process.compiles.begin(), process.compiles.end(), canBeCompared)) continue;
+    if (&process == choice.process || std::none_of(process.compiles.begin(), process.compiles.end(), canBeCompared))
+      continue;
     isElsewhere = true;
     if (process.rank && process.rank != choice.process->rank) ranks.push_back(*process.rank);
   }

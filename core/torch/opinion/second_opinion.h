@@ -30,7 +30,8 @@ struct BackwardFinding {
   int line = 0;          ///< of that op in the graph's text
 
   // The same in parts.
-  std::string input{};   ///< whose gradient it is, as the Python program names it: "b.weight"; empty where that is not known
+  std::string
+      input{};  ///< whose gradient it is, as the Python program names it: "b.weight"; empty where that is not known
   std::string target{};  ///< "torch.ops.aten.mm.default"; empty where no op is named
   std::string file{};    ///< of the line of Python: "/job/train.py"
   int sourceLine = 0;
@@ -46,15 +47,17 @@ struct SecondOpinion {
   std::vector<TensorVerdict> gradients;   ///< every comparison of numbers
   std::vector<TensorVerdict> referenced;  ///< loss and gradients against the reference
   std::vector<std::string> notes;
-  TensorMap imported;                  ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
+  TensorMap imported;  ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
   std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
-  std::size_t drawn = 0;               ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
+  std::size_t drawn = 0;  ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
 };
 
-/// The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward graph gives on what
-/// the forward saved and the same cotangents: dtype, None, shape and numbers, each tensor by its own noise (Judge). Values are those of the
-/// request, else drawn. Agrees only where every gradient was compared. Throws Error(badUse) for a compile that is not there and for weights
-/// that do not fit, Error(badInput) for a log that cannot be read.
-SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request, const Progress& progress = {});
+/// The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward
+/// graph gives on what the forward saved and the same cotangents: dtype, None, shape and numbers, each tensor by its
+/// own noise (Judge). Values are those of the request, else drawn. Agrees only where every gradient was compared.
+/// Throws Error(badUse) for a compile that is not there and for weights that do not fit, Error(badInput) for a log that
+/// cannot be read.
+SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request,
+                            const Progress& progress = {});
 
 }  // namespace retrograd

@@ -1,4 +1,5 @@
-// Gloo's own headers are Debian's (libgloo-dev); its code is in LibTorch. Only pointers to Gloo's objects pass through here, whose layouts may differ.
+// Gloo's own headers are Debian's (libgloo-dev); its code is in LibTorch. Only pointers to Gloo's objects pass through
+// here, whose layouts may differ.
 #define USE_DISTRIBUTED
 #define USE_C10D_GLOO
 #include <ATen/ops/from_blob.h>
@@ -36,14 +37,18 @@ using namespace std::chrono_literals;
 
 constexpr int onlyErrors = 2;
 
-at::Tensor asTensor(const Bytes& bytes) { return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte); }
+at::Tensor asTensor(const Bytes& bytes) {
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
+}
 
 /// The keys of the run that the ranks' signs of life need, over a connection of their own.
 class StoreKeys final : public SharedKeys {
  public:
   explicit StoreKeys(const c10::intrusive_ptr<c10d::Store>& store) : store_(store->clone()) {}
   void set(const std::string& key, const std::string& value) override { store_->set(key, bytes(value)); }
-  std::string setOnce(const std::string& key, const std::string& value) override { return text(store_->compareSet(key, {}, bytes(value))); }
+  std::string setOnce(const std::string& key, const std::string& value) override {
+    return text(store_->compareSet(key, {}, bytes(value)));
+  }
   std::optional<std::string> find(const std::string& key) override {
     if (!store_->check({key})) return std::nullopt;
     return text(store_->get(key));
@@ -66,7 +71,9 @@ class GlooTransfer final : public Transfer {
       : wait_(wait), work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer) {}
   ~GlooTransfer() override {
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory for two pointers the process ends either way
-    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // after a failure: memory that it may still use, until the process ends
+    if (work_)
+      new std::pair(std::move(work_),
+                    std::move(bytes_));  // after a failure: memory that it may still use, until the process ends
   }
   void wait() override {
     if (!work_) return;
@@ -82,9 +89,12 @@ class GlooTransfer final : public Transfer {
   int peer_;
 };
 
-bool isLoopback(const std::string& address) { return address == "localhost" || address == "::1" || address.starts_with("127."); }
+bool isLoopback(const std::string& address) {
+  return address == "localhost" || address == "::1" || address.starts_with("127.");
+}
 
-/// A socket for the store to listen on, which by itself would listen on all interfaces and serve anyone who asks. The store closes it.
+/// A socket for the store to listen on, which by itself would listen on all interfaces and serve anyone who asks. The
+/// store closes it.
 int loopbackSocket(const std::string& address, int port) {
   const bool isSix = address == "::1";
   sockaddr_in four{};
@@ -98,12 +108,13 @@ int loopbackSocket(const std::string& address, int port) {
   const int handle = ::socket(isSix ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int yes = 1;
   const auto* place = isSix ? reinterpret_cast<const sockaddr*>(&six) : reinterpret_cast<const sockaddr*>(&four);
-  if (handle >= 0 && ::setsockopt(handle, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 && ::bind(handle, place, isSix ? sizeof six : sizeof four) == 0 &&
-      ::listen(handle, SOMAXCONN) == 0)
+  if (handle >= 0 && ::setsockopt(handle, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+      ::bind(handle, place, isSix ? sizeof six : sizeof four) == 0 && ::listen(handle, SOMAXCONN) == 0)
     return handle;
   const std::string why = std::strerror(errno);
   if (handle >= 0) ::close(handle);
-  throw Error(ErrorCode::execution, fmt::format("the ranks cannot meet at {}:{}: {}", address, port, why), "MASTER_ADDR");
+  throw Error(ErrorCode::execution, fmt::format("the ranks cannot meet at {}:{}: {}", address, port, why),
+              "MASTER_ADDR");
 }
 
 class GlooTransport final : public Transport {
@@ -130,16 +141,20 @@ class GlooTransport final : public Transport {
   int size() const override { return where_.size; }
 
   std::unique_ptr<Transfer> send(std::shared_ptr<const Bytes> bytes, int to, int tag) override {
-    return begin(std::move(bytes), to, [&](std::vector<at::Tensor>& tensors) { return group_->send(tensors, to, tag); });
+    return begin(std::move(bytes), to,
+                 [&](std::vector<at::Tensor>& tensors) { return group_->send(tensors, to, tag); });
   }
   std::unique_ptr<Transfer> receive(std::shared_ptr<Bytes> bytes, int from, int tag) override {
-    return begin(std::move(bytes), from, [&](std::vector<at::Tensor>& tensors) { return group_->recv(tensors, from, tag); });
+    return begin(std::move(bytes), from,
+                 [&](std::vector<at::Tensor>& tensors) { return group_->recv(tensors, from, tag); });
   }
 
   void sumOverRanks(std::span<std::byte> elements, DType dtype) override {
     const auto type = toScalarType(dtype);
-    const auto given = at::from_blob(elements.data(), {static_cast<std::int64_t>(elements.size()) / itemSize(dtype)}, type);
-    auto sum = at::isReducedFloatingType(type) ? given.to(at::kFloat) : given.clone();  // the group's own, who may be left behind with it
+    const auto given =
+        at::from_blob(elements.data(), {static_cast<std::int64_t>(elements.size()) / itemSize(dtype)}, type);
+    auto sum = at::isReducedFloatingType(type) ? given.to(at::kFloat)
+                                               : given.clone();  // the group's own, who may be left behind with it
     std::vector<at::Tensor> tensors{at::isComplexType(type) ? at::view_as_real(sum) : sum};
     together([&] { return group_->allreduce(tensors); });
     given.copy_(sum);
@@ -163,12 +178,14 @@ class GlooTransport final : public Transport {
     options.isServer = where_.rank == 0;
     options.numWorkers = where_.size;
     options.timeout = where_.meeting;
-    if (options.isServer && isLoopback(where_.address)) options.masterListenFd = loopbackSocket(where_.address, where_.port);
+    if (options.isServer && isLoopback(where_.address))
+      options.masterListenFd = loopbackSocket(where_.address, where_.port);
     try {
       return c10::make_intrusive<c10d::TCPStore>(where_.address, options);
     } catch (const std::exception& error) {
-      throw Error(ErrorCode::execution, fmt::format("rank {} of {} does not meet the others at {}:{} within {} s: {}", where_.rank, where_.size, where_.address,
-                                                    where_.port, where_.meeting.count() / 1000, reasonOf(error)));
+      throw Error(ErrorCode::execution, fmt::format("rank {} of {} does not meet the others at {}:{} within {} s: {}",
+                                                    where_.rank, where_.size, where_.address, where_.port,
+                                                    where_.meeting.count() / 1000, reasonOf(error)));
     }
   }
 
@@ -182,15 +199,18 @@ class GlooTransport final : public Transport {
       return group;
     } catch (const std::exception& error) {
       // A rank that dies now is no more than a closed connection to this one, so the message says where the ranks meet.
-      throw Error(ErrorCode::execution, fmt::format("rank {} of {} cannot connect to the others, who meet at rank 0 ({}:{}): {}", where_.rank, where_.size,
-                                                    where_.address, where_.port, reasonOf(error)));
+      throw Error(ErrorCode::execution,
+                  fmt::format("rank {} of {} cannot connect to the others, who meet at rank 0 ({}:{}): {}", where_.rank,
+                              where_.size, where_.address, where_.port, reasonOf(error)));
     }
   }
 
-  /// The network to use: the loopback where all are on one machine, else GLOO_SOCKET_IFNAME's, else that of the machine's name.
+  /// The network to use: the loopback where all are on one machine, else GLOO_SOCKET_IFNAME's, else that of the
+  /// machine's name.
   std::shared_ptr<gloo::transport::Device> device() const {
     if (isLoopback(where_.address)) return c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
-    if (const auto* interface = std::getenv("GLOO_SOCKET_IFNAME")) return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+    if (const auto* interface = std::getenv("GLOO_SOCKET_IFNAME"))
+      return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
     return c10d::ProcessGroupGloo::createDefaultDevice();
   }
 
@@ -203,7 +223,8 @@ class GlooTransport final : public Transport {
     return std::make_unique<GlooTransfer>(*wait_, std::move(work), std::move(bytes), peer);
   }
 
-  /// Runs a collective. It cannot be interrupted, only left behind: with a failure its memory and threads are no longer waited for.
+  /// Runs a collective. It cannot be interrupted, only left behind: with a failure its memory and threads are no longer
+  /// waited for.
   template <typename Begin>
   void together(const Begin& start) const {
     const auto work = wait_->begin(GroupWait::anyRank, start);
@@ -244,7 +265,8 @@ class GlooTransport final : public Transport {
     if (device.type != Device::Type::cuda) return {connect("link/up"), connect("link/down")};
     const auto make = [&](const char* name) {
       const auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_->clone());
-      return c10::intrusive_ptr<c10d::Backend>::reclaim(ncclLibrary().group(store.get(), where_.rank, where_.size, where_.operation.count()));
+      return c10::intrusive_ptr<c10d::Backend>::reclaim(
+          ncclLibrary().group(store.get(), where_.rank, where_.size, where_.operation.count()));
     };
     return {make("nccl/up"), make("nccl/down")};
   }
@@ -258,6 +280,8 @@ class GlooTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> connectRanks(const Rendezvous& rendezvous) { return std::make_unique<GlooTransport>(rendezvous); }
+std::unique_ptr<Transport> connectRanks(const Rendezvous& rendezvous) {
+  return std::make_unique<GlooTransport>(rendezvous);
+}
 
 }  // namespace retrograd

@@ -26,7 +26,9 @@ class LinkTransfer final : public Transfer {
       : work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer), device_(device), wait_(wait) {}
   ~LinkTransfer() override {
     // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory for two pointers the process ends either way
-    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // after a failure: it may still be used, until the process ends
+    if (work_)
+      new std::pair(std::move(work_),
+                    std::move(bytes_));  // after a failure: it may still be used, until the process ends
   }
   void wait() override {
     if (!work_) return;
@@ -52,7 +54,8 @@ class NoTransfer final : public Transfer {
 
 class GroupLink final : public DeviceLink {
  public:
-  GroupLink(LinkGroups groups, Device device, const GroupWait& wait) : groups_(std::move(groups)), device_(device), wait_(wait) {}
+  GroupLink(LinkGroups groups, Device device, const GroupWait& wait)
+      : groups_(std::move(groups)), device_(device), wait_(wait) {}
   ~GroupLink() override {
     const bool isNccl = device_.type == Device::Type::cuda;
     for (auto* group : {&groups_.up, &groups_.down}) {
@@ -60,7 +63,8 @@ class GroupLink final : public DeviceLink {
         if (isNccl) (*group)->shutdown();  // its destructor would complain that nobody did
         continue;
       }
-      // Its threads may still wait for a rank that is gone, and would be waited for here; NCCL's kernels that nobody answers end with abort().
+      // Its threads may still wait for a rank that is gone, and would be waited for here; NCCL's kernels that nobody
+      // answers end with abort().
       auto* left = group->release();
       if (isNccl) std::thread([left] { left->abort(); }).detach();
     }
@@ -75,7 +79,8 @@ class GroupLink final : public DeviceLink {
     return begin(tensor, to, [&](std::vector<at::Tensor>& bytes) { return group(rank(), to)->send(bytes, to, noTag); });
   }
   std::unique_ptr<Transfer> receive(const TensorData& tensor, int from) override {
-    return begin(tensor, from, [&](std::vector<at::Tensor>& bytes) { return group(from, rank())->recv(bytes, from, noTag); });
+    return begin(tensor, from,
+                 [&](std::vector<at::Tensor>& bytes) { return group(from, rank())->recv(bytes, from, noTag); });
   }
 
   TensorData sumOverRanks(const std::optional<TensorData>& term, const TensorMeta& meta) override {
@@ -100,19 +105,26 @@ class GroupLink final : public DeviceLink {
  private:
   int rank() const { return groups_.up->getRank(); }
   /// Of what goes from one rank to another.
-  const c10::intrusive_ptr<c10d::Backend>& group(int from, int to) const { return from < to ? groups_.up : groups_.down; }
+  const c10::intrusive_ptr<c10d::Backend>& group(int from, int to) const {
+    return from < to ? groups_.up : groups_.down;
+  }
 
   void connectTo(int peer, bool sends) {
     // What the call uses is its own: it may be left behind.
-    auto bytes = std::make_shared<std::vector<at::Tensor>>(1, at::zeros({1}, at::TensorOptions().dtype(at::kByte).device(toTorchDevice(device_))));
+    auto bytes = std::make_shared<std::vector<at::Tensor>>(
+        1, at::zeros({1}, at::TensorOptions().dtype(at::kByte).device(toTorchDevice(device_))));
     auto work = std::make_shared<c10::intrusive_ptr<c10d::Work>>();
     const auto way = sends ? group(rank(), peer) : group(peer, rank());
     wait_.leavable([=] { *work = sends ? way->send(*bytes, peer, noTag) : way->recv(*bytes, peer, noTag); }, peer);
     LinkTransfer(*work, bytes->front(), peer, device_, wait_).wait();
   }
-  at::TensorOptions options(const TensorMeta& meta) const { return at::TensorOptions().dtype(toScalarType(meta.dtype)).device(toTorchDevice(device_)); }
+  at::TensorOptions options(const TensorMeta& meta) const {
+    return at::TensorOptions().dtype(toScalarType(meta.dtype)).device(toTorchDevice(device_));
+  }
 
-  std::unique_ptr<Transfer> begin(const TensorData& tensor, int peer, const std::function<c10::intrusive_ptr<c10d::Work>(std::vector<at::Tensor>&)>& start) {
+  std::unique_ptr<Transfer> begin(
+      const TensorData& tensor, int peer,
+      const std::function<c10::intrusive_ptr<c10d::Work>(std::vector<at::Tensor>&)>& start) {
     if (tensor.memory != device_) throw Error(ErrorCode::internal, "a tensor of another device on a link");
     if (tensor.meta.bytes() == 0) return std::make_unique<NoTransfer>();
     std::vector<at::Tensor> bytes{bytesOf(borrowTensor(tensor))};
@@ -127,7 +139,8 @@ class GroupLink final : public DeviceLink {
 
 }  // namespace
 
-std::unique_ptr<DeviceLink> linkOverGroups(LinkGroups groups, Device device, const RankPairs& pairs, const GroupWait& wait) {
+std::unique_ptr<DeviceLink> linkOverGroups(LinkGroups groups, Device device, const RankPairs& pairs,
+                                           const GroupWait& wait) {
   auto link = std::make_unique<GroupLink>(std::move(groups), device, wait);
   link->connect(pairs);
   return link;

@@ -22,14 +22,17 @@ std::string reasonOf(const std::exception& error) {
 /// Whoever gave up said so before it went; a rank that died said nothing.
 void GroupWait::giveUp(int peer, const std::string& trouble) const {
   const auto rank = peer == anyRank ? std::string("a rank") : fmt::format("rank {}", peer);
-  throw Error(ErrorCode::execution, liveness_.explain(peer, trouble.empty() ? trouble : fmt::format("{} is gone or does not answer: {}", rank, trouble)));
+  throw Error(ErrorCode::execution,
+              liveness_.explain(
+                  peer, trouble.empty() ? trouble : fmt::format("{} is gone or does not answer: {}", rank, trouble)));
 }
 
 void GroupWait::requireHealth() const {
   if (liveness_.hasFailed()) giveUp(anyRank, {});
 }
 
-c10::intrusive_ptr<c10d::Work> GroupWait::begin(int peer, const std::function<c10::intrusive_ptr<c10d::Work>()>& start) const {
+c10::intrusive_ptr<c10d::Work> GroupWait::begin(int peer,
+                                                const std::function<c10::intrusive_ptr<c10d::Work>()>& start) const {
   requireHealth();
   try {
     return start();

@@ -11,7 +11,8 @@
 
 namespace retrograd {
 
-/// Waits for what c10d does in the background, and never for a rank that has failed. Errors name the rank and the reason (Error(execution)).
+/// Waits for what c10d does in the background, and never for a rank that has failed. Errors name the rank and the
+/// reason (Error(execution)).
 class GroupWait {
  public:
   /// A peer that may be any rank.
@@ -26,16 +27,20 @@ class GroupWait {
   c10::intrusive_ptr<c10d::Work> begin(int peer, const std::function<c10::intrusive_ptr<c10d::Work>()>& start) const;
   /// For a transfer of Gloo between two ranks, which knows only whether it can be waited for.
   void interruptible(c10d::Work& work, int peer) const;
-  /// For what can be asked whether it is over, but not interrupted: collectives, and all that NCCL does. What is left behind goes on using its memory.
+  /// For what can be asked whether it is over, but not interrupted: collectives, and all that NCCL does. What is left
+  /// behind goes on using its memory.
   void polled(c10d::Work& work, int peer) const;
-  /// For a call that may not come back while a rank is missing; with a failure it is left behind, on a thread of its own.
+  /// For a call that may not come back while a rank is missing; with a failure it is left behind, on a thread of its
+  /// own.
   void leavable(std::function<void()> call, int peer) const;
 
   bool hasFailed() const { return liveness_.hasFailed(); }
 
  private:
   [[noreturn]] void giveUp(int peer, const std::string& trouble) const;
-  bool goesOn(std::chrono::steady_clock::time_point deadline) const { return !liveness_.hasFailed() && std::chrono::steady_clock::now() < deadline; }
+  bool goesOn(std::chrono::steady_clock::time_point deadline) const {
+    return !liveness_.hasFailed() && std::chrono::steady_clock::now() < deadline;
+  }
 
   Liveness& liveness_;
   std::chrono::milliseconds limit_;

@@ -9,7 +9,8 @@ namespace retrograd {
 namespace {
 
 constexpr const char* fileName = "libretrograd_nccl.so";
-constexpr const char* whatToDo = "run scripts/setup on a machine with a GPU, which fetches NCCL's headers, and build there";
+constexpr const char* whatToDo =
+    "run scripts/setup on a machine with a GPU, which fetches NCCL's headers, and build there";
 
 /// "2.30.7" of NCCL_VERSION_CODE.
 std::string versionText(int code) { return fmt::format("{}.{}.{}", code / 10'000, code / 100 % 100, code % 100); }
@@ -51,7 +52,8 @@ NcclLibrary load() {
 std::string ncclMismatch(int headers, int library) {
   if (headers == library) return {};
   if (library == 0) return "LibTorch's CUDA half came without NCCL";
-  return fmt::format("this build has the headers of NCCL {}, LibTorch that of {}: {}", versionText(headers), versionText(library), whatToDo);
+  return fmt::format("this build has the headers of NCCL {}, LibTorch that of {}: {}", versionText(headers),
+                     versionText(library), whatToDo);
 }
 
 const NcclLibrary& ncclLibrary() {

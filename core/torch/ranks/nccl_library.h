@@ -16,7 +16,8 @@ struct NcclLibrary {
   std::string trouble;
 };
 
-/// The library, loaded on first use from beside the program or from ../lib of there. LibTorch's CUDA half has to be loaded (requireDevice).
+/// The library, loaded on first use from beside the program or from ../lib of there. LibTorch's CUDA half has to be
+/// loaded (requireDevice).
 const NcclLibrary& ncclLibrary();
 
 /// Why headers of one version do not go with a library of another, both as NCCL_VERSION_CODE; empty where they do.

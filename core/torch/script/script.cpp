@@ -57,15 +57,16 @@ const ScriptCommand& commandNamed(const std::string& name) {
   if (found == byName.end()) {
     std::vector<std::string> known;
     for (const auto& one : byName) known.push_back(one.first);
-    throw Error(ErrorCode::badUse,
-                "there is no command '" + name + "'" + didYouMean(name, known) + (didYouMean(name, known).empty() ? ";" : "") + " `help` lists the commands");
+    throw Error(ErrorCode::badUse, "there is no command '" + name + "'" + didYouMean(name, known) +
+                                       (didYouMean(name, known).empty() ? ";" : "") + " `help` lists the commands");
   }
   return *found->second;
 }
 
 }  // namespace
 
-DebugScript::DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options) : impl_(std::make_unique<Impl>(analysis, options)) {}
+DebugScript::DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options)
+    : impl_(std::make_unique<Impl>(analysis, options)) {}
 DebugScript::~DebugScript() = default;
 Session& DebugScript::session() { return impl_->session; }
 

@@ -15,8 +15,8 @@ struct CommandAnswer {
   nlohmann::ordered_json json;  ///< the same for programs
 };
 
-/// The debugger's commands as words, over one Session: what `retrograd debug` reads from a script, and what the window does.
-/// `help` lists them. Lives on the thread that owns LibTorch.
+/// The debugger's commands as words, over one Session: what `retrograd debug` reads from a script, and what the window
+/// does. `help` lists them. Lives on the thread that owns LibTorch.
 class DebugScript {
  public:
   explicit DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options = {});
@@ -24,8 +24,8 @@ class DebugScript {
   DebugScript(const DebugScript&) = delete;
   DebugScript& operator=(const DebugScript&) = delete;
 
-  /// Runs one line; an empty one and one that starts with # does nothing. Throws Error(badUse) for what is no command or does not fit, and
-  /// what running an op throws.
+  /// Runs one line; an empty one and one that starts with # does nothing. Throws Error(badUse) for what is no command
+  /// or does not fit, and what running an op throws.
   CommandAnswer run(const std::string& line, const Progress& progress = {});
   Session& session();
 

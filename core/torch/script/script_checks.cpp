@@ -1,4 +1,5 @@
-// Commands that run a part or another form of the model to answer: gradients checked, terms of a gradient, another partition.
+// Commands that run a part or another form of the model to answer: gradients checked, terms of a gradient, another
+// partition.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,13 +23,17 @@ CommandAnswer terms(ScriptState& s, const Words& words, const Progress& progress
                  {"gradient", found.gradient ? Json(s.valueName(found.gradient)) : Json(nullptr)},
                  {"norm", found.norm},
                  {"terms", Json::array()}};
-  answer.text = found.gradient ? fmt::format("gradient of {}: {}, norm {:.6g}", s.valueName(found.value), s.valueName(found.gradient), found.norm)
+  answer.text = found.gradient ? fmt::format("gradient of {}: {}, norm {:.6g}", s.valueName(found.value),
+                                             s.valueName(found.gradient), found.norm)
                                : s.valueName(found.value) + " has no gradient";
   for (const auto& term : found.terms) {
-    answer.json["terms"].push_back(
-        {{"gradient", s.valueName(term.gradient)}, {"norm", term.norm}, {"op", s.opJson(term.op)}, {"origin", s.opJson(term.origin)}});
-    answer.text += fmt::format("\n  {:>12.6g}  {} from {}", term.norm, s.valueName(term.gradient),
-                               term.origin ? "#" + std::to_string(term.origin.index) + " " + s.opText(term.origin) : std::string("outside"));
+    answer.json["terms"].push_back({{"gradient", s.valueName(term.gradient)},
+                                    {"norm", term.norm},
+                                    {"op", s.opJson(term.op)},
+                                    {"origin", s.opJson(term.origin)}});
+    answer.text += fmt::format(
+        "\n  {:>12.6g}  {} from {}", term.norm, s.valueName(term.gradient),
+        term.origin ? "#" + std::to_string(term.origin.index) + " " + s.opText(term.origin) : std::string("outside"));
   }
   return answer;
 }
@@ -40,10 +45,12 @@ CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& 
   answer.text = check.passed ? "the gradients are right" : "a gradient is WRONG";
   const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
   for (const auto& row : check.rows) {
-    answer.json["rows"].push_back(
-        {{"input", row.input}, {"finite_differences", number(row.finiteDifferences)}, {"libtorch", number(row.libTorch)}, {"note", row.note}});
-    answer.text +=
-        fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}", row.input, row.finiteDifferences, row.libTorch, row.note);
+    answer.json["rows"].push_back({{"input", row.input},
+                                   {"finite_differences", number(row.finiteDifferences)},
+                                   {"libtorch", number(row.libTorch)},
+                                   {"note", row.note}});
+    answer.text += fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}",
+                               row.input, row.finiteDifferences, row.libTorch, row.note);
   }
   return answer;
 }
@@ -56,16 +63,25 @@ CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& p
     else if (words.all[i] == "min-cut") partition.kind = PartitionOptions::minCut;
     else if (words.all[i] == "default") partition.kind = PartitionOptions::defaultKind, partition.budget.reset();
     else if (words.all[i] == "budget") partition.budget = words.bytes(++i);
-    else throw Error(ErrorCode::badUse, "'" + words.all[i] + "' is unknown; expected recompute X, save X, min-cut, default or budget BYTES");
+    else
+      throw Error(ErrorCode::badUse,
+                  "'" + words.all[i] + "' is unknown; expected recompute X, save X, min-cut, default or budget BYTES");
   }
   const auto answer = whatIf(*s.analysis, partition, s.session.measures(), progress);
-  return {fmt::format("saved {} -> {} bytes, peak {} -> {} bytes, {} op(s) recomputed, {} {:.3g} ms more", answer.before.savedBytes, answer.after.savedBytes,
-                      answer.before.peakBytes, answer.after.peakBytes, answer.after.recomputedOps, answer.measured ? "measured" : "estimated",
-                      answer.extraSeconds * 1e3),
-          {{"before", {{"saved_bytes", answer.before.savedBytes}, {"peak_bytes", answer.before.peakBytes}, {"recomputed_ops", answer.before.recomputedOps}}},
-           {"after", {{"saved_bytes", answer.after.savedBytes}, {"peak_bytes", answer.after.peakBytes}, {"recomputed_ops", answer.after.recomputedOps}}},
-           {"extra_seconds", answer.extraSeconds},
-           {"measured", answer.measured}}};
+  return {
+      fmt::format("saved {} -> {} bytes, peak {} -> {} bytes, {} op(s) recomputed, {} {:.3g} ms more",
+                  answer.before.savedBytes, answer.after.savedBytes, answer.before.peakBytes, answer.after.peakBytes,
+                  answer.after.recomputedOps, answer.measured ? "measured" : "estimated", answer.extraSeconds * 1e3),
+      {{"before",
+        {{"saved_bytes", answer.before.savedBytes},
+         {"peak_bytes", answer.before.peakBytes},
+         {"recomputed_ops", answer.before.recomputedOps}}},
+       {"after",
+        {{"saved_bytes", answer.after.savedBytes},
+         {"peak_bytes", answer.after.peakBytes},
+         {"recomputed_ops", answer.after.recomputedOps}}},
+       {"extra_seconds", answer.extraSeconds},
+       {"measured", answer.measured}}};
 }
 
 }  // namespace

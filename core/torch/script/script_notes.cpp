@@ -8,7 +8,9 @@
 namespace retrograd {
 namespace {
 
-NoteFile noteFile(const ScriptState& s) { return NoteFile(s.analysis->sessionPath.empty() ? s.analysis->file.path : s.analysis->sessionPath); }
+NoteFile noteFile(const ScriptState& s) {
+  return NoteFile(s.analysis->sessionPath.empty() ? s.analysis->file.path : s.analysis->sessionPath);
+}
 
 CommandAnswer told(const ScriptState& s, const Notes& notes) {
   return {notes.all().empty() ? "no notes" : describe(*s.analysis, notes), notesJson(*s.analysis, notes)};
@@ -28,7 +30,8 @@ CommandAnswer noted(ScriptState& s, const Words& words, Find find, Change change
   const auto kept = file.change(*s.analysis, {note});
   auto answer = told(s, kept.notes);
   answer.json["file"] = kept.path;
-  if (!kept.problem.empty()) answer.text = fmt::format("{}; the notes are kept in {}\n{}", kept.problem, kept.path, answer.text);
+  if (!kept.problem.empty())
+    answer.text = fmt::format("{}; the notes are kept in {}\n{}", kept.problem, kept.path, answer.text);
   return answer;
 }
 
@@ -48,7 +51,11 @@ CommandAnswer bookmark(ScriptState& s, const Words& words, const Progress&) {
 
 std::vector<ScriptCommand> noteCommands() {
   return {{"notes", {}, "notes", "list bookmarks, comments and names of your own", list},
-          {"comment", {";"}, "comment OP [TEXT]", "write a comment at an op (#12, or a value that it makes); without a text, remove it", comment},
+          {"comment",
+           {";"},
+           "comment OP [TEXT]",
+           "write a comment at an op (#12, or a value that it makes); without a text, remove it",
+           comment},
           {"name", {}, "name VALUE [NAME]", "give a value a name of your own; without one, remove it", rename},
           {"bookmark", {}, "bookmark OP", "set or remove a bookmark at an op", bookmark}};
 }

@@ -25,8 +25,9 @@ CommandAnswer list(ScriptState& s, const Words& words) {
   for (auto i = position > around ? position - around : 0; i < std::min(s.session.size(), position + around + 1); ++i) {
     const auto op = s.session.opAt(i);
     const auto comment = printComment(s.document, op);
-    answer.text += fmt::format("{}{} {:>9}  #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ", fmt::format("step {}", i + 1), op.index,
-                               s.opText(op), comment.empty() ? "" : "  # " + comment);
+    answer.text +=
+        fmt::format("{}{} {:>9}  #{} {}{}", answer.text.empty() ? "" : "\n", i == position ? "=>" : "  ",
+                    fmt::format("step {}", i + 1), op.index, s.opText(op), comment.empty() ? "" : "  # " + comment);
     answer.json["ops"].push_back(s.opJson(op));
   }
   return answer;
@@ -38,11 +39,14 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
   const auto from = OriginLinks::origin(s.document, asked);
   const auto forward = s.analysis->links.forwardOf(s.document, asked);
   CommandAnswer answer;
-  answer.json = {{"op", s.opJson(asked)}, {"origin", s.opJson(from)}, {"forward", s.opJson(forward)}, {"derived", Json::array()}};
-  answer.text = fmt::format("#{} {}\n  from #{} {}", asked.index, s.opText(asked), from.index, from ? s.opText(from) : "an input");
+  answer.json = {
+      {"op", s.opJson(asked)}, {"origin", s.opJson(from)}, {"forward", s.opJson(forward)}, {"derived", Json::array()}};
+  answer.text = fmt::format("#{} {}\n  from #{} {}", asked.index, s.opText(asked), from.index,
+                            from ? s.opText(from) : "an input");
   for (auto derived : s.analysis->links.derived(from)) {
     answer.json["derived"].push_back(s.opJson(derived));
-    answer.text += fmt::format("\n    {} #{} {}", name(s.document.boundSymbol(derived).origin.role), derived.index, s.opText(derived));
+    answer.text += fmt::format("\n    {} #{} {}", name(s.document.boundSymbol(derived).origin.role), derived.index,
+                               s.opText(derived));
   }
   return answer;
 }
@@ -51,7 +55,8 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
 std::string lineOf(const Document& document, BoundSymbolId op) {
   const auto source = op ? document.boundSymbol(op).source : SourceStackId();
   const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
-  return frame ? fmt::format("{}:{}{}", frame->file, frame->line, frame->code.empty() ? "" : ": " + frame->code) : std::string();
+  return frame ? fmt::format("{}:{}{}", frame->file, frame->line, frame->code.empty() ? "" : ": " + frame->code)
+               : std::string();
 }
 
 bool roleIsBackward(const Document& document, BoundSymbolId op) {
@@ -72,17 +77,24 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
                  {"nan_from", s.opJson(walk.nanFrom)},
                  {"explanation", walk.explanation}};
   for (const auto& way : walk.path) {
-    answer.json["path"].push_back({{"value", s.valueName(way.value)}, {"op", s.opJson(way.op)}, {"nan", way.statistics.nan}, {"inf", way.statistics.inf}});
-    answer.text += fmt::format("{}: {} NaN, {} Inf of {}  {}\n", s.valueName(way.value), way.statistics.nan, way.statistics.inf, way.statistics.elements,
-                               way.op ? fmt::format("#{} {}", way.op.index, s.opText(way.op)) : std::string("(an input)"));
+    answer.json["path"].push_back({{"value", s.valueName(way.value)},
+                                   {"op", s.opJson(way.op)},
+                                   {"nan", way.statistics.nan},
+                                   {"inf", way.statistics.inf}});
+    answer.text +=
+        fmt::format("{}: {} NaN, {} Inf of {}  {}\n", s.valueName(way.value), way.statistics.nan, way.statistics.inf,
+                    way.statistics.elements,
+                    way.op ? fmt::format("#{} {}", way.op.index, s.opText(way.op)) : std::string("(an input)"));
   }
   if (walk.nanFrom) answer.text += fmt::format("NaN first at #{} {}\n", walk.nanFrom.index, s.opText(walk.nanFrom));
-  answer.text += walk.root ? fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root)) : "root: the input " + s.valueName(walk.path.back().value);
+  answer.text += walk.root ? fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root))
+                           : "root: the input " + s.valueName(walk.path.back().value);
   if (!walk.explanation.empty()) answer.text += "\n  " + walk.explanation;
   answer.json["line"] = lineOf(*s.analysis->document, walk.root);
   const bool isBackward = walk.forward && walk.root && roleIsBackward(s.document, walk.root);
   if (isBackward) answer.text += fmt::format("\n  derivative of #{} {}", walk.forward.index, s.opText(walk.forward));
-  if (const auto place = walk.root ? s.placeText(walk.root) : std::string(); !place.empty()) answer.text += "\n  " + place;
+  if (const auto place = walk.root ? s.placeText(walk.root) : std::string(); !place.empty())
+    answer.text += "\n  " + place;
   return answer;
 }
 
@@ -94,16 +106,20 @@ CommandAnswer memory(ScriptState& s) {
                  {"parameter_bytes", timeline.parameterBytes}, {"input_bytes", timeline.inputBytes},
                  {"live_bytes_now", s.session.liveBytes()},    {"at_peak", Json::object()},
                  {"modules_at_peak", Json::object()},          {"timeline", Json::array()}};
-  answer.text = fmt::format("peak {} bytes after #{} {}; parameters {}, inputs {}; now {}", timeline.peakBytes, s.session.opAt(timeline.peakPosition).index,
-                            s.opText(s.session.opAt(timeline.peakPosition)), timeline.parameterBytes, timeline.inputBytes, s.session.liveBytes());
+  answer.text =
+      fmt::format("peak {} bytes after #{} {}; parameters {}, inputs {}; now {}", timeline.peakBytes,
+                  s.session.opAt(timeline.peakPosition).index, s.opText(s.session.opAt(timeline.peakPosition)),
+                  timeline.parameterBytes, timeline.inputBytes, s.session.liveBytes());
   if (timeline.liveBytes.empty()) return answer;
   for (std::size_t use = 0; use < memoryUseCount; ++use) {
     const auto label = name(static_cast<MemoryUse>(use));
     answer.json["at_peak"][std::string(label)] = timeline.liveBytes[timeline.peakPosition][use];
-    answer.text += fmt::format("\n  {:<10} {:>14} at the peak {:>14} now", label, timeline.liveBytes[timeline.peakPosition][use],
-                               s.session.position() ? timeline.liveBytes[at][use] : 0);
+    answer.text +=
+        fmt::format("\n  {:<10} {:>14} at the peak {:>14} now", label, timeline.liveBytes[timeline.peakPosition][use],
+                    s.session.position() ? timeline.liveBytes[at][use] : 0);
   }
-  for (const auto& [module, bytes] : bytesByModule(*s.analysis, timeline, timeline.peakPosition)) answer.json["modules_at_peak"][module] = bytes;
+  for (const auto& [module, bytes] : bytesByModule(*s.analysis, timeline, timeline.peakPosition))
+    answer.json["modules_at_peak"][module] = bytes;
   for (std::size_t i = 0; i < timeline.liveBytes.size(); ++i) answer.json["timeline"].push_back(timeline.total(i));
   return answer;
 }
@@ -117,10 +133,11 @@ void addMeasured(ScriptState& s, CommandAnswer& answer, const Progress& progress
                               {"tensor_bytes", measured.tensorBytes},
                               {"workspace_bytes", measured.workspaceBytes},
                               {"workspace_op", s.opJson(workspaceOp)}};
-  answer.text +=
-      fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes, peakOp.index, s.opText(peakOp), measured.tensorBytes);
+  answer.text += fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes,
+                             peakOp.index, s.opText(peakOp), measured.tensorBytes);
   answer.text += measured.workspaceBytes > 0
-                     ? fmt::format("\n  largest workspace: {} bytes, #{} {}", measured.workspaceBytes, workspaceOp.index, s.opText(workspaceOp))
+                     ? fmt::format("\n  largest workspace: {} bytes, #{} {}", measured.workspaceBytes,
+                                   workspaceOp.index, s.opText(workspaceOp))
                      : "\n  no op took a workspace";
 }
 
@@ -128,15 +145,21 @@ CommandAnswer saved(ScriptState& s) {
   CommandAnswer answer;
   answer.json = {{"saved", Json::array()}};
   std::vector<WhySaved> all;
-  for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i) all.push_back(whySaved(*s.analysis, s.analysis->backward.inputs[i]));
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.storageBytes > b.storageBytes; });
+  for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i)
+    all.push_back(whySaved(*s.analysis, s.analysis->backward.inputs[i]));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.storageBytes > b.storageBytes; });
   for (const auto& why : all) {
-    answer.json["saved"].push_back(
-        {{"value", s.valueName(why.value)}, {"bytes", why.bytes}, {"storage_bytes", why.storageBytes}, {"readers", why.readers.size()}});
+    answer.json["saved"].push_back({{"value", s.valueName(why.value)},
+                                    {"bytes", why.bytes},
+                                    {"storage_bytes", why.storageBytes},
+                                    {"readers", why.readers.size()}});
     // A parameter, an input or a view of one is in memory anyway.
-    const auto bytes = why.storageBytes ? fmt::format("{} bytes", why.storageBytes) : std::string("no bytes of its own");
-    answer.text += fmt::format("{}{}: {}, {}, read by {}", answer.text.empty() ? "" : "\n", s.valueName(why.value), bytes,
-                               why.maker ? "#" + std::to_string(why.maker.index) + " " + s.opText(why.maker) : "an input", why.readers.size());
+    const auto bytes =
+        why.storageBytes ? fmt::format("{} bytes", why.storageBytes) : std::string("no bytes of its own");
+    answer.text += fmt::format(
+        "{}{}: {}, {}, read by {}", answer.text.empty() ? "" : "\n", s.valueName(why.value), bytes,
+        why.maker ? "#" + std::to_string(why.maker.index) + " " + s.opText(why.maker) : "an input", why.readers.size());
   }
   return answer;
 }
@@ -144,23 +167,28 @@ CommandAnswer saved(ScriptState& s) {
 CommandAnswer explainSaved(ScriptState& s, const Words& words) {
   const auto why = whySaved(*s.analysis, s.value(words));
   CommandAnswer answer;
-  answer.json = {{"value", s.valueName(why.value)}, {"saved", why.saved}, {"bytes", why.bytes},        {"storage_bytes", why.storageBytes},
-                 {"maker", s.opJson(why.maker)},    {"from", why.from},   {"last_read", why.lastRead}, {"readers", Json::array()}};
-  answer.text = why.saved
-                    ? fmt::format("{} is saved: {} bytes, from step {} to step {}", s.valueName(why.value), why.storageBytes, why.from + 1, why.lastRead + 1)
-                    : s.valueName(why.value) + " is not saved";
+  answer.json = {{"value", s.valueName(why.value)},   {"saved", why.saved},           {"bytes", why.bytes},
+                 {"storage_bytes", why.storageBytes}, {"maker", s.opJson(why.maker)}, {"from", why.from},
+                 {"last_read", why.lastRead},         {"readers", Json::array()}};
+  answer.text = why.saved ? fmt::format("{} is saved: {} bytes, from step {} to step {}", s.valueName(why.value),
+                                        why.storageBytes, why.from + 1, why.lastRead + 1)
+                          : s.valueName(why.value) + " is not saved";
   for (const auto& reader : why.readers) {
-    answer.json["readers"].push_back({{"op", s.opJson(reader.op)}, {"argument", reader.argument}, {"origin", s.opJson(reader.origin)}});
-    answer.text += fmt::format("\n  read as {} by #{} {}, the derivative of {}", reader.argument, reader.op.index, s.opText(reader.op),
-                               reader.origin ? s.document.opName(reader.origin) : "an input");
+    answer.json["readers"].push_back(
+        {{"op", s.opJson(reader.op)}, {"argument", reader.argument}, {"origin", s.opJson(reader.origin)}});
+    answer.text += fmt::format("\n  read as {} by #{} {}, the derivative of {}", reader.argument, reader.op.index,
+                               s.opText(reader.op), reader.origin ? s.document.opName(reader.origin) : "an input");
   }
   const auto& plan = why.recompute;
   if (!plan.impossible.empty()) answer.text += "\n  it cannot be recomputed: " + plan.impossible;
   else if (!plan.ops.empty())
-    answer.text += fmt::format("\n  recomputing it runs {} {} again, about {} bytes moved{}", plan.ops.size(), plan.ops.size() == 1 ? "op" : "ops", plan.cost,
-                               plan.draws ? ", a draw replayed" : "");
-  answer.json["recompute"] = {
-      {"possible", plan.impossible.empty()}, {"reason", plan.impossible}, {"cost", plan.cost}, {"extra_saved_bytes", plan.extraSaved}, {"ops", Json::array()}};
+    answer.text += fmt::format("\n  recomputing it runs {} {} again, about {} bytes moved{}", plan.ops.size(),
+                               plan.ops.size() == 1 ? "op" : "ops", plan.cost, plan.draws ? ", a draw replayed" : "");
+  answer.json["recompute"] = {{"possible", plan.impossible.empty()},
+                              {"reason", plan.impossible},
+                              {"cost", plan.cost},
+                              {"extra_saved_bytes", plan.extraSaved},
+                              {"ops", Json::array()}};
   for (auto again : plan.ops) answer.json["recompute"]["ops"].push_back(s.opJson(again));
   return answer;
 }
@@ -168,13 +196,20 @@ CommandAnswer explainSaved(ScriptState& s, const Words& words) {
 CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
   const auto why = whyNoGradient(*s.analysis, s.value(words));
   CommandAnswer answer;
-  answer.json = {{"value", s.valueName(why.value)}, {"gradient", why.gradient ? Json(s.valueName(why.gradient)) : Json(nullptr)}, {"stops", Json::array()}};
-  if (why.gradient) answer.text = fmt::format("{} has a gradient: {}", s.valueName(why.value), s.valueName(why.gradient));
+  answer.json = {{"value", s.valueName(why.value)},
+                 {"gradient", why.gradient ? Json(s.valueName(why.gradient)) : Json(nullptr)},
+                 {"stops", Json::array()}};
+  if (why.gradient)
+    answer.text = fmt::format("{} has a gradient: {}", s.valueName(why.value), s.valueName(why.gradient));
   for (const auto& stop : why.stops) {
-    answer.text += (answer.text.empty() ? "" : "\n") + std::string(name(stop.kind)) + ": " + retrograd::describe(s.document, stop);
+    answer.text +=
+        (answer.text.empty() ? "" : "\n") + std::string(name(stop.kind)) + ": " + retrograd::describe(s.document, stop);
     Json path = Json::array();
     for (auto via : stop.path) path.push_back(s.document.opName(via));
-    answer.json["stops"].push_back({{"kind", name(stop.kind)}, {"op", s.opJson(stop.op)}, {"text", retrograd::describe(s.document, stop)}, {"path", path}});
+    answer.json["stops"].push_back({{"kind", name(stop.kind)},
+                                    {"op", s.opJson(stop.op)},
+                                    {"text", retrograd::describe(s.document, stop)},
+                                    {"path", path}});
   }
   return answer;
 }
@@ -183,7 +218,11 @@ CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
 
 std::vector<ScriptCommand> questionCommands() {
   return {
-      {"list", {}, "list [N]", "the ops around the current step", [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
+      {"list",
+       {},
+       "list [N]",
+       "the ops around the current step",
+       [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
       {"origin",
        {},
        "origin [#OP]",
@@ -197,14 +236,20 @@ std::vector<ScriptCommand> questionCommands() {
       {"memory",
        {},
        "memory [measured]",
-       "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest workspace",
+       "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest "
+       "workspace",
        [](ScriptState& s, const Words& words, const Progress& progress) {
          auto answer = memory(s);
-         if (!words.rest.empty() && words.rest != "measured") throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
+         if (!words.rest.empty() && words.rest != "measured")
+           throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
          if (!words.rest.empty() && s.session.size() > 0) addMeasured(s, answer, progress);
          return answer;
        }},
-      {"saved", {}, "saved", "the tensors that are saved for the backward", [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
+      {"saved",
+       {},
+       "saved",
+       "the tensors that are saved for the backward",
+       [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
       {"why-saved",
        {},
        "why-saved VALUE",

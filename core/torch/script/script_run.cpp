@@ -12,7 +12,8 @@ using Json = ScriptState::Json;
 
 CommandAnswer stepBy(ScriptState& s, const Words& words, bool forward, const Progress& progress) {
   const auto position = s.session.position(), count = words.count(0);
-  const auto goal = forward ? position + std::min(count, s.session.size() - position) : position - std::min(count, position);
+  const auto goal =
+      forward ? position + std::min(count, s.session.size() - position) : position - std::min(count, position);
   return s.where(s.session.continueTo(goal, progress));
 }
 
@@ -29,7 +30,9 @@ CommandAnswer stepPast(ScriptState& s, const Words& words, Step step, const Prog
 }
 
 ScriptCommand::Handler past(Step step) {
-  return [step](ScriptState& s, const Words& words, const Progress& progress) { return stepPast(s, words, step, progress); };
+  return [step](ScriptState& s, const Words& words, const Progress& progress) {
+    return stepPast(s, words, step, progress);
+  };
 }
 
 CommandAnswer runTo(ScriptState& s, const Words& words, const Progress& progress) {
@@ -39,8 +42,10 @@ CommandAnswer runTo(ScriptState& s, const Words& words, const Progress& progress
   auto target = s.session.size();
   if (text == "border") target = s.session.forwardSize();
   else if (text != "end") {
-    const bool isPosition = isStep || std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    target = isPosition ? words.whole(isStep ? 1 : 0, "a step") : s.session.positionOf(s.op(words)).value_or(s.session.size());
+    const bool isPosition =
+        isStep || std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    target = isPosition ? words.whole(isStep ? 1 : 0, "a step")
+                        : s.session.positionOf(s.op(words)).value_or(s.session.size());
   }
   return s.where(s.session.runTo(target, progress));
 }
@@ -54,7 +59,8 @@ CommandAnswer addBreakpoint(ScriptState& s, const Words& words) {
   if (made.where == Breakpoint::Where::op) {
     answer.text += " " + s.opText(made.op);
     const auto asked = words.all.empty() ? std::string() : words.all[0];
-    if (asked.starts_with('#') && asked != fmt::format("#{}", made.op.index)) answer.text += fmt::format(" (the first op derived from {})", asked);
+    if (asked.starts_with('#') && asked != fmt::format("#{}", made.op.index))
+      answer.text += fmt::format(" (the first op derived from {})", asked);
   }
   return answer;
 }
@@ -65,7 +71,8 @@ CommandAnswer listBreakpoints(ScriptState& s) {
   const auto& hits = s.session.breakpointHits();
   for (std::size_t i = 0; i < s.breakpoints.size(); ++i) {
     const auto where = retrograd::describe(*s.analysis, s.breakpoints[i]);
-    answer.text += fmt::format("{}{}: {}, met {} time(s){}", i ? "\n" : "", i + 1, where, hits[i], s.breakpoints[i].enabled ? "" : ", disabled");
+    answer.text += fmt::format("{}{}: {}, met {} time(s){}", i ? "\n" : "", i + 1, where, hits[i],
+                               s.breakpoints[i].enabled ? "" : ", disabled");
     answer.json["breakpoints"].push_back({{"where", where}, {"enabled", s.breakpoints[i].enabled}, {"hits", hits[i]}});
   }
   if (s.breakpoints.empty()) answer.text = "no breakpoints";
@@ -94,9 +101,14 @@ CommandAnswer enableBreakpoint(ScriptState& s, const Words& words, bool on) {
 
 CommandAnswer history(ScriptState& s) {
   const auto kept = s.session.history();
-  return {fmt::format("{} of {} bytes kept for stepping back over {} op(s) in {} step(s), none of which runs more than {} op(s) again; {} thread(s)",
+  return {fmt::format("{} of {} bytes kept for stepping back over {} op(s) in {} step(s), none of which runs more than "
+                      "{} op(s) again; {} thread(s)",
                       kept.bytes, kept.budget, s.session.position(), kept.entries, kept.reruns, s.session.threads()),
-          {{"bytes", kept.bytes}, {"budget", kept.budget}, {"entries", kept.entries}, {"reruns", kept.reruns}, {"threads", s.session.threads()}}};
+          {{"bytes", kept.bytes},
+           {"budget", kept.budget},
+           {"entries", kept.entries},
+           {"reruns", kept.reruns},
+           {"threads", s.session.threads()}}};
 }
 
 }  // namespace
@@ -123,12 +135,21 @@ std::vector<ScriptCommand> runCommands() {
        "reverse-step [N]",
        "undo N ops (rs, reverse-step-into)",
        [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, false, p); }},
-      {"next", {"n", "step-over"}, "next [N]", "step over: run all ops derived from one op of the computation (n, step-over)", past(Step::over)},
-      {"reverse-next", {"rn", "reverse-step-over"}, "reverse-next [N]", "the same backwards (rn, reverse-step-over)", past(Step::overBack)},
+      {"next",
+       {"n", "step-over"},
+       "next [N]",
+       "step over: run all ops derived from one op of the computation (n, step-over)",
+       past(Step::over)},
+      {"reverse-next",
+       {"rn", "reverse-step-over"},
+       "reverse-next [N]",
+       "the same backwards (rn, reverse-step-over)",
+       past(Step::overBack)},
       {"step-out",
        {"o"},
        "step-out [N]",
-       "run to the end of the op of the computation that the run is inside; at top level, to the forward/backward boundary or the end (o)",
+       "run to the end of the op of the computation that the run is inside; at top level, to the forward/backward "
+       "boundary or the end (o)",
        past(Step::out)},
       {"reverse-step-out", {"ro"}, "reverse-step-out [N]", "the same backwards (ro)", past(Step::outBack)},
       {"run-to",
@@ -146,20 +167,36 @@ std::vector<ScriptCommand> runCommands() {
        "where",
        "the current step, the next op, the watches",
        [](ScriptState& s, const Words&, const Progress&) { return s.where(StopReason::step); }},
-      {"history", {}, "history", "memory used for stepping back, and its limit", [](ScriptState& s, const Words&, const Progress&) { return history(s); }},
+      {"history",
+       {},
+       "history",
+       "memory used for stepping back, and its limit",
+       [](ScriptState& s, const Words&, const Progress&) { return history(s); }},
       {"break",
        {"b"},
        "break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]",
        "stop at an op, a kind of op, a module or a value, under a condition (b)",
        [](ScriptState& s, const Words& w, const Progress&) { return addBreakpoint(s, w); }},
-      {"delete", {}, "delete [N]", "delete a breakpoint, or all", [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
-      {"enable", {}, "enable N", "switch a breakpoint on again", [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
+      {"delete",
+       {},
+       "delete [N]",
+       "delete a breakpoint, or all",
+       [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
+      {"enable",
+       {},
+       "enable N",
+       "switch a breakpoint on again",
+       [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
       {"disable",
        {},
        "disable N",
        "switch a breakpoint off; its count of hits stays",
        [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, false); }},
-      {"breakpoints", {}, "breakpoints", "list the breakpoints", [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
+      {"breakpoints",
+       {},
+       "breakpoints",
+       "list the breakpoints",
+       [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
   };
 }
 

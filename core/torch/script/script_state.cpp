@@ -28,8 +28,8 @@ ScriptState::Json statisticsJson(const TensorStatistics& s) {
 }
 
 std::string statisticsText(const TensorStatistics& s) {
-  auto text =
-      fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}, 1-norm {:.6g}", s.min, s.max, s.mean, s.standardDeviation, s.norm, s.norm1);
+  auto text = fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, std {:.6g}, norm {:.6g}, 1-norm {:.6g}", s.min, s.max,
+                          s.mean, s.standardDeviation, s.norm, s.norm1);
   if (s.zeros) text += fmt::format(", {} zeros", s.zeros);
   if (s.nan) text += fmt::format(", {} NaN", s.nan);
   if (s.inf) text += fmt::format(", {} Inf", s.inf);
@@ -57,7 +57,8 @@ ValueId culpritOf(const Session& session, const Document& document, const Breakp
     const auto state = session.state(output);
     if (!state.present || state.number) continue;
     const auto& value = document.value(output);
-    if (meets(breakpoint, session.statistics(output), state.meta, value.meta ? document.meta(value.meta) : state.meta)) return output;
+    if (meets(breakpoint, session.statistics(output), state.meta, value.meta ? document.meta(value.meta) : state.meta))
+      return output;
   }
   return {};
 }
@@ -70,7 +71,8 @@ std::string ScriptState::placeText(BoundSymbolId op) const {
   std::string text;
   if (const auto module = moduleOf(document, op); !module.empty()) text = "module " + module;
   if (const auto* frame = frameOf(document, op)) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", std::filesystem::path(frame->file).filename().string(), frame->line);
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", std::filesystem::path(frame->file).filename().string(),
+                        frame->line);
     if (!frame->code.empty()) text += ": " + frame->code;
   }
   return text;
@@ -95,14 +97,17 @@ CommandAnswer ScriptState::where(StopReason reason) const {
   CommandAnswer answer;
   const auto next = session.opAt(session.position());
   const bool backward = session.position() >= session.forwardSize();
-  answer.json = {{"stopped", name(reason)}, {"position", session.position()},   {"size", session.size()}, {"trace", backward ? "backward" : "forward"},
+  answer.json = {{"stopped", name(reason)}, {"position", session.position()},
+                 {"size", session.size()},  {"trace", backward ? "backward" : "forward"},
                  {"next", opJson(next)},    {"live_bytes", session.liveBytes()}};
   answer.text = fmt::format("step {} of {}, {}", session.position(), session.size(), backward ? "backward" : "forward");
-  if (reason == StopReason::end || reason == StopReason::start) answer.text += reason == StopReason::end ? ", at the end" : ", at the start";
+  if (reason == StopReason::end || reason == StopReason::start)
+    answer.text += reason == StopReason::end ? ", at the end" : ", at the start";
   if (reason == StopReason::cancelled) answer.text += ", stopped before its end";
   if (const auto hit = session.hitBreakpoint(); hit && reason == StopReason::breakpoint) {
     answer.json["breakpoint"] = hit->index + 1;
-    answer.text += fmt::format(", stopped by breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
+    answer.text +=
+        fmt::format(", stopped by breakpoint {} ({})", hit->index + 1, retrograd::describe(*analysis, hit->breakpoint));
     addCulprit(answer, hit->breakpoint);
   }
   if (next) answer.text += fmt::format("\n=> #{} {}", next.index, opText(next));
@@ -155,19 +160,25 @@ ValueId ScriptState::value(const Words& words, std::size_t i) const {
 ValueId ScriptState::valueOrGradient(const Words& words) const {
   if (words.all.size() >= 2 && words.all[0] == "grad") {
     const auto why = whyNoGradient(*analysis, value(words, 1));
-    if (!why.gradient) throw Error(ErrorCode::badUse, words.all[1] + " has no gradient; `why-no-gradient " + words.all[1] + "` says why");
+    if (!why.gradient)
+      throw Error(ErrorCode::badUse,
+                  words.all[1] + " has no gradient; `why-no-gradient " + words.all[1] + "` says why");
     return why.gradient;
   }
   return value(words);
 }
 
-BoundSymbolId ScriptState::op(const Words& words) const { return parseBreakpoint(*analysis, words.at(0, "an op: #12, or a value it makes")).op; }
+BoundSymbolId ScriptState::op(const Words& words) const {
+  return parseBreakpoint(*analysis, words.at(0, "an op: #12, or a value it makes")).op;
+}
 
 NamedValue ScriptState::namedValue(const std::string& text) const {
   Words words;
   const auto [name, slice] = splitSlice(text);
   const auto space = name.find(' ');
-  words.all = space == std::string::npos ? std::vector{name} : std::vector{name.substr(0, space), name.substr(name.find_first_not_of(' ', space))};
+  words.all = space == std::string::npos
+                  ? std::vector{name}
+                  : std::vector{name.substr(0, space), name.substr(name.find_first_not_of(' ', space))};
   if (words.all[0].empty()) words.all.clear();
   return {valueOrGradient(words), slice};
 }

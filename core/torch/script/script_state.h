@@ -25,14 +25,16 @@ struct Words {
     const auto text = at(i, expected);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw Error(ErrorCode::badUse, "'" + text + "' is not a number");
+    if (error != std::errc() || end != text.data() + text.size())
+      throw Error(ErrorCode::badUse, "'" + text + "' is not a number");
     return value;
   }
   /// Throws Error(badUse) for a fraction, a negative number and one beyond 64 bits.
   std::int64_t whole(std::size_t i, const char* expected) const {
     const auto text = at(i, expected);
     if (const auto value = wholeNumber(text)) return *value;
-    throw Error(ErrorCode::badUse, "'" + text + "' is not " + expected + ": expected a whole number from 0 to 9223372036854775807");
+    throw Error(ErrorCode::badUse,
+                "'" + text + "' is not " + expected + ": expected a whole number from 0 to 9223372036854775807");
   }
   /// A size such as 100K. Throws Error(badUse) for anything else.
   std::int64_t bytes(std::size_t i) const {
@@ -60,7 +62,8 @@ struct ScriptState {
   std::vector<Breakpoint> breakpoints;
   std::vector<ValueId> watches;
 
-  ScriptState(const std::shared_ptr<const Analysis>& a, SessionOptions options) : analysis(a), document(*a->document), session(a, options), steps(a) {}
+  ScriptState(const std::shared_ptr<const Analysis>& a, SessionOptions options)
+      : analysis(a), document(*a->document), session(a, options), steps(a) {}
 
   // Answers.
   std::string opText(BoundSymbolId op) const;

@@ -61,7 +61,10 @@ CommandAnswer saveValue(ScriptState& s, const Words& words) {
   if (endsWith(path, ".npy")) writeNpy(path, contents);
   else writeSafetensors(path, {{s.valueName(named.value), contents}});
   return {fmt::format("{}: {}, {} bytes of data", path, typeComment(contents.meta), contents.meta.bytes()),
-          {{"file", path}, {"value", s.valueName(named.value)}, {"sizes", contents.meta.sizes}, {"dtype", torchName(contents.meta.dtype)}}};
+          {{"file", path},
+           {"value", s.valueName(named.value)},
+           {"sizes", contents.meta.sizes},
+           {"dtype", torchName(contents.meta.dtype)}}};
 }
 
 CommandAnswer set(ScriptState& s, const Words& words) {
@@ -90,7 +93,8 @@ CommandAnswer histogram(ScriptState& s, const Words& words) {
   CommandAnswer answer = s.summary(id);
   answer.json["histogram"] = counts;
   const auto most = *std::max_element(counts.begin(), counts.end());
-  for (auto count : counts) answer.text += fmt::format("\n{:>10} {}", count, std::string(most ? 40 * count / most : 0, '*'));
+  for (auto count : counts)
+    answer.text += fmt::format("\n{:>10} {}", count, std::string(most ? 40 * count / most : 0, '*'));
   return answer;
 }
 
@@ -129,7 +133,11 @@ std::vector<ScriptCommand> valueCommands() {
        "magnitudes [grad] VALUE",
        "count the elements by power of two; shows what lower precision would lose",
        [](ScriptState& s, const Words& w, const Progress&) { return magnitudes(s, w); }},
-      {"watch", {}, "watch [[grad] VALUE]", "show a value at each stop", [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
+      {"watch",
+       {},
+       "watch [[grad] VALUE]",
+       "show a value at each stop",
+       [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
       {"set",
        {},
        "set VALUE NUMBER",

@@ -5,7 +5,8 @@
 
 namespace retrograd {
 
-/// What the allocator really handed out in a run, beside what the traces say (MemoryTimeline). Bytes over those before the run.
+/// What the allocator really handed out in a run, beside what the traces say (MemoryTimeline). Bytes over those before
+/// the run.
 struct AllocatorPeak {
   std::int64_t peakBytes = 0;         ///< the most at once
   std::size_t peakPosition = 0;       ///< during the op at this position

@@ -10,11 +10,15 @@ namespace {
 
 constexpr std::size_t mostRemade = 8;
 
-std::int64_t bytesOf(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == at::kStrided ? static_cast<std::int64_t>(tensor.nbytes()) : 0; }
+std::int64_t bytesOf(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
+}
 
 bool sameRegion(const at::Tensor& a, const at::Tensor& b) {
-  return a.is_same(b) || (a.has_storage() && b.has_storage() && a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl() &&
-                          a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides());
+  return a.is_same(b) ||
+         (a.has_storage() && b.has_storage() &&
+          a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl() &&
+          a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides());
 }
 
 template <class T>
@@ -24,7 +28,8 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 /// Whether viewOf() can make it.
 bool isPlain(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && tensor.has_storage() && !tensor.is_conj() && !tensor.is_neg();
+  return tensor.defined() && tensor.layout() == at::kStrided && tensor.has_storage() && !tensor.is_conj() &&
+         !tensor.is_neg();
 }
 
 Undo::Remade describe(ValueId value, const at::Tensor& tensor) {
@@ -148,7 +153,8 @@ void History::letGo(ValueId value) {
     if (remaking_.aliveAt(other, position)) return;  // the memory is there anyway
     if (released >= position || undos_.begin()->first > released) continue;
     auto& undo = std::prev(undos_.upper_bound(released))->second;
-    const auto holds = std::find_if(undo.released.begin(), undo.released.end(), [&](const auto& entry) { return entry.first == other; });
+    const auto holds = std::find_if(undo.released.begin(), undo.released.end(),
+                                    [&](const auto& entry) { return entry.first == other; });
     if (holds == undo.released.end()) continue;
     if (!holds->second.isTensor() || !isPlain(holds->second.toTensor())) return;
     auto& entry = lighter[undo.begin];
@@ -159,7 +165,8 @@ void History::letGo(ValueId value) {
     if (!plan(begin, entry.undo->end, entry.remade, entry.plan, most_)) return;
   for (auto& [begin, entry] : lighter) {
     std::erase_if(entry.undo->released, [&](const auto& held) {
-      const bool goes = std::any_of(entry.remade.begin(), entry.remade.end(), [&](const Undo::Remade& remade) { return remade.value == held.first; });
+      const bool goes = std::any_of(entry.remade.begin(), entry.remade.end(),
+                                    [&](const Undo::Remade& remade) { return remade.value == held.first; });
       if (goes) memory_.drop(held.second);
       return goes;
     });
@@ -168,7 +175,8 @@ void History::letGo(ValueId value) {
   }
 }
 
-bool History::plan(std::size_t begin, std::size_t end, std::vector<Undo::Remade>& remade, std::vector<std::size_t>& plan, std::size_t most) const {
+bool History::plan(std::size_t begin, std::size_t end, std::vector<Undo::Remade>& remade,
+                   std::vector<std::size_t>& plan, std::size_t most) const {
   std::vector<ValueId> missing;
   for (auto& entry : remade) {
     entry.shares = remaking_.sharedAt(entry.value, end);
@@ -197,7 +205,8 @@ bool History::join(Chain::iterator at) {
   auto& second = std::next(at)->second;
   auto remade = first.remade;
   for (const auto& entry : second.remade)
-    if (!madeWithin(entry.value, first)) remade.push_back(entry);  // what was made after the beginning goes with going back there
+    if (!madeWithin(entry.value, first))
+      remade.push_back(entry);  // what was made after the beginning goes with going back there
   std::vector<std::size_t> steps;
   if (!plan(first.begin, second.end, remade, steps, Remaking::never)) return false;
   drop(first);
@@ -206,11 +215,14 @@ bool History::join(Chain::iterator at) {
   first.plan = std::move(steps);
   std::erase_if(second.released, [&](const auto& entry) { return madeWithin(entry.first, first); });
   const auto isAgain = [&](const Undo::Write& write) {
-    return std::any_of(first.written.begin(), first.written.end(), [&](const Undo::Write& w) { return sameRegion(w.tensor, write.tensor); });
+    return std::any_of(first.written.begin(), first.written.end(),
+                       [&](const Undo::Write& w) { return sameRegion(w.tensor, write.tensor); });
   };
-  std::erase_if(second.written, [&](const Undo::Write& write) { return storageMadeWithin(write.value, first) || isAgain(write); });
+  std::erase_if(second.written,
+                [&](const Undo::Write& write) { return storageMadeWithin(write.value, first) || isAgain(write); });
   std::erase_if(second.rebound, [&](const auto& entry) {
-    return std::any_of(first.rebound.begin(), first.rebound.end(), [&](const auto& earlier) { return earlier.first == entry.first; });
+    return std::any_of(first.rebound.begin(), first.rebound.end(),
+                       [&](const auto& earlier) { return earlier.first == entry.first; });
   });
   std::erase_if(first.written, [&](const Undo::Write& write) { return storageMadeWithin(write.value, first); });
   append(first.released, second.released);

@@ -12,7 +12,8 @@
 
 namespace retrograd {
 
-/// What leads a run from position `end` back to `begin`. All that was alive at `begin` is alive still, held here, or made again.
+/// What leads a run from position `end` back to `begin`. All that was alive at `begin` is alive still, held here, or
+/// made again.
 struct Undo {
   struct Write {
     ValueId value;
@@ -29,10 +30,11 @@ struct Undo {
   std::size_t begin = 0, end = 0;
   std::vector<std::pair<ValueId, c10::IValue>> released;  ///< values there at `begin` that were let go
   std::vector<Remade> remade;                             ///< the rest of these
-  std::vector<std::size_t> plan;                          ///< positions of the ops that make them, to be run in this order at `begin`
-  std::vector<std::pair<ValueId, c10::IValue>> rebound;   ///< borrowed values that became copies; to be undone from the last to the first
-  std::vector<Write> written;                             ///< likewise
-  std::optional<Evaluator::Generators> generators;        ///< before the first draw; none where nothing draws
+  std::vector<std::size_t> plan;  ///< positions of the ops that make them, to be run in this order at `begin`
+  std::vector<std::pair<ValueId, c10::IValue>>
+      rebound;                 ///< borrowed values that became copies; to be undone from the last to the first
+  std::vector<Write> written;  ///< likewise
+  std::optional<Evaluator::Generators> generators;  ///< before the first draw; none where nothing draws
 
   std::size_t length() const { return end - begin; }
   /// Ops that run on one step back from `end`, at most.
@@ -44,18 +46,25 @@ at::Tensor viewOf(const at::Tensor& shared, const Undo::Remade& remade);
 
 /// The way back of a run within a memory budget: a chain of Undos, one an op while there is room.
 ///
-/// Beyond the budget, memory is let go that a handful of ops can make again from what is there when it is needed (`Remaking`). Where that is not
-/// enough, the oldest neighbours are joined, at first to pairs, then to fours, and so on, which frees what was made and let go between their
-/// ends. A position inside an Undo is reached by going back to its `begin` and running forward. What a step back runs at most, reruns() tells.
+/// Beyond the budget, memory is let go that a handful of ops can make again from what is there when it is needed
+/// (`Remaking`). Where that is not enough, the oldest neighbours are joined, at first to pairs, then to fours, and so
+/// on, which frees what was made and let go between their ends. A position inside an Undo is reached by going back to
+/// its `begin` and running forward. What a step back runs at most, reruns() tells.
 class History {
  public:
   History(Remaking& remaking, const Document& document, LiveMemory& memory, std::int64_t budget)
-      : remaking_(remaking), document_(document), memory_(memory), budget_(budget), light_(undos_.end()), next_(undos_.end()) {}
+      : remaking_(remaking),
+        document_(document),
+        memory_(memory),
+        budget_(budget),
+        light_(undos_.end()),
+        next_(undos_.end()) {}
 
   void clear();
   void setBudget(std::int64_t budget);
   bool empty() const { return undos_.empty(); }
-  /// Of the op just before the run's position. Contents put there by hand are noted with writeBefore() and rebindBefore().
+  /// Of the op just before the run's position. Contents put there by hand are noted with writeBefore() and
+  /// rebindBefore().
   void push(Undo undo);
   /// Takes the last one off the chain; what it holds is the caller's.
   Undo pop();
@@ -81,7 +90,8 @@ class History {
   void lighten(std::int64_t enough);
   void letGo(ValueId value);
   /// Fills `plan`, and `shares` of what is remade. Whether at most `most` ops do.
-  bool plan(std::size_t begin, std::size_t end, std::vector<Undo::Remade>& remade, std::vector<std::size_t>& plan, std::size_t most) const;
+  bool plan(std::size_t begin, std::size_t end, std::vector<Undo::Remade>& remade, std::vector<std::size_t>& plan,
+            std::size_t most) const;
   bool join(Chain::iterator at);
   bool madeWithin(ValueId value, const Undo& undo) const;
   /// Whether the memory under the value is younger than the Undo's begin.

@@ -15,8 +15,8 @@ constexpr double leastSeconds = 2e-6;                 // of an op: what calling 
 
 }  // namespace
 
-KeptValues::KeptValues(const Document& document, const Trace& trace, const Remaking& remaking, std::uint64_t seed, std::int64_t budget,
-                       std::shared_ptr<const LeftOut> leftOut)
+KeptValues::KeptValues(const Document& document, const Trace& trace, const Remaking& remaking, std::uint64_t seed,
+                       std::int64_t budget, std::shared_ptr<const LeftOut> leftOut)
     : document_(document),
       ops_(trace.ops),
       remaking_(remaking),
@@ -55,7 +55,8 @@ void KeptValues::start(std::vector<std::pair<ValueId, c10::IValue>> given) {
 const KeptValues::Version* KeptValues::versionAt(ValueId value, std::size_t position) const {
   if (!versions_.contains(value)) return nullptr;
   const auto& versions = versions_[value];
-  const auto after = std::upper_bound(versions.begin(), versions.end(), position, [](std::size_t at, const Version& version) { return at < version.from; });
+  const auto after = std::upper_bound(versions.begin(), versions.end(), position,
+                                      [](std::size_t at, const Version& version) { return at < version.from; });
   return after == versions.begin() ? nullptr : &*std::prev(after);
 }
 
@@ -92,12 +93,14 @@ bool KeptValues::ran(const Evaluator& evaluator, double seconds) {
   if (evaluator.draws(op) && !document_.boundSymbol(op).replays) generators_[known_] = evaluator.generators();
   StorageCopies copies;
   for (auto output : document_.outputs(op))
-    if (output && evaluator.has(output)) keep(output, known_, false, isSteady(output) ? evaluator.value(output) : copies.copyOf(evaluator.value(output)));
+    if (output && evaluator.has(output))
+      keep(output, known_, false, isSteady(output) ? evaluator.value(output) : copies.copyOf(evaluator.value(output)));
   keepWritten(op, evaluator, copies);
   return memory_.bytes() <= budget_ || fit();
 }
 
-/// New versions of all that shares memory with what the op wrote. What is external is never written: there an operand may have become a copy.
+/// New versions of all that shares memory with what the op wrote. What is external is never written: there an operand
+/// may have become a copy.
 void KeptValues::keepWritten(BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) {
   const auto outputs = document_.outputs(op);
   std::set<ValueId> changed;
@@ -109,7 +112,8 @@ void KeptValues::keepWritten(BoundSymbolId op, const Evaluator& evaluator, Stora
     if (!evaluator.has(value) || std::find(outputs.begin(), outputs.end(), value) != outputs.end()) continue;
     const auto& content = evaluator.value(value);
     if (!isExternal(value)) keep(value, known_, false, copies.copyOf(content));
-    else if (const auto* last = versionAt(value, known_); !last || !last->content.is(content)) keep(value, known_, false, content);
+    else if (const auto* last = versionAt(value, known_); !last || !last->content.is(content))
+      keep(value, known_, false, content);
   }
 }
 
@@ -150,7 +154,8 @@ void KeptValues::forgetAfter(std::size_t position, bool byHand) {
   seconds_.resize(known_);
   generators_.erase(generators_.upper_bound(known_), generators_.end());
   for (auto& versions : versions_)
-    while (!versions.empty() && (versions.back().from > known_ || (byHand && versions.back().byHand && versions.back().from == known_))) {
+    while (!versions.empty() &&
+           (versions.back().from > known_ || (byHand && versions.back().byHand && versions.back().from == known_))) {
       letGo_ -= versions.back().isLetGo;
       drop(versions.back());
       versions.pop_back();
@@ -175,19 +180,23 @@ bool KeptValues::fit() {
 }
 
 bool KeptValues::canGo(ValueId value) const {
-  return versions_[value].size() == 1 && !versions_[value][0].isLetGo && isSteady(value) && !isExternal(value) && document_.isTensor(value) &&
-         remaking_.producedAt(value) >= 0;
+  return versions_[value].size() == 1 && !versions_[value][0].isLetGo && isSteady(value) && !isExternal(value) &&
+         document_.isTensor(value) && remaking_.producedAt(value) >= 0;
 }
 
 bool KeptValues::baseIsGone(ValueId value) const {
   const auto storage = document_.value(value).storage;
   const auto first = storage ? document_.storage(storage).first : ValueId();
-  return first && first != value && versions_.contains(first) && !versions_[first].empty() && versions_[first].back().isLetGo;
+  return first && first != value && versions_.contains(first) && !versions_[first].empty() &&
+         versions_[first].back().isLetGo;
 }
 
-/// A content goes where making it, and the longest chain of what is made of it, stays within the limit. Views go with their memory.
+/// A content goes where making it, and the longest chain of what is made of it, stays within the limit. Views go with
+/// their memory.
 void KeptValues::lighten(std::int64_t enough) {
-  const auto isGone = [&](ValueId value) { return value && !versions_[value].empty() && versions_[value].back().isLetGo; };
+  const auto isGone = [&](ValueId value) {
+    return value && !versions_[value].empty() && versions_[value].back().isLetGo;
+  };
   IdVector<ValueId, float> needed(document_.valueCount(), 0), cost(document_.valueCount(), 0);
   for (std::size_t i = known_; i-- > 0;) {
     float below = -1;
@@ -209,7 +218,9 @@ void KeptValues::lighten(std::int64_t enough) {
         continue;
       }
       if (!repeats || !canGo(output)) continue;
-      const bool isBase = memory_.bytes() > enough && document_.storage(document_.value(output).storage).first == output && seconds + needed[output] <= limit_;
+      const bool isBase = memory_.bytes() > enough &&
+                          document_.storage(document_.value(output).storage).first == output &&
+                          seconds + needed[output] <= limit_;
       if (!isBase && !baseIsGone(output)) continue;
       drop(versions_[output][0]);
       versions_[output][0].isLetGo = true;
@@ -258,7 +269,8 @@ void KeptValues::runAgain(std::size_t position, std::vector<ValueId>& bound) {
     if (output) bound.push_back(output);
 }
 
-std::vector<c10::IValue> KeptValues::contents(std::span<const ValueId> values, std::size_t position, const Progress& progress) {
+std::vector<c10::IValue> KeptValues::contents(std::span<const ValueId> values, std::size_t position,
+                                              const Progress& progress) {
   const auto steps = plan(values, position);
   std::vector<ValueId> bound;
   std::vector<c10::IValue> contents(values.size());
@@ -271,7 +283,8 @@ std::vector<c10::IValue> KeptValues::contents(std::span<const ValueId> values, s
       runAgain(steps[i], bound);
     }
     for (std::size_t i = 0; i < values.size(); ++i)
-      if (const auto* version = versionAt(values[i], position)) contents[i] = version->isLetGo ? again_->value(values[i]) : version->content;
+      if (const auto* version = versionAt(values[i], position))
+        contents[i] = version->isLetGo ? again_->value(values[i]) : version->content;
   } catch (...) {
     release();
     throw;
@@ -288,7 +301,8 @@ std::unique_ptr<Evaluator> KeptValues::evaluator(const Progress& progress) {
   auto evaluator = std::make_unique<Evaluator>(document_, seed_);
   evaluator->setLeftOut(leftOut_);
   StorageCopies copies;
-  for (std::size_t i = 0; i < alive.size(); ++i) evaluator->bind(alive[i], isSteady(alive[i]) ? std::move(contents[i]) : copies.copyOf(contents[i]));
+  for (std::size_t i = 0; i < alive.size(); ++i)
+    evaluator->bind(alive[i], isSteady(alive[i]) ? std::move(contents[i]) : copies.copyOf(contents[i]));
   for (std::size_t i = 0; i < known_; ++i)
     if (evaluator->draws(ops_[i])) evaluator->setDrawn(ops_[i], generatorsAt(i));
   evaluator->setGenerators(generatorsAt(known_));

@@ -17,20 +17,23 @@
 
 namespace retrograd {
 
-/// Contents of values all along a run, as far as it is known: positions [0, known()], position p being before the p-th op of the trace.
+/// Contents of values all along a run, as far as it is known: positions [0, known()], position p being before the p-th
+/// op of the trace.
 ///
-/// Nothing is copied but what ops write to in place, of which each version is kept. Beyond the budget, contents are let go that others make again, the
-/// cheapest to make first: a content that is asked for takes the seconds of `longest()` at most, as its ops were measured. Made again are single ops from
-/// what is kept, on copies of what they write and from the generator's state that they had; that comes out bit for bit.
+/// Nothing is copied but what ops write to in place, of which each version is kept. Beyond the budget, contents are let
+/// go that others make again, the cheapest to make first: a content that is asked for takes the seconds of `longest()`
+/// at most, as its ops were measured. Made again are single ops from what is kept, on copies of what they write and
+/// from the generator's state that they had; that comes out bit for bit.
 class KeptValues {
  public:
-  KeptValues(const Document& document, const Trace& trace, const Remaking& remaking, std::uint64_t seed, std::int64_t budget,
-             std::shared_ptr<const LeftOut> leftOut = {});
+  KeptValues(const Document& document, const Trace& trace, const Remaking& remaking, std::uint64_t seed,
+             std::int64_t budget, std::shared_ptr<const LeftOut> leftOut = {});
 
   /// Forgets all. `given` is there from the start.
   void start(std::vector<std::pair<ValueId, c10::IValue>> given);
   std::size_t known() const { return known_; }
-  /// The op at known() has run. False where the budget is too small even for what cannot be let go; all is forgotten then.
+  /// The op at known() has run. False where the budget is too small even for what cannot be let go; all is forgotten
+  /// then.
   bool ran(const Evaluator& evaluator, double seconds);
   /// The value's memory is about to be written to by hand: what is kept of it becomes copies.
   void unshare(ValueId value);
@@ -43,9 +46,13 @@ class KeptValues {
   /// Whether the value has a content at the position.
   bool isThere(ValueId value, std::size_t position) const { return versionAt(value, position) != nullptr; }
   /// Whether an op, or somebody by hand, put another content into it between the two positions.
-  bool changes(ValueId value, std::size_t from, std::size_t to) const { return versionAt(value, from) != versionAt(value, to); }
-  /// Contents at a position up to known(), made again where they were let go; None for what is not there. Throws Error(cancelled), Error(execution).
-  std::vector<c10::IValue> contents(std::span<const ValueId> values, std::size_t position, const Progress& progress = {});
+  bool changes(ValueId value, std::size_t from, std::size_t to) const {
+    return versionAt(value, from) != versionAt(value, to);
+  }
+  /// Contents at a position up to known(), made again where they were let go; None for what is not there. Throws
+  /// Error(cancelled), Error(execution).
+  std::vector<c10::IValue> contents(std::span<const ValueId> values, std::size_t position,
+                                    const Progress& progress = {});
   /// An evaluator in the state that a run has at known(), on which it can go on.
   std::unique_ptr<Evaluator> evaluator(const Progress& progress = {});
 
@@ -77,7 +84,9 @@ class KeptValues {
 
   std::vector<std::size_t> plan(std::span<const ValueId> values, std::size_t position) const;
   void runAgain(std::size_t position, std::vector<ValueId>& bound);
-  const Evaluator::Generators& generatorsAt(std::size_t position) const { return std::prev(generators_.upper_bound(position))->second; }
+  const Evaluator::Generators& generatorsAt(std::size_t position) const {
+    return std::prev(generators_.upper_bound(position))->second;
+  }
 
   const Document& document_;
   const std::vector<BoundSymbolId>& ops_;

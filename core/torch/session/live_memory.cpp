@@ -7,7 +7,8 @@ namespace {
 
 /// A strided tensor's storage; a sparse tensor counts as one block of its own.
 std::pair<const void*, std::int64_t> memoryOf(const at::Tensor& tensor) {
-  if (tensor.has_storage()) return {tensor.storage().unsafeGetStorageImpl(), static_cast<std::int64_t>(tensor.storage().nbytes())};
+  if (tensor.has_storage())
+    return {tensor.storage().unsafeGetStorageImpl(), static_cast<std::int64_t>(tensor.storage().nbytes())};
   return {tensor.unsafeGetTensorImpl(), 0};
 }
 

@@ -29,7 +29,8 @@ const c10::IValue* OpMoment::find(ValueId value, Side side) const {
 
 at::Tensor OpMoment::tensor(ValueId value, Side side) const {
   const auto* content = find(value, side);
-  if (!content || !content->isTensor()) throw Error(ErrorCode::badUse, "it has no tensor at this op", analysis->document->displayName(value));
+  if (!content || !content->isTensor())
+    throw Error(ErrorCode::badUse, "it has no tensor at this op", analysis->document->displayName(value));
   return content->toTensor();
 }
 
@@ -56,7 +57,9 @@ ValueState OpMoment::state(ValueId value, Side side) const {
   return state;
 }
 
-TensorStatistics OpMoment::statistics(ValueId value, Side side) const { return read(tensor(value, side), computeStatistics); }
+TensorStatistics OpMoment::statistics(ValueId value, Side side) const {
+  return read(tensor(value, side), computeStatistics);
+}
 TensorData OpMoment::contents(ValueId value, Side side) const { return read(tensor(value, side), copyOut); }
 std::vector<std::int64_t> OpMoment::histogram(ValueId value, Side side, int bins) const {
   return read(tensor(value, side), [bins](const at::Tensor& tensor) { return computeHistogram(tensor, bins); });

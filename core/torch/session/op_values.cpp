@@ -140,7 +140,8 @@ struct OpValues::Impl : RunFollower {
     std::int64_t bytes = 0;
     for (auto output : document.outputs(ops[position])) {
       const auto storage = output ? document.value(output).storage : StorageId();
-      if (storage && document.storage(storage).first == output && !document.storage(storage).external) bytes += document.storage(storage).bytes;
+      if (storage && document.storage(storage).first == output && !document.storage(storage).external)
+        bytes += document.storage(storage).bytes;
     }
     return bytes;
   }
@@ -159,7 +160,8 @@ struct OpValues::Impl : RunFollower {
     if (!evaluator.has(value)) return;
     const auto storage = document.value(value).storage;
     const auto tensor = evaluator.tensor(value);
-    if (storage && document.storage(storage).external) evaluator.bind(value, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+    if (storage && document.storage(storage).external)
+      evaluator.bind(value, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
     else tensor.copy_(content);
   }
 
@@ -215,10 +217,13 @@ struct OpValues::Impl : RunFollower {
   };
   std::optional<Place> placeOf(BoundSymbolId op) const {
     if (!positions.contains(op)) return std::nullopt;
-    if (const auto at = positions[op]; at >= 0) return Place{static_cast<std::size_t>(at), static_cast<std::size_t>(at)};
+    if (const auto at = positions[op]; at >= 0)
+      return Place{static_cast<std::size_t>(at), static_cast<std::size_t>(at)};
     std::optional<Place> place;
     for (auto derived : analysis->links.derived(op)) {
-      if (!positions.contains(derived) || positions[derived] < 0 || document.boundSymbol(derived).origin.role != Role::forward) continue;
+      if (!positions.contains(derived) || positions[derived] < 0 ||
+          document.boundSymbol(derived).origin.role != Role::forward)
+        continue;
       const std::size_t at = positions[derived];
       if (!place) place = {at, at};
       place->last = std::max(place->last, at);
@@ -295,7 +300,8 @@ struct OpValues::Impl : RunFollower {
       }
       if (i == place.last) break;
       for (auto id : lastUses.values(i))
-        if (const auto storage = document.value(id).storage; !storage || !document.storage(storage).external) evaluator.release(id);
+        if (const auto storage = document.value(id).storage; !storage || !document.storage(storage).external)
+          evaluator.release(id);
       edit(i + 1);
     }
     for (auto output : outputsOf(moment.op))
@@ -313,7 +319,8 @@ struct OpValues::Impl : RunFollower {
   }
 };
 
-OpValues::OpValues(std::shared_ptr<const Analysis> analysis, OpValuesOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+OpValues::OpValues(std::shared_ptr<const Analysis> analysis, OpValuesOptions options)
+    : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
 OpValues::~OpValues() = default;
 RunFollower& OpValues::follower() { return *impl_; }
 std::size_t OpValues::size() const { return impl_->ops.size(); }

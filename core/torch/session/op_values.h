@@ -15,10 +15,12 @@ struct OpValuesOptions {
   bool statistics = false;                     ///< of each value as it is made, for news()
 };
 
-/// Values of any op, wherever a session stands and without moving it. What the session runs is taken over (`follower()`); ops that it has not reached
-/// are run ahead here, apart from it; what was let go is made again from what is kept. Contents put in by hand hold here as they do in the session.
+/// Values of any op, wherever a session stands and without moving it. What the session runs is taken over
+/// (`follower()`); ops that it has not reached are run ahead here, apart from it; what was let go is made again from
+/// what is kept. Contents put in by hand hold here as they do in the session.
 ///
-/// All is as a session has it that stops there, bit for bit, but for memory that ops leave uninitialised. Lives on the thread that owns LibTorch.
+/// All is as a session has it that stops there, bit for bit, but for memory that ops leave uninitialised. Lives on the
+/// thread that owns LibTorch.
 class OpValues {
  public:
   explicit OpValues(std::shared_ptr<const Analysis> analysis, OpValuesOptions options = {});
@@ -32,10 +34,11 @@ class OpValues {
   std::size_t size() const;
   /// Ops [0, known()) have been run, here or by the session.
   std::size_t known() const;
-  /// Runs ahead, so that known() is at least `position`. Throws Error(execution) naming the op that fails, Error(cancelled); what ran until then is kept.
+  /// Runs ahead, so that known() is at least `position`. Throws Error(execution) naming the op that fails,
+  /// Error(cancelled); what ran until then is kept.
   void runAhead(std::size_t position, const Progress& progress = {});
-  /// The op's operands and outputs; of an op of the computation, before the first and after the last forward op that comes from it. Throws as runAhead() for
-  /// what runs before it. Where the op itself fails, its outputs say why.
+  /// The op's operands and outputs; of an op of the computation, before the first and after the last forward op that
+  /// comes from it. Throws as runAhead() for what runs before it. Where the op itself fails, its outputs say why.
   std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress = {});
   /// One value: as its op made it, or as it was given. Throws as runAhead().
   std::shared_ptr<const Moment> of(ValueId value, const Progress& progress = {});

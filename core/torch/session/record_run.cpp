@@ -24,7 +24,12 @@ struct Recording::Impl {
   std::size_t position = 0;
 
   Impl(const Analysis& a, RecordOptions o)
-      : analysis(a), document(*a.document), options(std::move(o)), evaluator(document, a.request.seed), clock(a.device), lastUses(document, a.joint) {
+      : analysis(a),
+        document(*a.document),
+        options(std::move(o)),
+        evaluator(document, a.request.seed),
+        clock(a.device),
+        lastUses(document, a.joint) {
     evaluator.setLeftOut(analysis.leftOut);
     record.values.resize(document.valueCount());
     record.seconds.assign(analysis.joint.ops.size(), 0);
@@ -37,7 +42,8 @@ struct Recording::Impl {
 
   void made(ValueId id) {
     if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return;
-    if (const auto replacement = options.replaced.find(id); replacement != options.replaced.end()) replace(id, replacement->second);
+    if (const auto replacement = options.replaced.find(id); replacement != options.replaced.end())
+      replace(id, replacement->second);
     const auto tensor = evaluator.tensor(id);
     if (!tensor.defined()) return;
     auto& entry = record.values[id];
@@ -46,12 +52,15 @@ struct Recording::Impl {
     if (options.each) options.each(position, id, copyOut(tensor));
   }
 
-  /// The content changes, the storage stays: views and aliases see it too. Memory of the file or of the caller is never written.
+  /// The content changes, the storage stays: views and aliases see it too. Memory of the file or of the caller is never
+  /// written.
   void replace(ValueId id, const TensorData& data) {
     const auto tensor = evaluator.tensor(id);
     auto content = Placement().place(data, toDevice(tensor.device()));
     if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
-      throw Error(ErrorCode::badUse, "the replacement is " + typeComment(data.meta) + ", the value " + typeComment(metaOf(tensor)), document.displayName(id));
+      throw Error(ErrorCode::badUse,
+                  "the replacement is " + typeComment(data.meta) + ", the value " + typeComment(metaOf(tensor)),
+                  document.displayName(id));
     const auto storage = document.value(id).storage;
     if (storage && document.storage(storage).external) return evaluator.bind(id, content);
     tensor.copy_(content);
@@ -74,7 +83,8 @@ struct Recording::Impl {
   }
 };
 
-Recording::Recording(const Analysis& analysis, RecordOptions options) : impl_(std::make_unique<Impl>(analysis, std::move(options))) {}
+Recording::Recording(const Analysis& analysis, RecordOptions options)
+    : impl_(std::make_unique<Impl>(analysis, std::move(options))) {}
 Recording::~Recording() = default;
 std::size_t Recording::position() const { return impl_->position; }
 void Recording::step() { impl_->step(); }
@@ -93,7 +103,8 @@ RunRecord recordRun(const Analysis& analysis, const RecordOptions& options, cons
   const auto size = analysis.joint.ops.size();
   while (recording.position() < size) {
     progress.check();
-    progress.at(analysis.document->opName(analysis.joint.ops[recording.position()]), static_cast<double>(recording.position()) / static_cast<double>(size));
+    progress.at(analysis.document->opName(analysis.joint.ops[recording.position()]),
+                static_cast<double>(recording.position()) / static_cast<double>(size));
     recording.step();
   }
   return recording.record();

@@ -32,9 +32,11 @@ void RunForecast::requireRoom(std::size_t position, std::size_t target) {
   const auto room = asked ? *asked - now : freeMemory();
   if (most <= room) return;
   throw Error(ErrorCode::badUse,
-              fmt::format("the run would take {} more at its fullest (after {}), and {} {}; save less ({}), stop earlier, or allow {} bytes with {}",
-                          gigabytes(most), analysis_.document->opName(analysis_.joint.ops[fullest]), gigabytes(std::max<std::int64_t>(room, 0)),
-                          asked ? "are allowed" : "are free", nameOf(UserChoice::minCut), most + now, nameOf(UserChoice::runningMemory)),
+              fmt::format("the run would take {} more at its fullest (after {}), and {} {}; save less ({}), stop "
+                          "earlier, or allow {} bytes with {}",
+                          gigabytes(most), analysis_.document->opName(analysis_.joint.ops[fullest]),
+                          gigabytes(std::max<std::int64_t>(room, 0)), asked ? "are allowed" : "are free",
+                          nameOf(UserChoice::minCut), most + now, nameOf(UserChoice::runningMemory)),
               analysis_.file.path);
 }
 

@@ -40,7 +40,8 @@ struct Session::Impl {
   int threads;
   std::size_t position = 0;
   std::vector<OpMeasure> measures;
-  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  // by position: contents that setContents() put there
+  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>>
+      edits;  // by position: contents that setContents() put there
   RunBreakpoints breakpoints;
   RunFollower* follower = nullptr;
   std::atomic<bool> breakOnBadNumber = false;
@@ -96,7 +97,8 @@ struct Session::Impl {
     for (auto id : writtenOperands(document, op)) {
       if (!evaluator.has(id)) continue;
       if (isExternal(id)) undo.rebound.emplace_back(id, evaluator.value(id));
-      else if (const auto tensor = evaluator.tensor(id); tensor.defined()) undo.written.push_back({id, tensor, tensor.clone()});
+      else if (const auto tensor = evaluator.tensor(id); tensor.defined())
+        undo.written.push_back({id, tensor, tensor.clone()});
     }
   }
 
@@ -200,7 +202,8 @@ struct Session::Impl {
     for (auto id : others) evaluator.release(id);
   }
 
-  /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between ops where that is wanted.
+  /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between
+  /// ops where that is wanted.
   void rewindTo(std::size_t target, const Progress& progress = {}) {
     const RunThreads scope(threads);
     const auto begin = position;
@@ -220,7 +223,8 @@ struct Session::Impl {
   }
 
   void forgetEditsAfter(std::ptrdiff_t at) {
-    while (!edits.empty() && static_cast<std::ptrdiff_t>(edits.rbegin()->first) > at) edits.erase(std::prev(edits.end()));
+    while (!edits.empty() && static_cast<std::ptrdiff_t>(edits.rbegin()->first) > at)
+      edits.erase(std::prev(edits.end()));
     if (follower) follower->forgotEditsAfter(at);
   }
 
@@ -236,7 +240,8 @@ struct Session::Impl {
 
   /// Names the op that is about to run or to be undone, before it takes its time.
   void announce(const Progress& progress, std::size_t at, double fraction) const {
-    if (!progress.stopRequested()) progress.at(document.symbol(document.boundSymbol(program[at]).symbol).name, fraction);
+    if (!progress.stopRequested())
+      progress.at(document.symbol(document.boundSymbol(program[at]).symbol).name, fraction);
   }
 
   bool isFault(ValueId value, const at::Tensor& tensor) const {
@@ -247,7 +252,9 @@ struct Session::Impl {
   bool madeBadNumber(std::size_t at) const {
     if (leavesUninitialised(document, program[at])) return false;
     for (auto output : document.outputs(program[at]))
-      if (output && evaluator.has(output) && evaluator.value(output).isTensor() && isFault(output, evaluator.value(output).toTensor())) return true;
+      if (output && evaluator.has(output) && evaluator.value(output).isTensor() &&
+          isFault(output, evaluator.value(output).toTensor()))
+        return true;
     return false;
   }
 
@@ -272,13 +279,15 @@ struct Session::Impl {
   }
 
   bool stopsHere() {
-    const auto ran = position > 0 ? program[position - 1] : BoundSymbolId(), next = position < program.size() ? program[position] : BoundSymbolId();
+    const auto ran = position > 0 ? program[position - 1] : BoundSymbolId(),
+               next = position < program.size() ? program[position] : BoundSymbolId();
     return breakpoints.stopBetween(ran, next, [&](const Breakpoint& condition) { return outputsMeet(condition, ran); });
   }
 
   bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) const {
     for (auto output : document.outputs(op)) {
-      if (!output || !document.isTensor(output) || !evaluator.has(output) || !evaluator.value(output).isTensor()) continue;
+      if (!output || !document.isTensor(output) || !evaluator.has(output) || !evaluator.value(output).isTensor())
+        continue;
       const auto tensor = evaluator.tensor(output);
       if (!tensor.defined()) continue;
       const auto statistics = condition.when == Breakpoint::When::meta ? TensorStatistics() : computeStatistics(tensor);
@@ -288,7 +297,8 @@ struct Session::Impl {
   }
 
   at::Tensor present(ValueId id) const {
-    if (!evaluator.has(id) || !evaluator.value(id).isTensor()) throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
+    if (!evaluator.has(id) || !evaluator.value(id).isTensor())
+      throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
     return evaluator.tensor(id);
   }
 
@@ -302,7 +312,8 @@ struct Session::Impl {
   }
 };
 
-Session::Session(std::shared_ptr<const Analysis> analysis, SessionOptions options) : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
+Session::Session(std::shared_ptr<const Analysis> analysis, SessionOptions options)
+    : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
 Session::~Session() = default;
 void Session::requireRunnable(const Analysis& analysis) { requireBindings(analysis); }
 
@@ -310,7 +321,9 @@ const Analysis& Session::analysis() const { return *impl_->analysis; }
 std::size_t Session::size() const { return impl_->program.size(); }
 std::size_t Session::forwardSize() const { return impl_->analysis->joint.forwardCount; }
 std::size_t Session::position() const { return impl_->position; }
-BoundSymbolId Session::opAt(std::size_t position) const { return position < size() ? impl_->program[position] : BoundSymbolId(); }
+BoundSymbolId Session::opAt(std::size_t position) const {
+  return position < size() ? impl_->program[position] : BoundSymbolId();
+}
 
 std::optional<std::size_t> Session::positionOf(BoundSymbolId op) const {
   if (!impl_->positions.contains(op)) return std::nullopt;
@@ -361,7 +374,8 @@ StopReason Session::continueTo(std::size_t target, const Progress& progress) {
     if (forward) impl_->runOne();
     else if (stepBack(progress) == StopReason::cancelled) return StopReason::cancelled;
     if (impl_->stopsHere()) return StopReason::breakpoint;
-    if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
+    if (impl_->breakOnBadNumber && impl_->position > 0 && impl_->madeBadNumber(impl_->position - 1))
+      return StopReason::badNumber;
   }
   return target == size() ? StopReason::end : target == 0 ? StopReason::start : StopReason::step;
 }
@@ -380,7 +394,8 @@ void Session::setContents(ValueId value, const TensorData& contents) {
   const auto tensor = impl_->present(value);
   const auto content = borrowTensor(contents);
   if (content.sizes() != tensor.sizes() || content.scalar_type() != tensor.scalar_type())
-    throw Error(ErrorCode::badUse, "the new content is " + typeComment(contents.meta) + ", the value " + typeComment(metaOf(tensor)),
+    throw Error(ErrorCode::badUse,
+                "the new content is " + typeComment(contents.meta) + ", the value " + typeComment(metaOf(tensor)),
                 impl_->document.displayName(value));
   const auto kept = content.clone();
   impl_->edits[impl_->position].emplace_back(value, kept);
@@ -405,8 +420,8 @@ ValueState Session::state(ValueId value) const {
   if (!state.present) {
     const auto opaque = impl_->analysis->leftOut ? impl_->analysis->leftOut->reason(value) : BoundSymbolId();
     state.reason = impl_->computedOnce[value] ? "released after its last use"
-                   : opaque                   ? "depends on the opaque op " + impl_->document.opName(opaque) + ", which is not run"
-                                              : "not computed yet";
+                   : opaque ? "depends on the opaque op " + impl_->document.opName(opaque) + ", which is not run"
+                            : "not computed yet";
     return state;
   }
   const auto& held = impl_->evaluator.value(value);
@@ -428,7 +443,9 @@ const std::vector<OpMeasure>& Session::measures() const {
   return impl_->measures;
 }
 
-Session::HistoryState Session::history() const { return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()}; }
+Session::HistoryState Session::history() const {
+  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()};
+}
 void Session::setHistoryBytes(std::int64_t bytes) {
   impl_->options.historyBytes = bytes;
   impl_->history.setBudget(bytes);

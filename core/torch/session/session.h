@@ -16,16 +16,17 @@ class RunFollower;
 struct SessionOptions {
   bool keepHistory = true;                            ///< keep what stepping back needs, up to `historyBytes`
   std::int64_t historyBytes = std::int64_t{1} << 30;  ///< beyond what the run itself holds at its position
-  int threads = 0;                                    ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
-  bool synchronous = true;                            ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
+  int threads = 0;          ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
+  bool synchronous = true;  ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
 };
 
-/// Runs an Analysis op by op, forward and then backward, in both directions. The one API under the window, `retrograd run`
-/// and `retrograd check`. Lives on one thread (the one that owns LibTorch); not copyable.
+/// Runs an Analysis op by op, forward and then backward, in both directions. The one API under the window, `retrograd
+/// run` and `retrograd check`. Lives on one thread (the one that owns LibTorch); not copyable.
 ///
-/// The program is forward.ops followed by backward.ops; position p in [0, size()] means that ops [0, p) have run. Values are
-/// released after their last use; parameters, inputs and the results stay. Loaded weights are never written: the first write
-/// to one copies it. The session owns its generator, seeded with Analysis::seed, so two sessions do not disturb each other.
+/// The program is forward.ops followed by backward.ops; position p in [0, size()] means that ops [0, p) have run.
+/// Values are released after their last use; parameters, inputs and the results stay. Loaded weights are never written:
+/// the first write to one copies it. The session owns its generator, seeded with Analysis::seed, so two sessions do not
+/// disturb each other.
 class Session {
  public:
   /// Throws Error(badUse) where the analysis is for a GPU that is not there (torch/execution/device.h).
@@ -46,7 +47,8 @@ class Session {
   /// Runs one op. Throws Error(execution) naming the op; the position is then unchanged.
   StopReason step();
   /// Undoes one op: values, released values, in-place writes and the generator are as they were, bit for bit.
-  /// Within `historyBytes` that may take running forward again, from the nearest position from which all that is needed was kept.
+  /// Within `historyBytes` that may take running forward again, from the nearest position from which all that is needed
+  /// was kept.
   StopReason stepBack(const Progress& progress = {});
   StopReason runTo(std::size_t position, const Progress& progress = {});  ///< either direction, breakpoints ignored
   /// Either direction, up to the first breakpoint or bad number that is met on the way, the one at the goal included.
@@ -55,14 +57,16 @@ class Session {
   StopReason continueBackward(const Progress& progress = {}) { return continueTo(0, progress); }
   void restart();
 
-  /// Replaces those set before; one that was there already, enabled or not, keeps its hits. Both directions stop at them: at an unconditional one before
-  /// its op, at a conditional one right after the op that meets it. May be called by any thread: a run that goes on heeds it before its next op.
+  /// Replaces those set before; one that was there already, enabled or not, keeps its hits. Both directions stop at
+  /// them: at an unconditional one before its op, at a conditional one right after the op that meets it. May be called
+  /// by any thread: a run that goes on heeds it before its next op.
   void setBreakpoints(std::vector<Breakpoint> breakpoints);
   /// What the last continueTo() stopped at; nullopt where it stopped for another reason.
   const std::optional<BreakpointHit>& hitBreakpoint() const;
   /// How often each was met in this run, those let pass included.
   const std::vector<std::int64_t>& breakpointHits();
-  /// Stop after an op that makes NaN, or Inf that the model does not mean (questions/intended_infinities.h); by any thread, as setBreakpoints().
+  /// Stop after an op that makes NaN, or Inf that the model does not mean (questions/intended_infinities.h); by any
+  /// thread, as setBreakpoints().
   void setBreakOnBadNumber(bool on);
 
   ValueState state(ValueId value) const;
@@ -72,12 +76,13 @@ class Session {
   TensorData contents(ValueId value) const;
   /// Counts of `bins` equal cells between the least and the greatest finite element.
   std::vector<std::int64_t> histogram(ValueId value, int bins) const;
-  /// Counts by power of two: zeros, subnormal numbers, 2^e <= |x| < 2^(e + 1) for e from -64 to 63 (the outermost also hold what lies
-  /// beyond), infinities, NaN.
+  /// Counts by power of two: zeros, subnormal numbers, 2^e <= |x| < 2^(e + 1) for e from -64 to 63 (the outermost also
+  /// hold what lies beyond), infinities, NaN.
   std::vector<std::int64_t> magnitudes(ValueId value) const;
 
-  /// Puts another content into a value that is present, its views included; what runs from here on sees it, and a step back over this place
-  /// takes it back, as restart() does. Memory of the file is not written. Throws Error(badUse) where it is not present or shape or dtype differ.
+  /// Puts another content into a value that is present, its views included; what runs from here on sees it, and a step
+  /// back over this place takes it back, as restart() does. Memory of the file is not written. Throws Error(badUse)
+  /// where it is not present or shape or dtype differ.
   void setContents(ValueId value, const TensorData& contents);
 
   std::int64_t liveBytes() const;
@@ -95,11 +100,12 @@ class Session {
   void setHistoryBytes(std::int64_t bytes);
   int threads() const;  ///< that this session's ops run on
 
-  /// Hears of what is run from here on (run_follower.h); null: nobody. It must live as long as the session, or until another is set.
+  /// Hears of what is run from here on (run_follower.h); null: nobody. It must live as long as the session, or until
+  /// another is set.
   void setFollower(RunFollower* follower);
 
-  /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's gradient
-  /// stands under its first name.
+  /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's
+  /// gradient stands under its first name.
   TensorMap gradients() const;
   /// User outputs in order; nullopt for None, numbers, and before they are computed.
   std::vector<std::optional<TensorData>> results() const;

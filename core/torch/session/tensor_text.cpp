@@ -13,7 +13,8 @@ namespace {
 /// Elements as doubles (complex: pairs), in order.
 class Elements {
  public:
-  explicit Elements(const TensorData& data) : complex_(isComplex(data.meta.dtype)), integral_(!isFloating(data.meta.dtype) && !complex_) {
+  explicit Elements(const TensorData& data)
+      : complex_(isComplex(data.meta.dtype)), integral_(!isFloating(data.meta.dtype) && !complex_) {
     auto tensor = borrowTensor(data).contiguous();
     values_ = complex_ ? tensor.to(at::kComplexDouble) : integral_ ? tensor.to(at::kLong) : tensor.to(at::kDouble);
   }
@@ -44,7 +45,8 @@ class Elements {
   at::Tensor values_;
 };
 
-void write(std::string& out, const Elements& elements, const std::vector<std::int64_t>& sizes, std::size_t dim, std::int64_t offset, std::int64_t edge) {
+void write(std::string& out, const Elements& elements, const std::vector<std::int64_t>& sizes, std::size_t dim,
+           std::int64_t offset, std::int64_t edge) {
   if (dim == sizes.size()) {
     out += elements.text(offset);
     return;
@@ -65,7 +67,8 @@ void write(std::string& out, const Elements& elements, const std::vector<std::in
   out += ']';
 }
 
-nlohmann::ordered_json nested(const Elements& elements, const std::vector<std::int64_t>& sizes, std::size_t dim, std::int64_t& next) {
+nlohmann::ordered_json nested(const Elements& elements, const std::vector<std::int64_t>& sizes, std::size_t dim,
+                              std::int64_t& next) {
   if (dim == sizes.size()) return elements.json(next++);
   auto list = nlohmann::ordered_json::array();
   for (std::int64_t i = 0; i < sizes[dim]; ++i) list.push_back(nested(elements, sizes, dim + 1, next));

@@ -12,7 +12,9 @@
 namespace retrograd {
 namespace {
 
-at::Tensor ownCopy(const at::Tensor& tensor) { return tensor.layout() == at::kStrided ? laidOut(tensor, tensor.strides()) : tensor.clone(); }
+at::Tensor ownCopy(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided ? laidOut(tensor, tensor.strides()) : tensor.clone();
+}
 
 /// As it arrives elsewhere (sentMeta).
 at::Tensor sent(const at::Tensor& tensor) {
@@ -22,7 +24,8 @@ at::Tensor sent(const at::Tensor& tensor) {
 
 class BorderRun {
  public:
-  BorderRun(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages, const std::vector<char>& differentiated)
+  BorderRun(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages,
+            const std::vector<char>& differentiated)
       : whole_(whole), split_(split), stages_(stages), differentiated_(differentiated) {}
 
   BorderValues run() {
@@ -43,7 +46,8 @@ class BorderRun {
     try {
       interpreter.run(stage.computation().trace.ops);
     } catch (const c10::Error& e) {
-      throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(), "stage " + std::to_string(s));
+      throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(),
+                  "stage " + std::to_string(s));
     }
     for (std::size_t k = 0; k < split_.stages[s].outputs.size(); ++k) {
       if (split_.stages[s].outputs[k].destinations.empty()) continue;
@@ -61,7 +65,9 @@ class BorderRun {
         continue;
       }
       const auto owner = split_.mutationOwner.find(split.held[i]);
-      interpreter.bind(input.value, heldTensor(s, input, owner != split_.mutationOwner.end() && owner->second == static_cast<int>(s)));
+      interpreter.bind(
+          input.value,
+          heldTensor(s, input, owner != split_.mutationOwner.end() && owner->second == static_cast<int>(s)));
     }
   }
 
@@ -70,7 +76,8 @@ class BorderRun {
     if (input.kind == InputKind::token || input.kind == InputKind::object) return {};
     const auto& all = input.kind == InputKind::constant ? file.constants : file.weights;
     const auto data = all.find(input.target);
-    if (data == all.end()) throw Error(ErrorCode::badInput, "the file holds no data for '" + input.target + "'", file.path);
+    if (data == all.end())
+      throw Error(ErrorCode::badInput, "the file holds no data for '" + input.target + "'", file.path);
     auto& tensor = tied_[{s, input.storageKey.empty() ? input.target : input.storageKey}];
     if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(data->second.meta.sizes)) {
       tensor = borrowTensor(data->second);
@@ -84,13 +91,16 @@ class BorderRun {
   static at::Tensor arrived(const at::Tensor& tensor, const Document& document, ValueId value) {
     if (tensor.layout() != at::kStrided || !document.isTensor(value)) return tensor;
     const auto& meta = document.meta(document.value(value).meta);
-    return tensor.sizes() == at::IntArrayRef(meta.sizes) && tensor.strides() != at::IntArrayRef(meta.strides) ? laidOut(tensor, meta.strides) : tensor;
+    return tensor.sizes() == at::IntArrayRef(meta.sizes) && tensor.strides() != at::IntArrayRef(meta.strides)
+               ? laidOut(tensor, meta.strides)
+               : tensor;
   }
 
   c10::IValue received(const StageInput& input, const InputSpec& spec, const Document& document) {
     if (input.source >= 0) {
       const std::pair key(input.source, input.output);
-      if (const auto number = values_.numbers.find(key); number != values_.numbers.end()) return toIValue(number->second, c10::AnyType::get(), {});
+      if (const auto number = values_.numbers.find(key); number != values_.numbers.end())
+        return toIValue(number->second, c10::AnyType::get(), {});
       const auto data = values_.tensors.find(key);
       if (data == values_.tensors.end()) return {};  // a token
       auto tensor = arrived(borrowTensor(data->second), document, spec.value);
@@ -102,8 +112,8 @@ class BorderRun {
     const auto data = whole_.request.inputs.find(spec.name);
     if (data == whole_.request.inputs.end()) return {};
     std::size_t index = 0;
-    while (index < whole_.computation().inputs.size() &&
-           !(whole_.computation().inputs[index].kind == InputKind::user && whole_.computation().inputs[index].name == spec.name))
+    while (index < whole_.computation().inputs.size() && !(whole_.computation().inputs[index].kind == InputKind::user &&
+                                                           whole_.computation().inputs[index].name == spec.name))
       ++index;
     auto tensor = borrowTensor(data->second);
     if (split_.mutationOwner.contains(index)) tensor = ownCopy(tensor);
@@ -134,13 +144,15 @@ class Memory {
   explicit Memory(Document& document) : document_(document) {}
 
   void note(ValueId id, const at::Tensor& tensor) {
-    if (id && document_.value(id).storage && isStrided(tensor)) storages_.try_emplace(tensor.storage().unsafeGetStorageImpl(), document_.value(id).storage);
+    if (id && document_.value(id).storage && isStrided(tensor))
+      storages_.try_emplace(tensor.storage().unsafeGetStorageImpl(), document_.value(id).storage);
   }
   void describe(ValueId id, const at::Tensor& tensor) {
     auto& value = document_.value(id);
     value.meta = document_.internMeta(metaOf(tensor));
     StorageId known;
-    if (const auto it = isStrided(tensor) ? storages_.find(tensor.storage().unsafeGetStorageImpl()) : storages_.end(); it != storages_.end())
+    if (const auto it = isStrided(tensor) ? storages_.find(tensor.storage().unsafeGetStorageImpl()) : storages_.end();
+        it != storages_.end())
       known = it->second;
     value.storage = known ? known : document_.addStorage(document_.meta(value.meta).storageBytes(), id);
     note(id, tensor);
@@ -173,7 +185,9 @@ void completeTypes(ModelFile& model, const Analysis& whole) {
       interpreter.bind(input.value, toIValue(number->second, c10::AnyType::get(), {}));
       continue;
     }
-    const auto& all = input.kind == InputKind::user ? whole.request.inputs : input.kind == InputKind::constant ? whole.file.constants : whole.file.weights;
+    const auto& all = input.kind == InputKind::user       ? whole.request.inputs
+                      : input.kind == InputKind::constant ? whole.file.constants
+                                                          : whole.file.weights;
     const auto data = all.find(input.kind == InputKind::user ? input.name : input.target);
     if (data == all.end()) continue;
     held.push_back(ownCopy(borrowTensor(data->second)));
@@ -185,7 +199,8 @@ void completeTypes(ModelFile& model, const Analysis& whole) {
     try {
       interpreter.run({op});
     } catch (const c10::Error& e) {
-      throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(), document.opName(op));
+      throw Error(ErrorCode::execution, std::string("LibTorch's own run fails: ") + e.what_without_backtrace(),
+                  document.opName(op));
     }
     for (auto output : std::as_const(document).outputs(op)) {
       if (!output || !interpreter.value(output).isTensor() || !interpreter.value(output).toTensor().defined()) continue;
@@ -196,7 +211,8 @@ void completeTypes(ModelFile& model, const Analysis& whole) {
   }
 }
 
-BorderValues borderValues(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages, const std::vector<char>& differentiated) {
+BorderValues borderValues(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages,
+                          const std::vector<char>& differentiated) {
   return BorderRun(whole, split, stages, differentiated).run();
 }
 

@@ -17,12 +17,13 @@ struct BorderValues {
   std::set<std::pair<int, std::size_t>> requiresGrad;
 };
 
-/// Runs the stages' computations in order as eager PyTorch does, on the inputs, numbers and seed of `whole`, and says of each value that is sent
-/// what it is and whether it requires a gradient. Throws Error(execution).
-BorderValues borderValues(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages, const std::vector<char>& differentiated);
+/// Runs the stages' computations in order as eager PyTorch does, on the inputs, numbers and seed of `whole`, and says
+/// of each value that is sent what it is and whether it requires a gradient. Throws Error(execution).
+BorderValues borderValues(const Analysis& whole, const PipelineSplit& split, const std::vector<StageModel>& stages,
+                          const std::vector<char>& differentiated);
 
-/// Types and memory of the values that a printed computation does not describe, as an eager run on the inputs of `whole` has them. `model`
-/// has the ids that `whole` has. Throws Error(execution).
+/// Types and memory of the values that a printed computation does not describe, as an eager run on the inputs of
+/// `whole` has them. `model` has the ids that `whole` has. Throws Error(execution).
 void completeTypes(ModelFile& model, const Analysis& whole);
 
 }  // namespace retrograd

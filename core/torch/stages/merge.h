@@ -28,14 +28,18 @@ inline Merge mergeOf(const std::map<std::string, Merge>& merges, const std::stri
 }
 
 /// Whether what the microbatches give for an output becomes a list: tensors without a dimension, such as losses.
-inline bool isListed(const TensorMeta& one, const Merge& merge) { return one.sizes.empty() && merge.kind == Merge::Kind::concatenate; }
+inline bool isListed(const TensorMeta& one, const Merge& merge) {
+  return one.sizes.empty() && merge.kind == Merge::Kind::concatenate;
+}
 
 /// Throws Error(badUse) naming the output where shapes do not allow it, or where they are not all the same.
 TensorData mergeOutputs(const std::string& name, const std::vector<TensorData>& parts, const Merge& merge);
 
-/// The cotangents of the microbatches, given those of the batch by output: cut where outputs are concatenated, else the same for each, of a mean a
-/// part of it. Throws Error(badUse) where one is not cut into as many as there are microbatches.
-std::vector<TensorMap> cutCotangents(const TensorMap& cotangents, std::size_t microbatches, const std::map<std::string, Merge>& merges);
+/// The cotangents of the microbatches, given those of the batch by output: cut where outputs are concatenated, else the
+/// same for each, of a mean a part of it. Throws Error(badUse) where one is not cut into as many as there are
+/// microbatches.
+std::vector<TensorMap> cutCotangents(const TensorMap& cotangents, std::size_t microbatches,
+                                     const std::map<std::string, Merge>& merges);
 
 /// `tensor` times `factor`.
 TensorData scaledTensor(const TensorData& tensor, double factor);

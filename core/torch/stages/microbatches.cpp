@@ -25,11 +25,13 @@ TensorData rotated(const TensorData& tensor, std::int32_t by) {
 }
 
 bool haveOneShape(const TensorMap& a, const TensorMap& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && x.second.meta.sizes == y.second.meta.sizes; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.meta.sizes == y.second.meta.sizes;
+  });
 }
 
-std::shared_ptr<const Pipeline> derivedFor(const CutModel& cut, std::shared_ptr<const Analysis> whole, const Progress& progress) {
+std::shared_ptr<const Pipeline> derivedFor(const CutModel& cut, std::shared_ptr<const Analysis> whole,
+                                           const Progress& progress) {
   return std::make_shared<const Pipeline>(derivePipeline(cut.model, std::move(whole), cut.split, progress));
 }
 
@@ -46,7 +48,8 @@ TensorMap inputsFor(const Analysis& whole, const TensorMap& given) {
   for (const auto& [name, tensor] : given) {
     const auto it = inputs.find(name);
     if (it != inputs.end()) it->second = fittedInput(tensor, it->second.meta, "input " + name);
-    else if (!whole.request.numbers.contains(name)) throw Error(ErrorCode::badUse, fmt::format("the model has no such input; it has {}", namesOf(whole)), name);
+    else if (!whole.request.numbers.contains(name))
+      throw Error(ErrorCode::badUse, fmt::format("the model has no such input; it has {}", namesOf(whole)), name);
   }
   return inputs;
 }
@@ -55,7 +58,8 @@ TensorMap inputsFor(const Analysis& whole, const TensorMap& given) {
 TensorMap cotangentsFor(const Analysis& whole, const TensorMap& given) {
   auto cotangents = whole.request.cotangents;
   for (auto& [output, tensor] : cotangents)
-    if (const auto it = given.find(output); it != given.end()) tensor = fittedInput(it->second, tensor.meta, "cotangent of output " + output);
+    if (const auto it = given.find(output); it != given.end())
+      tensor = fittedInput(it->second, tensor.meta, "cotangent of output " + output);
   return cotangents;
 }
 
@@ -65,13 +69,16 @@ std::vector<Microbatch> rotatedMicrobatches(const std::shared_ptr<const Pipeline
   std::vector<Microbatch> microbatches;
   for (std::int32_t m = 0; m < count; ++m) {
     microbatches.push_back({pipeline, {}, pipeline->whole->request.cotangents});
-    for (const auto& [name, tensor] : pipeline->whole->request.inputs) microbatches.back().inputs.emplace(name, rotated(tensor, m));
+    for (const auto& [name, tensor] : pipeline->whole->request.inputs)
+      microbatches.back().inputs.emplace(name, rotated(tensor, m));
   }
   return microbatches;
 }
 
-std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::string& loss, const std::vector<TensorMap>& inputs,
-                                           const std::vector<TensorMap>& cotangents, const RequestForInputs& requestFor, const Progress& progress) {
+std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::string& loss,
+                                           const std::vector<TensorMap>& inputs,
+                                           const std::vector<TensorMap>& cotangents, const RequestForInputs& requestFor,
+                                           const Progress& progress) {
   std::vector<Microbatch> microbatches;
   for (std::size_t m = 0; m < inputs.size(); ++m) {
     progress.check();
@@ -81,7 +88,12 @@ std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::strin
     try {
       std::shared_ptr<const Pipeline> pipeline;
       if (first < m) pipeline = microbatches[first].pipeline;
-      else pipeline = derivedFor(cut, m == 0 ? cut.whole : deriveWhole(cut.model, loss, requestFor(cut.model, inputs[m], cotangents[m]), progress), progress);
+      else
+        pipeline =
+            derivedFor(cut,
+                       m == 0 ? cut.whole
+                              : deriveWhole(cut.model, loss, requestFor(cut.model, inputs[m], cotangents[m]), progress),
+                       progress);
       const auto& whole = *pipeline->whole;
       microbatches.push_back({pipeline, inputsFor(whole, inputs[m]), cotangentsFor(whole, cotangents[m])});
     } catch (const Error& error) {
@@ -91,7 +103,8 @@ std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::strin
   return microbatches;
 }
 
-TensorMap batchCotangents(const std::vector<Microbatch>& microbatches, const std::map<std::string, Merge>& merges, double scale) {
+TensorMap batchCotangents(const std::vector<Microbatch>& microbatches, const std::map<std::string, Merge>& merges,
+                          double scale) {
   TensorMap cotangents;
   for (const auto& [output, one] : microbatches.front().cotangents) {
     const auto merge = mergeOf(merges, output);
@@ -111,9 +124,11 @@ TensorMap batchCotangents(const std::vector<Microbatch>& microbatches, const std
   return cotangents;
 }
 
-WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& microbatches, const TensorMap& inputs, const std::map<std::string, Merge>& merges,
-                       double scale, const RequestForInputs& requestFor, const Progress& progress) {
-  if (drawsAnything(*microbatches.front().pipeline->whole)) return {nullptr, "it draws random numbers, others for a batch than for its microbatches"};
+WholeBatch deriveBatch(const CutModel& cut, const std::vector<Microbatch>& microbatches, const TensorMap& inputs,
+                       const std::map<std::string, Merge>& merges, double scale, const RequestForInputs& requestFor,
+                       const Progress& progress) {
+  if (drawsAnything(*microbatches.front().pipeline->whole))
+    return {nullptr, "it draws random numbers, others for a batch than for its microbatches"};
   if (cut.model.traced) return {nullptr, "it was traced on one microbatch, and its sizes hold for that"};
   try {
     auto request = requestFor(cut.model, inputs, batchCotangents(microbatches, merges, scale));

@@ -30,11 +30,13 @@ std::string errorsOf(const Analysis& analysis) {
 }
 
 /// A cotangent of 1 for the loss and none for the rest.
-void seedLoss(DerivationRequest& options, const Document& document, const Computation& computation, const std::string& loss) {
+void seedLoss(DerivationRequest& options, const Document& document, const Computation& computation,
+              const std::string& loss) {
   const auto output = lossOutput(document, computation, loss);
   requireScalarLoss(document, computation, output);
   std::size_t position = 0;
-  for (std::size_t i = 0; i < output; ++i) position += computation.outputs[i].kind == OutputKind::user || computation.outputs[i].kind == OutputKind::loss;
+  for (std::size_t i = 0; i < output; ++i)
+    position += computation.outputs[i].kind == OutputKind::user || computation.outputs[i].kind == OutputKind::loss;
   const auto& meta = document.meta(document.value(computation.outputs[output].value).meta);
   Analysis scratch;
   chooseCotangents(scratch, {}, {{std::to_string(position), meta}});  // the only one, and a scalar: 1
@@ -46,26 +48,34 @@ void seedLoss(DerivationRequest& options, const Document& document, const Comput
 void requireParameters(const Computation& computation, const std::map<std::string, MultiUse>& uses) {
   for (const auto& [name, use] : uses) {
     const bool isKnown = std::any_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& input) {
-      return input.kind == InputKind::parameter && (input.target == name || std::find(input.aliases.begin(), input.aliases.end(), name) != input.aliases.end());
+      return input.kind == InputKind::parameter &&
+             (input.target == name ||
+              std::find(input.aliases.begin(), input.aliases.end(), name) != input.aliases.end());
     });
-    if (!isKnown) throw Error(ErrorCode::badUse, "the model has no such parameter; `pipeline split` lists those that several stages use", "parameter " + name);
+    if (!isKnown)
+      throw Error(ErrorCode::badUse,
+                  "the model has no such parameter; `pipeline split` lists those that several stages use",
+                  "parameter " + name);
   }
 }
 
-std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, const std::string& loss, const DerivationRequest& given, const Progress& progress) {
+std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, const std::string& loss,
+                                                   const DerivationRequest& given, const Progress& progress) {
   const auto stored = loadSession(path, progress, given.rules);
   auto options = overlaid(*stored, given);
-  if (options.order > 1) throw Error(ErrorCode::badUse, "the outputs of a session of gradients of gradients cannot be losses", path);
+  if (options.order > 1)
+    throw Error(ErrorCode::badUse, "the outputs of a session of gradients of gradients cannot be losses", path);
   seedLoss(options, *stored->document, stored->computation(), loss);
   return deriveAnew(*stored, options, progress);
 }
 
 }  // namespace
 
-std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, DerivationRequest options,
-                                               const Progress& progress) {
+std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss,
+                                               DerivationRequest options, const Progress& progress) {
   if (!loss.empty()) {
-    if (isUntyped(file)) completeTypes(file, *deriveWhole(file, {}, options, progress));  // whether it is a scalar is told by a run only
+    if (isUntyped(file))
+      completeTypes(file, *deriveWhole(file, {}, options, progress));  // whether it is a scalar is told by a run only
     auto named = file.computation;
     if (const auto structure = readPt2Structure(path)) nameOutputs(named, structure->outputPaths);
     seedLoss(options, *file.document, named, loss);
@@ -73,21 +83,24 @@ std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string
   return analyse(std::move(file), options, progress);
 }
 
-std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const DerivationRequest& options, const Progress& progress) {
+std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss,
+                                            const DerivationRequest& options, const Progress& progress) {
   if (loss.empty()) return openModel(path, options, progress);
   return isSessionFile(path) ? openSessionForLoss(path, loss, options, progress)
                              : analyseForLoss(readModel(path, options, progress), path, loss, options, progress);
 }
 
-std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options, const Progress& progress) {
+std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options,
+                                            const Progress& progress) {
   if (!loss.empty()) seedLoss(options, *model.document, model.computation, loss);
   auto whole = analyse(copyOf(model), options, progress);
-  if (!whole->derived()) throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*whole));
+  if (!whole->derived())
+    throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*whole));
   return whole;
 }
 
-CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading, const RequestFor& requestFor, bool derive,
-                 const Progress& progress) {
+CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading,
+                 const RequestFor& requestFor, bool derive, const Progress& progress) {
   try {
     requireOneWay(request);
   } catch (const Error& error) {
@@ -107,11 +120,13 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
       cut.whole = deriveWhole(cut.model, {}, requestFor(cut.model), progress);
       completeTypes(cut.model, *cut.whole);
     }
-    if (!request.loss.empty() || (!cut.whole && (derive || (request.stages > 1 && (request.balance == Balance::time || request.balance == Balance::estimate)))))
+    if (!request.loss.empty() ||
+        (!cut.whole && (derive || (request.stages > 1 &&
+                                   (request.balance == Balance::time || request.balance == Balance::estimate)))))
       cut.whole = deriveWhole(cut.model, request.loss, requestFor(cut.model), progress);
     if (request.stages > 1) {
-      const auto cost =
-          request.balance == Balance::time ? measuredCosts(cut.whole, progress).total() : balanceCosts(cut.model, cut.whole.get(), request.balance);
+      const auto cost = request.balance == Balance::time ? measuredCosts(cut.whole, progress).total()
+                                                         : balanceCosts(cut.model, cut.whole.get(), request.balance);
       cut.cuts = balancedCuts(document, computation, request.stages, cost);
     }
     requireParameters(computation, request.options.multiUseOf);

@@ -11,8 +11,9 @@ namespace retrograd {
 
 /// A model cut, not yet derived stage by stage.
 struct CutModel {
-  ModelFile model;                        ///< as it was read, in a document of its own
-  std::shared_ptr<const Analysis> whole;  ///< derived in one piece; null where `derive` was not asked for and not needed
+  ModelFile model;  ///< as it was read, in a document of its own
+  std::shared_ptr<const Analysis>
+      whole;  ///< derived in one piece; null where `derive` was not asked for and not needed
   Cuts cuts;
   PipelineSplit split;
   std::vector<std::string> notes;  ///< "no cut is asked for and the file has no marker: one stage"
@@ -21,20 +22,24 @@ struct CutModel {
 /// What to derive a file with that was read.
 using RequestFor = std::function<DerivationRequest(const ModelFile&)>;
 
-/// Reads and cuts. Throws Error(badUse) as the functions of cut_request.h, balance.h, loss.h and split.h; Error as readModel() and analyse().
-CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading, const RequestFor& requestFor, bool derive,
-                 const Progress& progress = {});
+/// Reads and cuts. Throws Error(badUse) as the functions of cut_request.h, balance.h, loss.h and split.h; Error as
+/// readModel() and analyse().
+CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading,
+                 const RequestFor& requestFor, bool derive, const Progress& progress = {});
 
-/// A model as it was read, derived in one piece; with a `loss` (loss.h) for its gradient of 1 alone. Throws Error as analyse() and lossOutput();
-/// unsupportedOp where its backward cannot be derived.
-std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options, const Progress& progress = {});
+/// A model as it was read, derived in one piece; with a `loss` (loss.h) for its gradient of 1 alone. Throws Error as
+/// analyse() and lossOutput(); unsupportedOp where its backward cannot be derived.
+std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options,
+                                            const Progress& progress = {});
 
-/// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A session file is derived again.
-/// Throws as openModel(), lossOutput() and requireScalarLoss(); badUse for a session of gradients of gradients, whose outputs are no losses.
-std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss, const DerivationRequest& options, const Progress& progress = {});
+/// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A
+/// session file is derived again. Throws as openModel(), lossOutput() and requireScalarLoss(); badUse for a session of
+/// gradients of gradients, whose outputs are no losses.
+std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss,
+                                            const DerivationRequest& options, const Progress& progress = {});
 
 /// The same from a model that was read from `path` already. Empty: as analyse().
-std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss, DerivationRequest options,
-                                               const Progress& progress = {});
+std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss,
+                                               DerivationRequest options, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -33,16 +33,19 @@ std::map<std::size_t, std::string> positionsOf(const Computation& computation) {
 /// Gradients on their way back over the borders.
 class Gradients {
  public:
-  explicit Gradients(const Pipeline& pipeline) : pipeline_(pipeline), positions_(positionsOf(pipeline.whole->computation())) {}
+  explicit Gradients(const Pipeline& pipeline)
+      : pipeline_(pipeline), positions_(positionsOf(pipeline.whole->computation())) {}
 
-  /// Of the outputs of stage `s`, by user output as text: what outside gives, then what later stages sent. None where nothing did.
+  /// Of the outputs of stage `s`, by user output as text: what outside gives, then what later stages sent. None where
+  /// nothing did.
   TensorMap cotangents(std::size_t s) const {
     TensorMap found;
     const auto& outputs = pipeline_.split.stages[s].outputs;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       std::optional<TensorData> sum;
       for (auto result : outputs[k].results)
-        if (const auto given = pipeline_.whole->request.cotangents.find(positions_.at(result)); given != pipeline_.whole->request.cotangents.end())
+        if (const auto given = pipeline_.whole->request.cotangents.find(positions_.at(result));
+            given != pipeline_.whole->request.cotangents.end())
           add(sum, given->second);
       if (const auto sent = back_.find({static_cast<int>(s), k}); sent != back_.end()) add(sum, sent->second);
       if (sum) found.emplace(std::to_string(k), *sum);
@@ -66,7 +69,9 @@ class Gradients {
           results[output] = *tensor;
         const auto* cotangent = find(whole.request.cotangents, position);
         if (cotangent && whole.document->value(id).requiresGrad)
-          addTo(result.gradients, input.kind == InputKind::user ? "in." + input.name : "p." + firstName(computation, input.target), *cotangent);
+          addTo(result.gradients,
+                input.kind == InputKind::user ? "in." + input.name : "p." + firstName(computation, input.target),
+                *cotangent);
       }
   }
 
@@ -107,8 +112,8 @@ class Gradients {
 };
 
 /// Gives the stages what they receive as sample inputs, and says which of it needs a gradient.
-void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, const Analysis& whole, const BorderValues& border,
-                const std::vector<char>& differentiated) {
+void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, const Analysis& whole,
+                const BorderValues& border, const std::vector<char>& differentiated) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     auto& file = stages[s].file;
     for (std::size_t i = 0; i < split.stages[s].inputs.size(); ++i) {
@@ -117,11 +122,14 @@ void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, con
       const Key key(from.source, from.output);
       if (from.source >= 0) {
         spec.requiresGrad = border.requiresGrad.contains(key);
-        if (const auto tensor = border.tensors.find(key); tensor != border.tensors.end()) file.sampleInputs.insert_or_assign(spec.name, tensor->second);
-        if (const auto number = border.numbers.find(key); number != border.numbers.end()) file.sampleNumbers.insert_or_assign(spec.name, number->second);
+        if (const auto tensor = border.tensors.find(key); tensor != border.tensors.end())
+          file.sampleInputs.insert_or_assign(spec.name, tensor->second);
+        if (const auto number = border.numbers.find(key); number != border.numbers.end())
+          file.sampleNumbers.insert_or_assign(spec.name, number->second);
       } else {
         for (std::size_t k = 0; k < whole.computation().inputs.size(); ++k)
-          if (whole.computation().inputs[k].kind == InputKind::user && whole.computation().inputs[k].name == spec.name) spec.requiresGrad = differentiated[k];
+          if (whole.computation().inputs[k].kind == InputKind::user && whole.computation().inputs[k].name == spec.name)
+            spec.requiresGrad = differentiated[k];
         if (const auto tensor = whole.request.inputs.find(spec.name); tensor != whole.request.inputs.end())
           file.sampleInputs.insert_or_assign(spec.name, tensor->second);
         if (const auto number = whole.request.numbers.find(spec.name); number != whole.request.numbers.end())
@@ -145,8 +153,8 @@ DerivationRequest requestFor(const Analysis& whole, const ModelFile& stage, Devi
   return options;
 }
 
-/// Where the backward of an op reads memory that a later stage writes to, behind autograd's back, the whole model reads what is written there. The stage has a
-/// memory of its own and cannot.
+/// Where the backward of an op reads memory that a later stage writes to, behind autograd's back, the whole model reads
+/// what is written there. The stage has a memory of its own and cannot.
 void refuseLateReads(const Analysis& whole, const PipelineSplit& split) {
   if (whole.lateReads.empty()) return;
   const auto& document = *whole.document;
@@ -161,35 +169,39 @@ void refuseLateReads(const Analysis& whole, const PipelineSplit& split) {
     const auto reader = find(read), writer = find(written);
     if (!reader || !writer || stageOf[reader] >= stageOf[writer]) continue;
     throw Error(ErrorCode::badUse,
-                fmt::format("its backward reads memory that #{} ({}) in stage {} writes to; move the cut so that both fall into one stage",
+                fmt::format("its backward reads memory that #{} ({}) in stage {} writes to; move the cut so that both "
+                            "fall into one stage",
                             document.text(document.boundSymbol(writer).name), document.opName(writer), stageOf[writer]),
-                fmt::format("#{} ({}) in stage {}", document.text(document.boundSymbol(reader).name), document.opName(reader), stageOf[reader]));
+                fmt::format("#{} ({}) in stage {}", document.text(document.boundSymbol(reader).name),
+                            document.opName(reader), stageOf[reader]));
   }
 }
 
-/// A stage is derived for what it does first: where data decide, they are those of a generator that starts from the seed. Where earlier stages draw, the
-/// stage's own draws are others when it runs, and what they decide may be, too.
+/// A stage is derived for what it does first: where data decide, they are those of a generator that starts from the
+/// seed. Where earlier stages draw, the stage's own draws are others when it runs, and what they decide may be, too.
 void refuseDrawnDecisions(const Pipeline& pipeline) {
   bool drew = false;
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const bool draws = drawsAnything(*pipeline.stages[s]);
     if (drew && draws && !pipeline.stages[s]->dataDependent.empty())
-      throw Error(
-          ErrorCode::badUse,
-          fmt::format("what it does depends on data ({}), and it draws random numbers after another stage drew some; move the cut so that all draws fall into "
-                      "one stage",
-                      pipeline.stages[s]->dataDependent.front()),
-          fmt::format("stage {}", s));
+      throw Error(ErrorCode::badUse,
+                  fmt::format("what it does depends on data ({}), and it draws random numbers after another stage drew "
+                              "some; move the cut so that all draws fall into "
+                              "one stage",
+                              pipeline.stages[s]->dataDependent.front()),
+                  fmt::format("stage {}", s));
     drew = drew || draws;
   }
 }
 
-std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequest& options, std::size_t s, const Progress& progress) {
+std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequest& options, std::size_t s,
+                                            const Progress& progress) {
   auto analysis = analyse(std::move(file), options, progress);
   if (analysis->derived()) return analysis;
   std::string why;
   for (const auto& problem : analysis->problems)
-    if (problem.severity == Problem::Severity::error) why += (why.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
+    if (problem.severity == Problem::Severity::error)
+      why += (why.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
   throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + why, fmt::format("stage {}", s));
 }
 
@@ -198,7 +210,8 @@ std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequ
 std::string firstName(const Computation& computation, const std::string& parameter) {
   for (const auto& input : computation.inputs) {
     if (input.kind != InputKind::parameter) continue;
-    const bool named = input.target == parameter || std::find(input.aliases.begin(), input.aliases.end(), parameter) != input.aliases.end();
+    const bool named = input.target == parameter ||
+                       std::find(input.aliases.begin(), input.aliases.end(), parameter) != input.aliases.end();
     if (named) return input.target;
   }
   return parameter;
@@ -207,16 +220,21 @@ std::string firstName(const Computation& computation, const std::string& paramet
 std::vector<char> differentiatedInputs(const ModelFile& model, const Analysis& whole) {
   std::map<std::string, bool> ofWhole;
   for (std::size_t i = 0; i < whole.computation().inputs.size(); ++i)
-    if (const auto value = whole.computation().trace.inputs[i]) ofWhole[whole.computation().inputs[i].name] = whole.document->value(value).requiresGrad;
+    if (const auto value = whole.computation().trace.inputs[i])
+      ofWhole[whole.computation().inputs[i].name] = whole.document->value(value).requiresGrad;
   std::vector<char> wanted;
-  for (const auto& input : model.computation.inputs) wanted.push_back(input.kind == InputKind::user ? ofWhole[input.name] : input.requiresGrad);
+  for (const auto& input : model.computation.inputs)
+    wanted.push_back(input.kind == InputKind::user ? ofWhole[input.name] : input.requiresGrad);
   return wanted;
 }
 
-Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, PipelineSplit split, const Progress& progress) {
+Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, PipelineSplit split,
+                        const Progress& progress) {
   if (whole->leftOut)
     throw Error(ErrorCode::unsupportedOp,
-                "stages of a model with opaque ops cannot be run or checked: " + opaqueOpsText(*whole->document, whole->computation().trace.ops), model.path);
+                "stages of a model with opaque ops cannot be run or checked: " +
+                    opaqueOpsText(*whole->document, whole->computation().trace.ops),
+                model.path);
   refuseLateReads(*whole, split);
   Pipeline pipeline{std::move(whole), std::move(split), {}, {}, {}};
   const auto count = pipeline.split.stages.size();
@@ -225,9 +243,11 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
   std::vector<StageModel> stages;
   for (std::size_t s = 0; s < count; ++s) {
     stages.push_back(stageModel(model, pipeline.split, s, lookupSymbol));
-    if (!model.document->sizeSymbols().empty()) setSizes(*stages.back().file.document, pipeline.whole->file.document->sizeHints());
+    if (!model.document->sizeSymbols().empty())
+      setSizes(*stages.back().file.document, pipeline.whole->file.document->sizeHints());
   }
-  fillInputs(stages, pipeline.split, *pipeline.whole, borderValues(*pipeline.whole, pipeline.split, stages, differentiated), differentiated);
+  fillInputs(stages, pipeline.split, *pipeline.whole,
+             borderValues(*pipeline.whole, pipeline.split, stages, differentiated), differentiated);
   pipeline.stages.resize(count);
   Gradients gradients(pipeline);
   TensorMap ignored;
@@ -238,8 +258,8 @@ Pipeline derivePipeline(ModelFile model, std::shared_ptr<const Analysis> whole, 
     const bool isHere = deviceStatus(device).available;
     auto twin = isHere ? ModelFile() : copyOf(stages[s].file);
     pipeline.stages[s] = deriveStage(std::move(stages[s].file), request, s, progress);
-    // Earlier stages are derived for the very gradients that they will get: their strides, and their elements where a formula reads them. For a device
-    // that is not here the CPU makes them.
+    // Earlier stages are derived for the very gradients that they will get: their strides, and their elements where a
+    // formula reads them. For a device that is not here the CPU makes them.
     auto run = pipeline.stages[s];
     if (!isHere) {
       request.device = Device();

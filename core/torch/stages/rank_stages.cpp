@@ -24,9 +24,14 @@ void addTo(TensorMap& sums, const std::string& name, const TensorData& term) {
 }  // namespace
 
 RankStages::RankStages(std::vector<Microbatch> microbatches, bool keepOutputs, std::optional<Device> linked)
-    : microbatches_(std::move(microbatches)), keepOutputs_(keepOutputs), draws_(drawsAnything(*microbatches_.at(0).pipeline->whole)), linked_(linked) {}
+    : microbatches_(std::move(microbatches)),
+      keepOutputs_(keepOutputs),
+      draws_(drawsAnything(*microbatches_.at(0).pipeline->whole)),
+      linked_(linked) {}
 
-TensorData RankStages::leaving(const TensorData& tensor) const { return sentTensor(linked_ && tensor.memory == *linked_ ? tensor : hostTensor(tensor)); }
+TensorData RankStages::leaving(const TensorData& tensor) const {
+  return sentTensor(linked_ && tensor.memory == *linked_ ? tensor : hostTensor(tensor));
+}
 
 StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues received) {
   const auto& microbatch = at(m);
@@ -41,16 +46,19 @@ StageValues RankStages::forward(std::int32_t s, std::int32_t m, StageValues rece
     const auto it = from.find(isOwn ? name : std::to_string(split.inputs[i].output));
     if (it != from.end()) inputs.insert_or_assign(name, it->second);
   }
-  auto result = runStageForward(stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)),
-                                weightsOf(shared), results(), buffers_[s]);
+  auto result = runStageForward(
+      stage, inputs, draws_ && s > 0 ? received.at(s - 1).at(generatorName) : seededGenerator(seedOf(microbatch, m)),
+      weightsOf(shared), results(), buffers_[s]);
   keepBuffers(buffers_[s], result);
   StageValues sent;
   for (std::size_t k = 0; k < split.outputs.size(); ++k) {
     if (!result.outputs.at(k)) continue;
-    for (auto destination : split.outputs[k].destinations) sent[destination][std::to_string(k)] = leaving(*result.outputs[k]);
+    for (auto destination : split.outputs[k].destinations)
+      sent[destination][std::to_string(k)] = leaving(*result.outputs[k]);
     if (!keepOutputs_ && !result.outputs[k]->meta.sizes.empty()) continue;
     for (auto output : split.outputs[k].results)
-      outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] = hostTensor(*result.outputs[k]);
+      outputs_[userOutputPosition(microbatch.pipeline->whole->computation(), output)][m] =
+          hostTensor(*result.outputs[k]);
   }
   if (draws_ && s + 1 < std::ssize(this->split().stages)) sent[s + 1][generatorName] = result.generator;
   result.outputs.clear();  // whoever reads them has them
@@ -70,7 +78,8 @@ const std::shared_ptr<const StageWeights>& RankStages::weightsOf(const std::shar
   return weights;
 }
 
-/// What outside gives, then what later stages sent, the last of them first: the order in which the stages of one process add them up.
+/// What outside gives, then what later stages sent, the last of them first: the order in which the stages of one
+/// process add them up.
 TensorMap RankStages::cotangentsOf(std::int32_t s, std::int32_t m, const StageValues& sent) const {
   const auto& given = at(m).cotangents;
   const auto& outputs = split().stages[s].outputs;
@@ -78,7 +87,9 @@ TensorMap RankStages::cotangentsOf(std::int32_t s, std::int32_t m, const StageVa
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const auto name = std::to_string(k);
     for (auto result : outputs[k].results)
-      if (const auto it = given.find(userOutputPosition(at(m).pipeline->whole->computation(), result)); it != given.end()) addTo(found, name, it->second);
+      if (const auto it = given.find(userOutputPosition(at(m).pipeline->whole->computation(), result));
+          it != given.end())
+        addTo(found, name, it->second);
     TensorMap back;
     for (auto later = sent.rbegin(); later != sent.rend(); ++later)
       if (const auto it = later->second.find(name); it != later->second.end()) addTo(back, name, it->second);
@@ -93,7 +104,8 @@ TensorData RankStages::generatorOf(std::int32_t s, const Running& running, const
   return cotangents.at(s + 1).at(generatorName);
 }
 
-StageValues RankStages::handBack(std::int32_t s, std::int32_t m, const TensorMap& gradients, const TensorData& generator) const {
+StageValues RankStages::handBack(std::int32_t s, std::int32_t m, const TensorMap& gradients,
+                                 const TensorData& generator) const {
   const auto& stage = at(m).pipeline->stages[s]->computation();
   const auto& split = this->split().stages[s];
   StageValues back;
@@ -108,14 +120,16 @@ StageValues RankStages::handBack(std::int32_t s, std::int32_t m, const TensorMap
 
 void RankStages::addParameters(std::int32_t m, const TensorMap& gradients) {
   for (const auto& [name, tensor] : gradients)
-    if (name.starts_with("p.")) addTo(gradients_, "p." + firstName(at(m).pipeline->whole->computation(), name.substr(2)), tensor);
+    if (name.starts_with("p."))
+      addTo(gradients_, "p." + firstName(at(m).pipeline->whole->computation(), name.substr(2)), tensor);
 }
 
 StageValues RankStages::backward(std::int32_t s, std::int32_t m, StageValues cotangents) {
   const auto running = running_.extract({s, m});
   const auto& forward = running.mapped().forward;
   const auto& stage = *at(m).pipeline->stages[s];
-  const auto result = runStageBackward(stage, *forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running.mapped(), cotangents), results());
+  const auto result = runStageBackward(stage, *forward.saved, cotangentsOf(s, m, cotangents),
+                                       generatorOf(s, running.mapped(), cotangents), results());
   addParameters(m, result.gradients);
   return handBack(s, m, result.gradients, result.generator);
 }
@@ -123,7 +137,8 @@ StageValues RankStages::backward(std::int32_t s, std::int32_t m, StageValues cot
 StageValues RankStages::backwardInput(std::int32_t s, std::int32_t m, StageValues cotangents) {
   auto& running = running_.at({s, m});
   const auto& stage = *at(m).pipeline->stages[s];
-  running.half = runStageInputBackward(stage, *running.forward.saved, cotangentsOf(s, m, cotangents), generatorOf(s, running, cotangents), results());
+  running.half = runStageInputBackward(stage, *running.forward.saved, cotangentsOf(s, m, cotangents),
+                                       generatorOf(s, running, cotangents), results());
   running.forward.saved.reset();
   return handBack(s, m, running.half.gradients, running.half.generator);
 }
@@ -138,8 +153,9 @@ UnsplitRun runUnsplit(const std::vector<Microbatch>& microbatches, const Progres
   for (std::size_t m = 0; m < microbatches.size(); ++m) {
     progress.check();
     const auto& whole = *microbatches[m].pipeline->whole;
-    auto forward = runStageForward(whole, microbatches[m].inputs, seededGenerator(seedOf(microbatches[m], static_cast<std::int32_t>(m))), {}, Results::onHost,
-                                   run.buffers);
+    auto forward = runStageForward(whole, microbatches[m].inputs,
+                                   seededGenerator(seedOf(microbatches[m], static_cast<std::int32_t>(m))), {},
+                                   Results::onHost, run.buffers);
     keepBuffers(run.buffers, forward);
     const auto backward = runStageBackward(whole, *forward.saved, microbatches[m].cotangents, forward.generator);
     for (const auto& [name, tensor] : backward.gradients)
@@ -154,7 +170,8 @@ std::set<std::string> gradientsOfStages(const Pipeline& pipeline, const std::set
   const auto& computation = pipeline.whole->computation();
   for (auto s : stages)
     for (auto i : pipeline.split.stages.at(s).held)
-      if (computation.inputs[i].kind == InputKind::parameter) names.insert("p." + firstName(computation, computation.inputs[i].target));
+      if (computation.inputs[i].kind == InputKind::parameter)
+        names.insert("p." + firstName(computation, computation.inputs[i].target));
   return names;
 }
 

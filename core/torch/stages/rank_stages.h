@@ -13,22 +13,25 @@
 
 namespace retrograd {
 
-/// The stages of a pipeline as a rank computes them, microbatch by microbatch. Names at a border are the source's output numbers. Microbatch m draws from the
-/// seed of the model plus m, and the generator goes from stage to stage as "generator", so that draws are those of the model in one piece.
-/// A buffer that a forward writes is what the stage's next forward starts from, as in a training step.
+/// The stages of a pipeline as a rank computes them, microbatch by microbatch. Names at a border are the source's
+/// output numbers. Microbatch m draws from the seed of the model plus m, and the generator goes from stage to stage as
+/// "generator", so that draws are those of the model in one piece. A buffer that a forward writes is what the stage's
+/// next forward starts from, as in a training step.
 class RankStages : public StageRunner {
  public:
-  /// At least one microbatch; their pipelines have the same cuts. `keepOutputs`: those with dimensions too. `linked`: the device whose tensors can leave this
-  /// rank from its own memory (DeviceLink); without one, and on other devices, what goes over a border is copied to the host.
-  explicit RankStages(std::vector<Microbatch> microbatches, bool keepOutputs = false, std::optional<Device> linked = {});
+  /// At least one microbatch; their pipelines have the same cuts. `keepOutputs`: those with dimensions too. `linked`:
+  /// the device whose tensors can leave this rank from its own memory (DeviceLink); without one, and on other devices,
+  /// what goes over a border is copied to the host.
+  explicit RankStages(std::vector<Microbatch> microbatches, bool keepOutputs = false,
+                      std::optional<Device> linked = {});
 
   StageValues forward(std::int32_t stage, std::int32_t microbatch, StageValues inputs) override;
   StageValues backward(std::int32_t stage, std::int32_t microbatch, StageValues cotangents) override;
   StageValues backwardInput(std::int32_t stage, std::int32_t microbatch, StageValues cotangents) override;
   void backwardWeight(std::int32_t stage, std::int32_t microbatch) override;
 
-  /// Gradients of the parameters of the stages computed here, "p.<name>" by the first name of a tied one, summed over microbatches;
-  /// with a link, where they were computed.
+  /// Gradients of the parameters of the stages computed here, "p.<name>" by the first name of a tied one, summed over
+  /// microbatches; with a link, where they were computed.
   TensorMap& parameterGradients() { return gradients_; }
   /// User outputs of the stages computed here, by position as text, then by microbatch.
   const std::map<std::string, std::map<std::int32_t, TensorData>>& outputs() const { return outputs_; }
@@ -49,7 +52,8 @@ class RankStages : public StageRunner {
   TensorMap cotangentsOf(std::int32_t stage, std::int32_t microbatch, const StageValues& sent) const;
   const std::shared_ptr<const StageWeights>& weightsOf(const std::shared_ptr<const Analysis>& stage);
   TensorData generatorOf(std::int32_t stage, const Running& running, const StageValues& cotangents) const;
-  StageValues handBack(std::int32_t stage, std::int32_t microbatch, const TensorMap& gradients, const TensorData& generator) const;
+  StageValues handBack(std::int32_t stage, std::int32_t microbatch, const TensorMap& gradients,
+                       const TensorData& generator) const;
   void addParameters(std::int32_t microbatch, const TensorMap& gradients);
 
   std::vector<Microbatch> microbatches_;

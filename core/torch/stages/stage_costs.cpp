@@ -23,20 +23,23 @@ std::int64_t activationBytes(const Analysis& stage) {
   for (std::size_t i = 0; i < stage.backward.savedCount; ++i) {
     const auto id = stage.backward.inputs[i];
     if (!id || !stage.document->isTensor(id)) continue;
-    if (const auto storage = stage.document->value(id).storage; storage && seen.insert(storage).second) bytes += stage.document->storage(storage).bytes;
+    if (const auto storage = stage.document->value(id).storage; storage && seen.insert(storage).second)
+      bytes += stage.document->storage(storage).bytes;
   }
   return bytes;
 }
 
 }  // namespace
 
-StageCost stageCost(const Analysis& stage, const std::function<double(std::size_t position, BoundSymbolId op)>& costOf) {
+StageCost stageCost(const Analysis& stage,
+                    const std::function<double(std::size_t position, BoundSymbolId op)>& costOf) {
   StageCost cost{0, 0, 0, 0, activationBytes(stage)};
   const auto halves = halvesOf(stage);
   const std::unordered_set<BoundSymbolId> first(halves.inputGradients.ops.begin(), halves.inputGradients.ops.end());
   std::size_t position = 0;
   for (auto op : stage.forward.ops) cost.forward += costOf(position++, op);
-  for (auto op : stage.backward.ops) (first.contains(op) ? cost.backwardInput : cost.backwardWeight) += costOf(position++, op);
+  for (auto op : stage.backward.ops)
+    (first.contains(op) ? cost.backwardInput : cost.backwardWeight) += costOf(position++, op);
   cost.backward = cost.backwardInput + cost.backwardWeight;
   return cost;
 }
@@ -51,10 +54,12 @@ ScheduleCosts measuredStageCosts(const Pipeline& pipeline, const Progress& progr
     Session session(pipeline.stages[s], options);
     for (int run = 0; run < 2; ++run) {
       if (run > 0) session.restart();
-      if (session.runTo(session.size(), progress) == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
+      if (session.runTo(session.size(), progress) == StopReason::cancelled)
+        throw Error(ErrorCode::cancelled, "cancelled");
     }
     const auto& measures = session.measures();
-    costs.stages.push_back(stageCost(*pipeline.stages[s], [&](std::size_t i, BoundSymbolId) { return measures[i].seconds * 1e3; }));
+    costs.stages.push_back(
+        stageCost(*pipeline.stages[s], [&](std::size_t i, BoundSymbolId) { return measures[i].seconds * 1e3; }));
   }
   return costs;
 }
@@ -64,7 +69,8 @@ ScheduleCosts estimatedStageCosts(const Pipeline& pipeline) {
   costs.unit = "%";
   double all = 0;
   for (const auto& stage : pipeline.stages) {
-    costs.stages.push_back(stageCost(*stage, [&](std::size_t, BoundSymbolId op) { return static_cast<double>(opCost(*stage->document, op)); }));
+    costs.stages.push_back(stageCost(
+        *stage, [&](std::size_t, BoundSymbolId op) { return static_cast<double>(opCost(*stage->document, op)); }));
     all += costs.stages.back().forward + costs.stages.back().backward;
   }
   for (auto& cost : costs.stages)

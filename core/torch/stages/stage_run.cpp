@@ -31,7 +31,8 @@ struct StageHalf {
 
 namespace {
 
-/// What draws go on from. Packed: the CPU's state, the seed that a GPU's starts from, and the GPU's state once it has drawn.
+/// What draws go on from. Packed: the CPU's state, the seed that a GPU's starts from, and the GPU's state once it has
+/// drawn.
 struct Draws {
   std::uint64_t seed = 0;
   Evaluator::Generators states;
@@ -51,7 +52,8 @@ Draws unpacked(const TensorData& generator) {
   Draws draws;
   draws.states.cpu = bytes.narrow(0, 0, cpu).clone();
   std::memcpy(&draws.seed, static_cast<const std::byte*>(bytes.const_data_ptr()) + cpu, sizeof draws.seed);
-  if (bytes.numel() > cpu + seedBytes) draws.states.gpu = bytes.narrow(0, cpu + seedBytes, bytes.numel() - cpu - seedBytes).clone();
+  if (bytes.numel() > cpu + seedBytes)
+    draws.states.gpu = bytes.narrow(0, cpu + seedBytes, bytes.numel() - cpu - seedBytes).clone();
   return draws;
 }
 
@@ -63,7 +65,9 @@ Evaluator drawingFrom(const TensorData& generator, const Analysis& stage) {
   return evaluator;
 }
 
-TensorData generatorOf(const Evaluator& evaluator, const TensorData& before) { return packed({unpacked(before).seed, evaluator.generators()}); }
+TensorData generatorOf(const Evaluator& evaluator, const TensorData& before) {
+  return packed({unpacked(before).seed, evaluator.generators()});
+}
 
 bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss; }
 
@@ -76,7 +80,8 @@ std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id, Resul
 
 /// As copyOut(), where the tensor is.
 TensorData copyThere(const at::Tensor& tensor) {
-  const auto plain = (tensor.layout() == at::kStrided ? tensor : tensor.to_dense()).detach().resolve_conj().resolve_neg().contiguous();
+  const auto plain =
+      (tensor.layout() == at::kStrided ? tensor : tensor.to_dense()).detach().resolve_conj().resolve_neg().contiguous();
   return keepTensor(plain.is_alias_of(tensor) ? plain.clone() : plain);
 }
 
@@ -86,7 +91,8 @@ TensorMap gradientsOf(const Analysis& stage, const Evaluator& evaluator, Results
 
 /// Where the stage has the value.
 at::Tensor placed(const Analysis& stage, ValueId id, const TensorData& data) {
-  return Placement().place(data, stage.document->isTensor(id) ? stage.document->meta(stage.document->value(id).meta).device : Device());
+  return Placement().place(
+      data, stage.document->isTensor(id) ? stage.document->meta(stage.document->value(id).meta).device : Device());
 }
 
 /// What a backward starts from.
@@ -99,8 +105,11 @@ void bindBackward(Evaluator& evaluator, const Analysis& stage, const StageSaved&
     if (!id) continue;
     const auto position = userOutputPosition(computation, i);
     const auto it = cotangents.find(position);
-    if (it == cotangents.end()) throw Error(ErrorCode::badUse, "the stage was derived with a cotangent for it, and none is given", "output " + position);
-    evaluator.bind(id, placed(stage, id, it->second).contiguous());  // as the backward was derived; what a later stage made may lie otherwise
+    if (it == cotangents.end())
+      throw Error(ErrorCode::badUse, "the stage was derived with a cotangent for it, and none is given",
+                  "output " + position);
+    evaluator.bind(id, placed(stage, id, it->second)
+                           .contiguous());  // as the backward was derived; what a later stage made may lie otherwise
   }
   for (const auto& [id, data] : stage.constants) evaluator.bind(id, placed(stage, id, data));
 }
@@ -115,10 +124,13 @@ BackwardHalves halvesOf(const Analysis& stage) {
 
 TensorData seededGenerator(std::uint64_t seed) { return packed({seed, {seededState(seed), {}}}); }
 
-std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage) { return std::make_shared<StageWeights>(StageWeights{inputBindings(stage)}); }
+std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage) {
+  return std::make_shared<StageWeights>(StageWeights{inputBindings(stage)});
+}
 
-StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator, const std::shared_ptr<const StageWeights>& given,
-                             Results results, const TensorMap& buffers) {
+StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,
+                             const std::shared_ptr<const StageWeights>& given, Results results,
+                             const TensorMap& buffers) {
   const auto weights = given ? given : placeWeights(stage);
   auto evaluator = drawingFrom(generator, stage);
   for (const auto& [id, value] : weights->values) evaluator.bind(id, value);
@@ -128,17 +140,22 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
     const auto value = computation.trace.inputs[i];
     const auto found = input.kind == InputKind::user ? buffers.end() : buffers.find(resultKey(input, "b."));
     if (value && found != buffers.end())
-      evaluator.bind(value,
-                     placed(stage, value, fittedInput(found->second, stage.document->meta(stage.document->value(value).meta), "buffer " + input.target)));
+      evaluator.bind(value, placed(stage, value,
+                                   fittedInput(found->second, stage.document->meta(stage.document->value(value).meta),
+                                               "buffer " + input.target)));
   }
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
-    const auto it = computation.inputs[i].kind == InputKind::user ? inputs.find(computation.inputs[i].name) : inputs.end();
+    const auto it =
+        computation.inputs[i].kind == InputKind::user ? inputs.find(computation.inputs[i].name) : inputs.end();
     const auto id = computation.trace.inputs[i];
     if (!id || it == inputs.end()) continue;
-    // A value is dense on its way; views here may hold only in the strides that the stage was derived for, which are those of the whole model.
+    // A value is dense on its way; views here may hold only in the strides that the stage was derived for, which are
+    // those of the whole model.
     const auto derivedFor = stage.request.inputs.find(it->first);
-    evaluator.bind(
-        id, placed(stage, id, derivedFor == stage.request.inputs.end() ? it->second : fittedInput(it->second, derivedFor->second.meta, "input " + it->first)));
+    evaluator.bind(id, placed(stage, id,
+                              derivedFor == stage.request.inputs.end()
+                                  ? it->second
+                                  : fittedInput(it->second, derivedFor->second.meta, "input " + it->first)));
   }
   for (auto op : stage.forward.ops) evaluator.run(op);
 
@@ -148,7 +165,8 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
   result.saved = std::make_shared<StageSaved>(StageSaved{{}, Evaluator(*stage.document, stage.request.seed)});
   result.saved->draws.takeDraws(evaluator);
   for (std::size_t i = 0; i < stage.backward.savedCount; ++i)
-    if (const auto id = stage.backward.inputs[i]; id && evaluator.has(id)) result.saved->values.emplace_back(id, evaluator.value(id));
+    if (const auto id = stage.backward.inputs[i]; id && evaluator.has(id))
+      result.saved->values.emplace_back(id, evaluator.value(id));
   return result;
 }
 
@@ -157,15 +175,16 @@ void keepBuffers(TensorMap& buffers, const StageForward& forward) {
     if (name.starts_with("b.")) buffers.insert_or_assign(name, tensor);
 }
 
-StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator, Results results) {
+StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents,
+                               const TensorData& generator, Results results) {
   auto evaluator = drawingFrom(generator, stage);
   bindBackward(evaluator, stage, saved, cotangents);
   for (auto op : stage.backward.ops) evaluator.run(op);
   return {gradientsOf(stage, evaluator, results), generatorOf(evaluator, generator)};
 }
 
-StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator,
-                                          Results results) {
+StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents,
+                                          const TensorData& generator, Results results) {
   const auto halves = halvesOf(stage);
   auto evaluator = drawingFrom(generator, stage);
   bindBackward(evaluator, stage, saved, cotangents);
@@ -201,6 +220,8 @@ TensorData addTensors(const TensorData& a, const TensorData& b) {
   return keepTensor(at::add(borrowTensor(a).to(there.device()), there));
 }
 
-TensorData hostTensor(const TensorData& tensor) { return tensor.memory.type == Device::Type::cpu ? tensor : keepTensor(borrowTensor(tensor).to(at::kCPU)); }
+TensorData hostTensor(const TensorData& tensor) {
+  return tensor.memory.type == Device::Type::cpu ? tensor : keepTensor(borrowTensor(tensor).to(at::kCPU));
+}
 
 }  // namespace retrograd

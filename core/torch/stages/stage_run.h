@@ -26,42 +26,50 @@ struct StageBackward {
 /// Where the tensors that a stage has computed are: copied to the host, or where it computed them.
 enum class Results { onHost, inPlace };
 
-/// State of the generators, the CPU's and a GPU's, that `seed` makes: what the first stage starts from. An opaque tensor of bytes.
+/// State of the generators, the CPU's and a GPU's, that `seed` makes: what the first stage starts from. An opaque
+/// tensor of bytes.
 TensorData seededGenerator(std::uint64_t seed);
 
-/// Parameters, buffers and constants of a stage where it runs, so that several forwards share one upload to a GPU. On the CPU they are borrowed.
+/// Parameters, buffers and constants of a stage where it runs, so that several forwards share one upload to a GPU. On
+/// the CPU they are borrowed.
 struct StageWeights;
 std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage);
 
-/// Runs the forward trace of a derived stage. `inputs`: by name, in place of those it was derived for, and of their shapes.
-/// `placed`: the stage's weights, where they are there already. `buffers`: what earlier forwards left in buffers, "b.<buffer>", in place of the file's content.
-/// Throws Error(execution) naming the op.
+/// Runs the forward trace of a derived stage. `inputs`: by name, in place of those it was derived for, and of their
+/// shapes. `placed`: the stage's weights, where they are there already. `buffers`: what earlier forwards left in
+/// buffers, "b.<buffer>", in place of the file's content. Throws Error(execution) naming the op.
 StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,
-                             const std::shared_ptr<const StageWeights>& placed = {}, Results results = Results::onHost, const TensorMap& buffers = {});
+                             const std::shared_ptr<const StageWeights>& placed = {}, Results results = Results::onHost,
+                             const TensorMap& buffers = {});
 
-/// Takes into `buffers` what a forward has written to the model's own tensors: what the next forward of the stage starts from.
+/// Takes into `buffers` what a forward has written to the model's own tensors: what the next forward of the stage
+/// starts from.
 void keepBuffers(TensorMap& buffers, const StageForward& forward);
 
-/// Runs the backward trace on what a forward left. `cotangents`: by user output as text, for the outputs the stage was derived with.
-StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator,
-                               Results results = Results::onHost);
+/// Runs the backward trace on what a forward left. `cotangents`: by user output as text, for the outputs the stage was
+/// derived with.
+StageBackward runStageBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents,
+                               const TensorData& generator, Results results = Results::onHost);
 
-/// The two halves of a stage's backward: what leads to a gradient of what it received, and the rest (backward_halves.h).
+/// The two halves of a stage's backward: what leads to a gradient of what it received, and the rest
+/// (backward_halves.h).
 BackwardHalves halvesOf(const Analysis& stage);
 
-/// The same backward in its two halves (backward_halves.h): the gradients of what the stage received first, those of its parameters when it suits.
+/// The same backward in its two halves (backward_halves.h): the gradients of what the stage received first, those of
+/// its parameters when it suits.
 struct StageHalf;  ///< what dI leaves for dW
 struct StageInputGradients {
   TensorMap gradients;  ///< "in.<input>"
   std::shared_ptr<StageHalf> rest;
   TensorData generator;
 };
-StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents, const TensorData& generator,
-                                          Results results = Results::onHost);
+StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents,
+                                          const TensorData& generator, Results results = Results::onHost);
 /// "p.<parameter>".
 TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest, Results results = Results::onHost);
 
-/// The tensor as it travels to another stage: in dense memory of its own. The stage lays it out in the strides that it was derived for.
+/// The tensor as it travels to another stage: in dense memory of its own. The stage lays it out in the strides that it
+/// was derived for.
 TensorData sentTensor(const TensorData& tensor);
 /// The sum of two gradients, where the second one is.
 TensorData addTensors(const TensorData& a, const TensorData& b);

@@ -35,7 +35,8 @@ class Inspection {
           }
         break;
       case '.':
-        if (isClassesOfCpp(tree)) refuse(tree, "the code uses a class of C++ (torch.classes), whose methods are programs of their own");
+        if (isClassesOfCpp(tree))
+          refuse(tree, "the code uses a class of C++ (torch.classes), whose methods are programs of their own");
         break;
       default: break;
     }
@@ -44,7 +45,8 @@ class Inspection {
 
  private:
   [[noreturn]] void refuse(const jit::TreeRef& tree, const std::string& what) const {
-    throw Error(ErrorCode::badInput, what + "; export the Python module with torch.export instead", code_.place(tree->range()));
+    throw Error(ErrorCode::badInput, what + "; export the Python module with torch.export instead",
+                code_.place(tree->range()));
   }
 
   /// torch.classes, __torch__.torch.classes
@@ -62,7 +64,8 @@ class Inspection {
     if (callee.kind() == jit::TK_VAR) return jit::Var(callee).name().name() == "annotate";
     if (callee.kind() != '.') return false;
     const jit::Select select(callee);
-    return select.selector().name() == "device" && select.value().kind() == jit::TK_VAR && jit::Var(select.value()).name().name() == "torch";
+    return select.selector().name() == "device" && select.value().kind() == jit::TK_VAR &&
+           jit::Var(select.value()).name().name() == "torch";
   }
 
   void requireLiteral(const jit::TreeRef& tree, const char* what) const {
@@ -86,7 +89,8 @@ class Inspection {
       case jit::TK_APPLY:
         if (isHarmlessCall(tree)) break;
         [[fallthrough]];
-      default: refuse(tree, fmt::format("{} is more than a literal: LibTorch would run it while it reads the file", what));
+      default:
+        refuse(tree, fmt::format("{} is more than a literal: LibTorch would run it while it reads the file", what));
     }
     for (const auto& part : tree->trees()) requireLiteral(part, what);
   }
@@ -106,7 +110,8 @@ void inspectSource(const std::shared_ptr<jit::Source>& source, Inspection& inspe
     lexer.nextIf(jit::TK_NEWLINE);
   }
   while (lexer.cur().kind != jit::TK_EOF)
-    inspection.inspect(lexer.cur().kind == jit::TK_CLASS_DEF ? parser.parseClass() : parser.parseFunction(/*is_method=*/false));
+    inspection.inspect(lexer.cur().kind == jit::TK_CLASS_DEF ? parser.parseClass()
+                                                             : parser.parseFunction(/*is_method=*/false));
 }
 
 }  // namespace
@@ -141,7 +146,8 @@ SourceStack ScriptCode::origin(const jit::SourceRange& range) const {
 std::string ScriptCode::place(const jit::SourceRange& range) const {
   const auto stack = origin(range);
   const auto* frame = shownFrame(stack);
-  return frame ? fmt::format("{}:{}", std::filesystem::path(frame->file).filename().string(), frame->line) : std::string();
+  return frame ? fmt::format("{}:{}", std::filesystem::path(frame->file).filename().string(), frame->line)
+               : std::string();
 }
 
 }  // namespace retrograd

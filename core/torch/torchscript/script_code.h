@@ -10,14 +10,15 @@
 
 namespace retrograd {
 
-/// The code of a TorchScript archive: hands it to LibTorch's compiler, module by module, and knows which lines of Python it came from.
+/// The code of a TorchScript archive: hands it to LibTorch's compiler, module by module, and knows which lines of
+/// Python it came from.
 class ScriptCode {
  public:
   explicit ScriptCode(const TorchScriptArchive& parts) : parts_(parts) {}
 
-  /// The text that defines "__torch__.torch.nn", null where there is none. LibTorch evaluates the defaults of arguments and the constants
-  /// of classes while it compiles: where one of these is more than a literal, or the code speaks of a class of C++, it is refused with
-  /// Error(badInput) and never compiled.
+  /// The text that defines "__torch__.torch.nn", null where there is none. LibTorch evaluates the defaults of arguments
+  /// and the constants of classes while it compiles: where one of these is more than a literal, or the code speaks of a
+  /// class of C++, it is refused with Error(badInput) and never compiled.
   std::shared_ptr<torch::jit::Source> source(const std::string& module);
 
   /// The lines of Python behind a range of the code; where they are not known, the line of the archive's own code.

@@ -28,7 +28,8 @@ class TracedShapes {
     for (std::size_t i = 0; i + 1 < methods.items.size(); i += 2) {
       if (pickle->at(methods.items[i]).text != "forward") continue;
       const auto& list = pickle->at(methods.items[i + 1]).items;
-      for (std::size_t k = 0; k < list.size() && k + 1 < arguments.size(); ++k) add(*pickle, list[k], arguments[k + 1].name(), 0);
+      for (std::size_t k = 0; k < list.size() && k + 1 < arguments.size(); ++k)
+        add(*pickle, list[k], arguments[k + 1].name(), 0);
     }
   }
   const std::map<std::string, TensorMeta>& all() const { return shapes_; }
@@ -45,9 +46,11 @@ class TracedShapes {
     const auto& value = pickle.at(index);
     if (value.kind == Kind::tensor) shapes_[name] = value.tensor.meta;
     if (value.kind == Kind::list || value.kind == Kind::tuple)
-      for (std::size_t i = 0; i < value.items.size(); ++i) add(pickle, value.items[i], joined(name, std::to_string(i)), depth + 1);
+      for (std::size_t i = 0; i < value.items.size(); ++i)
+        add(pickle, value.items[i], joined(name, std::to_string(i)), depth + 1);
     if (value.kind == Kind::dict)
-      for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) add(pickle, value.items[i + 1], joined(name, pickle.at(value.items[i]).text), depth + 1);
+      for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
+        add(pickle, value.items[i + 1], joined(name, pickle.at(value.items[i]).text), depth + 1);
   }
   std::map<std::string, TensorMeta> shapes_;
 };
@@ -82,7 +85,8 @@ class Assembly {
       case c10::TypeKind::TensorType:
       case c10::TypeKind::AnyType: return tensor(name, usual);
       case c10::TypeKind::OptionalType:
-        return value(type->expectRef<c10::OptionalType>().getElementType(), name, usual ? usual : std::optional<c10::IValue>(c10::IValue()));
+        return value(type->expectRef<c10::OptionalType>().getElementType(), name,
+                     usual ? usual : std::optional<c10::IValue>(c10::IValue()));
       case c10::TypeKind::IntType:
       case c10::TypeKind::FloatType:
       case c10::TypeKind::BoolType:
@@ -95,7 +99,8 @@ class Assembly {
       case c10::TypeKind::NoneType: return {};
       default:
         if (usual) return *usual;
-        throw Error(ErrorCode::unsupportedOp, fmt::format("an input of type {} cannot be given", type->str()), "input " + name);
+        throw Error(ErrorCode::unsupportedOp, fmt::format("an input of type {} cannot be given", type->str()),
+                    "input " + name);
     }
   }
 
@@ -110,7 +115,8 @@ class Assembly {
 
   c10::IValue tensor(const std::string& name, const std::optional<c10::IValue>& usual) {
     known_.insert(name);
-    if (const auto it = inputs_.tensors.find(name); it != inputs_.tensors.end()) return declare(name, borrowTensor(it->second), it->second, inputs_.source);
+    if (const auto it = inputs_.tensors.find(name); it != inputs_.tensors.end())
+      return declare(name, borrowTensor(it->second), it->second, inputs_.source);
     std::optional<TensorMeta> meta;
     if (const auto* traced = traced_.find(name)) meta = *traced;
     const auto shape = inputs_.shapes.find(name);
@@ -126,7 +132,8 @@ class Assembly {
     }
     const auto tensor = drawTensor(*meta, generator_);
     return declare(name, tensor, keepTensor(tensor),
-                   fmt::format("drawn from seed {}{}", inputs_.seed, shape == inputs_.shapes.end() ? " in the shape it was traced with" : ""));
+                   fmt::format("drawn from seed {}{}", inputs_.seed,
+                               shape == inputs_.shapes.end() ? " in the shape it was traced with" : ""));
   }
 
   c10::IValue declare(const std::string& name, const at::Tensor& tensor, const TensorData& data, std::string source) {
@@ -142,7 +149,8 @@ class Assembly {
     known_.insert(name);
     std::optional<Argument> given;
     if (const auto it = inputs_.numbers.find(name); it != inputs_.numbers.end()) given = it->second;
-    else if (const auto one = inputs_.tensors.find(name); one != inputs_.tensors.end()) given = element(name, one->second);
+    else if (const auto one = inputs_.tensors.find(name); one != inputs_.tensors.end())
+      given = element(name, one->second);
     if (given) {
       const auto value = fit(*given, type, name);
       recorder_.addNumber(name, *given);
@@ -155,19 +163,23 @@ class Assembly {
   }
 
   static Argument element(const std::string& name, const TensorData& data) {
-    if (data.meta.elements() != 1) throw Error(ErrorCode::badUse, "it is a number; give a tensor of one element", "input " + name);
+    if (data.meta.elements() != 1)
+      throw Error(ErrorCode::badUse, "it is a number; give a tensor of one element", "input " + name);
     return *numberArgument(borrowTensor(data).item());
   }
 
   static c10::IValue fit(const Argument& given, const c10::TypePtr& type, const std::string& name) {
     const auto kind = type->kind();
     const bool isText = given.kind == Argument::Kind::string;
-    const bool fits = kind == c10::TypeKind::StringType  ? isText
-                      : kind == c10::TypeKind::IntType   ? given.kind == Argument::Kind::integer
-                      : kind == c10::TypeKind::BoolType  ? given.kind == Argument::Kind::boolean || given.kind == Argument::Kind::integer
-                      : kind == c10::TypeKind::FloatType ? given.kind == Argument::Kind::integer || given.kind == Argument::Kind::real
-                                                         : given.isNumber();
-    if (!fits) throw Error(ErrorCode::badUse, fmt::format("the model wants a value of type {}", type->str()), "input " + name);
+    const bool fits = kind == c10::TypeKind::StringType ? isText
+                      : kind == c10::TypeKind::IntType  ? given.kind == Argument::Kind::integer
+                      : kind == c10::TypeKind::BoolType
+                          ? given.kind == Argument::Kind::boolean || given.kind == Argument::Kind::integer
+                      : kind == c10::TypeKind::FloatType
+                          ? given.kind == Argument::Kind::integer || given.kind == Argument::Kind::real
+                          : given.isNumber();
+    if (!fits)
+      throw Error(ErrorCode::badUse, fmt::format("the model wants a value of type {}", type->str()), "input " + name);
     if (kind == c10::TypeKind::BoolType) return given.integer != 0;
     if (kind == c10::TypeKind::ComplexType) return c10::complex<double>(given.asDouble(), given.imaginary);
     return toIValue(given, type, {});
@@ -179,7 +191,9 @@ class Assembly {
     std::vector<c10::IValue> items;
     for (std::size_t i = 0; i < tuple->elements().size(); ++i) {
       const bool named = tuple->schema() && i < tuple->schema()->arguments().size();
-      items.push_back(value(tuple->elements()[i], joined(name, named ? tuple->schema()->arguments()[i].name() : std::to_string(i)), std::nullopt));
+      items.push_back(value(tuple->elements()[i],
+                            joined(name, named ? tuple->schema()->arguments()[i].name() : std::to_string(i)),
+                            std::nullopt));
     }
     if (tuple->name()) return c10::ivalue::Tuple::createNamed(std::move(items), tuple);
     return c10::ivalue::Tuple::create(std::move(items));
@@ -188,11 +202,13 @@ class Assembly {
   c10::IValue list(const c10::TypePtr& type, const std::string& name, const std::optional<c10::IValue>& usual) {
     const auto element = type->expectRef<c10::ListType>().getElementType();
     if (!isGiven(joined(name, "0"))) {
-      if (!usual) missing_.push_back({joined(name, "0") + ", " + joined(name, "1") + ", ...", element->str() + " each"});
+      if (!usual)
+        missing_.push_back({joined(name, "0") + ", " + joined(name, "1") + ", ...", element->str() + " each"});
       return usual ? *usual : c10::IValue();
     }
     c10::impl::GenericList items(element);
-    for (std::size_t i = 0; isGiven(joined(name, std::to_string(i))); ++i) items.push_back(value(element, joined(name, std::to_string(i)), std::nullopt));
+    for (std::size_t i = 0; isGiven(joined(name, std::to_string(i))); ++i)
+      items.push_back(value(element, joined(name, std::to_string(i)), std::nullopt));
     return items;
   }
 
@@ -211,7 +227,8 @@ class Assembly {
   std::set<std::string> keysUnder(const std::string& prefix) const {
     std::set<std::string> keys;
     const auto collect = [&](const auto& map) {
-      for (auto it = map.lower_bound(prefix); it != map.end() && it->first.starts_with(prefix); ++it) keys.insert(it->first.substr(prefix.size()));
+      for (auto it = map.lower_bound(prefix); it != map.end() && it->first.starts_with(prefix); ++it)
+        keys.insert(it->first.substr(prefix.size()));
     };
     collect(inputs_.tensors);
     collect(inputs_.numbers);
@@ -223,7 +240,8 @@ class Assembly {
   void requireInput(const std::string& name) const {
     if (!known_.contains(name))
       throw Error(ErrorCode::badUse,
-                  known_.empty() ? std::string("the module takes no inputs") : fmt::format("the module has no such input; it has {}", fmt::join(known_, ", ")),
+                  known_.empty() ? std::string("the module takes no inputs")
+                                 : fmt::format("the module has no such input; it has {}", fmt::join(known_, ", ")),
                   "input " + name);
   }
 
@@ -232,14 +250,20 @@ class Assembly {
     for (const auto& [name, type] : missing_) {
       list += fmt::format("\n    {}: {}", name, type);
       const auto first = name.substr(0, name.find(','));
-      example += type.starts_with("Tensor") ? fmt::format(" --shape {}=2x3", first) : fmt::format(" --value {}=1", first);
+      example +=
+          type.starts_with("Tensor") ? fmt::format(" --shape {}=2x3", first) : fmt::format(" --value {}=1", first);
     }
-    throw Error(ErrorCode::badUse,
-                fmt::format("A TorchScript file is run to be traced, and this one holds neither inputs nor their shapes. It takes{}\n"
-                            "Put them into a safetensors file, one tensor each under these names: {} next to the model, or any other file, named "
-                            "with {}. Or say shapes (2x3:int64 where it is not float32) and values:{}",
-                            list, file_.path.empty() ? "model.inputs.safetensors" : std::filesystem::path(file_.path).stem().string() + ".inputs.safetensors",
-                            nameOf(UserChoice::inputs), example));
+    throw Error(
+        ErrorCode::badUse,
+        fmt::format(
+            "A TorchScript file is run to be traced, and this one holds neither inputs nor their shapes. It takes{}\n"
+            "Put them into a safetensors file, one tensor each under these names: {} next to the model, or any other "
+            "file, named "
+            "with {}. Or say shapes (2x3:int64 where it is not float32) and values:{}",
+            list,
+            file_.path.empty() ? "model.inputs.safetensors"
+                               : std::filesystem::path(file_.path).stem().string() + ".inputs.safetensors",
+            nameOf(UserChoice::inputs), example));
   }
 
   const TraceInputs& inputs_;
@@ -254,14 +278,18 @@ class Assembly {
 
 }  // namespace
 
-torch::jit::Stack forwardArguments(const ScriptModule& module, const TraceInputs& inputs, ComputationRecorder& recorder, ModelFile& file) {
+torch::jit::Stack forwardArguments(const ScriptModule& module, const TraceInputs& inputs, ComputationRecorder& recorder,
+                                   ModelFile& file) {
   return Assembly(module, inputs, recorder, file).make(module.root());
 }
 
-void forEachLeaf(const c10::IValue& value, const std::string& path, const std::function<void(const c10::IValue&, const std::string&)>& visit, int depth) {
+void forEachLeaf(const c10::IValue& value, const std::string& path,
+                 const std::function<void(const c10::IValue&, const std::string&)>& visit, int depth) {
   constexpr int maxDepth = 100;
   if (depth > maxDepth) throw Error(ErrorCode::unsupportedOp, "values nested deeper than 100 levels", path);
-  const auto part = [&](const c10::IValue& item, const std::string& key) { forEachLeaf(item, joined(path, key), visit, depth + 1); };
+  const auto part = [&](const c10::IValue& item, const std::string& key) {
+    forEachLeaf(item, joined(path, key), visit, depth + 1);
+  };
   if (value.isTuple()) {
     const auto& tuple = value.toTupleRef();
     const auto type = tuple.type();
@@ -277,7 +305,8 @@ void forEachLeaf(const c10::IValue& value, const std::string& path, const std::f
     }
   } else if (value.isObject()) {
     const auto object = value.toObject();
-    for (std::size_t i = 0; i < object->type()->numAttributes(); ++i) part(object->getSlot(i), object->type()->getAttributeName(i));
+    for (std::size_t i = 0; i < object->type()->numAttributes(); ++i)
+      part(object->getSlot(i), object->type()->getAttributeName(i));
   } else {
     visit(value, path);
   }

@@ -21,7 +21,8 @@ constexpr std::size_t maxCalls = 500;
 std::string_view nameOf(const jit::Value& value, std::string& memory) {
   if (!value.hasDebugName()) return {};
   memory = value.debugNameBase();
-  const bool isTemporary = memory.starts_with('_') && std::all_of(memory.begin() + 1, memory.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool isTemporary = memory.starts_with('_') && std::all_of(memory.begin() + 1, memory.end(),
+                                                                  [](unsigned char c) { return std::isdigit(c); });
   return isTemporary ? std::string_view() : std::string_view(memory);
 }
 
@@ -43,7 +44,8 @@ void forEachTensor(const c10::IValue& value, Visit&& visit) {
 
 c10::IValue& ScriptInterpreter::value(const jit::Value* v) {
   const auto it = frames_.back().values.find(v);
-  if (it == frames_.back().values.end()) throw Error(ErrorCode::internal, "a value is used before it is there", v->debugName());
+  if (it == frames_.back().values.end())
+    throw Error(ErrorCode::internal, "a value is used before it is there", v->debugName());
   return it->second;
 }
 
@@ -61,13 +63,16 @@ void ScriptInterpreter::set(const jit::Value* v, c10::IValue value) {
 }
 
 c10::IValue ScriptInterpreter::call(jit::Function& function, jit::Stack arguments) {
-  if (frames_.size() >= maxCalls) throw Error(ErrorCode::execution, fmt::format("calls nest deeper than {}", maxCalls), function.name());
+  if (frames_.size() >= maxCalls)
+    throw Error(ErrorCode::execution, fmt::format("calls nest deeper than {}", maxCalls), function.name());
   module_.check(function);  // what is called through an interface may not have been seen yet
   const auto graph = graphOf(function);
-  if (graph->inputs().size() != arguments.size()) throw Error(ErrorCode::badInput, "is called with another number of arguments than it has", function.name());
+  if (graph->inputs().size() != arguments.size())
+    throw Error(ErrorCode::badInput, "is called with another number of arguments than it has", function.name());
   Frame frame{&function, {}, nullptr, frames_.empty() ? StringId() : frames_.back().module};
   if (!arguments.empty() && arguments[0].isObject())
-    if (const auto* path = module_.pathOf(&arguments[0].toObjectRef()); path && !path->empty()) frame.module = document_.intern(*path);
+    if (const auto* path = module_.pathOf(&arguments[0].toObjectRef()); path && !path->empty())
+      frame.module = document_.intern(*path);
   for (std::size_t i = 0; i < arguments.size(); ++i) frame.values[graph->inputs()[i]] = std::move(arguments[i]);
   frames_.push_back(std::move(frame));
   struct Leave {
@@ -84,15 +89,19 @@ void ScriptInterpreter::runBlock(const jit::Block& block) {
 
 void ScriptInterpreter::run(const jit::Node& node) {
   progress_.check();
-  if (++steps_ > maxSteps) throw Error(ErrorCode::execution, fmt::format("more than {} steps were run; does this loop end?", maxSteps), placeText());
+  if (++steps_ > maxSteps)
+    throw Error(ErrorCode::execution, fmt::format("more than {} steps were run; does this loop end?", maxSteps),
+                placeText());
   const auto depth = frames_.size();
   frames_.back().at = &node;
   try {
     execute(node);
   } catch (const Error& e) {
     // The innermost node names the place.
-    if (e.code() == ErrorCode::cancelled || frames_.size() != depth || e.place().find(" at ") != std::string::npos) throw;
-    throw Error(e.code(), e.message(), fmt::format("{} at {}", e.place().empty() ? node.kind().toQualString() : e.place(), placeText()));
+    if (e.code() == ErrorCode::cancelled || frames_.size() != depth || e.place().find(" at ") != std::string::npos)
+      throw;
+    throw Error(e.code(), e.message(),
+                fmt::format("{} at {}", e.place().empty() ? node.kind().toQualString() : e.place(), placeText()));
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
@@ -102,7 +111,8 @@ void ScriptInterpreter::run(const jit::Node& node) {
 
 void ScriptInterpreter::execute(const jit::Node& node) {
   const std::string_view kind = node.kind().toQualString();
-  if (kind == "aten::warn" || kind == "prim::Print") return;            // nothing is printed; their texts do not belong to the computation
+  if (kind == "aten::warn" || kind == "prim::Print")
+    return;  // nothing is printed; their texts do not belong to the computation
   if (kind == "aten::wait") return set(node.output(), input(node, 0));  // prim::fork has run to its end
   switch (node.kind()) {
     case prim::Constant: {
@@ -179,7 +189,8 @@ void ScriptInterpreter::runLoop(const jit::Node& node) {
     frames_.back().at = &node;
     goesOn = value(body.outputs()[0]).toBool();
     for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = value(body.outputs()[i + 1]);
-    if (++steps_ > maxSteps) throw Error(ErrorCode::execution, fmt::format("more than {} steps were run; does this loop end?", maxSteps));
+    if (++steps_ > maxSteps)
+      throw Error(ErrorCode::execution, fmt::format("more than {} steps were run; does this loop end?", maxSteps));
     progress_.check();
   }
   for (std::size_t i = 0; i < carried.size(); ++i) set(node.outputs()[i], carried[i]);
@@ -218,7 +229,8 @@ c10::IValue ScriptInterpreter::construct(const jit::Node& node) {
     default: {  // prim::isinstance
       const auto actual = values[0].type();
       const auto& candidates = node.tys(c10::attr::types);
-      return std::any_of(candidates.begin(), candidates.end(), [&](const c10::TypePtr& candidate) { return actual->isSubtypeOf(*candidate); });
+      return std::any_of(candidates.begin(), candidates.end(),
+                         [&](const c10::TypePtr& candidate) { return actual->isSubtypeOf(*candidate); });
     }
   }
 }
@@ -230,7 +242,8 @@ void ScriptInterpreter::unpack(const jit::Node& node) {
   else
     for (const c10::IValue& item : packed.toListRef()) items.push_back(item);
   if (items.size() != node.outputs().size())
-    throw Error(ErrorCode::execution, fmt::format("{} values are unpacked into {}", items.size(), node.outputs().size()));
+    throw Error(ErrorCode::execution,
+                fmt::format("{} values are unpacked into {}", items.size(), node.outputs().size()));
   for (std::size_t i = 0; i < items.size(); ++i) set(node.outputs()[i], items[i]);
 }
 
@@ -238,8 +251,8 @@ void ScriptInterpreter::addNumber(const at::Tensor& tensor) {
   if (tensor.defined() && tensor.dim() == 0) numbers_.emplace(tensor.unsafeGetTensorImpl(), tensor);
 }
 
-/// Tracing in Python turns sizes into 0-dim tensors, computes with them and turns them back: that is arithmetic on numbers and depends on
-/// no data.
+/// Tracing in Python turns sizes into 0-dim tensors, computes with them and turns them back: that is arithmetic on
+/// numbers and depends on no data.
 bool ScriptInterpreter::isAboutNumbers(const jit::Node& node, const jit::Stack& stack) const {
   bool any = false, all = true;
   for (const auto& argument : stack)
@@ -254,7 +267,9 @@ void ScriptInterpreter::runOp(const jit::Node& node) {
   auto stack = inputs(node);
   tellPlace();
   const std::string_view kind = node.kind().toQualString();
-  if (kind == "prim::data") return set(node.output(), stack.at(0).toTensor().detach());  // x.data: what eager calls detach, but for in-place writes
+  if (kind == "prim::data")
+    return set(node.output(),
+               stack.at(0).toTensor().detach());  // x.data: what eager calls detach, but for in-place writes
   if (kind == "prim::tolist" && recorder_.knows(stack.at(0).toTensor())) recorder_.noteDependence("prim.tolist");
   auto operation = operations_.find(&node);
   if (operation == operations_.end()) operation = operations_.emplace(&node, node.getOperation()).first;
@@ -266,7 +281,8 @@ void ScriptInterpreter::runOp(const jit::Node& node) {
   } else {
     operation->second(stack);
   }
-  if (stack.size() != node.outputs().size()) throw Error(ErrorCode::internal, "an op leaves another number of values than it should");
+  if (stack.size() != node.outputs().size())
+    throw Error(ErrorCode::internal, "an op leaves another number of values than it should");
   for (std::size_t i = 0; i < stack.size(); ++i) {
     if (stack[i].isTensor() && (aboutNumbers || kind == "prim::NumToTensor")) addNumber(stack[i].toTensor());
     set(node.outputs()[i], std::move(stack[i]));
@@ -300,7 +316,8 @@ SourceStack ScriptInterpreter::sourceStack() {
 std::string ScriptInterpreter::placeText() {
   const auto stack = sourceStack();
   const auto* frame = shownFrame(stack);
-  return frame ? fmt::format("{}:{}", std::filesystem::path(frame->file).filename().string(), frame->line) : std::string("an unknown line");
+  return frame ? fmt::format("{}:{}", std::filesystem::path(frame->file).filename().string(), frame->line)
+               : std::string("an unknown line");
 }
 
 }  // namespace retrograd

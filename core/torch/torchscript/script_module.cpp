@@ -20,11 +20,13 @@ namespace jit = torch::jit;
 void checkVersion(std::uint64_t version) {
   using namespace caffe2::serialize;
   if (version < kMinSupportedFileFormatVersion || version > kMaxSupportedFileFormatVersion)
-    fail(fmt::format("file format {} of TorchScript; this LibTorch reads {} to {}", version, kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion));
+    fail(fmt::format("file format {} of TorchScript; this LibTorch reads {} to {}", version,
+                     kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion));
 }
 
 /// The classes of an object and of all that it holds.
-void collectClasses(const c10::IValue& value, std::vector<c10::ClassTypePtr>& classes, std::unordered_map<const c10::ivalue::Object*, bool>& seen) {
+void collectClasses(const c10::IValue& value, std::vector<c10::ClassTypePtr>& classes,
+                    std::unordered_map<const c10::ivalue::Object*, bool>& seen) {
   if (!value.isObject()) return;
   const auto object = value.toObject();
   if (!seen.emplace(object.get(), true).second) return;
@@ -40,9 +42,11 @@ ScriptModule::ScriptModule(const std::shared_ptr<const Archive>& archive)
   at::AutoGradMode keepsMode(at::GradMode::is_enabled());  // whatever compiling does, this thread stays as it was
   try {
     jit::populate_upgraders_graph_map();
-    const jit::SourceImporter importer(unit_, &constants_, [this](const std::string& module) { return code_.source(module); }, parts_.version);
+    const jit::SourceImporter importer(
+        unit_, &constants_, [this](const std::string& module) { return code_.source(module); }, parts_.version);
     ScriptValues values(unit_, [&](const std::string& name) { return importer.loadType(c10::QualifiedName(name)); });
-    for (const auto index : parts_.constants.at(parts_.constants.root).items) constants_.push_back(values.make(parts_.constants, index, c10::AnyType::get()));
+    for (const auto index : parts_.constants.at(parts_.constants.root).items)
+      constants_.push_back(values.make(parts_.constants, index, c10::AnyType::get()));
     const auto root = values.make(parts_.module, parts_.module.root, c10::AnyType::get());
     if (!root.isObject() || !root.toObject()->type()->is_module()) fail("the archive does not hold a module");
     root_ = root.toObject();
@@ -75,20 +79,26 @@ void ScriptModule::collect(const c10::intrusive_ptr<c10::ivalue::Object>& object
       modules.push_back(i);
       continue;
     }
-    const auto kind = type.is_parameter(i) ? ScriptTensor::Kind::parameter : type.is_buffer(i) ? ScriptTensor::Kind::buffer : ScriptTensor::Kind::attribute;
+    const auto kind = type.is_parameter(i) ? ScriptTensor::Kind::parameter
+                      : type.is_buffer(i)  ? ScriptTensor::Kind::buffer
+                                           : ScriptTensor::Kind::attribute;
     collectTensors(value, prefix + type.getAttributeName(i), kind, 0);
   }
   for (const auto i : modules) collect(object->getSlot(i).toObject(), prefix + type.getAttributeName(i));
 }
 
-void ScriptModule::collectTensors(const c10::IValue& value, const std::string& name, ScriptTensor::Kind kind, int depth) {
+void ScriptModule::collectTensors(const c10::IValue& value, const std::string& name, ScriptTensor::Kind kind,
+                                  int depth) {
   constexpr int maxDepth = 200;
   if (depth > maxDepth) return;
   if (value.isTensor()) {
-    if (const auto it = data_.find(value.toTensor().unsafeGetTensorImpl()); it != data_.end()) tensors_.push_back({kind, name, value.toTensor(), it->second});
+    if (const auto it = data_.find(value.toTensor().unsafeGetTensorImpl()); it != data_.end())
+      tensors_.push_back({kind, name, value.toTensor(), it->second});
     return;
   }
-  const auto part = [&](const c10::IValue& item, const std::string& key) { collectTensors(item, name + "." + key, kind, depth + 1); };
+  const auto part = [&](const c10::IValue& item, const std::string& key) {
+    collectTensors(item, name + "." + key, kind, depth + 1);
+  };
   if (value.isList()) {
     const auto list = value.toListRef();
     for (std::size_t i = 0; i < list.size(); ++i) part(list[i], std::to_string(i));
@@ -97,11 +107,14 @@ void ScriptModule::collectTensors(const c10::IValue& value, const std::string& n
     for (std::size_t i = 0; i < items.size(); ++i) part(items[i], std::to_string(i));
   } else if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict())
-      part(entry.value(), entry.key().isString() ? entry.key().toStringRef() : entry.key().isInt() ? std::to_string(entry.key().toInt()) : "?");
+      part(entry.value(), entry.key().isString() ? entry.key().toStringRef()
+                          : entry.key().isInt()  ? std::to_string(entry.key().toInt())
+                                                 : "?");
   } else if (value.isObject() && !value.toObjectRef().type()->is_module()) {
     const auto object = value.toObject();
     if (!paths_.emplace(object.get(), name).second) return;
-    for (std::size_t i = 0; i < object->type()->numAttributes(); ++i) part(object->getSlot(i), object->type()->getAttributeName(i));
+    for (std::size_t i = 0; i < object->type()->numAttributes(); ++i)
+      part(object->getSlot(i), object->type()->getAttributeName(i));
   }
 }
 

@@ -23,12 +23,13 @@ struct ScriptTensor {
   TensorData data;
 };
 
-/// A TorchScript module made from a verified archive: its code compiled by LibTorch, its objects built by us from what the pickles
-/// say, so that none of the file's code has run (torch::jit::load would run a class's __setstate__ and the constructors of classes of
-/// C++). Tensors lie where the archive has them.
+/// A TorchScript module made from a verified archive: its code compiled by LibTorch, its objects built by us from what
+/// the pickles say, so that none of the file's code has run (torch::jit::load would run a class's __setstate__ and the
+/// constructors of classes of C++). Tensors lie where the archive has them.
 class ScriptModule {
  public:
-  /// Compiles and checks (ScriptPolicy) the method "forward" and all that it calls. Throws Error(badInput) naming what is refused.
+  /// Compiles and checks (ScriptPolicy) the method "forward" and all that it calls. Throws Error(badInput) naming what
+  /// is refused.
   explicit ScriptModule(const std::shared_ptr<const Archive>& archive);
 
   const TorchScriptArchive& parts() const { return parts_; }

@@ -13,15 +13,18 @@ namespace retrograd {
 
 class ScriptCode;
 
-/// What an opened TorchScript file may do. Everything that its code can reach is gone over before any of it runs: each op of a graph,
-/// of its blocks and of the functions it calls has to be on the allow list, which is: ops of LibTorch's dispatcher that a .pt2 file may
-/// name (op_table.h), ops on numbers, texts, lists and dicts, and control flow. Classes of C++ are not.
+/// What an opened TorchScript file may do. Everything that its code can reach is gone over before any of it runs: each
+/// op of a graph, of its blocks and of the functions it calls has to be on the allow list, which is: ops of LibTorch's
+/// dispatcher that a .pt2 file may name (op_table.h), ops on numbers, texts, lists and dicts, and control flow. Classes
+/// of C++ are not.
 class ScriptPolicy {
  public:
   /// `classes`: those of the module's objects, any of which may stand behind an interface.
-  ScriptPolicy(const ScriptCode& code, std::vector<c10::ClassTypePtr> classes) : code_(code), classes_(std::move(classes)) {}
+  ScriptPolicy(const ScriptCode& code, std::vector<c10::ClassTypePtr> classes)
+      : code_(code), classes_(std::move(classes)) {}
 
-  /// Compiles and checks `function` and all that it calls. Throws Error(badInput) naming the op, its place and what to do.
+  /// Compiles and checks `function` and all that it calls. Throws Error(badInput) naming the op, its place and what to
+  /// do.
   void check(torch::jit::Function& function);
 
  private:

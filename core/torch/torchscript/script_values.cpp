@@ -15,7 +15,9 @@ using Kind = PickleValue::Kind;
 
 [[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
 
-bool isWild(const c10::TypePtr& type) { return type->kind() == c10::TypeKind::AnyType || type->kind() == c10::TypeKind::UnionType; }
+bool isWild(const c10::TypePtr& type) {
+  return type->kind() == c10::TypeKind::AnyType || type->kind() == c10::TypeKind::UnionType;
+}
 
 }  // namespace
 
@@ -58,7 +60,8 @@ c10::IValue ScriptValues::make(const Pickle& pickle, std::uint32_t index, const 
       if (kind != c10::TypeKind::ComplexType && !isNumber) mismatch();
       return c10::complex<double>(value.real, value.imaginary);
     case Kind::string:
-      if (kind == c10::TypeKind::DeviceObjType) return c10::Device(c10::kCPU);  // tensors of the file are read onto the CPU
+      if (kind == c10::TypeKind::DeviceObjType)
+        return c10::Device(c10::kCPU);  // tensors of the file are read onto the CPU
       if (kind != c10::TypeKind::StringType) mismatch();
       return value.text;
     case Kind::tensor: {
@@ -103,7 +106,9 @@ c10::TypePtr ScriptValues::guess(const Pickle& pickle, const PickleValue& value)
     case Kind::string: return c10::StringType::get();
     case Kind::tensor: return c10::TensorType::get();
     case Kind::list: return c10::ListType::create(value.text == "List[Any]" ? c10::AnyType::get() : common(0, 1));
-    case Kind::dict: return c10::DictType::create(value.items.empty() ? c10::TypePtr(c10::StringType::get()) : common(0, 2), common(1, 2));
+    case Kind::dict:
+      return c10::DictType::create(value.items.empty() ? c10::TypePtr(c10::StringType::get()) : common(0, 2),
+                                   common(1, 2));
     case Kind::tuple: {
       std::vector<c10::TypePtr> parts;
       for (const auto item : value.items) parts.push_back(guess(pickle, pickle.at(item)));
@@ -124,15 +129,18 @@ c10::IValue ScriptValues::makeDict(const Pickle& pickle, const PickleValue& valu
   const auto& dictType = type->expectRef<c10::DictType>();
   c10::impl::GenericDict dict(dictType.getKeyType(), dictType.getValueType());
   for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
-    dict.insert_or_assign(make(pickle, value.items[i], dictType.getKeyType()), make(pickle, value.items[i + 1], dictType.getValueType()));
+    dict.insert_or_assign(make(pickle, value.items[i], dictType.getKeyType()),
+                          make(pickle, value.items[i + 1], dictType.getValueType()));
   return dict;
 }
 
 c10::IValue ScriptValues::makeTuple(const Pickle& pickle, const PickleValue& value, const c10::TypePtr& type) {
   const auto tuple = type->expect<c10::TupleType>();
-  if (tuple->elements().size() != value.items.size()) fail(fmt::format("a tuple of {} values where its type is {}", value.items.size(), type->str()));
+  if (tuple->elements().size() != value.items.size())
+    fail(fmt::format("a tuple of {} values where its type is {}", value.items.size(), type->str()));
   std::vector<c10::IValue> items;
-  for (std::size_t i = 0; i < value.items.size(); ++i) items.push_back(make(pickle, value.items[i], tuple->elements()[i]));
+  for (std::size_t i = 0; i < value.items.size(); ++i)
+    items.push_back(make(pickle, value.items[i], tuple->elements()[i]));
   if (tuple->name()) return c10::ivalue::Tuple::createNamed(std::move(items), tuple);
   return c10::ivalue::Tuple::create(std::move(items));
 }
@@ -143,12 +151,15 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
   const auto type = loadType_(value.text);
   if (!type) fail(fmt::format("the code has no class {}", value.text));
   if (const auto enumType = type->cast<c10::EnumType>()) return makeEnum(pickle, value, enumType);
-  if (const auto tuple = type->cast<c10::TupleType>()) return makeTuple(pickle, value, tuple);  // an instance of a NamedTuple
+  if (const auto tuple = type->cast<c10::TupleType>())
+    return makeTuple(pickle, value, tuple);  // an instance of a NamedTuple
   const auto owner = type->cast<c10::ClassType>();
   if (!owner) fail(fmt::format("{} is not a class", value.text));
   if (owner->findMethod("__setstate__"))
-    fail(fmt::format("the class {} has a __setstate__, code that would run while the file is read; export the Python module with torch.export instead",
-                     value.text));
+    fail(
+        fmt::format("the class {} has a __setstate__, code that would run while the file is read; export the Python "
+                    "module with torch.export instead",
+                    value.text));
   if (value.items.size() > 1 || (!value.items.empty() && pickle.at(value.items[0]).kind != Kind::dict))
     fail(fmt::format("an object of {} has a state that is not a dict", value.text));
   std::map<std::string_view, std::uint32_t> state;
@@ -161,7 +172,8 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
     const auto& name = owner->getAttributeName(i);
     const auto it = state.find(name);
     if (it == state.end()) {
-      if (owner->getAttribute(i)->kind() != c10::TypeKind::NoneType) fail(fmt::format("an object of {} lacks its attribute '{}'", value.text, name));
+      if (owner->getAttribute(i)->kind() != c10::TypeKind::NoneType)
+        fail(fmt::format("an object of {} lacks its attribute '{}'", value.text, name));
       continue;
     }
     try {
@@ -174,7 +186,8 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
   return object;
 }
 
-c10::IValue ScriptValues::makeEnum(const Pickle& pickle, const PickleValue& value, const std::shared_ptr<c10::EnumType>& type) {
+c10::IValue ScriptValues::makeEnum(const Pickle& pickle, const PickleValue& value,
+                                   const std::shared_ptr<c10::EnumType>& type) {
   if (value.items.size() != 1) fail(fmt::format("a member of {} without a value", value.text));
   const auto number = make(pickle, value.items[0], type->getValueType());
   for (const auto& [name, known] : type->enumNamesValues())

@@ -14,13 +14,14 @@
 
 namespace retrograd {
 
-/// Makes LibTorch's values of what a TorchScript archive's pickles hold. Objects get their attributes set and nothing more: a class
-/// that wants to restore its state with code of its own (__setstate__) is refused.
+/// Makes LibTorch's values of what a TorchScript archive's pickles hold. Objects get their attributes set and nothing
+/// more: a class that wants to restore its state with code of its own (__setstate__) is refused.
 class ScriptValues {
  public:
   /// The type of a class of the file, by its qualified name; null where the file's code has none.
   using LoadType = std::function<c10::TypePtr(const std::string& name)>;
-  ScriptValues(std::shared_ptr<torch::jit::CompilationUnit> unit, LoadType loadType) : unit_(std::move(unit)), loadType_(std::move(loadType)) {}
+  ScriptValues(std::shared_ptr<torch::jit::CompilationUnit> unit, LoadType loadType)
+      : unit_(std::move(unit)), loadType_(std::move(loadType)) {}
 
   /// `type` is the type of the place the value goes to. Throws Error(badInput).
   c10::IValue make(const Pickle& pickle, std::uint32_t index, const c10::TypePtr& type);

@@ -18,7 +18,8 @@ class ModuleInputs {
   ModuleInputs(ComputationRecorder& recorder, ModelFile& file) : recorder_(recorder), file_(file) {}
 
   void add(const ScriptTensor& tensor) {
-    if (tensor.kind == ScriptTensor::Kind::attribute) return recorder_.offerConstant(tensor.name, tensor.tensor, tensor.data);
+    if (tensor.kind == ScriptTensor::Kind::attribute)
+      return recorder_.offerConstant(tensor.name, tensor.tensor, tensor.data);
     const bool isParameter = tensor.kind == ScriptTensor::Kind::parameter;
     const auto key = std::make_pair(tensor.data.data, isParameter);
     for (auto [it, end] = first_.equal_range(key); it != end && tensor.data.data; ++it) {
@@ -49,7 +50,9 @@ void addMutations(const ScriptModule& module, ComputationRecorder& recorder) {
     if (tensor.kind == ScriptTensor::Kind::attribute) continue;
     const auto now = module.current(tensor);
     if (!now.defined() || now.is_same(tensor.tensor)) continue;
-    recorder.addMutation(tensor.kind == ScriptTensor::Kind::buffer ? OutputKind::bufferMutation : OutputKind::parameterMutation, tensor.name, now);
+    recorder.addMutation(
+        tensor.kind == ScriptTensor::Kind::buffer ? OutputKind::bufferMutation : OutputKind::parameterMutation,
+        tensor.name, now);
   }
 }
 
@@ -57,7 +60,8 @@ void addMutations(const ScriptModule& module, ComputationRecorder& recorder) {
 
 void checkTorchScript(const std::shared_ptr<const Archive>& archive) { ScriptModule module(archive); }
 
-ModelFile traceTorchScript(const std::shared_ptr<const Archive>& archive, const TraceInputs& inputs, const Progress& progress) {
+ModelFile traceTorchScript(const std::shared_ptr<const Archive>& archive, const TraceInputs& inputs,
+                           const Progress& progress) {
   progress.at("compiling", 0.1);
   ScriptModule module(archive);
   progress.at("tracing", 0.2);

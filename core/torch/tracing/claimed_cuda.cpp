@@ -23,16 +23,17 @@ class NoDevice final : public c10::impl::DeviceGuardImplInterface {
 
 const NoDevice noDevice;
 
-/// Which kernel attention takes is decided by the GPU at hand. Without one, the memory-efficient kernel stands where every GPU of the last
-/// years can run it: it takes masks and all of half, bfloat16 and float32. Elsewhere the composite of matrix products does.
-std::int64_t chooseAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>&, double, bool,
-                             std::optional<double>, bool) {
+/// Which kernel attention takes is decided by the GPU at hand. Without one, the memory-efficient kernel stands where
+/// every GPU of the last years can run it: it takes masks and all of half, bfloat16 and float32. Elsewhere the
+/// composite of matrix products does.
+std::int64_t chooseAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                             const std::optional<at::Tensor>&, double, bool, std::optional<double>, bool) {
   const auto type = query.scalar_type();
   const bool half = type == at::kHalf || type == at::kBFloat16;
   const std::int64_t alignment = half ? 8 : 4;  // elements in the 16 bytes that it loads at once
   const auto fits = [&](const at::Tensor& t) {
-    return t.dim() == 4 && t.scalar_type() == type && t.numel() > 0 && t.stride(-1) == 1 && t.size(-1) % alignment == 0 && t.size(0) == query.size(0) &&
-           t.size(1) == query.size(1);
+    return t.dim() == 4 && t.scalar_type() == type && t.numel() > 0 && t.stride(-1) == 1 &&
+           t.size(-1) % alignment == 0 && t.size(0) == query.size(0) && t.size(1) == query.size(1);
   };
   const bool possible = (half || type == at::kFloat) && fits(query) && fits(key) && fits(value);
   return static_cast<std::int64_t>(possible ? at::SDPBackend::efficient_attention : at::SDPBackend::math);

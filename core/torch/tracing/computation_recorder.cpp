@@ -22,7 +22,8 @@ namespace {
 
 /// Ops that make a number of a tensor's elements, beside those that LibTorch tags so.
 bool readsElements(const c10::OperatorHandle& op) {
-  static constexpr std::array<std::string_view, 5> names{"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal", "aten::allclose"};
+  static constexpr std::array<std::string_view, 5> names{"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
+                                                         "aten::equal", "aten::allclose"};
   const std::string_view name = op.operator_name().name;
   return std::find(names.begin(), names.end(), name) != names.end() || op.hasTag(at::Tag::data_dependent_output);
 }
@@ -35,20 +36,23 @@ bool holdsTensors(const c10::TypePtr& type) {
 }
 
 bool returnsTensors(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.returns().begin(), schema.returns().end(), [](const c10::Argument& r) { return holdsTensors(r.type()); });
+  return std::any_of(schema.returns().begin(), schema.returns().end(),
+                     [](const c10::Argument& r) { return holdsTensors(r.type()); });
 }
 
 bool hasMemory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.has_storage(); }
 
 /// `text` as a Python identifier that is no keyword and nothing a printed trace uses itself.
 std::string identifier(std::string_view text) {
-  static constexpr std::array<std::string_view, 38> taken{"False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
-                                                          "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
-                                                          "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
-                                                          "return",   "try",    "while", "with", "yield",  "torch",    "float",   "inf"};
+  static constexpr std::array<std::string_view, 38> taken{
+      "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
+      "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
+      "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
+      "return",   "try",    "while", "with", "yield",  "torch",    "float",   "inf"};
   std::string name;
   for (const char c : text) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) || std::find(taken.begin(), taken.end(), name) != taken.end())
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ||
+      std::find(taken.begin(), taken.end(), name) != taken.end())
     name.insert(name.begin(), '_');
   return name;
 }
@@ -136,7 +140,8 @@ void ComputationRecorder::addNumber(const std::string& name, Argument number) {
 
 void ComputationRecorder::offerConstant(const std::string& name, const at::Tensor& tensor, TensorData data) {
   if (hasMemory(tensor)) memoryOf(tensor, {}, true).borrowed = true;
-  offers_.insert_or_assign(tensor.unsafeGetTensorImpl(), Offer{name, std::move(data), WeakTensor(tensor.getIntrusivePtr())});
+  offers_.insert_or_assign(tensor.unsafeGetTensorImpl(),
+                           Offer{name, std::move(data), WeakTensor(tensor.getIntrusivePtr())});
 }
 
 ValueId ComputationRecorder::addConstant(const at::Tensor& tensor) {
@@ -147,13 +152,19 @@ ValueId ComputationRecorder::addConstant(const at::Tensor& tensor) {
     return addInput(spec, tensor, offer->second.data, true);
   }
   const auto warn = [&](std::string message) {
-    file_.problems.push_back({Problem::Severity::warning, std::move(message), std::string(document_.text(module_)), -1});
+    file_.problems.push_back(
+        {Problem::Severity::warning, std::move(message), std::string(document_.text(module_)), -1});
   };
-  if (tensor.requires_grad()) warn("a tensor that requires a gradient is not a parameter of the module: it counts as a constant and gets no gradient");
-  if (const auto memory = hasMemory(tensor) ? memory_.find(tensor.storage().unsafeGetStorageImpl()) : memory_.end(); memory != memory_.end()) {
+  if (tensor.requires_grad())
+    warn(
+        "a tensor that requires a gradient is not a parameter of the module: it counts as a constant and gets no "
+        "gradient");
+  if (const auto memory = hasMemory(tensor) ? memory_.find(tensor.storage().unsafeGetStorageImpl()) : memory_.end();
+      memory != memory_.end()) {
     const auto first = document_.storage(memory->second.id).first;
     if (first && document_.value(first).kind != ValueKind::constant)
-      warn("a tensor over the memory of " + document_.displayName(first) + " was made with no op that could be seen (data()): it is taken for a constant");
+      warn("a tensor over the memory of " + document_.displayName(first) +
+           " was made with no op that could be seen (data()): it is taken for a constant");
   }
   spec.target = fmt::format("constant_{}", file_.constants.size());
   spec.name = "c" + spec.target.substr(1);
@@ -170,11 +181,13 @@ void ComputationRecorder::handle(const c10::OperatorHandle& handle, torch::jit::
   const Op& op = opOf(handle);
   const auto& arguments = handle.schema().arguments();
   const auto* values = stack->data() + (stack->size() - arguments.size());
-  if (op.readsData && std::any_of(values, values + arguments.size(), [&](const c10::IValue& v) { return v.isTensor() && knows(v.toTensor()); }))
+  if (op.readsData && std::any_of(values, values + arguments.size(),
+                                  [&](const c10::IValue& v) { return v.isTensor() && knows(v.toTensor()); }))
     noteDependence(document_.symbol(op.symbol).name);
   if (!op.isRecorded || (op.isEmpty && options_.emptyIsLiteral)) return handle.callBoxed(stack);
   if (document_.boundSymbolCount() >= maxOps)
-    throw Error(ErrorCode::execution, fmt::format("more than {} ops were called; does this loop end?", maxOps), document_.symbol(op.symbol).name);
+    throw Error(ErrorCode::execution, fmt::format("more than {} ops were called; does this loop end?", maxOps),
+                document_.symbol(op.symbol).name);
   if (at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA))
     throw Error(ErrorCode::unsupportedOp, "autocast is on; trace without it", document_.symbol(op.symbol).name);
   CallPattern pattern;
@@ -190,14 +203,16 @@ void ComputationRecorder::handle(const c10::OperatorHandle& handle, torch::jit::
   prepareWrites(op, pattern.arguments, values);
   const auto base = stack->size() - arguments.size();
   handle.callBoxed(stack);
-  torch::jit::Stack results(std::make_move_iterator(stack->begin() + static_cast<std::ptrdiff_t>(base)), std::make_move_iterator(stack->end()));
+  torch::jit::Stack results(std::make_move_iterator(stack->begin() + static_cast<std::ptrdiff_t>(base)),
+                            std::make_move_iterator(stack->end()));
   stack->resize(base);
   record(op, std::move(pattern), operands, results);
   for (auto& result : results) stack->push_back(std::move(result));
 }
 
 /// Memory that is not the program's own is copied before it is written.
-void ComputationRecorder::prepareWrites(const Op& op, const std::vector<Argument>& arguments, const c10::IValue* values) {
+void ComputationRecorder::prepareWrites(const Op& op, const std::vector<Argument>& arguments,
+                                        const c10::IValue* values) {
   const auto own = [&](const at::Tensor& tensor) {
     if (!tensor.defined() || !hasMemory(tensor)) return;
     auto* storage = tensor.storage().unsafeGetStorageImpl();
@@ -216,14 +231,17 @@ void ComputationRecorder::prepareWrites(const Op& op, const std::vector<Argument
   }
 }
 
-void ComputationRecorder::record(const Op& op, CallPattern pattern, std::span<const ValueId> operands, torch::jit::Stack& results) {
+void ComputationRecorder::record(const Op& op, CallPattern pattern, std::span<const ValueId> operands,
+                                 torch::jit::Stack& results) {
   const Symbol& symbol = document_.symbol(op.symbol);
   std::vector<ValueId> outputs;
   pattern.returns = grouping(results);
-  if (std::all_of(pattern.returns.begin(), pattern.returns.end(), [](auto n) { return n < 0; })) pattern.returns.clear();
+  if (std::all_of(pattern.returns.begin(), pattern.returns.end(), [](auto n) { return n < 0; }))
+    pattern.returns.clear();
   for (auto& result : results) result = addResults(result, symbol.isMutable, outputs);
   constexpr std::size_t limit = 65535;
-  if (operands.size() > limit || outputs.size() > limit) throw Error(ErrorCode::unsupportedOp, "more than 65535 tensors in one call", symbol.name);
+  if (operands.size() > limit || outputs.size() > limit)
+    throw Error(ErrorCode::unsupportedOp, "more than 65535 tensors in one call", symbol.name);
   BoundSymbol bound;
   bound.symbol = op.symbol;
   bound.effects = effectsInComputation(document_, symbol, pattern, operands);
@@ -257,7 +275,8 @@ c10::IValue ComputationRecorder::addResults(const c10::IValue& result, bool muta
 }
 
 at::Tensor ComputationRecorder::addResult(const at::Tensor& result, bool mutates, std::vector<ValueId>& outputs) {
-  // What returns its operand itself (contiguous, dropout in evaluation) makes a value of its own all the same, as an exported program has it.
+  // What returns its operand itself (contiguous, dropout in evaluation) makes a value of its own all the same, as an
+  // exported program has it.
   const auto tensor = !mutates && knows(result) ? result.alias() : result;
   Value value;
   value.meta = document_.internMeta(metaOf(tensor));
@@ -274,7 +293,8 @@ at::Tensor ComputationRecorder::addResult(const at::Tensor& result, bool mutates
 
 void ComputationRecorder::name(const at::Tensor& tensor, std::string_view name) {
   const auto id = find(tensor);
-  if (id && document_.value(id).producer && !document_.value(id).name) document_.value(id).name = document_.internUnique(identifier(name));
+  if (id && document_.value(id).producer && !document_.value(id).name)
+    document_.value(id).name = document_.internUnique(identifier(name));
 }
 
 void ComputationRecorder::noteDependence(const std::string& op) {

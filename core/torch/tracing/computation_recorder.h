@@ -16,24 +16,25 @@
 
 namespace retrograd {
 
-/// Records the ops that a running program calls, above autograd and on real tensors, as the computation of a ModelFile. Tensors that no
-/// recorded op made and that were not declared as inputs become constants with the content they have then.
+/// Records the ops that a running program calls, above autograd and on real tensors, as the computation of a ModelFile.
+/// Tensors that no recorded op made and that were not declared as inputs become constants with the content they have
+/// then.
 class ComputationRecorder final : public OpHandler {
  public:
   /// A program that calls more ops than this is taken for one that does not end.
   static constexpr std::size_t maxOps = 1'000'000;
 
   struct Options {
-    /// at::tensor() and its kin ask for memory by aten.empty and fill it with no op that could be seen: what such an op gives is then a
-    /// constant from where it is first read.
+    /// at::tensor() and its kin ask for memory by aten.empty and fill it with no op that could be seen: what such an op
+    /// gives is then a constant from where it is first read.
     bool emptyIsLiteral = false;
     /// Ops of which place() says no module stand in that of the first parameter or buffer they read.
     bool placeByTensors = false;
   };
   ComputationRecorder(ModelFile& file, Options options, const Progress& progress);
 
-  /// Declares an input. `data` is its content before the program runs. Where `borrowed`, nobody may write to the tensor's memory: an op
-  /// that would gets its own copy of it first.
+  /// Declares an input. `data` is its content before the program runs. Where `borrowed`, nobody may write to the
+  /// tensor's memory: an op that would gets its own copy of it first.
   ValueId addInput(InputSpec spec, const at::Tensor& tensor, TensorData data, bool borrowed);
   /// A second tensor for the same value (a tied parameter).
   void addAlias(ValueId value, const at::Tensor& tensor) { remember(tensor, value); }
@@ -46,7 +47,8 @@ class ComputationRecorder final : public OpHandler {
   void place(SourceStackId source, StringId module) { source_ = source, module_ = module; }
   StringId module() const { return module_; }
 
-  /// Runs the op and records it. Ops without a tensor among their results only run. Throws Error(unsupportedOp, cancelled), c10::Error.
+  /// Runs the op and records it. Ops without a tensor among their results only run. Throws Error(unsupportedOp,
+  /// cancelled), c10::Error.
   void handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) override;
 
   bool knows(const at::Tensor& tensor) const { return find(tensor).valid(); }
@@ -66,7 +68,8 @@ class ComputationRecorder final : public OpHandler {
   void finish(PassRecord pass);
 
  private:
-  using WeakTensor = c10::weak_intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl>;  // keeps an address from being used again
+  using WeakTensor =
+      c10::weak_intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl>;  // keeps an address from being used again
   struct Known {
     ValueId value;
     WeakTensor impl;
@@ -113,7 +116,8 @@ class ComputationRecorder final : public OpHandler {
   std::unordered_set<std::string> dependences_;
 };
 
-/// The tensor as data of its own: a copy of all the memory under it, so that what is written to that later does not show.
+/// The tensor as data of its own: a copy of all the memory under it, so that what is written to that later does not
+/// show.
 TensorData snapshot(const at::Tensor& tensor);
 
 }  // namespace retrograd

@@ -14,14 +14,16 @@
 namespace retrograd {
 namespace {
 
-constexpr EnumArray<DType, at::ScalarType, dtypeCount> scalarTypes{at::kByte,          at::kChar,         at::kShort,           at::kInt,
-                                                                   at::kLong,          at::kHalf,         at::kFloat,           at::kDouble,
-                                                                   at::kComplexHalf,   at::kComplexFloat, at::kComplexDouble,   at::kBool,
-                                                                   at::kBFloat16,      at::kUInt16,       at::kUInt32,          at::kUInt64,
-                                                                   at::kFloat8_e4m3fn, at::kFloat8_e5m2,  at::kFloat8_e4m3fnuz, at::kFloat8_e5m2fnuz,
-                                                                   at::kFloat8_e8m0fnu};
+constexpr EnumArray<DType, at::ScalarType, dtypeCount> scalarTypes{
+    at::kByte,          at::kChar,         at::kShort,           at::kInt,
+    at::kLong,          at::kHalf,         at::kFloat,           at::kDouble,
+    at::kComplexHalf,   at::kComplexFloat, at::kComplexDouble,   at::kBool,
+    at::kBFloat16,      at::kUInt16,       at::kUInt32,          at::kUInt64,
+    at::kFloat8_e4m3fn, at::kFloat8_e5m2,  at::kFloat8_e4m3fnuz, at::kFloat8_e5m2fnuz,
+    at::kFloat8_e8m0fnu};
 
-constexpr std::array<at::Layout, 7> layouts{at::kStrided, at::kSparse, at::kSparseCsr, at::kSparseCsc, at::kSparseBsr, at::kSparseBsc, at::kMkldnn};
+constexpr std::array<at::Layout, 7> layouts{at::kStrided,   at::kSparse,    at::kSparseCsr, at::kSparseCsc,
+                                            at::kSparseBsr, at::kSparseBsc, at::kMkldnn};
 
 Layout toLayout(at::Layout layout) {
   for (std::size_t i = 0; i < layouts.size(); ++i)
@@ -40,7 +42,8 @@ c10::Scalar toScalar(const Argument& a) {
 }
 
 c10::TypePtr withoutOptional(const c10::TypePtr& type) {
-  return type && type->kind() == c10::TypeKind::OptionalType ? type->expectRef<c10::OptionalType>().getElementType() : type;
+  return type && type->kind() == c10::TypeKind::OptionalType ? type->expectRef<c10::OptionalType>().getElementType()
+                                                             : type;
 }
 
 bool isTensorType(const c10::TypePtr& type) { return type && type->kind() == c10::TypeKind::TensorType; }
@@ -51,7 +54,8 @@ c10::IValue fitNumber(const c10::IValue& value, const c10::TypePtr& type) {
   const auto wanted = withoutOptional(type);
   if (isTensorType(wanted)) return wrappedNumber(*numberArgument(value));
   if (wanted && wanted->kind() == c10::TypeKind::FloatType && value.isInt()) return static_cast<double>(value.toInt());
-  if (wanted && wanted->kind() == c10::TypeKind::IntType && value.isBool()) return static_cast<std::int64_t>(value.toBool());
+  if (wanted && wanted->kind() == c10::TypeKind::IntType && value.isBool())
+    return static_cast<std::int64_t>(value.toBool());
   return value;
 }
 
@@ -77,17 +81,24 @@ c10::IValue listOf(const Argument& list, const c10::TypePtr& element, const Prep
 }
 
 c10::IValue toList(const Argument& list, const c10::TypePtr& type, const PreparedCall::Lookup& operand) {
-  const auto element = type && type->kind() == c10::TypeKind::ListType ? type->expectRef<c10::ListType>().getElementType() : c10::TypePtr();
+  const auto element = type && type->kind() == c10::TypeKind::ListType
+                           ? type->expectRef<c10::ListType>().getElementType()
+                           : c10::TypePtr();
   const auto kind = element ? element->kind() : c10::TypeKind::AnyType;
   switch (kind) {
     case c10::TypeKind::TensorType: return tensorList(list, false, operand);
     case c10::TypeKind::OptionalType: return tensorList(list, true, operand);
     case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return listOf<std::int64_t>(list, element, operand, [](const c10::IValue& v) { return v.toInt(); });
+    case c10::TypeKind::SymIntType:
+      return listOf<std::int64_t>(list, element, operand, [](const c10::IValue& v) { return v.toInt(); });
     case c10::TypeKind::FloatType:
-      return listOf<double>(list, element, operand, [](const c10::IValue& v) { return v.isInt() ? double(v.toInt()) : v.toDouble(); });
-    case c10::TypeKind::BoolType: return listOf<bool>(list, element, operand, [](const c10::IValue& v) { return v.isInt() ? v.toInt() != 0 : v.toBool(); });
-    case c10::TypeKind::StringType: return listOf<std::string>(list, element, operand, [](const c10::IValue& v) { return v.toStringRef(); });
+      return listOf<double>(list, element, operand,
+                            [](const c10::IValue& v) { return v.isInt() ? double(v.toInt()) : v.toDouble(); });
+    case c10::TypeKind::BoolType:
+      return listOf<bool>(list, element, operand,
+                          [](const c10::IValue& v) { return v.isInt() ? v.toInt() != 0 : v.toBool(); });
+    case c10::TypeKind::StringType:
+      return listOf<std::string>(list, element, operand, [](const c10::IValue& v) { return v.toStringRef(); });
     default: {
       c10::impl::GenericList values(kind == c10::TypeKind::AnyType ? c10::AnyType::get() : element);
       for (const auto& item : list.items) values.push_back(toIValue(item, element, operand));
@@ -129,7 +140,10 @@ c10::Device toTorchDevice(Device device) { return toTorchDevice(toString(device)
 
 Device toDevice(c10::Device device) {
   Device ours;
-  ours.type = device.is_cpu() ? Device::Type::cpu : device.is_cuda() ? Device::Type::cuda : device.is_meta() ? Device::Type::meta : Device::Type::other;
+  ours.type = device.is_cpu()    ? Device::Type::cpu
+              : device.is_cuda() ? Device::Type::cuda
+              : device.is_meta() ? Device::Type::meta
+                                 : Device::Type::other;
   ours.index = device.is_cpu() ? std::int8_t{-1} : static_cast<std::int8_t>(device.index());
   return ours;
 }
@@ -152,7 +166,9 @@ TensorMeta metaOf(const at::Tensor& tensor) {
 at::Tensor borrowTensor(const TensorData& data) {
   const auto& meta = data.meta;
   const bool isOnHost = data.memory.type == Device::Type::cpu;
-  const auto options = at::TensorOptions().dtype(toScalarType(meta.dtype)).device(isOnHost ? c10::Device(c10::kCPU) : toTorchDevice(data.memory));
+  const auto options = at::TensorOptions()
+                           .dtype(toScalarType(meta.dtype))
+                           .device(isOnHost ? c10::Device(c10::kCPU) : toTorchDevice(data.memory));
   if (meta.elements() == 0) return at::empty_strided(meta.sizes, meta.strides, options);
   requireVerifiedUnlessLater(data.data);
   auto* begin = const_cast<std::byte*>(data.data);  // at::from_blob takes no const; the session copies before it writes
@@ -166,7 +182,9 @@ at::Tensor borrowTensor(const TensorData& data) {
     return aligned.as_strided(meta.sizes, meta.strides, meta.offset);
   }
   // The storage starts at the blob's first byte, so that tied and overlapping tensors keep their offsets.
-  auto flat = at::from_blob(begin, {static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, [owner](void*) {}, options, options.device());
+  auto flat = at::from_blob(
+      begin, {static_cast<std::int64_t>(data.bytes) / itemSize(meta.dtype)}, [owner](void*) {}, options,
+      options.device());
   return flat.as_strided(meta.sizes, meta.strides, meta.offset);
 }
 
@@ -201,7 +219,8 @@ std::optional<c10::OperatorHandle> findOperator(std::string_view name) {
   const auto first = name.find('.');
   const auto last = name.rfind('.');
   if (first == std::string_view::npos || first == last) return std::nullopt;
-  const std::string base = std::string(name.substr(0, first)) + "::" + std::string(name.substr(first + 1, last - first - 1));
+  const std::string base =
+      std::string(name.substr(0, first)) + "::" + std::string(name.substr(first + 1, last - first - 1));
   const std::string overload = name.substr(last + 1) == "default" ? "" : std::string(name.substr(last + 1));
   return c10::Dispatcher::singleton().findSchema({base, overload});
 }
@@ -229,7 +248,8 @@ std::optional<Argument> numberArgument(const c10::IValue& value) {
   if (value.isBool()) return Argument::ofBool(value.toBool());
   if (value.isInt()) return Argument::ofInt(value.toInt());
   if (value.isDouble()) return Argument::ofReal(value.toDouble());
-  if (value.isComplexDouble()) return Argument::ofComplex(value.toComplexDouble().real(), value.toComplexDouble().imag());
+  if (value.isComplexDouble())
+    return Argument::ofComplex(value.toComplexDouble().real(), value.toComplexDouble().imag());
   return std::nullopt;
 }
 
@@ -243,7 +263,8 @@ std::optional<Argument> literalOf(const at::Tensor& tensor) {
   }
 }
 
-Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& declared, const std::function<Argument(const at::Tensor&)>& tensor) {
+Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& declared,
+                        const std::function<Argument(const at::Tensor&)>& tensor) {
   const auto type = withoutOptional(declared);
   const auto kind = type ? type->kind() : c10::TypeKind::AnyType;
   const auto tensorArgument = [&](const at::Tensor& t) { return t.defined() ? tensor(t) : Argument::ofNone(); };
@@ -252,7 +273,8 @@ Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& declared, 
   Argument list = Argument::ofList({});
   if (value.isOptionalTensorList()) {
     list.optionalList = true;
-    for (const auto& item : value.toOptionalTensorVector()) list.items.push_back(item ? tensorArgument(*item) : Argument::ofNone());
+    for (const auto& item : value.toOptionalTensorVector())
+      list.items.push_back(item ? tensorArgument(*item) : Argument::ofNone());
     return list;
   }
   if (value.isTensorList()) {
@@ -262,14 +284,17 @@ Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& declared, 
   if (value.isDevice()) return Argument::ofDevice(toString(toDevice(value.toDevice())));
   if (value.isString()) return Argument::ofString(value.toStringRef());
   if (value.isInt()) {
-    if (kind == c10::TypeKind::ScalarTypeType) return Argument::ofDType(toDType(static_cast<at::ScalarType>(value.toInt())));
-    if (kind == c10::TypeKind::LayoutType && value.toInt() == static_cast<std::int64_t>(at::kStrided)) return Argument::ofLayout(Layout::strided);
+    if (kind == c10::TypeKind::ScalarTypeType)
+      return Argument::ofDType(toDType(static_cast<at::ScalarType>(value.toInt())));
+    if (kind == c10::TypeKind::LayoutType && value.toInt() == static_cast<std::int64_t>(at::kStrided))
+      return Argument::ofLayout(Layout::strided);
     if (kind == c10::TypeKind::MemoryFormatType) return Argument::ofMemoryFormat(value.toInt());
     return Argument::ofInt(value.toInt());
   }
   if (auto number = numberArgument(value)) return *number;
   if (value.isList()) {
-    for (const c10::IValue& item : value.toListRef()) list.items.push_back(encodeArgument(item, c10::TypePtr(), tensor));
+    for (const c10::IValue& item : value.toListRef())
+      list.items.push_back(encodeArgument(item, c10::TypePtr(), tensor));
     return list;
   }
   if (value.isSymInt()) return Argument::ofInt(value.toSymInt().guard_int(__FILE__, __LINE__));
@@ -318,7 +343,9 @@ PreparedCall::PreparedCall(const c10::OperatorHandle& op, const CallPattern& pat
     try {
       prototype_[i] = toIValue(argument, schema.type(), noOperand);
     } catch (const c10::Error& e) {
-      throw Error(ErrorCode::badInput, "argument '" + schema.name() + "' does not fit the schema: " + e.what_without_backtrace(), symbolName(op_));
+      throw Error(ErrorCode::badInput,
+                  "argument '" + schema.name() + "' does not fit the schema: " + e.what_without_backtrace(),
+                  symbolName(op_));
     }
     if (argument.kind == Argument::Kind::device) devices_.push_back(i);
   }
@@ -344,7 +371,8 @@ std::vector<c10::IValue> flatten(const torch::jit::Stack& results) {
 
 std::vector<std::int32_t> grouping(const torch::jit::Stack& results) {
   std::vector<std::int32_t> groups;
-  for (const auto& value : results) groups.push_back(value.isTensorList() ? static_cast<std::int32_t>(value.toTensorList().size()) : -1);
+  for (const auto& value : results)
+    groups.push_back(value.isTensorList() ? static_cast<std::int32_t>(value.toTensorList().size()) : -1);
   return groups;
 }
 

@@ -38,16 +38,18 @@ std::optional<c10::OperatorHandle> findOperator(std::string_view name);
 c10::OperatorHandle requireOperator(std::string_view name);
 std::string symbolName(const c10::OperatorHandle&);
 
-/// Python's way with a number where a tensor is wanted: 0-dim and marked as wrapped, so that it does not promote dtypes.
+/// Python's way with a number where a tensor is wanted: 0-dim and marked as wrapped, so that it does not promote
+/// dtypes.
 at::Tensor wrappedNumber(const Argument&);
 /// Number as literal Argument; a wrapped number tensor too. nullopt for what is none.
 std::optional<Argument> numberArgument(const c10::IValue&);
 
 /// The number behind a wrapped number tensor: it prints better than a tensor. nullopt for what is none.
 std::optional<Argument> literalOf(const at::Tensor&);
-/// An argument of a dispatched call as ours, by its schema type; `tensor` says what stands for a defined tensor (a hole, a literal).
-/// Throws Error(unsupportedOp) for what no trace can hold.
-Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& type, const std::function<Argument(const at::Tensor&)>& tensor);
+/// An argument of a dispatched call as ours, by its schema type; `tensor` says what stands for a defined tensor (a
+/// hole, a literal). Throws Error(unsupportedOp) for what no trace can hold.
+Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& type,
+                        const std::function<Argument(const at::Tensor&)>& tensor);
 
 /// A call whose literals were converted once: filling the operands' holes is all that is left to do for each run.
 class PreparedCall {

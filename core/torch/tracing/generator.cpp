@@ -45,7 +45,8 @@ void requireState(const std::string& bytes) {
   try {
     at::detail::createCPUGenerator(0).set_state(tensorOf(bytes));
   } catch (const c10::Error& e) {
-    throw Error(ErrorCode::badInput, std::string("is not a state of a random generator: ") + e.what_without_backtrace(), "generator.cpu");
+    throw Error(ErrorCode::badInput, std::string("is not a state of a random generator: ") + e.what_without_backtrace(),
+                "generator.cpu");
   }
 }
 
@@ -74,7 +75,8 @@ at::Tensor recordedState(std::uint64_t seed) {
 }  // namespace
 
 std::uint64_t seedOfState(const TensorData& state) {
-  if (state.meta.dtype != DType::u8 || !state.data) throw Error(ErrorCode::badInput, "a generator's state is a tensor of bytes (uint8)", "generator.cpu");
+  if (state.meta.dtype != DType::u8 || !state.data)
+    throw Error(ErrorCode::badInput, "a generator's state is a tensor of bytes (uint8)", "generator.cpu");
   return remember(std::string(reinterpret_cast<const char*>(state.data), state.bytes));
 }
 
@@ -82,7 +84,8 @@ std::uint64_t seedOfState(const std::string& text) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
     const auto high = digits.find(text[i]), low = digits.find(text[i + 1]);
-    if (high == digits.npos || low == digits.npos) throw Error(ErrorCode::badInput, "is not written in hexadecimal digits", "generator.cpu");
+    if (high == digits.npos || low == digits.npos)
+      throw Error(ErrorCode::badInput, "is not written in hexadecimal digits", "generator.cpu");
     bytes += static_cast<char>(high * 16 + low);
   }
   return remember(std::move(bytes));

@@ -21,13 +21,14 @@ at::Tensor makeHollow(const at::Tensor& twin, c10::Device device, const at::Tens
   if (base) {
     storage = base->storage();
   } else {
-    storage = c10::Storage(
-        c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), twin.storage().nbytes(), c10::DataPtr(nullptr, device), nullptr, false));
+    storage = c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), twin.storage().nbytes(), c10::DataPtr(nullptr, device), nullptr, false));
     storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
         std::string("this op reads the data of a tensor while shapes alone are traced"));
   }
   const auto backend = device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU;
-  auto keys = c10::DispatchKeySet(backend) | c10::getAutogradRelatedKeySetFromBackend(c10::toBackendComponent(backend)) |
+  auto keys = c10::DispatchKeySet(backend) |
+              c10::getAutogradRelatedKeySetFromBackend(c10::toBackendComponent(backend)) |
               c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
   if (twin.is_neg()) keys = keys.add(c10::DispatchKey::Negative);
   if (twin.is_conj()) keys = keys.add(c10::DispatchKey::Conjugate);
@@ -47,7 +48,8 @@ at::Tensor makeMeta(const TensorMeta& meta, std::int64_t memoryBytes) {
   if (meta.offset == 0 && bytes == meta.storageBytes()) {
     tensor = at::empty_strided(meta.sizes, meta.strides, options);
   } else {  // the storage reaches back to offset 0: view formulas look at it
-    tensor = at::empty_strided({bytes / itemSize(meta.dtype)}, {1}, options).as_strided(meta.sizes, meta.strides, meta.offset);
+    tensor = at::empty_strided({bytes / itemSize(meta.dtype)}, {1}, options)
+                 .as_strided(meta.sizes, meta.strides, meta.offset);
   }
   if (meta.conjugate) tensor = tensor._conj();
   if (meta.negative) tensor = tensor._neg_view();
@@ -57,7 +59,8 @@ at::Tensor makeMeta(const TensorMeta& meta, std::int64_t memoryBytes) {
 
 at::Tensor makeMetaLike(const at::Tensor& tensor) {
   BelowInterception below;
-  auto twin = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta).requires_grad(false));
+  auto twin =
+      at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta).requires_grad(false));
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) twin.unsafeGetTensorImpl()->set_wrapped_number(true);
   return twin;
 }

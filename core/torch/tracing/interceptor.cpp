@@ -34,14 +34,16 @@ struct Vtable final : c10::impl::PyInterpreterVTable {
     TORCH_CHECK(currentHandler, "an op was intercepted with no handler");
     currentHandler->handle(op, stack);
   }
-  void python_dispatcher(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) const override {
+  void python_dispatcher(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                         torch::jit::Stack* stack) const override {
     Unobserved inside;
     if (calledOpsHandler) calledOpsHandler->handle(op, stack);
     else op.redispatchBoxed(keys, stack);
   }
 
   void reportErrorCallback(PyObject*, c10::DispatchKey) const override {}
-  void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet, torch::jit::Stack*, bool, bool) const override {
+  void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet,
+                                         torch::jit::Stack*, bool, bool) const override {
     noPython("op registration");
   }
   void throw_abstract_impl_not_imported_error(std::string op, const char*, const char*) const override {

@@ -3,8 +3,8 @@
 
 namespace retrograd {
 
-/// A copy of `elements` in memory of its own, with exactly these strides and this offset: memory between the elements is zero. Along a dimension of stride 0,
-/// where all elements are one in memory, those at index 0 are taken.
+/// A copy of `elements` in memory of its own, with exactly these strides and this offset: memory between the elements
+/// is zero. Along a dimension of stride 0, where all elements are one in memory, those at index 0 are taken.
 at::Tensor laidOut(const at::Tensor& elements, at::IntArrayRef strides, std::int64_t offset = 0);
 
 }  // namespace retrograd

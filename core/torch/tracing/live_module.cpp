@@ -22,13 +22,15 @@ thread_local LiveTrace liveTrace;
 thread_local std::string modulePath;
 
 void tellModule() {
-  if (liveTrace.recorder) liveTrace.recorder->place({}, modulePath.empty() ? StringId() : liveTrace.document->intern(modulePath));
+  if (liveTrace.recorder)
+    liveTrace.recorder->place({}, modulePath.empty() ? StringId() : liveTrace.document->intern(modulePath));
 }
 
 /// Makes `recorder` the one that scopes tell their paths; it sees the ops of this thread meanwhile.
 class Recording {
  public:
-  Recording(ComputationRecorder& recorder, Document& document) : outer_(std::exchange(liveTrace, {&recorder, &document})), observed_(recorder) {
+  Recording(ComputationRecorder& recorder, Document& document)
+      : outer_(std::exchange(liveTrace, {&recorder, &document})), observed_(recorder) {
     if (outer_.recorder) throw Error(ErrorCode::badUse, "a module is being traced on this thread already");
     tellModule();
   }
@@ -42,7 +44,9 @@ class Recording {
 };
 
 void requireCpu(const at::Tensor& tensor, const std::string& name) {
-  if (!tensor.is_cpu()) throw Error(ErrorCode::badUse, fmt::format("it is on {}; models are traced on the CPU", tensor.device().str()), name);
+  if (!tensor.is_cpu())
+    throw Error(ErrorCode::badUse, fmt::format("it is on {}; models are traced on the CPU", tensor.device().str()),
+                name);
 }
 
 /// Declares the module's tensors; one that was registered twice is one input with two names.
@@ -53,7 +57,8 @@ class ModuleInputs {
   void add(InputKind kind, const std::string& name, const at::Tensor& tensor) {
     if (!tensor.defined()) return;
     requireCpu(tensor, name);
-    if (const auto [it, isNew] = first_.try_emplace(tensor.unsafeGetTensorImpl(), file_.computation.inputs.size()); !isNew) {
+    if (const auto [it, isNew] = first_.try_emplace(tensor.unsafeGetTensorImpl(), file_.computation.inputs.size());
+        !isNew) {
       file_.computation.inputs[it->second].aliases.push_back(name);
       return;
     }
@@ -70,21 +75,23 @@ class ModuleInputs {
   std::unordered_map<const at::TensorImpl*, std::size_t> first_;
 };
 
-std::vector<at::Tensor> run(const LiveForward& forward, const std::vector<at::Tensor>& inputs, ComputationRecorder& recorder, Document& document) {
+std::vector<at::Tensor> run(const LiveForward& forward, const std::vector<at::Tensor>& inputs,
+                            ComputationRecorder& recorder, Document& document) {
   try {
     const Recording recording(recorder, document);
     return forward(inputs);
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& e) {
-    throw Error(ErrorCode::execution, std::string("forward fails: ") + e.what_without_backtrace(), std::string(document.text(recorder.module())));
+    throw Error(ErrorCode::execution, std::string("forward fails: ") + e.what_without_backtrace(),
+                std::string(document.text(recorder.module())));
   }
 }
 
 }  // namespace
 
-ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& inputs, const LiveForward& forward, const LiveOptions& options,
-                      const Progress& progress) {
+ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& inputs, const LiveForward& forward,
+                      const LiveOptions& options, const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   ModelFile file;
   file.path = module.name();
@@ -92,7 +99,8 @@ ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& 
   file.document = std::make_shared<Document>();
   ComputationRecorder recorder(file, {.emptyIsLiteral = true, .placeByTensors = true}, progress);
   ModuleInputs moduleInputs(recorder, file);
-  for (const auto& parameter : module.named_parameters()) moduleInputs.add(InputKind::parameter, parameter.key(), parameter.value());
+  for (const auto& parameter : module.named_parameters())
+    moduleInputs.add(InputKind::parameter, parameter.key(), parameter.value());
   for (const auto& buffer : module.named_buffers()) moduleInputs.add(InputKind::buffer, buffer.key(), buffer.value());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     InputSpec spec;
@@ -107,8 +115,9 @@ ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& 
   const auto outputs = run(forward, inputs, recorder, *file.document);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined() && !recorder.knows(outputs[i]))
-      file.problems.push_back(
-          {Problem::Severity::warning, "no op that was seen has made it (another thread?): it is taken for a constant", fmt::format("output {}", i), -1});
+      file.problems.push_back({Problem::Severity::warning,
+                               "no op that was seen has made it (another thread?): it is taken for a constant",
+                               fmt::format("output {}", i), -1});
     recorder.addOutput(outputs[i], "");
   }
   PassRecord pass;

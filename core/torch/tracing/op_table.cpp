@@ -25,15 +25,18 @@ std::optional<OpName> splitName(std::string_view text) {
   if (text.starts_with("torch.ops.")) text.remove_prefix(10);
   const auto first = text.find('.'), last = text.rfind('.');
   if (first == std::string_view::npos || first == last) return std::nullopt;
-  OpName op{std::string(text.substr(0, first)), std::string(text.substr(first + 1, last - first - 1)), std::string(text.substr(last + 1))};
+  OpName op{std::string(text.substr(0, first)), std::string(text.substr(first + 1, last - first - 1)),
+            std::string(text.substr(last + 1))};
   if (op.overload == "default") op.overload.clear();
   return op;
 }
 
-/// Ops that reach files, the network or streams, swap the memory under a tensor or build a tensor without checks: an opened file may
-/// not name them. aten::save and its like are not in the dispatcher today and stay forbidden if they come.
+/// Ops that reach files, the network or streams, swap the memory under a tensor or build a tensor without checks: an
+/// opened file may not name them. aten::save and its like are not in the dispatcher today and stay forbidden if they
+/// come.
 bool isDenied(const OpName& op) {
-  static constexpr std::array<std::string_view, 5> names{"set_data", "save", "load", "record_stream", "_test_warn_in_autograd"};
+  static constexpr std::array<std::string_view, 5> names{"set_data", "save", "load", "record_stream",
+                                                         "_test_warn_in_autograd"};
   if (std::find(names.begin(), names.end(), op.name) != names.end()) return true;
   if (op.name.starts_with("_sparse_") && op.name.ends_with("_unsafe")) return true;
   return op.name.find("rpc") != std::string::npos || op.name.find("file") != std::string::npos;
@@ -72,7 +75,8 @@ std::string typeText(const c10::Argument& argument) {
   if (optional) type = type->expectRef<c10::OptionalType>().getElementType();
   std::string text;
   if (type->kind() == c10::TypeKind::ListType) {
-    text = type->expectRef<c10::ListType>().getElementType()->str() + "[" + (argument.N() ? std::to_string(*argument.N()) : "") + "]";
+    text = type->expectRef<c10::ListType>().getElementType()->str() + "[" +
+           (argument.N() ? std::to_string(*argument.N()) : "") + "]";
   } else {
     text = type->str();
   }
@@ -146,7 +150,8 @@ Symbol symbolOf(std::string name, const c10::OperatorHandle& op) {
   return symbol;
 }
 
-/// Stage border that torch.distributed.pipelining's pipe_split() leaves in a graph: it does nothing, and LibTorch need not have it.
+/// Stage border that torch.distributed.pipelining's pipe_split() leaves in a graph: it does nothing, and LibTorch need
+/// not have it.
 Symbol pipeSplit() {
   Symbol symbol;
   symbol.name = "pippy._pipe_split.default";

@@ -23,9 +23,12 @@ std::uint64_t nextSerial() {
 
 }  // namespace
 
-Recorder::Recorder(Mode mode, std::optional<c10::Device> claimed) : mode_(mode), claimed_(claimed), serial_(nextSerial()) {}
+Recorder::Recorder(Mode mode, std::optional<c10::Device> claimed)
+    : mode_(mode), claimed_(claimed), serial_(nextSerial()) {}
 
-std::optional<c10::Device> Recorder::literalDevice() const { return claimed_ && !runsOn(*claimed_) ? std::optional(c10::Device(c10::kCPU)) : std::nullopt; }
+std::optional<c10::Device> Recorder::literalDevice() const {
+  return claimed_ && !runsOn(*claimed_) ? std::optional(c10::Device(c10::kCPU)) : std::nullopt;
+}
 
 std::int32_t Recorder::newLocal(const at::Tensor& tensor) {
   const auto id = static_cast<std::int32_t>(locals_.size());
@@ -40,14 +43,16 @@ std::int32_t Recorder::newLocal(const at::Tensor& tensor) {
 void Recorder::describe(std::int32_t local, const at::Tensor& tensor) {
   auto& entry = locals_[local];
   entry.meta = metaOf(tensor);
-  if (mode_ == Mode::real && claimed_ && tensor.is_cpu() && !entry.meta.wrappedNumber) entry.meta.device = toDevice(*claimed_);
+  if (mode_ == Mode::real && claimed_ && tensor.is_cpu() && !entry.meta.wrappedNumber)
+    entry.meta.device = toDevice(*claimed_);
   if (tensor.layout() != at::kStrided || !tensor.has_storage()) {
     entry.storage = static_cast<std::int32_t>(keptStorages_.size());
     keptStorages_.emplace_back();
     entry.storageBytes = entry.meta.bytes();
     return;
   }
-  auto [it, isNew] = storages_.try_emplace(tensor.storage().unsafeGetStorageImpl(), static_cast<std::int32_t>(keptStorages_.size()));
+  auto [it, isNew] =
+      storages_.try_emplace(tensor.storage().unsafeGetStorageImpl(), static_cast<std::int32_t>(keptStorages_.size()));
   if (isNew) keptStorages_.push_back(tensor.storage());
   entry.storage = it->second;
   entry.storageBytes = static_cast<std::int64_t>(tensor.storage().nbytes());
@@ -85,7 +90,8 @@ std::int32_t Recorder::localOf(const at::Tensor& tensor) {
 }
 
 Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& type, RecordedOp& record) {
-  if (mode_ == Mode::real && claimed_ && value.isDevice() && value.toDevice().is_cpu()) return Argument::ofDevice(toString(toDevice(*claimed_)));
+  if (mode_ == Mode::real && claimed_ && value.isDevice() && value.toDevice().is_cpu())
+    return Argument::ofDevice(toString(toDevice(*claimed_)));
   try {
     return encodeArgument(value, type, [&](const at::Tensor& tensor) {
       if (!tagOf(tensor, serial_))
@@ -100,14 +106,16 @@ Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& type, Re
 
 namespace {
 
-/// A ZeroTensor, which formulas make where a gradient is zero, has no memory: nothing can write to it, and LibTorch's ops on it do not keep the dtypes that the
-/// engine would restore. In a trace it is a tensor of zeros, which takes the same arguments.
+/// A ZeroTensor, which formulas make where a gradient is zero, has no memory: nothing can write to it, and LibTorch's
+/// ops on it do not keep the dtypes that the engine would restore. In a trace it is a tensor of zeros, which takes the
+/// same arguments.
 const c10::OperatorHandle& withMemory(const c10::OperatorHandle& op) {
   static const auto zeros = c10::Dispatcher::singleton().findSchemaOrThrow("aten::zeros", "");
   return op.operator_name().name == "aten::_efficientzerotensor" ? zeros : op;
 }
 
-/// Ops whose kernels call others that autocast casts, and that no op which autocast casts as a whole calls: there autocast would be off.
+/// Ops whose kernels call others that autocast casts, and that no op which autocast casts as a whole calls: there
+/// autocast would be off.
 bool isMadeOfOps(const c10::OperatorHandle& op) {
   static const std::set<std::string_view> names{"aten::affine_grid_generator"};
   return names.contains(op.operator_name().name);
@@ -128,8 +136,9 @@ std::optional<c10::DeviceType> autocastDevice(const torch::jit::Stack& arguments
 
 }  // namespace
 
-/// Some kernels are made of other ops (affine_grid_generator's calls bmm), which autocast casts where it is on. Later the op would run without autocast, so its
-/// parts are recorded in its place. False, with nothing recorded, where autocast changes nothing inside or the kernel asks for data.
+/// Some kernels are made of other ops (affine_grid_generator's calls bmm), which autocast casts where it is on. Later
+/// the op would run without autocast, so its parts are recorded in its place. False, with nothing recorded, where
+/// autocast changes nothing inside or the kernel asks for data.
 bool Recorder::handleInParts(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (!isMadeOfOps(op)) return false;
   const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
@@ -146,7 +155,8 @@ bool Recorder::handleInParts(const c10::OperatorHandle& op, torch::jit::Stack* s
   try {
     const at::impl::RestorePythonTLSSnapshot asCalled;
     const at::AutoDispatchBelowADInplaceOrView below;
-    op.redispatchBoxed(c10::DispatchKeySet(*device == c10::kCUDA ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU), &parts);
+    op.redispatchBoxed(c10::DispatchKeySet(*device == c10::kCUDA ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU),
+                       &parts);
   } catch (const c10::Error&) {
     takeBack();
     return false;
@@ -207,8 +217,9 @@ bool isBlank(const at::Tensor& tensor) {
 
 }  // namespace
 
-/// C++ code such as at::tensor({0, 1}) asks for memory by `aten::empty` and fills it with no op that could be seen. So that the replay
-/// does not read garbage, fresh memory gets a pattern, and adoptFilled() finds what was written over it.
+/// C++ code such as at::tensor({0, 1}) asks for memory by `aten::empty` and fills it with no op that could be seen. So
+/// that the replay does not read garbage, fresh memory gets a pattern, and adoptFilled() finds what was written over
+/// it.
 void Recorder::runReal(Call& call) {
   const auto& schema = call.op.schema();
   call.results = call.arguments;
@@ -219,7 +230,9 @@ void Recorder::runReal(Call& call) {
   for (std::size_t i = 0; i < schema.arguments().size(); ++i)
     if (const auto* alias = schema.arguments()[i].alias_info(); alias && alias->isWrite())
       forEachTensor(call.arguments[i], [&](const at::Tensor& written) {
-        std::erase_if(blank_, [&](const at::Tensor& blank) { return written.layout() == at::kStrided && blank.is_alias_of(written); });
+        std::erase_if(blank_, [&](const at::Tensor& blank) {
+          return written.layout() == at::kStrided && blank.is_alias_of(written);
+        });
       });
   if (schema.name() != "aten::empty" || call.results.size() != 1 || !call.results[0].isTensor()) return;
   const auto& tensor = call.results[0].toTensor();
@@ -249,7 +262,8 @@ void Recorder::recordOutputs(Call& call, torch::jit::Stack* stack) {
       const auto add = [&](const at::Tensor& tensor) {
         if (!tensor.defined()) return record.outputs.push_back(-1);
         auto* tag = tagOf(tensor, serial_);
-        record.outputs.push_back(tag && tag->id >= 0 && !written ? static_cast<std::int32_t>(tag->id) : newLocal(tensor));
+        record.outputs.push_back(tag && tag->id >= 0 && !written ? static_cast<std::int32_t>(tag->id)
+                                                                 : newLocal(tensor));
       };
       if (value.isTensor()) add(value.toTensor());
       else

@@ -35,20 +35,22 @@ struct NeedsData : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Records every op dispatched on this thread as operations on locals, numbered densely from 0. In hollow mode tensors have no
-/// data and kernels run on their meta twins; ops without a meta kernel run on zeros, or, where the result depends on data, on
-/// real tensors that are computed on demand by replaying what was recorded. In real mode everything simply runs.
-/// Tensors that claim CUDA may have real ones on the CPU behind them where there is no CUDA: device literals are then replaced for the run,
-/// and what is recorded says CUDA.
+/// Records every op dispatched on this thread as operations on locals, numbered densely from 0. In hollow mode tensors
+/// have no data and kernels run on their meta twins; ops without a meta kernel run on zeros, or, where the result
+/// depends on data, on real tensors that are computed on demand by replaying what was recorded. In real mode everything
+/// simply runs. Tensors that claim CUDA may have real ones on the CPU behind them where there is no CUDA: device
+/// literals are then replaced for the run, and what is recorded says CUDA.
 class Recorder final : public OpHandler {
  public:
   enum class Mode { hollow, real };
   /// `claimed`: in real mode, the device that the CPU stands in for.
   explicit Recorder(Mode mode, std::optional<c10::Device> claimed = {});
 
-  /// Makes `meta` known as the next local and returns its tensor (hollow), a leaf. `memoryBytes`: of the memory it lies in, where more than it needs.
+  /// Makes `meta` known as the next local and returns its tensor (hollow), a leaf. `memoryBytes`: of the memory it lies
+  /// in, where more than it needs.
   at::Tensor addInput(const TensorMeta& meta, std::int64_t memoryBytes = 0);
-  /// Real data of local `id`, for ops whose result depends on data. In real mode: the next local itself, as a fresh leaf.
+  /// Real data of local `id`, for ops whose result depends on data. In real mode: the next local itself, as a fresh
+  /// leaf.
   at::Tensor addRealInput(const at::Tensor& tensor);
   void setReal(std::int32_t id, const at::Tensor& tensor) { real_[id] = tensor; }
   /// What device literals are replaced by for a run on real tensors; nullopt: they stay.

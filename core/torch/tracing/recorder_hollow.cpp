@@ -17,7 +17,8 @@
 namespace retrograd {
 namespace {
 
-/// A convolution that reads as much as this takes half a millisecond on one core. To wake sleeping threads for less takes longer than they save.
+/// A convolution that reads as much as this takes half a millisecond on one core. To wake sleeping threads for less
+/// takes longer than they save.
 constexpr std::size_t bytesWorthThreads = std::size_t{1} << 20;
 
 std::size_t bytesOf(const std::vector<at::Tensor>& tensors) {
@@ -26,7 +27,8 @@ std::size_t bytesOf(const std::vector<at::Tensor>& tensors) {
   return bytes;
 }
 
-/// What may decide whether an op's meta kernel takes a call: dtypes, layouts and numbers of dimensions, and literals other than sizes and floats.
+/// What may decide whether an op's meta kernel takes a call: dtypes, layouts and numbers of dimensions, and literals
+/// other than sizes and floats.
 std::string callKind(const torch::jit::Stack& arguments) {
   std::ostringstream text;
   for (const auto& value : arguments) {
@@ -42,7 +44,9 @@ std::string callKind(const torch::jit::Stack& arguments) {
   return text.str();
 }
 
-bool boolean(const at::Tensor& tensor) { return tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte; }
+bool boolean(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
+}
 
 /// Whether data decide the result's shape or value. Indexing carries the tag always, but only boolean indices matter.
 bool dependsOnData(const c10::OperatorHandle& op, const torch::jit::Stack& arguments) {
@@ -59,12 +63,14 @@ bool dependsOnData(const c10::OperatorHandle& op, const torch::jit::Stack& argum
 c10::IValue defaultCpu(const c10::OperatorHandle& op, std::size_t i, const c10::IValue& value) {
   const auto type = op.schema().arguments()[i].real_type();
   const bool deviceArgument =
-      type->kind() == c10::TypeKind::OptionalType && type->expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::DeviceObjType;
+      type->kind() == c10::TypeKind::OptionalType &&
+      type->expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::DeviceObjType;
   return deviceArgument && value.isNone() ? c10::IValue(c10::Device(c10::kCPU)) : value;
 }
 
 /// Results of a run on real tensors, as meta tensors: what is written or aliased is the argument's twin.
-torch::jit::Stack toMetaResults(const torch::jit::Stack& results, const std::vector<at::Tensor>& ran, const std::vector<at::Tensor>& twins) {
+torch::jit::Stack toMetaResults(const torch::jit::Stack& results, const std::vector<at::Tensor>& ran,
+                                const std::vector<at::Tensor>& twins) {
   torch::jit::Stack metas;
   for (const auto& value : results)
     metas.push_back(mapTensors(value, [&](const at::Tensor& tensor) {
@@ -98,7 +104,8 @@ void Recorder::runHollow(Call& call) {
 }
 
 void Recorder::runOnMeta(Call& call) {
-  // A thrown c10::Error is slow: ask once for each kind of call. Not once for each op: many refuse a dtype and take all others.
+  // A thrown c10::Error is slow: ask once for each kind of call. Not once for each op: many refuse a dtype and take all
+  // others.
   static thread_local std::unordered_map<std::string, std::unordered_set<std::string>> refused;
   call.results = call.twins;
   const std::string name = toString(call.op.operator_name());
@@ -142,7 +149,8 @@ void Recorder::runOnZeros(Call& call) {
   try {
     KeepGenerator keep;  // the op may draw for real; the run must not notice
     BelowInterception below;
-    const ThreadScope threads(bytesOf(zeros) < bytesWorthThreads ? RunThreads::forSmallWork() : RunThreads::forLargeWork());
+    const ThreadScope threads(bytesOf(zeros) < bytesWorthThreads ? RunThreads::forSmallWork()
+                                                                 : RunThreads::forLargeWork());
     call.op.callBoxed(stack);
   } catch (const c10::Error&) {
     runOnData(call);
@@ -161,7 +169,8 @@ c10::IValue Recorder::realOperand(const RecordedOp& op, std::size_t hole) {
 void Recorder::replayUpTo(std::size_t end) {
   for (; replayed_ < end; ++replayed_) {
     const auto& op = ops_[replayed_];
-    auto stack = PreparedCall(op.op, op.pattern).arguments([&](std::size_t hole) { return realOperand(op, hole); }, literalDevice());
+    auto stack = PreparedCall(op.op, op.pattern)
+                     .arguments([&](std::size_t hole) { return realOperand(op, hole); }, literalDevice());
     at::AutoDispatchBelowADInplaceOrView belowAutograd;
     op.op.callBoxed(stack);
     const auto results = flatten(stack);
@@ -175,7 +184,8 @@ void Recorder::runOnData(Call& call) {
   KeepGenerator keep;
   BelowInterception below;
   replayUpTo(ops_.size());
-  auto stack = PreparedCall(call.op, call.record.pattern).arguments([&](std::size_t hole) { return realOperand(call.record, hole); }, literalDevice());
+  auto stack = PreparedCall(call.op, call.record.pattern)
+                   .arguments([&](std::size_t hole) { return realOperand(call.record, hole); }, literalDevice());
   std::vector<at::Tensor> ran, twins;
   for (std::size_t hole = 0; hole < call.record.operands.size(); ++hole) {
     ran.push_back(realOperand(call.record, hole).toTensor());
@@ -192,18 +202,20 @@ void Recorder::runOnData(Call& call) {
 }
 
 void Recorder::adoptResults(Call& call) {
-  for (auto& value : call.results) value = mapTensors(value, [&](const at::Tensor& tensor) { return adopt(call, tensor); });
+  for (auto& value : call.results)
+    value = mapTensors(value, [&](const at::Tensor& tensor) { return adopt(call, tensor); });
 }
 
-/// The hollow tensor that stands for a meta result: the argument itself when it was written, one over the argument's storage for a
-/// view, else a new one.
+/// The hollow tensor that stands for a meta result: the argument itself when it was written, one over the argument's
+/// storage for a view, else a new one.
 at::Tensor Recorder::adopt(Call& call, const at::Tensor& result) {
   const at::Tensor twin = result.is_meta() ? result : makeMetaLike(result);
   for (const auto& input : call.inputs) {
     auto* tag = tagOf(input, serial_);
     if (!tag || !tag->twin.is_same(twin)) continue;
     auto* impl = input.unsafeGetTensorImpl();
-    if (input.sizes() != twin.sizes() || input.strides() != twin.strides() || input.storage_offset() != twin.storage_offset()) {
+    if (input.sizes() != twin.sizes() || input.strides() != twin.strides() ||
+        input.storage_offset() != twin.storage_offset()) {
       impl->set_storage_offset(twin.storage_offset());  // transpose_, squeeze_: geometry changes in place
       impl->set_sizes_and_strides(twin.sizes(), twin.strides());
     }

@@ -18,7 +18,9 @@ at::Tensor like(const at::Tensor& tensor) { return at::empty_like(tensor, at::Me
 at::Tensor sized(const at::Tensor& tensor, at::IntArrayRef sizes) { return at::empty(sizes, tensor.options()); }
 bool given(const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); }
 
-constexpr std::int64_t gruWorkspace = 5, gruGates = 3;  // tensors of the hidden size that the fused GRU cell keeps, and that it is made of
+constexpr std::int64_t gruWorkspace = 5,
+                       gruGates =
+                           3;  // tensors of the hidden size that the fused GRU cell keeps, and that it is made of
 
 /// (input_gates, hidden_gates, cx, input_bias?, hidden_bias?) -> (hy, cy, workspace)
 Stack lstmCell(const Stack& arguments) {
@@ -30,7 +32,8 @@ Stack lstmCell(const Stack& arguments) {
 Stack lstmCellBackward(const Stack& arguments) {
   if (!given(arguments[0]) && !given(arguments[1])) return {at::Tensor(), at::Tensor(), at::Tensor()};
   const auto workspace = arguments[4].toTensor();
-  return {like(workspace), like(arguments[2].toTensor()), arguments[5].toBool() ? sized(workspace, {workspace.size(1)}) : at::Tensor()};
+  return {like(workspace), like(arguments[2].toTensor()),
+          arguments[5].toBool() ? sized(workspace, {workspace.size(1)}) : at::Tensor()};
 }
 
 /// (input_gates, hidden_gates, hx, input_bias?, hidden_bias?) -> (hy, workspace)
@@ -57,16 +60,19 @@ constexpr std::int64_t logsumexpBlock = 32, biasAlignment = 16;
 
 std::int64_t roundedUp(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/// (query, key, value, attn_bias?, compute_log_sumexp, dropout_p, is_causal, *, scale) -> (output, log_sumexp, philox_seed, philox_offset)
+/// (query, key, value, attn_bias?, compute_log_sumexp, dropout_p, is_causal, *, scale) -> (output, log_sumexp,
+/// philox_seed, philox_offset)
 Stack efficientAttention(const Stack& arguments) {
   const auto query = arguments[0].toTensor(), value = arguments[2].toTensor();
   const auto rows = arguments[4].toBool() ? roundedUp(query.size(2), logsumexpBlock) : 0;
   const auto seed = query.options().dtype(at::kLong);
-  return {byHeads(query, query.size(2), value.size(3)), at::empty({query.size(0), query.size(1), rows}, query.options().dtype(at::kFloat)), at::empty({}, seed),
+  return {byHeads(query, query.size(2), value.size(3)),
+          at::empty({query.size(0), query.size(1), rows}, query.options().dtype(at::kFloat)), at::empty({}, seed),
           at::empty({}, seed)};
 }
 
-/// (grad_out, query, key, value, attn_bias, out, logsumexp, seed, offset, dropout_p, grad_input_mask, ...) -> (query, key, value, bias)
+/// (grad_out, query, key, value, attn_bias, out, logsumexp, seed, offset, dropout_p, grad_input_mask, ...) -> (query,
+/// key, value, bias)
 Stack efficientAttentionBackward(const Stack& arguments) {
   const auto query = arguments[1].toTensor(), key = arguments[2].toTensor(), value = arguments[3].toTensor();
   const auto wanted = arguments[10].toBoolList();
@@ -77,11 +83,14 @@ Stack efficientAttentionBackward(const Stack& arguments) {
     sizes.back() = roundedUp(sizes.back(), biasAlignment);
     bias = at::empty(sizes, given.options()).narrow(-1, 0, given.size(-1));
   }
-  return {byHeads(query, query.size(2), query.size(3)), byHeads(key, key.size(2), key.size(3)), byHeads(value, value.size(2), value.size(3)), bias};
+  return {byHeads(query, query.size(2), query.size(3)), byHeads(key, key.size(2), key.size(3)),
+          byHeads(value, value.size(2), value.size(3)), bias};
 }
 
 /// Without a kernel for shapes it would run on zeros, which integers refuse to be divided by.
-Stack floorDivide(const Stack& arguments) { return {at::div(arguments[0].toTensor(), arguments[1].toTensor(), "floor")}; }
+Stack floorDivide(const Stack& arguments) {
+  return {at::div(arguments[0].toTensor(), arguments[1].toTensor(), "floor")};
+}
 
 /// cuDNN takes a CTC loss only with targets on the CPU; a model that was moved has them beside its weights.
 Stack noCudnn(const Stack&) { return {false}; }

@@ -17,8 +17,9 @@ class ThreadScope {
   int before_;
 };
 
-/// While it lives, this thread runs on one thread what is small, and what is large asks for more (forLargeWork). A loop over ops holds one, since each change
-/// of the number makes LibTorch forget the convolutions it has prepared. `most` is for what is large; 0: as many as kernels use now.
+/// While it lives, this thread runs on one thread what is small, and what is large asks for more (forLargeWork). A loop
+/// over ops holds one, since each change of the number makes LibTorch forget the convolutions it has prepared. `most`
+/// is for what is large; 0: as many as kernels use now.
 class RunThreads {
  public:
   explicit RunThreads(int most);

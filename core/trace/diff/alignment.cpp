@@ -24,7 +24,8 @@ class Aligner {
     while (head < shorter && left[head] == right[head]) ++head;
     while (tail < shorter - head && left[left.size() - 1 - tail] == right[right.size() - 1 - tail]) ++tail;
     add(head, i, j);
-    const auto leftMiddle = left.subspan(head, left.size() - head - tail), rightMiddle = right.subspan(head, right.size() - head - tail);
+    const auto leftMiddle = left.subspan(head, left.size() - head - tail),
+               rightMiddle = right.subspan(head, right.size() - head - tail);
     const auto at = static_cast<std::int32_t>(head);
     if (!leftMiddle.empty() && !rightMiddle.empty()) {
       if (leftMiddle.size() * rightMiddle.size() <= exactCells) exact(leftMiddle, rightMiddle, i + at, j + at);
@@ -41,11 +42,13 @@ class Aligner {
   /// The longest common subsequence; of several the one that matches as early as it can on the left.
   void exact(Tokens left, Tokens right, std::int32_t i, std::int32_t j) {
     const auto width = right.size() + 1;
-    std::vector<std::uint16_t> longest((left.size() + 1) * width, 0);  // of what is behind: at most 256 x 256 cells, or one side has one token
+    std::vector<std::uint16_t> longest((left.size() + 1) * width,
+                                       0);  // of what is behind: at most 256 x 256 cells, or one side has one token
     for (auto a = left.size(); a-- > 0;)
       for (auto b = right.size(); b-- > 0;)
-        longest[a * width + b] = left[a] == right[b] ? static_cast<std::uint16_t>(longest[(a + 1) * width + b + 1] + 1)
-                                                     : std::max(longest[(a + 1) * width + b], longest[a * width + b + 1]);
+        longest[a * width + b] = left[a] == right[b]
+                                     ? static_cast<std::uint16_t>(longest[(a + 1) * width + b + 1] + 1)
+                                     : std::max(longest[(a + 1) * width + b], longest[a * width + b + 1]);
     for (std::size_t a = 0, b = 0; a < left.size() && b < right.size();) {
       if (left[a] == right[b]) {
         add(1, i + static_cast<std::int32_t>(a++), j + static_cast<std::int32_t>(b++));
@@ -57,16 +60,20 @@ class Aligner {
     }
   }
 
-  /// Myers' greedy search: the farthest place on each diagonal with a number of edits, until the end is reached. False where it takes too many.
+  /// Myers' greedy search: the farthest place on each diagonal with a number of edits, until the end is reached. False
+  /// where it takes too many.
   bool fewEdits(Tokens left, Tokens right, std::int32_t i, std::int32_t j) {
     const auto n = static_cast<std::int32_t>(left.size()), m = static_cast<std::int32_t>(right.size());
     const auto most = static_cast<std::int32_t>(std::min(mostEdits, mostSteps / (left.size() + right.size())));
     if (std::abs(n - m) > most) return false;
     std::vector<std::vector<std::int32_t>> farthest;  // by edits, then diagonal -edits .. edits: place on the left
-    const auto reached = [&](std::int32_t edits, std::int32_t diagonal) -> std::int32_t& { return farthest[edits][diagonal + edits]; };
+    const auto reached = [&](std::int32_t edits, std::int32_t diagonal) -> std::int32_t& {
+      return farthest[edits][diagonal + edits];
+    };
     /// Whether the way to this diagonal drops a token of the left; else it inserts one of the right.
     const auto drops = [&](std::int32_t edits, std::int32_t diagonal) {
-      return diagonal == edits || (diagonal != -edits && reached(edits - 1, diagonal - 1) >= reached(edits - 1, diagonal + 1));
+      return diagonal == edits ||
+             (diagonal != -edits && reached(edits - 1, diagonal - 1) >= reached(edits - 1, diagonal + 1));
     };
     const auto begin = [&](std::int32_t edits, std::int32_t diagonal) {
       if (edits == 0) return 0;
@@ -81,7 +88,8 @@ class Aligner {
         if (diagonal != n - m || x < n) continue;
         std::vector<Match> backwards;
         for (auto at = diagonal, e = edits; e >= 0; --e) {
-          for (auto from = begin(e, at), k = reached(e, at); k > from; --k) backwards.emplace_back(i + k - 1, j + k - 1 - at);
+          for (auto from = begin(e, at), k = reached(e, at); k > from; --k)
+            backwards.emplace_back(i + k - 1, j + k - 1 - at);
           if (e > 0) at += drops(e, at) ? -1 : 1;
         }
         matches_.insert(matches_.end(), backwards.rbegin(), backwards.rend());
@@ -100,7 +108,8 @@ class Aligner {
     std::size_t a = 0, b = 0;
     const auto between = [&](std::size_t toA, std::size_t toB) {
       if (!anchors.empty())
-        align(left.subspan(a, toA - a), right.subspan(b, toB - b), i + static_cast<std::int32_t>(a), j + static_cast<std::int32_t>(b), level + 1);
+        align(left.subspan(a, toA - a), right.subspan(b, toB - b), i + static_cast<std::int32_t>(a),
+              j + static_cast<std::int32_t>(b), level + 1);
     };
     for (const auto& [x, y] : anchors) {
       between(x, y);
@@ -111,7 +120,8 @@ class Aligner {
     between(left.size(), right.size());
   }
 
-  /// Tokens that stand once on both sides; or else the k-th of a token with the k-th on the other side. Those that rise on both sides.
+  /// Tokens that stand once on both sides; or else the k-th of a token with the k-th on the other side. Those that rise
+  /// on both sides.
   static std::vector<Match> anchorsOf(Tokens left, Tokens right, bool onlyUnique) {
     std::unordered_map<std::int32_t, std::vector<std::int32_t>> places;
     for (std::size_t b = 0; b < right.size(); ++b) places[right[b]].push_back(static_cast<std::int32_t>(b));
@@ -123,7 +133,8 @@ class Aligner {
       const auto found = places.find(left[a]);
       if (found == places.end()) continue;
       if (onlyUnique && (found->second.size() != 1 || met[left[a]] != 1)) continue;
-      if (const auto n = nth[left[a]]++; n < found->second.size()) candidates.emplace_back(static_cast<std::int32_t>(a), found->second[n]);
+      if (const auto n = nth[left[a]]++; n < found->second.size())
+        candidates.emplace_back(static_cast<std::int32_t>(a), found->second[n]);
     }
     std::vector<std::int32_t> there;
     for (const auto& match : candidates) there.push_back(match.second);
@@ -147,7 +158,8 @@ std::vector<std::int32_t> longestRising(std::span<const std::int32_t> numbers) {
   std::vector<std::int32_t> ends;  // index of the least end of a rising run of each length
   std::vector<std::int32_t> before(numbers.size(), -1);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto place = std::lower_bound(ends.begin(), ends.end(), numbers[i], [&](std::int32_t end, std::int32_t number) { return numbers[end] < number; });
+    const auto place = std::lower_bound(ends.begin(), ends.end(), numbers[i],
+                                        [&](std::int32_t end, std::int32_t number) { return numbers[end] < number; });
     if (place != ends.begin()) before[i] = *(place - 1);
     if (place == ends.end()) ends.push_back(static_cast<std::int32_t>(i));
     else *place = static_cast<std::int32_t>(i);

@@ -18,7 +18,8 @@ std::string_view nameOf(Part part) {
 }
 
 std::string_view nameOf(Kind kind) {
-  constexpr EnumArray<Kind, std::string_view, 6> names{"same", "changed", "only_a", "only_b", "moved_away", "moved_here"};
+  constexpr EnumArray<Kind, std::string_view, 6> names{"same",   "changed",    "only_a",
+                                                       "only_b", "moved_away", "moved_here"};
   return names[kind];
 }
 
@@ -86,9 +87,11 @@ const char* signOf(Kind kind) {
 
 std::string unifiedText(const TraceDiff& diff, const DiffTextOptions& options) {
   if (diff.equal()) return {};
-  std::string text = fmt::format("--- {}\n+++ {}\n", header(diff, Side::left, options.left), header(diff, Side::right, options.right));
+  std::string text =
+      fmt::format("--- {}\n+++ {}\n", header(diff, Side::left, options.left), header(diff, Side::right, options.right));
   for (const auto& hunk : hunksOf(diff, options.context)) {
-    text += fmt::format("@@ -{} +{} @@{}\n", range(diff, hunk, Side::left), range(diff, hunk, Side::right), moduleOf(diff, hunk));
+    text += fmt::format("@@ -{} +{} @@{}\n", range(diff, hunk, Side::left), range(diff, hunk, Side::right),
+                        moduleOf(diff, hunk));
     for (auto i = hunk.first; i < hunk.second; ++i) {
       const auto& row = diff.rows[i];
       if (row.kind == Kind::same) {
@@ -97,7 +100,8 @@ std::string unifiedText(const TraceDiff& diff, const DiffTextOptions& options) {
       }
       if (row.showsLeft()) text += fmt::format("-{}\n", indented(diff, row, Side::left, true));
       if (row.showsRight()) text += fmt::format("+{}\n", indented(diff, row, Side::right, true));
-      if (const auto changes = describeChanges(diff, row); !changes.empty()) text += fmt::format("~  {}\n", fmt::join(changes, "; "));
+      if (const auto changes = describeChanges(diff, row); !changes.empty())
+        text += fmt::format("~  {}\n", fmt::join(changes, "; "));
     }
   }
   return text;
@@ -106,9 +110,11 @@ std::string unifiedText(const TraceDiff& diff, const DiffTextOptions& options) {
 std::string sideBySideText(const TraceDiff& diff, const DiffTextOptions& options) {
   if (diff.equal()) return {};
   const auto width = std::max<std::size_t>(20, (std::max<std::size_t>(options.width, 46) - 4) / 2);
-  std::string text = fmt::format("{}    {}\n", column(header(diff, Side::left, options.left), width), header(diff, Side::right, options.right));
+  std::string text = fmt::format("{}    {}\n", column(header(diff, Side::left, options.left), width),
+                                 header(diff, Side::right, options.right));
   for (const auto& hunk : hunksOf(diff, options.context)) {
-    text += fmt::format("@@ -{} +{} @@{}\n", range(diff, hunk, Side::left), range(diff, hunk, Side::right), moduleOf(diff, hunk));
+    text += fmt::format("@@ -{} +{} @@{}\n", range(diff, hunk, Side::left), range(diff, hunk, Side::right),
+                        moduleOf(diff, hunk));
     for (auto i = hunk.first; i < hunk.second; ++i) {
       const auto& row = diff.rows[i];
       const auto left = row.showsLeft() ? indented(diff, row, Side::left, false) : std::string();
@@ -129,11 +135,13 @@ nlohmann::ordered_json diffJson(const TraceDiff& diff, const DiffTextOptions& op
     return Json{{"name", label}, {"trace", name(diff.side(side).trace->kind)}, {"ops", diff.lines(side).ops.size()}};
   };
   const auto& c = diff.counts;
-  Json json{{"a", sideJson(Side::left, options.left)},
-            {"b", sideJson(Side::right, options.right)},
-            {"equal", diff.equal()},
-            {"counts", {{"same", c.same}, {"changed", c.changed}, {"only_a", c.onlyLeft}, {"only_b", c.onlyRight}, {"moved", c.moved}}},
-            {"rows", Json::array()}};
+  Json json{
+      {"a", sideJson(Side::left, options.left)},
+      {"b", sideJson(Side::right, options.right)},
+      {"equal", diff.equal()},
+      {"counts",
+       {{"same", c.same}, {"changed", c.changed}, {"only_a", c.onlyLeft}, {"only_b", c.onlyRight}, {"moved", c.moved}}},
+      {"rows", Json::array()}};
   for (const auto& row : diff.rows) {
     if (row.kind == Kind::same) continue;
     Json entry{{"part", nameOf(row.part)},

@@ -50,7 +50,10 @@ TypeText typeTextOf(const TensorMeta& meta) {
   plain.conjugate = plain.negative = plain.wrappedNumber = false;
   const auto type = typeText(plain);  // "cpu f32[2, 3]"
   const auto bracket = type.find('[');
-  TypeText text{std::string(shortName(meta.dtype)), bracket == std::string::npos ? "[]" : type.substr(bracket), {}, toString(meta.device)};
+  TypeText text{std::string(shortName(meta.dtype)),
+                bracket == std::string::npos ? "[]" : type.substr(bracket),
+                {},
+                toString(meta.device)};
   auto laid = meta;
   laid.device = {};
   const auto whole = typeText(laid);
@@ -84,7 +87,8 @@ std::string operandChange(const TraceDiff& diff, const DiffRow& row) {
   const auto here = a.operands(diff.op(row, Side::left)), there = b.operands(diff.op(row, Side::right));
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < std::min(here.size(), there.size()) && parts.size() < 4; ++i)
-    if (!diff.pairs->same(here[i], there[i])) parts.push_back(fmt::format("{} -> {}", nameOf(a, here[i]), nameOf(b, there[i])));
+    if (!diff.pairs->same(here[i], there[i]))
+      parts.push_back(fmt::format("{} -> {}", nameOf(a, here[i]), nameOf(b, there[i])));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -106,28 +110,36 @@ bool keepsGradient(const Document& document, BoundSymbolId op) {
 std::string detail(const TraceDiff& diff, const DiffRow& row, std::uint16_t bit) {
   const auto &a = *diff.left.document, &b = *diff.right.document;
   const auto left = diff.op(row, Side::left), right = diff.op(row, Side::right);
-  const auto words = [](const std::string& x, const std::string& y) { return x == y ? std::string() : fmt::format("{} -> {}", x, y); };
+  const auto words = [](const std::string& x, const std::string& y) {
+    return x == y ? std::string() : fmt::format("{} -> {}", x, y);
+  };
   switch (bit) {
     case change::op: return words(a.opName(left), b.opName(right));
     case change::arguments: return operandChange(diff, row);
     case change::results:
-      return row.part == Part::op ? fmt::format("{} -> {}", a.outputs(left).size(), b.outputs(right).size())
-                                  : words(nameOf(a, valueOf(diff, row, Side::left)), nameOf(b, valueOf(diff, row, Side::right)));
+      return row.part == Part::op
+                 ? fmt::format("{} -> {}", a.outputs(left).size(), b.outputs(right).size())
+                 : words(nameOf(a, valueOf(diff, row, Side::left)), nameOf(b, valueOf(diff, row, Side::right)));
     case change::dtype: return typeChange(diff, row, &TypeText::dtype);
     case change::shape: return typeChange(diff, row, &TypeText::shape);
     case change::memory: return typeChange(diff, row, &TypeText::memory);
     case change::device: return typeChange(diff, row, &TypeText::device);
-    case change::module: return words(word(a.text(a.boundSymbol(left).module)), word(b.text(b.boundSymbol(right).module)));
+    case change::module:
+      return words(word(a.text(a.boundSymbol(left).module)), word(b.text(b.boundSymbol(right).module)));
     case change::origin: return words(originText(a, left), originText(b, right));
     case change::gradient:
       if (row.part == Part::op)
         return keepsGradient(a, left) == keepsGradient(b, right) ? "grad mode"
                : keepsGradient(a, left)                          ? "required -> not required"
                                                                  : "not required -> required";
-      return a.value(valueOf(diff, row, Side::left)).requiresGrad ? "required -> not required" : "not required -> required";
+      return a.value(valueOf(diff, row, Side::left)).requiresGrad ? "required -> not required"
+                                                                  : "not required -> required";
     case change::recomputed:
-      return b.boundSymbol(right).recomputed ? "runs in the forward -> runs again in the backward" : "runs again in the backward -> runs in the forward";
-    case change::saved: return diff.keeps(Side::left, left) ? "saved for the backward -> not saved" : "not saved -> saved for the backward";
+      return b.boundSymbol(right).recomputed ? "runs in the forward -> runs again in the backward"
+                                             : "runs again in the backward -> runs in the forward";
+    case change::saved:
+      return diff.keeps(Side::left, left) ? "saved for the backward -> not saved"
+                                          : "not saved -> saved for the backward";
     default: return {};
   }
 }
@@ -188,7 +200,8 @@ std::vector<std::pair<std::size_t, std::size_t>> hunksOf(const TraceDiff& diff, 
   std::vector<std::pair<std::size_t, std::size_t>> hunks;
   for (std::size_t i = 0; i < diff.rows.size(); ++i) {
     if (diff.rows[i].kind == Kind::same) continue;
-    const auto begin = i > context ? i - context : 0, end = std::min(diff.rows.size(), i + std::min(context, diff.rows.size()) + 1);
+    const auto begin = i > context ? i - context : 0,
+               end = std::min(diff.rows.size(), i + std::min(context, diff.rows.size()) + 1);
     if (!hunks.empty() && begin <= hunks.back().second) hunks.back().second = end;
     else hunks.emplace_back(begin, end);
   }

@@ -7,11 +7,11 @@
 
 namespace retrograd {
 
-/// One side of a row as a printed line without indentation: the op with type and origin, `x: "cpu f32[8, 10]"` of an input, `return t5` of a
-/// result; empty where the side has none. `comment` false: the call alone.
+/// One side of a row as a printed line without indentation: the op with type and origin, `x: "cpu f32[8, 10]"` of an
+/// input, `return t5` of a result; empty where the side has none. `comment` false: the call alone.
 std::string diffLine(const TraceDiff& diff, const DiffRow& row, Side side, bool comment = true);
-/// In what the two sides of a row differ, one text each: "dtype: f32 -> f64", "arguments: t5 -> bw_t5", "moved to line 20". Empty for a
-/// row without a partner.
+/// In what the two sides of a row differ, one text each: "dtype: f32 -> f64", "arguments: t5 -> bw_t5", "moved to line
+/// 20". Empty for a row without a partner.
 std::vector<std::string> describeChanges(const TraceDiff& diff, const DiffRow& row);
 /// Names of the bits of a row's changes: "dtype", "saved".
 std::vector<std::string_view> changeNames(std::uint16_t changes);
@@ -23,7 +23,8 @@ struct DiffTextOptions {
   std::size_t context = 3;  ///< equal rows around what differs
   std::size_t width = 160;  ///< columns, for sideBySideText()
 };
-/// Like `diff -u`: " " both, "-" the first alone, "+" the second alone; what is changed stands on both sides, with a line "~" that says how.
+/// Like `diff -u`: " " both, "-" the first alone, "+" the second alone; what is changed stands on both sides, with a
+/// line "~" that says how.
 std::string unifiedText(const TraceDiff& diff, const DiffTextOptions& options);
 /// Like `diff -y`: "|" changed, "<" and ">" on one side alone, "<~" moved from here, "~>" moved here.
 std::string sideBySideText(const TraceDiff& diff, const DiffTextOptions& options);

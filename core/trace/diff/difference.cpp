@@ -32,7 +32,9 @@ std::vector<std::int32_t> groups(const CallPattern& pattern) {
 
 bool sameFrame(const SourceFrame* a, const SourceFrame* b) {
   if (!a || !b) return a == b;
-  const auto file = [](const SourceFrame& frame) { return oneLine(std::filesystem::path(frame.file).filename().string()); };
+  const auto file = [](const SourceFrame& frame) {
+    return oneLine(std::filesystem::path(frame.file).filename().string());
+  };
   return file(*a) == file(*b) && a->line == b->line && oneLine(a->code) == oneLine(b->code);
 }
 
@@ -104,8 +106,9 @@ bool TraceComparison::sameValue(ValueId a, ValueId b) {
 }
 
 bool TraceComparison::sameGrad(std::span<const ValueId> a, std::span<const ValueId> b) {
-  const bool same = std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                               [&](ValueId x, ValueId y) { return !x || !y || first_.value(x).requiresGrad == second_.value(y).requiresGrad; });
+  const bool same = std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](ValueId x, ValueId y) {
+    return !x || !y || first_.value(x).requiresGrad == second_.value(y).requiresGrad;
+  });
   return same || differs("whether its value requires grad");
 }
 
@@ -119,7 +122,8 @@ bool TraceComparison::sameDescription(const Value& a, const Value& b) {
   if (!storages_.pair(a.storage.index, b.storage.index, isNew)) return differs("the storage its value lies in");
   if (!isNew) return true;
   const auto &storageA = first_.storage(a.storage), &storageB = second_.storage(b.storage);
-  if (storageA.bytes != storageB.bytes || storageA.external != storageB.external) return differs("the storage its value lies in");
+  if (storageA.bytes != storageB.bytes || storageA.external != storageB.external)
+    return differs("the storage its value lies in");
   return true;
 }
 
@@ -136,7 +140,8 @@ bool TraceComparison::sameOp(BoundSymbolId a, BoundSymbolId b) {
   if (boundA.origin.role != Role::none && !sameGrad(first_.outputs(a), second_.outputs(b))) return false;
   if (boundA.effects != boundB.effects) return differs("its effects");
   if (boundA.gradMode != boundB.gradMode) return differs("its grad mode");
-  if (boundA.recomputed != boundB.recomputed || !sameReference(boundA.replays, boundB.replays)) return differs("whether it is recomputed");
+  if (boundA.recomputed != boundB.recomputed || !sameReference(boundA.replays, boundB.replays))
+    return differs("whether it is recomputed");
   if (!samePlace(a, b)) return differs("its place in the model");
   return true;
 }
@@ -144,24 +149,30 @@ bool TraceComparison::sameOp(BoundSymbolId a, BoundSymbolId b) {
 bool TraceComparison::sameCall(BoundSymbolId a, BoundSymbolId b) {
   const auto &boundA = first_.boundSymbol(a), &boundB = second_.boundSymbol(b);
   const auto &patternA = first_.pattern(boundA.pattern), &patternB = second_.pattern(boundB.pattern);
-  const auto callA = callArguments(first_.symbol(boundA.symbol), patternA), callB = callArguments(second_.symbol(boundB.symbol), patternB);
+  const auto callA = callArguments(first_.symbol(boundA.symbol), patternA),
+             callB = callArguments(second_.symbol(boundB.symbol), patternB);
   const auto operandsA = first_.operands(a), operandsB = second_.operands(b);
   const auto same = [&](const Argument* x, const Argument* y) { return sameArgument(*x, operandsA, *y, operandsB); };
   return groups(patternA) == groups(patternB) &&
-         std::equal(callA.positional.begin(), callA.positional.end(), callB.positional.begin(), callB.positional.end(), same) &&
+         std::equal(callA.positional.begin(), callA.positional.end(), callB.positional.begin(), callB.positional.end(),
+                    same) &&
          std::equal(callA.keyword.begin(), callA.keyword.end(), callB.keyword.begin(), callB.keyword.end(),
                     [&](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
 }
 
-bool TraceComparison::sameArgument(const Argument& a, std::span<const ValueId> operandsA, const Argument& b, std::span<const ValueId> operandsB) {
-  const auto isAbsent = [](const Argument& x) { return x.kind == Argument::Kind::none || x.kind == Argument::Kind::missing; };
+bool TraceComparison::sameArgument(const Argument& a, std::span<const ValueId> operandsA, const Argument& b,
+                                   std::span<const ValueId> operandsB) {
+  const auto isAbsent = [](const Argument& x) {
+    return x.kind == Argument::Kind::none || x.kind == Argument::Kind::missing;
+  };
   if (isAbsent(a) || isAbsent(b)) return isAbsent(a) && isAbsent(b);
   if (a.kind != b.kind || a.items.size() != b.items.size()) return false;
   if (a.kind == Argument::Kind::operand) {
     const std::size_t i = a.integer, k = b.integer;
     return i < operandsA.size() && k < operandsB.size() && sameValue(operandsA[i], operandsB[k]);
   }
-  if (a.kind == Argument::Kind::subgraph) return sameBody(first_.subgraph(SubgraphId(a.integer)), second_.subgraph(SubgraphId(b.integer)));
+  if (a.kind == Argument::Kind::subgraph)
+    return sameBody(first_.subgraph(SubgraphId(a.integer)), second_.subgraph(SubgraphId(b.integer)));
   const bool sameReal = a.real == b.real || (a.real != a.real && b.real != b.real);
   const bool sameImaginary = a.imaginary == b.imaginary || (a.imaginary != a.imaginary && b.imaginary != b.imaginary);
   if (a.integer != b.integer || !sameReal || !sameImaginary || a.text != b.text) return false;
@@ -170,14 +181,18 @@ bool TraceComparison::sameArgument(const Argument& a, std::span<const ValueId> o
 }
 
 bool TraceComparison::sameBody(const Subgraph& a, const Subgraph& b) {
-  const auto sameResult = [&](const Argument& x, const Argument& y) { return sameArgument(x, a.outputValues, y, b.outputValues); };
+  const auto sameResult = [&](const Argument& x, const Argument& y) {
+    return sameArgument(x, a.outputValues, y, b.outputValues);
+  };
   return a.name == b.name && sameValues(a.inputs, b.inputs) &&
-         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), [&](BoundSymbolId x, BoundSymbolId y) { return sameOp(x, y); }) &&
+         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(),
+                    [&](BoundSymbolId x, BoundSymbolId y) { return sameOp(x, y); }) &&
          std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), sameResult);
 }
 
 bool TraceComparison::sameOrigin(const Origin& a, const Origin& b) {
-  return a.role == b.role && a.operand == b.operand && a.output == b.output && sameReference(a.op, b.op) && sameName(a.value, b.value) && sameTerms(a, b);
+  return a.role == b.role && a.operand == b.operand && a.output == b.output && sameReference(a.op, b.op) &&
+         sameName(a.value, b.value) && sameTerms(a, b);
 }
 
 /// Additions into one gradient share a list, of which each compares what the ones before have not.

@@ -16,9 +16,10 @@ struct Difference {
   std::string first, second;
 };
 
-/// Compares traces of two documents. Values may have different names and ids, as long as they can be paired one to one; the same goes for
-/// ops and storages. What one pair of traces has paired holds for the next, so the computations come first. All that a printed trace says
-/// counts; an argument that equals the schema's default is as if not given, and of a source stack the frame that is shown counts.
+/// Compares traces of two documents. Values may have different names and ids, as long as they can be paired one to one;
+/// the same goes for ops and storages. What one pair of traces has paired holds for the next, so the computations come
+/// first. All that a printed trace says counts; an argument that equals the schema's default is as if not given, and of
+/// a source stack the frame that is shown counts.
 class TraceComparison {
  public:
   TraceComparison(const Document& first, const Document& second);
@@ -37,7 +38,8 @@ class TraceComparison {
   bool sameDescription(const Value& a, const Value& b);
   bool sameGrad(std::span<const ValueId> a, std::span<const ValueId> b);
   bool sameOp(BoundSymbolId a, BoundSymbolId b);
-  bool sameArgument(const Argument& a, std::span<const ValueId> operandsA, const Argument& b, std::span<const ValueId> operandsB);
+  bool sameArgument(const Argument& a, std::span<const ValueId> operandsA, const Argument& b,
+                    std::span<const ValueId> operandsB);
   bool sameCall(BoundSymbolId a, BoundSymbolId b);
   bool sameBody(const Subgraph& a, const Subgraph& b);
   bool sameOrigin(const Origin& a, const Origin& b);
@@ -52,9 +54,10 @@ class TraceComparison {
   const Document& first_;
   const Document& second_;
   Pairs values_, storages_, ops_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> sameTerms_;  ///< by the beginnings of two lists, how many terms are known to be the same
-  IdVector<ValueId, bool> compared_;                                          ///< by value of the first document
-  std::string what_;                                                          ///< what was found to differ
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>
+      sameTerms_;                     ///< by the beginnings of two lists, how many terms are known to be the same
+  IdVector<ValueId, bool> compared_;  ///< by value of the first document
+  std::string what_;                  ///< what was found to differ
 };
 
 }  // namespace retrograd

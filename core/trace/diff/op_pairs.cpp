@@ -24,7 +24,9 @@ void addLines(const Document& document, const Ops& ops, std::uint8_t depth, Trac
     lines.ops.push_back(op);
     lines.depth.push_back(depth);
     for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
-      forEachBody(document, argument, [&](const Subgraph& body) { addLines(document, body.ops, static_cast<std::uint8_t>(std::min(depth + 1, 255)), lines); });
+      forEachBody(document, argument, [&](const Subgraph& body) {
+        addLines(document, body.ops, static_cast<std::uint8_t>(std::min(depth + 1, 255)), lines);
+      });
   }
 }
 
@@ -35,8 +37,8 @@ void forEachDerived(const DiffSide& side, Visit&& visit) {
       for (auto op : trace->ops) visit(op);
 }
 
-/// Which forward op a recomputed one repeats. A pass may have put another maker of a value in the first one's place, so those that stand in
-/// the side's traces are asked first.
+/// Which forward op a recomputed one repeats. A pass may have put another maker of a value in the first one's place, so
+/// those that stand in the side's traces are asked first.
 class Originals {
  public:
   explicit Originals(const DiffSide& side) : document_(*side.document), makers_(document_.valueCount()) {
@@ -59,7 +61,8 @@ class Originals {
   IdVector<ValueId, BoundSymbolId> makers_;
 };
 
-/// Derived ops of a side's traces, forward ones in the order in which they came to be and those among them that only run again included.
+/// Derived ops of a side's traces, forward ones in the order in which they came to be and those among them that only
+/// run again included.
 Ops derivedOps(const DiffSide& side) {
   const auto& document = *side.document;
   const Originals originals(side);
@@ -107,7 +110,10 @@ TraceLines linesOf(const Document& document, const Trace& trace) {
 }
 
 OpPairs::OpPairs(const DiffSide& left, const DiffSide& right, const Progress& progress)
-    : left_(left), right_(right), oneDocument_(left.document == right.document), signatures_(*left.document, *right.document) {
+    : left_(left),
+      right_(right),
+      oneDocument_(left.document == right.document),
+      signatures_(*left.document, *right.document) {
   for (auto which : bothSides) {
     ops_[which].resize(document(which).boundSymbolCount());
     values_[which].resize(document(which).valueCount());
@@ -156,21 +162,27 @@ void OpPairs::pair(BoundSymbolId left, BoundSymbolId right) {
   // What bodies are given.
   EnumArray<Side, std::vector<const Subgraph*>, 2> bodies;
   for (auto which : bothSides)
-    for (const auto& argument : document(which).pattern(document(which).boundSymbol(which == Side::left ? left : right).pattern).arguments)
+    for (const auto& argument :
+         document(which).pattern(document(which).boundSymbol(which == Side::left ? left : right).pattern).arguments)
       forEachBody(document(which), argument, [&](const Subgraph& body) { bodies[which].push_back(&body); });
   for (std::size_t k = 0; k < std::min(bodies[Side::left].size(), bodies[Side::right].size()); ++k)
-    for (std::size_t i = 0; i < std::min(bodies[Side::left][k]->inputs.size(), bodies[Side::right][k]->inputs.size()); ++i)
+    for (std::size_t i = 0; i < std::min(bodies[Side::left][k]->inputs.size(), bodies[Side::right][k]->inputs.size());
+         ++i)
       pairValues(bodies[Side::left][k]->inputs[i], bodies[Side::right][k]->inputs[i]);
 }
 
 void OpPairs::pairInputs(std::span<const ValueId> left, std::span<const ValueId> right) {
-  const auto free = [&](Side which, ValueId value) { return value && !partner(which, value) && !document(which).value(value).producer; };
+  const auto free = [&](Side which, ValueId value) {
+    return value && !partner(which, value) && !document(which).value(value).producer;
+  };
   std::unordered_map<std::string, ValueId> byName;
   for (auto value : right)
-    if (free(Side::right, value) && right_.document->value(value).name) byName.emplace(right_.document->displayName(value), value);
+    if (free(Side::right, value) && right_.document->value(value).name)
+      byName.emplace(right_.document->displayName(value), value);
   for (auto value : left)
     if (free(Side::left, value) && left_.document->value(value).name)
-      if (const auto found = byName.find(left_.document->displayName(value)); found != byName.end() && free(Side::right, found->second))
+      if (const auto found = byName.find(left_.document->displayName(value));
+          found != byName.end() && free(Side::right, found->second))
         pairValues(value, found->second);
   // Others by what they are and which of these: a renamed input, cotangents.
   std::map<ValueKind, std::vector<ValueId>> byKind;
@@ -189,7 +201,8 @@ void OpPairs::pairOneDocument(const Ops& left, const Ops& right) {
   const auto onLeft = marksOf(*left_.document, left), onRight = marksOf(*right_.document, right);
   for (auto op : left)
     if (onRight[op]) pair(op, op);
-  // What a pass on the way from one to the other put in an op's place; where it made one of several, the one that is the same op.
+  // What a pass on the way from one to the other put in an op's place; where it made one of several, the one that is
+  // the same op.
   for (const bool sameSymbol : {true, false})
     for (const auto* trace : {left_.trace, right_.trace})
       for (const auto& record : trace->history)
@@ -204,10 +217,14 @@ void OpPairs::pairOneDocument(const Ops& left, const Ops& right) {
 }
 
 void OpPairs::pairComputations(const Ops& left, const Ops& right) {
-  const auto name = [&](Side which, BoundSymbolId op) { return document(which).text(document(which).boundSymbol(op).name); };
-  const bool oneFile = std::equal(left.begin(), left.end(), right.begin(), right.end(), [&](BoundSymbolId a, BoundSymbolId b) {
-    return signatures_.symbol(Side::left, a) == signatures_.symbol(Side::right, b) && name(Side::left, a) == name(Side::right, b);
-  });
+  const auto name = [&](Side which, BoundSymbolId op) {
+    return document(which).text(document(which).boundSymbol(op).name);
+  };
+  const bool oneFile =
+      std::equal(left.begin(), left.end(), right.begin(), right.end(), [&](BoundSymbolId a, BoundSymbolId b) {
+        return signatures_.symbol(Side::left, a) == signatures_.symbol(Side::right, b) &&
+               name(Side::left, a) == name(Side::right, b);
+      });
   if (oneFile) {
     for (std::size_t i = 0; i < left.size(); ++i) pair(left[i], right[i]);
     return;
@@ -220,7 +237,9 @@ void OpPairs::alignBySignatures(const Ops& left, const Ops& right) {
   auto& s = signatures_;
   using Signature = std::function<std::int32_t(Side, BoundSymbolId)>;
   const std::array<Signature, 6> strictToLoose{{
-      [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op), s.results(w, op)}); },
+      [&](Side w, BoundSymbolId op) {
+        return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op), s.results(w, op)});
+      },
       [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op), s.call(w, op)}); },
       [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.module(w, op)}); },
       [&](Side w, BoundSymbolId op) { return s.together({s.symbol(w, op), s.call(w, op), s.results(w, op)}); },
@@ -258,7 +277,8 @@ void OpPairs::pairUnique(const Ops& left, const Ops& right) {
   const auto look = [&](Side which, const Ops& ops) {
     for (auto op : ops) {
       if (!isFree(which, op)) continue;
-      auto& one = found[s.together({s.symbol(which, op), s.module(which, op), s.call(which, op), s.results(which, op)})];
+      auto& one =
+          found[s.together({s.symbol(which, op), s.module(which, op), s.call(which, op), s.results(which, op)})];
       ++one.count[which];
       one.op[which] = op;
     }
@@ -277,8 +297,8 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
     const auto operation = here(origin.op);
     if (origin.op && !(which == Side::left ? partner(Side::left, origin.op) : operation)) return {};
     const auto value = origin.op ? ValueId() : here(origin.value);
-    return signatures_.together(
-        {operation.index, value.index, static_cast<std::int32_t>(origin.role), origin.operand, origin.output, withSymbol ? signatures_.symbol(which, op) : -1});
+    return signatures_.together({operation.index, value.index, static_cast<std::int32_t>(origin.role), origin.operand,
+                                 origin.output, withSymbol ? signatures_.symbol(which, op) : -1});
   };
   // Several of a key in order; without the symbol only where there is just one: another op in its place.
   for (const bool withSymbol : {true, false}) {
@@ -307,7 +327,7 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
 
 void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
   struct Runs {
-    IdVector<BoundSymbolId, bool> inTrace;                    ///< by op: it stands in the traces itself, not as the original of another
+    IdVector<BoundSymbolId, bool> inTrace;  ///< by op: it stands in the traces itself, not as the original of another
     std::unordered_map<BoundSymbolId, BoundSymbolId> copies;  ///< by original
     Ops originals;                                            ///< in order of their copies
   };

@@ -14,7 +14,8 @@ struct DiffSide {
   const Document* document = nullptr;
   const Trace* trace = nullptr;        ///< what is compared
   const Trace* computation = nullptr;  ///< that the trace comes from; null where it is not known
-  const Trace* joint = nullptr;        ///< that forward and backward were split from, so that what one hands to the other is known; may be null
+  const Trace* joint = nullptr;  ///< that forward and backward were split from, so that what one hands to the other is
+                                 ///< known; may be null
 };
 
 /// The ops of a trace, each followed by those of its bodies.
@@ -26,15 +27,17 @@ TraceLines linesOf(const Document& document, const Trace& trace);
 
 /// Which op, and which value, of one side answers to which of the other.
 ///
-/// In one document an op answers to itself, or to the one that a pass put in its place. The computations of two documents are aligned: op by
-/// op where they are of one file, else by signatures from strict to loose. Derived ops answer to one another where their origins do, by role,
-/// operand, output, symbol and which of several; a forward op that only runs again in the backward to that one there. What has no origin is
-/// aligned by signature. Deterministic; O(n log n).
+/// In one document an op answers to itself, or to the one that a pass put in its place. The computations of two
+/// documents are aligned: op by op where they are of one file, else by signatures from strict to loose. Derived ops
+/// answer to one another where their origins do, by role, operand, output, symbol and which of several; a forward op
+/// that only runs again in the backward to that one there. What has no origin is aligned by signature. Deterministic;
+/// O(n log n).
 class OpPairs {
  public:
   OpPairs(const DiffSide& left, const DiffSide& right, const Progress& progress = {});
 
-  /// The partner on the other side, which may stand in another trace than the one compared; invalid where there is none.
+  /// The partner on the other side, which may stand in another trace than the one compared; invalid where there is
+  /// none.
   BoundSymbolId partner(Side side, BoundSymbolId op) const;
   /// Whether the two are the same value: paired, or neither is there.
   bool same(ValueId left, ValueId right) const;
@@ -54,7 +57,8 @@ class OpPairs {
   void pairComputations(const Ops& left, const Ops& right);
   void pairDerived(const Ops& left, const Ops& right);
   void pairRecomputed(const Ops& left, const Ops& right);
-  /// Free ops of the two lists in order, by one signature after another: each aligns what those before it left between their matches.
+  /// Free ops of the two lists in order, by one signature after another: each aligns what those before it left between
+  /// their matches.
   void alignBySignatures(const Ops& left, const Ops& right);
   /// What is left of both lists and has a signature that nothing else left over has.
   void pairUnique(const Ops& left, const Ops& right);

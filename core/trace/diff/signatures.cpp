@@ -65,7 +65,8 @@ std::int32_t Signatures::call(Side side, BoundSymbolId op) {
   const auto call = callArguments(document(side).symbol(bound.symbol), pattern);
   std::string text = "call ";
   for (const auto* argument : call.positional) encode(document(side), *argument, text += ' ');
-  for (const auto& [name, argument] : call.keyword) encode(document(side), *argument, text += fmt::format(" {}=", name));
+  for (const auto& [name, argument] : call.keyword)
+    encode(document(side), *argument, text += fmt::format(" {}=", name));
   bool grouped = false;
   for (auto n : pattern.returns) grouped |= n >= 0;  // single values alone are the same as no groups
   if (grouped)

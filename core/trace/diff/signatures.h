@@ -14,15 +14,16 @@ namespace retrograd {
 enum class Side : std::uint8_t { left, right };
 inline constexpr std::array bothSides{Side::left, Side::right};
 
-/// Numbers under which two documents know the same things: names of ops, modules, types, literals. Equal numbers mean equal things, whatever
-/// their ids are. Each distinct thing is looked at once a document.
+/// Numbers under which two documents know the same things: names of ops, modules, types, literals. Equal numbers mean
+/// equal things, whatever their ids are. Each distinct thing is looked at once a document.
 class Signatures {
  public:
   Signatures(const Document& left, const Document& right);
 
   std::int32_t symbol(Side side, BoundSymbolId op);
   std::int32_t module(Side side, BoundSymbolId op);
-  /// The call without its operands: literals, places of the operands, groups of returns. What equals the schema's default is as if not given.
+  /// The call without its operands: literals, places of the operands, groups of returns. What equals the schema's
+  /// default is as if not given.
   std::int32_t call(Side side, BoundSymbolId op);
   /// Of a tensor its dtype, device and shape, strides included; of anything else its kind.
   std::int32_t type(Side side, ValueId value);
@@ -43,7 +44,9 @@ class Signatures {
     std::map<std::pair<SymbolId, PatternId>, std::int32_t> calls;
   };
   Known& known(Side side) { return known_[side]; }
-  std::int32_t number(const std::string& text) { return texts_.try_emplace(text, static_cast<std::int32_t>(texts_.size())).first->second; }
+  std::int32_t number(const std::string& text) {
+    return texts_.try_emplace(text, static_cast<std::int32_t>(texts_.size())).first->second;
+  }
 
   EnumArray<Side, Known, 2> known_;
   std::unordered_map<std::string, std::int32_t> texts_;

@@ -36,7 +36,8 @@ IdVector<ValueId, bool> keptBy(const Document& document, const Trace& trace) {
 IdVector<BoundSymbolId, BoundSymbolId> makersIn(const Document& document, const Trace& trace) {
   IdVector<BoundSymbolId, BoundSymbolId> makers(document.boundSymbolCount());
   for (auto op : trace.ops)
-    if (const auto& origin = document.boundSymbol(op).origin; origin.role == Role::forward && origin.op) makers[origin.op] = op;
+    if (const auto& origin = document.boundSymbol(op).origin; origin.role == Role::forward && origin.op)
+      makers[origin.op] = op;
   return makers;
 }
 
@@ -78,7 +79,8 @@ class Differ {
     IdVector<BoundSymbolId, std::int32_t> place(rightDocument().boundSymbolCount(), -1);
     std::vector<std::int32_t> found(left.size(), -1);
     for (std::size_t j = 0; j < right.size(); ++j) place[right[j]] = static_cast<std::int32_t>(j);
-    const bool leftIsOwn = diff_.left.trace->kind == TraceKind::computation, rightIsOwn = diff_.right.trace->kind == TraceKind::computation;
+    const bool leftIsOwn = diff_.left.trace->kind == TraceKind::computation,
+               rightIsOwn = diff_.right.trace->kind == TraceKind::computation;
     // Beside a derived trace, a computation's op stands for the derived op that makes its result.
     const auto makers = leftIsOwn == rightIsOwn ? IdVector<BoundSymbolId, BoundSymbolId>()
                         : leftIsOwn             ? makersIn(rightDocument(), *diff_.right.trace)
@@ -141,19 +143,24 @@ class Differ {
     const bool oneOp = pairs_->isOneDocument() && left == right;
     auto& s = pairs_->signatures();
     std::uint16_t changes = 0;
-    const auto note = [&](bool differs, std::uint16_t bit) { changes = static_cast<std::uint16_t>(changes | (differs ? bit : 0)); };
+    const auto note = [&](bool differs, std::uint16_t bit) {
+      changes = static_cast<std::uint16_t>(changes | (differs ? bit : 0));
+    };
     if (!oneOp) {
       const auto &a = leftDocument().boundSymbol(left), &b = rightDocument().boundSymbol(right);
       const bool sameSymbol = s.symbol(Side::left, left) == s.symbol(Side::right, right);
       note(!sameSymbol, change::op);
-      if (sameSymbol) note(s.call(Side::left, left) != s.call(Side::right, right) || !sameOperands(left, right), change::arguments);
+      if (sameSymbol)
+        note(s.call(Side::left, left) != s.call(Side::right, right) || !sameOperands(left, right), change::arguments);
       note(s.module(Side::left, left) != s.module(Side::right, right), change::module);
       const auto here = leftDocument().outputs(left), there = rightDocument().outputs(right);
       note(here.size() != there.size(), change::results);
-      for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) changes = static_cast<std::uint16_t>(changes | typeChanges(here[i], there[i]));
+      for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i)
+        changes = static_cast<std::uint16_t>(changes | typeChanges(here[i], there[i]));
       note(a.gradMode != b.gradMode, change::gradient);
       note(a.recomputed != b.recomputed, change::recomputed);
-      if (a.origin.role != Role::none && b.origin.role != Role::none) note(originDiffers(a.origin, b.origin), change::origin);
+      if (a.origin.role != Role::none && b.origin.role != Role::none)
+        note(originDiffers(a.origin, b.origin), change::origin);
     }
     if (!diff_.kept[Side::left].empty() && !diff_.kept[Side::right].empty())
       note(diff_.keeps(Side::left, left) != diff_.keeps(Side::right, right), change::saved);
@@ -162,13 +169,15 @@ class Differ {
 
   bool sameOperands(BoundSymbolId left, BoundSymbolId right) const {
     const auto here = leftDocument().operands(left), there = rightDocument().operands(right);
-    return std::equal(here.begin(), here.end(), there.begin(), there.end(), [&](ValueId a, ValueId b) { return pairs_->same(a, b); });
+    return std::equal(here.begin(), here.end(), there.begin(), there.end(),
+                      [&](ValueId a, ValueId b) { return pairs_->same(a, b); });
   }
 
   /// A forward op that runs again instead says so by change::recomputed.
   bool originDiffers(const Origin& a, const Origin& b) const {
     const auto role = [](Role r) { return r == Role::recompute ? Role::forward : r; };
-    const bool sameOp = (!a.op && !b.op) || (pairs_->isOneDocument() && a.op == b.op) || (a.op && pairs_->partner(Side::left, a.op) == b.op);
+    const bool sameOp = (!a.op && !b.op) || (pairs_->isOneDocument() && a.op == b.op) ||
+                        (a.op && pairs_->partner(Side::left, a.op) == b.op);
     return role(a.role) != role(b.role) || a.operand != b.operand || a.output != b.output || !sameOp;
   }
 
@@ -185,9 +194,10 @@ class Differ {
     if (!sameShape) changes |= change::shape;
     if (x.device != y.device) changes |= change::device;
     // Another shape has other strides; those of a contiguous tensor go without saying.
-    const bool sameMemory = x.strides == y.strides || (!sameShape && x.strides == contiguousStrides(x.sizes) && y.strides == contiguousStrides(y.sizes));
-    if (!sameMemory || x.offset != y.offset || x.layout != y.layout || x.conjugate != y.conjugate || x.negative != y.negative ||
-        x.wrappedNumber != y.wrappedNumber)
+    const bool sameMemory = x.strides == y.strides || (!sameShape && x.strides == contiguousStrides(x.sizes) &&
+                                                       y.strides == contiguousStrides(y.sizes));
+    if (!sameMemory || x.offset != y.offset || x.layout != y.layout || x.conjugate != y.conjugate ||
+        x.negative != y.negative || x.wrappedNumber != y.wrappedNumber)
       changes |= change::memory;
     return changes;
   }
@@ -197,15 +207,19 @@ class Differ {
   /// Inputs answer to one another wherever they stand.
   void inputs() { matchValues(Part::input, diff_.left.trace->inputs, 0, diff_.right.trace->inputs, 0); }
 
-  /// Results answer to one another by their place, saved tensors and the results of traces of two kinds wherever they stand.
+  /// Results answer to one another by their place, saved tensors and the results of traces of two kinds wherever they
+  /// stand.
   void results() {
     const auto &left = *diff_.left.trace, &right = *diff_.right.trace;
     const bool byPlace = left.kind == right.kind;
-    const auto placed = [&](const Trace& trace) { return !byPlace ? 0 : trace.kind == TraceKind::forward ? trace.resultCount : trace.outputs.size(); };
+    const auto placed = [&](const Trace& trace) {
+      return !byPlace ? 0 : trace.kind == TraceKind::forward ? trace.resultCount : trace.outputs.size();
+    };
     const auto endLeft = placed(left), endRight = placed(right);
     for (std::size_t i = 0; i < std::max(endLeft, endRight); ++i) {
       const auto a = i < endLeft ? left.outputs[i] : ValueId(), b = i < endRight ? right.outputs[i] : ValueId();
-      const auto here = i < endLeft ? static_cast<std::int32_t>(i) : -1, there = i < endRight ? static_cast<std::int32_t>(i) : -1;
+      const auto here = i < endLeft ? static_cast<std::int32_t>(i) : -1,
+                 there = i < endRight ? static_cast<std::int32_t>(i) : -1;
       if (here < 0 || there < 0) add(Part::result, here < 0 ? Kind::onlyRight : Kind::onlyLeft, here, there);
       else if (!pairs_->same(a, b)) add(Part::result, Kind::changed, here, there, change::results);
     }
@@ -213,7 +227,8 @@ class Differ {
   }
 
   /// Values from these places on as sets: those without a partner on the other side, and inputs of another type.
-  void matchValues(Part part, const std::vector<ValueId>& left, std::size_t beginLeft, const std::vector<ValueId>& right, std::size_t beginRight) {
+  void matchValues(Part part, const std::vector<ValueId>& left, std::size_t beginLeft,
+                   const std::vector<ValueId>& right, std::size_t beginRight) {
     IdVector<ValueId, std::int32_t> place(rightDocument().valueCount(), -1);
     for (auto j = beginRight; j < right.size(); ++j)
       if (right[j]) place[right[j]] = static_cast<std::int32_t>(j);
@@ -257,9 +272,12 @@ class Differ {
 bool TraceDiff::keeps(Side which, BoundSymbolId op) const {
   const auto& marks = kept[which];
   const auto outputs = side(which).document->outputs(op);
-  return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) { return value && !marks.empty() && marks[value]; });
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [&](ValueId value) { return value && !marks.empty() && marks[value]; });
 }
 
-TraceDiff diffTraces(const DiffSide& left, const DiffSide& right, const Progress& progress) { return Differ(left, right, progress).run(); }
+TraceDiff diffTraces(const DiffSide& left, const DiffSide& right, const Progress& progress) {
+  return Differ(left, right, progress).run();
+}
 
 }  // namespace retrograd

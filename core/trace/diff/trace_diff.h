@@ -12,7 +12,8 @@ namespace retrograd {
 namespace change {
 inline constexpr std::uint16_t op = 1;         ///< another op in its place
 inline constexpr std::uint16_t arguments = 2;  ///< literals, or operands that do not answer to one another
-inline constexpr std::uint16_t results = 4;    ///< how many it makes, or what is no tensor on one side; of a trace's result: which value
+inline constexpr std::uint16_t results =
+    4;  ///< how many it makes, or what is no tensor on one side; of a trace's result: which value
 inline constexpr std::uint16_t dtype = 8;
 inline constexpr std::uint16_t shape = 16;
 inline constexpr std::uint16_t memory = 32;  ///< strides, offset, layout
@@ -50,8 +51,9 @@ struct TraceDiff {
   DiffSide left, right;
   TraceLines leftLines, rightLines;
   std::shared_ptr<const OpPairs> pairs;
-  EnumArray<Side, IdVector<ValueId, bool>, 2> kept;  ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
-  std::vector<DiffRow> rows;                         ///< inputs that differ, all ops, results that differ
+  EnumArray<Side, IdVector<ValueId, bool>, 2>
+      kept;  ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
+  std::vector<DiffRow> rows;  ///< inputs that differ, all ops, results that differ
 
   struct Counts {
     std::size_t same = 0, changed = 0, onlyLeft = 0, onlyRight = 0, moved = 0;
@@ -70,9 +72,9 @@ struct TraceDiff {
   bool equal() const { return counts.changed + counts.onlyLeft + counts.onlyRight + counts.moved == 0; }
 };
 
-/// Aligns two traces. What has only another name, another id or, as a computation's op, another place in the source is the same; so is an
-/// input in another place of the signature. Ops that answer to one another in another order have moved, as few of them as possible.
-/// Throws Error(cancelled).
+/// Aligns two traces. What has only another name, another id or, as a computation's op, another place in the source is
+/// the same; so is an input in another place of the signature. Ops that answer to one another in another order have
+/// moved, as few of them as possible. Throws Error(cancelled).
 TraceDiff diffTraces(const DiffSide& left, const DiffSide& right, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -33,8 +33,9 @@ struct FilterRun::Impl {
     modules.resize(count);
     metas.resize(count);
     for (const auto& node : filter.nodes_)
-      shapes.push_back(node.field == Field::shape && !node.pattern ? parseShapePattern(node.text).value_or(std::vector<std::int64_t>{})
-                                                                   : std::vector<std::int64_t>{});
+      shapes.push_back(node.field == Field::shape && !node.pattern
+                           ? parseShapePattern(node.text).value_or(std::vector<std::int64_t>{})
+                           : std::vector<std::int64_t>{});
   }
 
   template <class Find>
@@ -94,7 +95,8 @@ struct FilterRun::Impl {
       const auto path = document.text(id);
       if (path.empty()) return node.pattern->matches(path) && node.field == Field::module;
       std::size_t parts = 0;
-      for (std::size_t begin = 0; begin != std::string_view::npos && parts++ < most; begin = path.find('.', begin), begin += begin != std::string_view::npos) {
+      for (std::size_t begin = 0; begin != std::string_view::npos && parts++ < most;
+           begin = path.find('.', begin), begin += begin != std::string_view::npos) {
         std::size_t ends = 0;
         for (auto end = path.find('.', begin); ends++ < most; end = path.find('.', end + 1)) {
           if (node.pattern->matches(path.substr(begin, end == std::string_view::npos ? end : end - begin))) return true;
@@ -111,8 +113,10 @@ struct FilterRun::Impl {
       const auto id = document.value(output).meta;
       const auto found = remembered(metas[index], id.index, [&] {
         const auto& meta = document.meta(id);
-        if (node.field == Field::dtype) return node.pattern->matches(shortName(meta.dtype)) || node.pattern->matches(torchName(meta.dtype));
-        return node.pattern ? node.pattern->matches(fmt::format("[{}]", fmt::join(meta.sizes, ", "))) : matchesShape(shapes[index], meta.sizes);
+        if (node.field == Field::dtype)
+          return node.pattern->matches(shortName(meta.dtype)) || node.pattern->matches(torchName(meta.dtype));
+        return node.pattern ? node.pattern->matches(fmt::format("[{}]", fmt::join(meta.sizes, ", ")))
+                            : matchesShape(shapes[index], meta.sizes);
       });
       if (found) return true;
     }
@@ -125,7 +129,9 @@ struct FilterRun::Impl {
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i] || !document.isTensor(outputs[i])) continue;
-      const auto sameStorage = [&](ValueId v) { return v && document.value(v).storage == document.value(outputs[i]).storage; };
+      const auto sameStorage = [&](ValueId v) {
+        return v && document.value(v).storage == document.value(outputs[i]).storage;
+      };
       const auto before = outputs.first(i);
       if (document.value(outputs[i]).storage && std::any_of(before.begin(), before.end(), sameStorage)) continue;
       sum += document.meta(document.value(outputs[i]).meta).bytes();
@@ -147,15 +153,16 @@ struct FilterRun::Impl {
 
   static bool role(const Node& node, Role role) {
     const bool isBackwardOp = role != Role::none && role != Role::forward;
-    return node.pattern->matches(role == Role::none ? "computation" : retrograd::name(role)) || (isBackwardOp && node.pattern->matches("backward"));
+    return node.pattern->matches(role == Role::none ? "computation" : retrograd::name(role)) ||
+           (isBackwardOp && node.pattern->matches("backward"));
   }
 
   /// The op of the computation it comes from: by kind, by its node's name or by a value that it makes.
   bool origin(std::size_t index, const Node& node, BoundSymbolId op) {
     const auto& from = document.boundSymbol(op).origin;
     if (from.role == Role::none || !from.op) return false;
-    return symbol(index, node, document.boundSymbol(from.op).symbol) || node.pattern->matches(document.text(document.boundSymbol(from.op).name)) ||
-           outputName(node, from.op);
+    return symbol(index, node, document.boundSymbol(from.op).symbol) ||
+           node.pattern->matches(document.text(document.boundSymbol(from.op).name)) || outputName(node, from.op);
   }
 
   bool isSaved(BoundSymbolId op) const {
@@ -165,18 +172,23 @@ struct FilterRun::Impl {
 
   bool outputName(const Node& node, BoundSymbolId op) const {
     const auto outputs = document.outputs(op);
-    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return v && node.pattern->matches(document.displayName(v)); });
+    return std::any_of(outputs.begin(), outputs.end(),
+                       [&](ValueId v) { return v && node.pattern->matches(document.displayName(v)); });
   }
 };
 
-FilterRun::FilterRun(const Document& document, const Filter& filter, const Trace* backward) : impl_(std::make_unique<Impl>(document, filter, backward)) {}
+FilterRun::FilterRun(const Document& document, const Filter& filter, const Trace* backward)
+    : impl_(std::make_unique<Impl>(document, filter, backward)) {}
 FilterRun::~FilterRun() = default;
 
-bool FilterRun::matches(BoundSymbolId op) { return impl_->filter.passesAll() || impl_->evaluate(impl_->filter.root_, op); }
+bool FilterRun::matches(BoundSymbolId op) {
+  return impl_->filter.passesAll() || impl_->evaluate(impl_->filter.root_, op);
+}
 
 std::vector<BoundSymbolId> FilterRun::select(const Trace& trace) {
   std::vector<BoundSymbolId> found;
-  std::copy_if(trace.ops.begin(), trace.ops.end(), std::back_inserter(found), [&](BoundSymbolId op) { return matches(op); });
+  std::copy_if(trace.ops.begin(), trace.ops.end(), std::back_inserter(found),
+               [&](BoundSymbolId op) { return matches(op); });
   return found;
 }
 
@@ -192,7 +204,8 @@ namespace {
 constexpr std::size_t mostCandidates = 200;
 
 /// What the ops of a trace have in a field, as far as it begins with `prefix`.
-std::set<std::string> valuesOf(const Document& document, const Trace& trace, Filter::Field field, std::string_view prefix) {
+std::set<std::string> valuesOf(const Document& document, const Trace& trace, Filter::Field field,
+                               std::string_view prefix) {
   std::set<std::string> found;
   const auto add = [&](std::string_view text) {
     if (found.size() < mostCandidates && text.starts_with(prefix)) found.insert(filterWord(text));
@@ -207,7 +220,10 @@ std::set<std::string> valuesOf(const Document& document, const Trace& trace, Fil
     const auto& bound = document.boundSymbol(op);
     switch (field) {
       case Filter::Field::op: opName(op); break;
-      case Filter::Field::module: add(document.text(bound.module || !bound.origin.op ? bound.module : document.boundSymbol(bound.origin.op).module)); break;
+      case Filter::Field::module:
+        add(document.text(bound.module || !bound.origin.op ? bound.module
+                                                           : document.boundSymbol(bound.origin.op).module));
+        break;
       case Filter::Field::origin:
         if (bound.origin.op) opName(bound.origin.op);
         break;
@@ -231,7 +247,8 @@ std::set<std::string> valuesOf(const Document& document, const Trace& trace, Fil
 
 }  // namespace
 
-FilterCompletion completeFilter(const Document& document, const Trace& trace, std::string_view text, std::size_t cursor) {
+FilterCompletion completeFilter(const Document& document, const Trace& trace, std::string_view text,
+                                std::size_t cursor) {
   cursor = std::min(cursor, text.size());
   auto begin = cursor;
   while (begin > 0 && std::string_view(" \t\n\r()").find(text[begin - 1]) == std::string_view::npos) --begin;

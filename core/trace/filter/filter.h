@@ -10,8 +10,9 @@
 
 namespace retrograd {
 
-/// Which ops to show, in words (docs/filter.md): `role:gradient module:h.3 bytes>1M not op:view`. Terms stand side by side (and), `or`, `not` and
-/// brackets combine them. A value is a word with globs, a "quoted text" or a /regular expression/.
+/// Which ops to show, in words (docs/filter.md): `role:gradient module:h.3 bytes>1M not op:view`. Terms stand side by
+/// side (and), `or`, `not` and brackets combine them. A value is a word with globs, a "quoted text" or a /regular
+/// expression/.
 class Filter {
  public:
   /// What is wrong, and where in the text: bytes [begin, end).
@@ -47,8 +48,8 @@ class Filter {
   std::int32_t root_ = -1;
 };
 
-/// A filter applied to the ops of one document. What it finds of a symbol, a module or a type holds for all ops that share it, so that a
-/// trace takes time in proportion to its ops.
+/// A filter applied to the ops of one document. What it finds of a symbol, a module or a type holds for all ops that
+/// share it, so that a trace takes time in proportion to its ops.
 class FilterRun {
  public:
   /// `backward` names the saved values; null where there is none.
@@ -72,6 +73,7 @@ struct FilterCompletion {
   std::vector<std::string> candidates;  ///< sorted; at most 200
 };
 /// Fields where a word begins, values of the document's ops behind a field's ':'.
-FilterCompletion completeFilter(const Document& document, const Trace& trace, std::string_view text, std::size_t cursor);
+FilterCompletion completeFilter(const Document& document, const Trace& trace, std::string_view text,
+                                std::size_t cursor);
 
 }  // namespace retrograd

@@ -14,7 +14,9 @@ namespace {
 bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /// What ends a word. Brackets of a shape or a character class do not.
-bool endsWord(char c) { return isSpace(c) || c == '(' || c == ')' || c == '"' || c == '<' || c == '>' || c == '=' || c == ':'; }
+bool endsWord(char c) {
+  return isSpace(c) || c == '(' || c == ')' || c == '"' || c == '<' || c == '>' || c == '=' || c == ':';
+}
 
 }  // namespace
 
@@ -61,7 +63,9 @@ class FilterParser {
   /// Takes the word where it stands next.
   bool take(std::string_view word) {
     const auto end = at_ + word.size();
-    if (text_.substr(at_, word.size()) != word || (end < text_.size() && !isSpace(text_[end]) && text_[end] != '(' && text_[end] != ')')) return false;
+    if (text_.substr(at_, word.size()) != word ||
+        (end < text_.size() && !isSpace(text_[end]) && text_[end] != '(' && text_[end] != ')'))
+      return false;
     at_ = end;
     skipSpace();
     return true;
@@ -118,7 +122,8 @@ class FilterParser {
     }
     while (at_ < text_.size() && !endsWord(text_[at_])) ++at_;
     const auto word = text_.substr(begin, at_ - begin);
-    if (at_ == text_.size() || std::string_view(":<>=").find(text_[at_]) == std::string_view::npos) return bareWord(word, begin);
+    if (at_ == text_.size() || std::string_view(":<>=").find(text_[at_]) == std::string_view::npos)
+      return bareWord(word, begin);
     const auto field = filterField(word);
     if (!field) return fail(begin, at_, fmt::format("no field '{}'; there are {}", word, filterFieldNames()));
     node.field = *field;
@@ -162,10 +167,12 @@ class FilterParser {
     if (text_[at_] == '"') quoted(node);
     else if (text_[at_] == '/') expression(node);
     else {
-      while (at_ < text_.size() && !isSpace(text_[at_]) && text_[at_] != '(' && text_[at_] != ')' && text_[at_] != '"') ++at_;
+      while (at_ < text_.size() && !isSpace(text_[at_]) && text_[at_] != '(' && text_[at_] != ')' && text_[at_] != '"')
+        ++at_;
       plain(node, text_.substr(begin, at_ - begin), begin);
     }
-    if (!failed_ && at_ < text_.size() && !isSpace(text_[at_]) && text_[at_] != ')') fail(at_, at_ + 1, "a space is expected");
+    if (!failed_ && at_ < text_.size() && !isSpace(text_[at_]) && text_[at_] != ')')
+      fail(at_, at_ + 1, "a space is expected");
     skipSpace();
   }
 
@@ -198,8 +205,9 @@ class FilterParser {
     const bool hasGlob = word.find_first_of("*?[") != std::string_view::npos;
     node.text = std::string(word);
     node.isGlob = hasGlob;
-    node.pattern =
-        node.field == Field::any ? TextPattern::glob(hasGlob ? std::string(word) : fmt::format("*{}*", word), wrong) : TextPattern::glob(word, wrong);
+    node.pattern = node.field == Field::any
+                       ? TextPattern::glob(hasGlob ? std::string(word) : fmt::format("*{}*", word), wrong)
+                       : TextPattern::glob(word, wrong);
     if (!node.pattern) fail(begin + wrong.position, end, wrong.message);
   }
 
@@ -230,7 +238,8 @@ class FilterParser {
       return;
     }
     ++at_;
-    if (node.field == Field::bytes || node.field == Field::saved || node.field == Field::recomputed || node.field == Field::shape)
+    if (node.field == Field::bytes || node.field == Field::saved || node.field == Field::recomputed ||
+        node.field == Field::shape)
       return plain(node, content, begin);
     node.text = content;
     node.pattern = node.field == Field::any ? TextPattern::containing(content) : TextPattern::exactly(content);
@@ -268,7 +277,9 @@ class FilterParser {
   Filter filter_;
 };
 
-std::optional<Filter> Filter::parse(std::string_view text, Problem& problem) { return FilterParser(text, problem).run(); }
+std::optional<Filter> Filter::parse(std::string_view text, Problem& problem) {
+  return FilterParser(text, problem).run();
+}
 
 Filter Filter::parse(std::string_view text) {
   Problem problem;

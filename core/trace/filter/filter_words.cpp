@@ -8,8 +8,10 @@ namespace retrograd {
 namespace {
 
 /// In the order of Filter::Field, `any` left out.
-constexpr std::array<std::string_view, 10> fields{"op", "module", "dtype", "shape", "bytes", "role", "origin", "saved", "recomputed", "name"};
-constexpr std::array<std::string_view, 8> roles{"computation", "forward", "backward", "gradient", "accumulation", "recompute", "zero", "cotangent"};
+constexpr std::array<std::string_view, 10> fields{"op",   "module", "dtype", "shape",      "bytes",
+                                                  "role", "origin", "saved", "recomputed", "name"};
+constexpr std::array<std::string_view, 8> roles{"computation",  "forward",   "backward", "gradient",
+                                                "accumulation", "recompute", "zero",     "cotangent"};
 
 std::string joined(std::span<const std::string_view> words) {
   std::string text;
@@ -35,7 +37,8 @@ std::optional<std::vector<std::int64_t>> parseShapePattern(std::string_view text
   std::string compact;
   for (const char c : text)
     if (c != ' ') compact += c;
-  if (compact.size() >= 2 && compact.front() == '[' && compact.back() == ']') compact = compact.substr(1, compact.size() - 2);
+  if (compact.size() >= 2 && compact.front() == '[' && compact.back() == ']')
+    compact = compact.substr(1, compact.size() - 2);
   else if (compact.empty()) return std::nullopt;
   std::vector<std::int64_t> pattern;
   std::string_view rest = compact;
@@ -60,10 +63,12 @@ std::optional<std::vector<std::int64_t>> parseShapePattern(std::string_view text
 bool matchesShape(std::span<const std::int64_t> pattern, std::span<const std::int64_t> sizes) {
   const auto same = [](std::int64_t wanted, std::int64_t size) { return wanted == -1 || wanted == size; };
   const auto rest = std::find(pattern.begin(), pattern.end(), -2);
-  if (rest == pattern.end()) return pattern.size() == sizes.size() && std::equal(pattern.begin(), pattern.end(), sizes.begin(), same);
+  if (rest == pattern.end())
+    return pattern.size() == sizes.size() && std::equal(pattern.begin(), pattern.end(), sizes.begin(), same);
   const std::size_t before = rest - pattern.begin(), after = pattern.size() - before - 1;
   return sizes.size() >= before + after && std::equal(pattern.begin(), rest, sizes.begin(), same) &&
-         std::equal(pattern.end() - static_cast<std::ptrdiff_t>(after), pattern.end(), sizes.end() - static_cast<std::ptrdiff_t>(after), same);
+         std::equal(pattern.end() - static_cast<std::ptrdiff_t>(after), pattern.end(),
+                    sizes.end() - static_cast<std::ptrdiff_t>(after), same);
 }
 
 }  // namespace retrograd

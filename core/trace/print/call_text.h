@@ -5,8 +5,8 @@
 
 namespace retrograd {
 
-/// Writes a bound symbol as a line of Python: `t6 = torch.ops.aten.mm.default(t1, t5)`. What values, literals and names look like can be
-/// changed, so that an export makes links of them, or numbers of expressions.
+/// Writes a bound symbol as a line of Python: `t6 = torch.ops.aten.mm.default(t1, t5)`. What values, literals and names
+/// look like can be changed, so that an export makes links of them, or numbers of expressions.
 class CallText {
  public:
   explicit CallText(const Document& document) : document_(document) {}
@@ -28,7 +28,9 @@ class CallText {
   /// The op's name, the name of a keyword.
   virtual std::string name(std::string_view text) const { return std::string(text); }
   /// An argument of the call itself, where its position matters.
-  virtual std::string whole(const Argument& argument, std::span<const ValueId> operands) const { return this->argument(argument, operands); }
+  virtual std::string whole(const Argument& argument, std::span<const ValueId> operands) const {
+    return this->argument(argument, operands);
+  }
 
  private:
   const Document& document_;

@@ -76,7 +76,8 @@ class DocumentWriter {
     json["inputs"] = mentionedIds(trace.inputs);
     json["outputs"] = mentionedIds(trace.outputs);
     if (trace.kind == TraceKind::forward || trace.kind == TraceKind::joint) json["resultCount"] = trace.resultCount;
-    if (trace.kind == TraceKind::forward) json["saved"] = ids(std::span(trace.outputs).subspan(std::min(trace.resultCount, trace.outputs.size())));
+    if (trace.kind == TraceKind::forward)
+      json["saved"] = ids(std::span(trace.outputs).subspan(std::min(trace.resultCount, trace.outputs.size())));
     if (trace.kind == TraceKind::backward) json["savedCount"] = trace.savedCount;
     if (trace.kind == TraceKind::joint) json["forwardCount"] = trace.forwardCount;
     if (trace.kind == TraceKind::computation && info_.computation) json["signature"] = signature(*info_.computation);
@@ -190,8 +191,11 @@ class DocumentWriter {
   }
 
   static Json effects(const BoundSymbol& bound) {
-    static constexpr std::pair<std::uint8_t, const char*> names[] = {
-        {effect::writes, "writes"}, {effect::random, "random"}, {effect::opaque, "opaque"}, {effect::view, "view"}, {effect::needsData, "needs_data"}};
+    static constexpr std::pair<std::uint8_t, const char*> names[] = {{effect::writes, "writes"},
+                                                                     {effect::random, "random"},
+                                                                     {effect::opaque, "opaque"},
+                                                                     {effect::view, "view"},
+                                                                     {effect::needsData, "needs_data"}};
     Json list = Json::array();
     for (const auto& [bit, text] : names)
       if (bound.effects & bit) list.push_back(text);
@@ -206,9 +210,10 @@ class DocumentWriter {
   }
 
   Json signature(const Computation& computation) {
-    static constexpr EnumArray<InputKind, const char*, 6> inputKinds{"user", "parameter", "buffer", "constant", "token", "object"};
-    static constexpr EnumArray<OutputKind, const char*, 7> outputKinds{"user",  "loss",    "buffer_mutation", "input_mutation", "parameter_mutation",
-                                                                       "token", "gradient"};
+    static constexpr EnumArray<InputKind, const char*, 6> inputKinds{"user",     "parameter", "buffer",
+                                                                     "constant", "token",     "object"};
+    static constexpr EnumArray<OutputKind, const char*, 7> outputKinds{
+        "user", "loss", "buffer_mutation", "input_mutation", "parameter_mutation", "token", "gradient"};
     Json inputs = Json::array(), outputs = Json::array();
     for (const auto& input : computation.inputs)
       inputs.push_back({{"name", input.name},
@@ -217,8 +222,9 @@ class DocumentWriter {
                         {"aliases", input.aliases},
                         {"requires_grad", input.requiresGrad}});
     for (const auto& output : computation.outputs)
-      outputs.push_back(
-          {{"kind", outputKinds[output.kind]}, {"target", textOrNull(output.target)}, {"literal", output.value ? Json() : argument(output.literal, {})}});
+      outputs.push_back({{"kind", outputKinds[output.kind]},
+                         {"target", textOrNull(output.target)},
+                         {"literal", output.value ? Json() : argument(output.literal, {})}});
     return {{"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}};
   }
 
@@ -227,7 +233,10 @@ class DocumentWriter {
     for (const auto& pass : trace.history) {
       Json parameters = Json::object();
       for (const auto& [key, value] : pass.parameters) parameters[key] = value;
-      list.push_back({{"pass", pass.pass}, {"parameters", std::move(parameters)}, {"parent", textOrNull(pass.parent)}, {"seconds", pass.seconds}});
+      list.push_back({{"pass", pass.pass},
+                      {"parameters", std::move(parameters)},
+                      {"parent", textOrNull(pass.parent)},
+                      {"seconds", pass.seconds}});
     }
     return list;
   }
@@ -260,7 +269,10 @@ class DocumentWriter {
   Json sizes() const {
     Json list = Json::array();
     for (const auto& symbol : document_.sizeSymbols())
-      list.push_back({{"symbol", symbol.name}, {"hint", symbol.hint}, {"min", symbol.least}, {"max", symbol.greatest ? Json(*symbol.greatest) : Json()}});
+      list.push_back({{"symbol", symbol.name},
+                      {"hint", symbol.hint},
+                      {"min", symbol.least},
+                      {"max", symbol.greatest ? Json(*symbol.greatest) : Json()}});
     return list;
   }
 
@@ -282,10 +294,13 @@ class DocumentWriter {
 
 }  // namespace
 
-nlohmann::ordered_json traceDocument(const Document& document, std::span<const Trace* const> traces, const TraceDocumentInfo& info) {
+nlohmann::ordered_json traceDocument(const Document& document, std::span<const Trace* const> traces,
+                                     const TraceDocumentInfo& info) {
   return DocumentWriter(document, info).write(traces);
 }
 
-std::string dumpJson(const nlohmann::ordered_json& json, int indent) { return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace); }
+std::string dumpJson(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace retrograd

@@ -19,7 +19,8 @@ struct TraceDocumentInfo {
 };
 
 /// The document of `retrograd trace --format json` (docs/trace.schema.json). Holds the values the given traces mention.
-nlohmann::ordered_json traceDocument(const Document& document, std::span<const Trace* const> traces, const TraceDocumentInfo& info = {});
+nlohmann::ordered_json traceDocument(const Document& document, std::span<const Trace* const> traces,
+                                     const TraceDocumentInfo& info = {});
 
 /// JSON text; strings that are not UTF-8 get replacement characters. `indent` -1: one line.
 std::string dumpJson(const nlohmann::ordered_json& json, int indent = -1);

@@ -37,7 +37,8 @@ struct Place {
 Place placeOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
   const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
-  return {std::string(document.text(bound.module ? bound.module : from->module)), shownFrame(document.source(bound.source ? bound.source : from->source))};
+  return {std::string(document.text(bound.module ? bound.module : from->module)),
+          shownFrame(document.source(bound.source ? bound.source : from->source))};
 }
 
 std::string frameText(const SourceFrame& frame) {
@@ -47,8 +48,8 @@ std::string frameText(const SourceFrame& frame) {
 
 /// "mutation of buffer count", "loss"; empty for what the user gets.
 std::string outputMeaning(const OutputSpec& output) {
-  static constexpr EnumArray<OutputKind, const char*, 7> meanings{"",      "loss",       "mutation of buffer", "mutation of input", "mutation of parameter",
-                                                                  "token", "gradient of"};
+  static constexpr EnumArray<OutputKind, const char*, 7> meanings{
+      "", "loss", "mutation of buffer", "mutation of input", "mutation of parameter", "token", "gradient of"};
   const std::string meaning = meanings[output.kind];
   return output.target.empty() ? meaning : meaning + " " + word(output.target);
 }
@@ -59,7 +60,8 @@ class TraceWriter {
   TraceWriter(const Document& document, const Trace& trace, const PrintOptions& options)
       : document_(document), trace_(trace), options_(options), comments_(document) {
     const bool isComputation = trace.kind == TraceKind::computation;
-    if (isComputation && options.computation && options.computation->inputs.size() == trace.inputs.size()) computation_ = options.computation;
+    if (isComputation && options.computation && options.computation->inputs.size() == trace.inputs.size())
+      computation_ = options.computation;
   }
 
   std::string write() {
@@ -114,7 +116,8 @@ class TraceWriter {
     const auto value = trace_.inputs[position];
     if (trace_.kind == TraceKind::backward) {
       const bool isSaved = position < trace_.savedCount;
-      return comments_.input(value, isSaved ? ValueKind::activation : ValueKind::cotangent, isSaved ? "saved for backward" : "cotangent");
+      return comments_.input(value, isSaved ? ValueKind::activation : ValueKind::cotangent,
+                             isSaved ? "saved for backward" : "cotangent");
     }
     if (!computation_) return comments_.input(value, ValueKind::input);
     const auto& spec = computation_->inputs[position];
@@ -156,7 +159,8 @@ class TraceWriter {
     line(depth, content);
   }
 
-  /// The op's module and line of source where they are others than those of the op before. Sums of gradients of inputs have neither.
+  /// The op's module and line of source where they are others than those of the op before. Sums of gradients of inputs
+  /// have neither.
   void writePlace(BoundSymbolId op, std::size_t depth) {
     const auto& origin = document_.boundSymbol(op).origin;
     if (origin.role != Role::none && !origin.op) return;
@@ -174,9 +178,11 @@ class TraceWriter {
       line(depth, fmt::format("def {}({}):", body.name, parameters(body.inputs)));
       const bool fits = passed.size() == body.inputs.size();
       for (std::size_t i = 0; i < body.inputs.size() && options_.comments; ++i)
-        if (auto input = body.inputs[i]) line(depth + 1, "# " + comments_.bodyInput(input, fits ? passed[i] : ValueId()));
+        if (auto input = body.inputs[i])
+          line(depth + 1, "# " + comments_.bodyInput(input, fits ? passed[i] : ValueId()));
       for (auto op : body.ops) writeOp(op, depth + 1);
-      const auto outputs = joined(body.outputs, [&](const Argument& a) { return printArgument(document_, a, body.outputValues); });
+      const auto outputs =
+          joined(body.outputs, [&](const Argument& a) { return printArgument(document_, a, body.outputValues); });
       line(depth + 1, "return " + listItem(outputs, true, body.outputs.size()));
     }
     for (const auto& item : argument.items) writeBodies(item, passed, depth);
@@ -252,6 +258,8 @@ std::string printCall(const Document& document, BoundSymbolId op) { return CallT
 
 std::string printComment(const Document& document, BoundSymbolId op) { return CommentWriter(document).op(op); }
 
-std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options) { return TraceWriter(document, trace, options).write(); }
+std::string printTrace(const Document& document, const Trace& trace, const PrintOptions& options) {
+  return TraceWriter(document, trace, options).write();
+}
 
 }  // namespace retrograd

@@ -19,7 +19,8 @@ namespace {
 bool isPlainExpression(std::string_view text) {
   int depth = 0;
   for (char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e || std::string_view("\"\\[]").find(c) != std::string_view::npos)
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ||
+        std::string_view("\"\\[]").find(c) != std::string_view::npos)
       return false;
     depth += c == '(' ? 1 : c == ')' ? -1 : 0;
     if (depth < 0 || (depth == 0 && c == ',')) return false;
@@ -28,15 +29,20 @@ bool isPlainExpression(std::string_view text) {
 }
 
 std::string effectsText(std::uint8_t effects) {
-  static constexpr std::array<std::pair<std::uint8_t, const char*>, 5> names{
-      {{effect::writes, "writes"}, {effect::random, "random"}, {effect::opaque, "opaque"}, {effect::view, "view"}, {effect::needsData, "needs_data"}}};
+  static constexpr std::array<std::pair<std::uint8_t, const char*>, 5> names{{{effect::writes, "writes"},
+                                                                              {effect::random, "random"},
+                                                                              {effect::opaque, "opaque"},
+                                                                              {effect::view, "view"},
+                                                                              {effect::needsData, "needs_data"}}};
   std::string text;
   for (const auto& [bit, name] : names)
     if (effects & bit) text += (text.empty() ? "" : "+") + std::string(name);
   return text.empty() ? "none" : text;
 }
 
-bool contains(std::span<const ValueId> values, ValueId value) { return std::find(values.begin(), values.end(), value) != values.end(); }
+bool contains(std::span<const ValueId> values, ValueId value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
 
 /// A forward op that is the computation's op itself, on the same output, needs no second mention.
 bool isItsOwnOrigin(const Document& document, BoundSymbolId op, BoundSymbolId origin) {
@@ -48,7 +54,8 @@ bool isItsOwnOrigin(const Document& document, BoundSymbolId op, BoundSymbolId or
 }  // namespace
 
 std::string typeText(const TensorMeta& meta) {
-  static constexpr EnumArray<Layout, const char*, 7> layouts{"strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
+  static constexpr EnumArray<Layout, const char*, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                             "sparse_bsr", "sparse_bsc", "mkldnn"};
   auto shown = meta;
   for (auto& symbol : shown.symbols)
     if (!symbol.empty() && !isPlainExpression(symbol)) symbol = "?";
@@ -69,13 +76,17 @@ std::string CommentWriter::numberText(ValueId value) const {
   const auto expression = SizeExpression::parse(text);
   const auto hint = expression ? expression->evaluate(document_.sizeHints()) : std::nullopt;
   if (!hint) return "number";
-  return expression->isCondition() ? fmt::format("{} is {}", text, *hint ? "True" : "False") : fmt::format("{}={}", text, *hint);
+  return expression->isCondition() ? fmt::format("{} is {}", text, *hint ? "True" : "False")
+                                   : fmt::format("{}={}", text, *hint);
 }
 
 std::string CommentWriter::typed(ValueId value, const InputSpec* spec) const {
   const auto& v = document_.value(value);
   const bool isObject = spec && !v.meta && (spec->kind == InputKind::token || spec->kind == InputKind::object);
-  const auto type = v.meta ? typeText(document_.meta(v.meta)) : !isObject ? numberText(value) : spec->kind == InputKind::token ? "token" : "object";
+  const auto type = v.meta                           ? typeText(document_.meta(v.meta))
+                    : !isObject                      ? numberText(value)
+                    : spec->kind == InputKind::token ? "token"
+                                                     : "object";
   return fmt::format("{}: \"{}\"", document_.displayName(value), type);
 }
 
@@ -88,7 +99,8 @@ void CommentWriter::addStorage(std::vector<std::string>& parts, ValueId value, V
   if (!asImplied) parts.push_back(isNew ? "own storage" : "shares " + document_.displayName(first->second));
   if (!isNew || (base && asImplied)) return;
   const auto& storage = document_.storage(v.storage);
-  if (v.meta && storage.bytes != document_.meta(v.meta).storageBytes()) parts.push_back(fmt::format("storage of {} bytes", storage.bytes));
+  if (v.meta && storage.bytes != document_.meta(v.meta).storageBytes())
+    parts.push_back(fmt::format("storage of {} bytes", storage.bytes));
   if (storage.external != implied::external(v.kind)) parts.push_back(storage.external ? "external" : "internal");
 }
 
@@ -106,16 +118,23 @@ void CommentWriter::addOutput(std::vector<std::string>& parts, BoundSymbolId op,
   }
   if (value.kind != implied::kind(bound)) parts.emplace_back(name(value.kind));
   addStorage(parts, id, implied::base(document_, op, output));
-  if (value.version != implied::version(document_, op, output)) parts.push_back(fmt::format("version {}", value.version));
+  if (value.version != implied::version(document_, op, output))
+    parts.push_back(fmt::format("version {}", value.version));
   const bool isDerived = bound.origin.role != Role::none;  // of the computation's own values the derived traces tell
-  if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output)) parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
-  if (isUnknownTensor && parts.size() > before) parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id) + ": \"tensor\"");
+  if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output))
+    parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
+  if (isUnknownTensor && parts.size() > before)
+    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id) + ": \"tensor\"");
 }
 
 std::string CommentWriter::originText(const Origin& origin) const {
-  if (!origin.op) return origin.value ? fmt::format("{}: \"{}\"", document_.displayName(origin.value), name(document_.value(origin.value).kind)) : "";
+  if (!origin.op)
+    return origin.value ? fmt::format("{}: \"{}\"", document_.displayName(origin.value),
+                                      name(document_.value(origin.value).kind))
+                        : "";
   const auto op = document_.opName(origin.op);
-  if (const auto output = implied::namingOutput(document_, origin)) return fmt::format("{}: \"{}\"", document_.displayName(output), op);
+  if (const auto output = implied::namingOutput(document_, origin))
+    return fmt::format("{}: \"{}\"", document_.displayName(output), op);
   const auto node = document_.text(document_.boundSymbol(origin.op).name);
   return node.empty() ? pythonString(op) : fmt::format("{}: \"{}\"", word(node), op);
 }
@@ -147,14 +166,18 @@ void CommentWriter::addOrigin(std::vector<std::string>& parts, BoundSymbolId op)
       return;
     case Role::gradient: break;
     case Role::accumulation: parts.push_back(accumulation(op)); break;
-    case Role::recompute: parts.push_back(origin.value ? "recompute of " + document_.displayName(origin.value) : "recompute"); break;
+    case Role::recompute:
+      parts.push_back(origin.value ? "recompute of " + document_.displayName(origin.value) : "recompute");
+      break;
     case Role::zero: parts.emplace_back("zeros for an unused output"); break;
     case Role::cotangent: parts.emplace_back("cotangent of an output"); break;
   }
   if (!from.empty()) parts.push_back("forward: " + from);
   if (origin.role == Role::gradient) addGradient(parts, origin);
-  const auto named = origin.op ? implied::output(document_, origin, implied::namingOutput(document_, origin)) : std::int16_t{-1};
-  if (origin.output != named) parts.push_back(origin.output < 0 ? "several outputs" : fmt::format("output {}", origin.output));
+  const auto named =
+      origin.op ? implied::output(document_, origin, implied::namingOutput(document_, origin)) : std::int16_t{-1};
+  if (origin.output != named)
+    parts.push_back(origin.output < 0 ? "several outputs" : fmt::format("output {}", origin.output));
 }
 
 /// How the op runs, where that does not go without saying.
@@ -162,10 +185,13 @@ void CommentWriter::addState(std::vector<std::string>& parts, BoundSymbolId op) 
   const auto& bound = document_.boundSymbol(op);
   if (bound.recomputed && bound.origin.role != Role::recompute) parts.emplace_back("recomputed");
   const auto original = bound.replays ? implied::firstOutput(document_, bound.replays) : ValueId();
-  if (original && !(implied::replays(bound) && original == bound.origin.value)) parts.push_back("replays " + document_.displayName(original));
+  if (original && !(implied::replays(bound) && original == bound.origin.value))
+    parts.push_back("replays " + document_.displayName(original));
   if (!bound.replays && implied::replays(bound)) parts.emplace_back("draws again");
-  if (const auto usual = implied::effects(document_, op); bound.effects != usual) parts.push_back("effects " + effectsText(bound.effects));
-  if (bound.gradMode != implied::gradMode(document_, bound)) parts.emplace_back(bound.gradMode ? "grad mode" : "no_grad");
+  if (const auto usual = implied::effects(document_, op); bound.effects != usual)
+    parts.push_back("effects " + effectsText(bound.effects));
+  if (bound.gradMode != implied::gradMode(document_, bound))
+    parts.emplace_back(bound.gradMode ? "grad mode" : "no_grad");
   if (bound.origin.role == Role::none && bound.name && document_.text(bound.name) != implied::nodeName(document_, op))
     parts.push_back("node " + word(document_.text(bound.name)));
 }
@@ -190,7 +216,8 @@ std::string CommentWriter::bodyInput(ValueId id, ValueId passed) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string CommentWriter::input(ValueId id, ValueKind usual, std::string_view role, const InputSpec* spec, const Argument* number) {
+std::string CommentWriter::input(ValueId id, ValueKind usual, std::string_view role, const InputSpec* spec,
+                                 const Argument* number) {
   const auto& value = document_.value(id);
   std::vector<std::string> parts{typed(id, spec)};
   auto kind = std::string(name(value.kind));
@@ -205,7 +232,8 @@ std::string CommentWriter::input(ValueId id, ValueKind usual, std::string_view r
   addStorage(parts, id, {});
   if (role.empty() || value.kind != ValueKind::activation) {  // what is saved was described where it was made
     if (value.version != 0) parts.push_back(fmt::format("version {}", value.version));
-    if (value.requiresGrad != implied::requiresGrad(document_, value)) parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
+    if (value.requiresGrad != implied::requiresGrad(document_, value))
+      parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
   }
   if (number) parts.push_back("value " + printArgument(document_, *number, {}));
   return fmt::format("{}", fmt::join(parts, ", "));

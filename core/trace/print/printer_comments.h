@@ -8,18 +8,19 @@
 
 namespace retrograd {
 
-/// Writes comments of one trace in the order of its lines; remembers which storages were met. Whatever follows from the call and its
-/// operands (trace/implied.h) is left out.
+/// Writes comments of one trace in the order of its lines; remembers which storages were met. Whatever follows from the
+/// call and its operands (trace/implied.h) is left out.
 class CommentWriter {
  public:
   explicit CommentWriter(const Document& document) : document_(document) {}
 
   /// `t6: "cpu f32[10, 10]", forward: t0: "torch.ops.aten.linear.default", gradient of x`
   std::string op(BoundSymbolId op);
-  /// `p_l1_weight: "cpu f32[16, 8]", parameter l1.weight`: what flows into a trace or a body, where values are of kind `usual` unless
-  /// something else is said. `role` is what it is to this trace ("cotangent", "saved for backward"); `spec` and `number` are what the
-  /// computation knows of it.
-  std::string input(ValueId value, ValueKind usual, std::string_view role = {}, const InputSpec* spec = nullptr, const Argument* number = nullptr);
+  /// `p_l1_weight: "cpu f32[16, 8]", parameter l1.weight`: what flows into a trace or a body, where values are of kind
+  /// `usual` unless something else is said. `role` is what it is to this trace ("cotangent", "saved for backward");
+  /// `spec` and `number` are what the computation knows of it.
+  std::string input(ValueId value, ValueKind usual, std::string_view role = {}, const InputSpec* spec = nullptr,
+                    const Argument* number = nullptr);
   /// The same for an input of a body; `passed` is the operand that stands for it, where there is one.
   std::string bodyInput(ValueId value, ValueId passed);
 

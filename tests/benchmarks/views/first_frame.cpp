@@ -1,7 +1,8 @@
-// From the wish to open a file to the first picture of its computation and to that of its listings, which is the same one unless the first lines come while
-// the rest is derived; in a window of its own process: first_frame FILE. Prints JSON: seconds, and what the process holds in 10^6 bytes before it opens
-// anything (LibTorch and Qt, with the empty window), at each picture, at most until then, and once all is at rest, which is after the run that opening
-// begins. scripts/opening makes the files and the table.
+// From the wish to open a file to the first picture of its computation and to that of its listings, which is the same
+// one unless the first lines come while the rest is derived; in a window of its own process: first_frame FILE. Prints
+// JSON: seconds, and what the process holds in 10^6 bytes before it opens anything (LibTorch and Qt, with the empty
+// window), at each picture, at most until then, and once all is at rest, which is after the run that opening begins.
+// scripts/opening makes the files and the table.
 #include <malloc.h>
 
 #include <QApplication>
@@ -25,7 +26,8 @@ namespace {
 using namespace views;
 
 struct Figures {
-  double seconds = milliseconds(CLOCK_MONOTONIC) / 1e3, cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID) / 1e3, megabytes = residentMegabytes();
+  double seconds = milliseconds(CLOCK_MONOTONIC) / 1e3, cpu = milliseconds(CLOCK_PROCESS_CPUTIME_ID) / 1e3,
+         megabytes = residentMegabytes();
 };
 
 /// Sees the first painting of some widgets, once `begins`.
@@ -80,7 +82,8 @@ int measure(const QString& path) {
   lines.begins = true;
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
     window.listings().listing(kind).viewport()->installEventFilter(&listings);
-  QObject::connect(&controller, &DocumentController::documentChanged, &listings, [&listings] { listings.begins = true; });
+  QObject::connect(&controller, &DocumentController::documentChanged, &listings,
+                   [&listings] { listings.begins = true; });
 
   forgetPeak();
   const Figures before;
@@ -91,21 +94,22 @@ int measure(const QString& path) {
   auto lastBusy = milliseconds(CLOCK_MONOTONIC);
   waitFor([&] {
     const auto now = milliseconds(CLOCK_MONOTONIC);
-    const bool busy =
-        controller.opening() || controller.questions().asking() || controller.worker().busy(&controller) || window.context().execution->now().running;
+    const bool busy = controller.opening() || controller.questions().asking() ||
+                      controller.worker().busy(&controller) || window.context().execution->now().running;
     if (busy) lastBusy = now;
     return now > lastBusy + 200;
   });
   const auto& analysis = *controller.document()->analysis;
   const auto print = [&](const char* name, const Figures& then) {
-    std::printf("\"%s_s\": %.3f, \"%s_cpu_s\": %.3f, \"%s_mb\": %.1f, ", name, then.seconds - before.seconds, name, then.cpu - before.cpu, name,
-                then.megabytes - before.megabytes);
+    std::printf("\"%s_s\": %.3f, \"%s_cpu_s\": %.3f, \"%s_mb\": %.1f, ", name, then.seconds - before.seconds, name,
+                then.cpu - before.cpu, name, then.megabytes - before.megabytes);
   };
-  std::printf("{\"computation_ops\": %zu, \"joint_ops\": %zu, ", analysis.computation().trace.ops.size(), analysis.joint.ops.size());
+  std::printf("{\"computation_ops\": %zu, \"joint_ops\": %zu, ", analysis.computation().trace.ops.size(),
+              analysis.joint.ops.size());
   print("first", lines.painted.value_or(*listings.painted));
   print("listings", *listings.painted);
-  std::printf("\"peak_mb\": %.1f, \"rest_s\": %.3f, \"rest_mb\": %.1f, \"empty_mb\": %.1f}\n", peak - before.megabytes, lastBusy / 1e3 - before.seconds,
-              residentMegabytes() - before.megabytes, before.megabytes);
+  std::printf("\"peak_mb\": %.1f, \"rest_s\": %.3f, \"rest_mb\": %.1f, \"empty_mb\": %.1f}\n", peak - before.megabytes,
+              lastBusy / 1e3 - before.seconds, residentMegabytes() - before.megabytes, before.megabytes);
   return 0;
 }
 

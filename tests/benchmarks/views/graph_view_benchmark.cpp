@@ -1,5 +1,6 @@
-// The graph in its window: opening it at module level, opening a block, frames while it is moved, memory beyond the traces. What is laid out is measured by
-// the clock and by the processor, frames by the processor time of the thread that paints. docs/performance.md holds the figures of one run.
+// The graph in its window: opening it at module level, opening a block, frames while it is moved, memory beyond the
+// traces. What is laid out is measured by the clock and by the processor, frames by the processor time of the thread
+// that paints. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -28,15 +29,28 @@ using namespace views;
 class ReadyEngine : public Engine {
  public:
   explicit ReadyEngine(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {}
-  std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&, const OnRead&) override { return analysis_; }
-  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return live_->run(std::move(analysis)); }
-  RunRecord record(const Analysis& a, const std::map<ValueId, double>& fills, const Progress& p) override { return live_->record(a, fills, p); }
-  WhatIf whatIf(const Analysis& a, const PartitionOptions& o, const std::vector<OpMeasure>& m, const Progress& p) override { return live_->whatIf(a, o, m, p); }
+  std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&, const OnRead&) override {
+    return analysis_;
+  }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
+    return live_->run(std::move(analysis));
+  }
+  RunRecord record(const Analysis& a, const std::map<ValueId, double>& fills, const Progress& p) override {
+    return live_->record(a, fills, p);
+  }
+  WhatIf whatIf(const Analysis& a, const PartitionOptions& o, const std::vector<OpMeasure>& m,
+                const Progress& p) override {
+    return live_->whatIf(a, o, m, p);
+  }
   GradientCheck checkGradients(const Analysis& a, const std::vector<BoundSymbolId>& ops, const Progress& p) override {
     return live_->checkGradients(a, ops, p);
   }
-  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& a, const Progress& p) override { return live_->measureMemory(a, p); }
-  RunComparison compare(const Analysis& a, const Counterpart& c, double tolerance, const Progress& p) override { return live_->compare(a, c, tolerance, p); }
+  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& a, const Progress& p) override {
+    return live_->measureMemory(a, p);
+  }
+  RunComparison compare(const Analysis& a, const Counterpart& c, double tolerance, const Progress& p) override {
+    return live_->compare(a, c, tolerance, p);
+  }
 
  private:
   std::shared_ptr<const Analysis> analysis_;
@@ -113,7 +127,10 @@ class Bench {
     window_.show();
     window_.openFile(QString::fromStdString(analysis_->file.path));
     auto& controller = *window_.context().controller;
-    waitFor([&] { return controller.document() && !controller.opening() && !controller.questions().asking() && !window_.context().execution->now().running; });
+    waitFor([&] {
+      return controller.document() && !controller.opening() && !controller.questions().asking() &&
+             !window_.context().execution->now().running;
+    });
   }
 
   GraphView& graph() { return window_.listings().graph(); }
@@ -124,7 +141,8 @@ class Bench {
   /// The first picture at module level, painted.
   Took open() {
     window_.listings().graphAction()->setChecked(true);
-    for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward}) window_.listings().toggleAction(kind)->setChecked(false);
+    for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward})
+      window_.listings().toggleAction(kind)->setChecked(false);
     QApplication::processEvents();
     graph().setKind(TraceKind::forward);
     settle();
@@ -143,9 +161,11 @@ class Bench {
     Took slowest{0, 0};
     for (int count = 0; count < 20; ++count) {
       const auto& scene = graph().picture()->scene;
-      const auto closed = std::find_if(scene.boxes.rbegin() + static_cast<std::ptrdiff_t>(scene.boxes.size()) / 2, scene.boxes.rend(), [&](const auto& box) {
-        return !box.open && scene.tree->canOpen(box.node) && scene.tree->node(box.node).childCount > 1;
-      });
+      const auto closed =
+          std::find_if(scene.boxes.rbegin() + static_cast<std::ptrdiff_t>(scene.boxes.size()) / 2, scene.boxes.rend(),
+                       [&](const auto& box) {
+                         return !box.open && scene.tree->canOpen(box.node) && scene.tree->node(box.node).childCount > 1;
+                       });
       if (closed == scene.boxes.rend()) break;
       const Took begin;
       graph().setOpen(closed->node, true);
@@ -178,7 +198,8 @@ class Bench {
     return worst;
   }
 
-  /// With all that is drawn over boxes and lines at once: a filter, lit ways, finds, norms on lines; the worst of all overlays.
+  /// With all that is drawn over boxes and lines at once: a filter, lit ways, finds, norms on lines; the worst of all
+  /// overlays.
   Frames overlaid() {
     auto& filter = *window_.context().filter;
     filter.apply(QStringLiteral("role:gradient"));
@@ -250,11 +271,15 @@ void measure(benchmark::State& state, const std::shared_ptr<const Analysis>& ana
   }
 }
 
-void graphView(benchmark::State& state) { measure(state, analyse(inModules(static_cast<std::size_t>(state.range(0))))); }
+void graphView(benchmark::State& state) {
+  measure(state, analyse(inModules(static_cast<std::size_t>(state.range(0)))));
+}
 BENCHMARK(graphView)->Arg(24'000)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 /// Without modules: all ops stand in one group.
-void graphViewOfFlat(benchmark::State& state) { measure(state, analyse(syntheticModel(static_cast<std::size_t>(state.range(0))))); }
+void graphViewOfFlat(benchmark::State& state) {
+  measure(state, analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))));
+}
 BENCHMARK(graphViewOfFlat)->Arg(24'000)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
@@ -268,7 +293,8 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   if (const auto path = sourcePath("../shared/cases/large/gpt96/model.pt2"); std::filesystem::exists(path))
-    benchmark::RegisterBenchmark("graphView/gpt96", [path](benchmark::State& state) { benchmarks::measure(state, openModel(path)); })
+    benchmark::RegisterBenchmark("graphView/gpt96",
+                                 [path](benchmark::State& state) { benchmarks::measure(state, openModel(path)); })
         ->Iterations(1)
         ->UseManualTime()
         ->Unit(benchmark::kMillisecond);

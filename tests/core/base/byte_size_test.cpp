@@ -11,7 +11,8 @@ namespace {
 TEST(ByteSize, T4_readsWhatPeopleWrite) {
   EXPECT_EQ(byteSizeIn("0"), 0);
   EXPECT_EQ(byteSizeIn("4096"), 4096);
-  for (const char* text : {"100K", "100k", "100KB", "100 kB", "100KiB", " 100 KiB "}) EXPECT_EQ(byteSizeIn(text), 102400) << text;
+  for (const char* text : {"100K", "100k", "100KB", "100 kB", "100KiB", " 100 KiB "})
+    EXPECT_EQ(byteSizeIn(text), 102400) << text;
   EXPECT_EQ(byteSizeIn("2 GiB"), std::int64_t{2} << 30);
   EXPECT_EQ(byteSizeIn("1.5M"), 3 << 19);
   EXPECT_EQ(byteSizeIn("1T"), std::int64_t{1} << 40);
@@ -21,9 +22,26 @@ TEST(ByteSize, T4_readsWhatPeopleWrite) {
 }
 
 TEST(ByteSize, T4_refusesTheRest) {
-  for (const char* text :
-       {"",  " ", "K", "-1", "+1", "1 0", "1x", "1KK", "1iB", "1Kib2", "1e3", ".5", "5.", "1.2.3", "nan", "inf", "0x10", "5000000T", "99999999999999999999",
-        "1P"})
+  for (const char* text : {"",
+                           " ",
+                           "K",
+                           "-1",
+                           "+1",
+                           "1 0",
+                           "1x",
+                           "1KK",
+                           "1iB",
+                           "1Kib2",
+                           "1e3",
+                           ".5",
+                           "5.",
+                           "1.2.3",
+                           "nan",
+                           "inf",
+                           "0x10",
+                           "5000000T",
+                           "99999999999999999999",
+                           "1P"})
     EXPECT_EQ(byteSizeIn(text), std::nullopt) << text;
 }
 

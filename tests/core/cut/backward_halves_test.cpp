@@ -68,10 +68,12 @@ TEST(BackwardHalves, WithoutInputGradientsAllIsLeftForLater) {
 TEST(BackwardHalves, WritesKeepTheirOrder) {
   std::string written = text;
   const std::string product = "b = aten.mul.Tensor(cotangent_0, a)  # b: \"f32[4, 4]\"";
-  written.replace(written.find(product), product.size(), "b = aten.mul_.Tensor(a, cotangent_0)  # b: \"f32[4, 4]\", shares a, version 1");
+  written.replace(written.find(product), product.size(),
+                  "b = aten.mul_.Tensor(a, cotangent_0)  # b: \"f32[4, 4]\", shares a, version 1");
   const auto traces = readTextTraces(written, "model.txt", pipelineLookup);
   const auto halves = splitBackward(*traces.document, *traces.find(TraceKind::backward), {0, 0});
-  EXPECT_EQ(made(*traces.document, halves.inputGradients), (Names{"a", "b", "c", "d", "e", "f"})) << "what reads the written memory stays with the write";
+  EXPECT_EQ(made(*traces.document, halves.inputGradients), (Names{"a", "b", "c", "d", "e", "f"}))
+      << "what reads the written memory stays with the write";
   EXPECT_TRUE(halves.weightGradients.ops.empty());
 }
 

@@ -22,14 +22,16 @@ ModelFile chain(const std::vector<int>& sizes) {
       body += "    x" + n + " = aten.sin(" + before + ")  # x" + n + ": \"f32[4]\"\n";
     }
   }
-  return modelOf("def computation(" + inputs + "):\n" + types + "\n" + body + "    return x" + std::to_string(sizes.size() - 1) + "\n");
+  return modelOf("def computation(" + inputs + "):\n" + types + "\n" + body + "    return x" +
+                 std::to_string(sizes.size() - 1) + "\n");
 }
 
 double dearest(const Cuts& cuts, const std::vector<double>& cost) {
   double most = 0;
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const auto begin = i == 0 ? 0 : cuts[i - 1], end = i == cuts.size() ? cost.size() : cuts[i];
-    most = std::max(most, std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin), cost.begin() + static_cast<std::ptrdiff_t>(end), 0.0));
+    most = std::max(most, std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          cost.begin() + static_cast<std::ptrdiff_t>(end), 0.0));
   }
   return most;
 }
@@ -93,7 +95,11 @@ def computation(m, x):
   EXPECT_EQ(uncuttable(*model.document, model.computation), (std::vector<char>{1, 1, 1, 0, 1, 0, 1}));
   EXPECT_EQ(balancedCuts(*model.document, model.computation, 3, {1, 1, 1, 1, 1, 1}), (Cuts{3, 5}));
   const auto error = errorOf([&] { balancedCuts(*model.document, model.computation, 4, {1, 1, 1, 1, 1, 1}); });
-  EXPECT_NE(error.find("has 6 ops and cannot be cut into 4 stages; 3 is the most, because a cut may not part a write in place"), std::string::npos) << error;
+  EXPECT_NE(
+      error.find(
+          "has 6 ops and cannot be cut into 4 stages; 3 is the most, because a cut may not part a write in place"),
+      std::string::npos)
+      << error;
 }
 
 TEST(Balance, BytesCountWeightsOnceAndViewsNot) {

@@ -44,9 +44,11 @@ TEST(Batch, P63_IsCutAlongItsFirstDimension) {
   EXPECT_TRUE(cut.fewerBecause.empty());
 }
 
-// Holds P63: another dimension by name, counted from either end; what is replicated goes to each, and so does what has no dimension.
+// Holds P63: another dimension by name, counted from either end; what is replicated goes to each, and so does what has
+// no dimension.
 TEST(Batch, P63_DimensionsAreGivenByName) {
-  const TensorMap batch{{"x", counted({4, 6})}, {"y", counted({6, 4})}, {"mask", counted({3, 3})}, {"scale", counted({})}};
+  const TensorMap batch{
+      {"x", counted({4, 6})}, {"y", counted({6, 4})}, {"mask", counted({3, 3})}, {"scale", counted({})}};
   const auto cut = cutBatch(batch, 2, {{"x", -1}, {"y", 0}, {"mask", std::nullopt}});
   ASSERT_EQ(cut.microbatches.size(), 2u);
   const auto& second = cut.microbatches[1];
@@ -64,15 +66,20 @@ TEST(Batch, P63_TheLeastSizeSaysHowManyThereAre) {
   EXPECT_EQ(cut.microbatches.size(), 2u);
   EXPECT_EQ(cut.microbatches[0].at("x").meta.sizes[0], 4);
   EXPECT_EQ(cut.fewerBecause, "y has 2 along dimension 0");
-  EXPECT_EQ(cutBatch({{"x", counted({8, 2})}, {"y", counted({2, 2})}}, 4, {{"y", std::nullopt}}).microbatches.size(), 4u);
+  EXPECT_EQ(cutBatch({{"x", counted({8, 2})}, {"y", counted({2, 2})}}, 4, {{"y", std::nullopt}}).microbatches.size(),
+            4u);
 }
 
 TEST(Batch, P63_WhatCannotBeCutSaysWhy) {
   const TensorMap batch{{"x", counted({4, 2})}};
-  EXPECT_NE(errorOf([&] { cutBatch(batch, 2, {{"q", 0}}); }).find("q: the batch has no such tensor; it has x"), std::string::npos);
-  EXPECT_NE(errorOf([&] { cutBatch(batch, 2, {{"x", 2}}); }).find("x: it has no dimension 2, its shape is [4, 2]"), std::string::npos);
-  EXPECT_NE(errorOf([&] { cutBatch(batch, 2, {{"x", std::nullopt}}); }).find("none of the batch's tensors (x) is cut"), std::string::npos);
-  EXPECT_NE(errorOf([&] { cutBatch({{"x", counted({0, 2})}}, 2); }).find("nothing along dimension 0"), std::string::npos);
+  EXPECT_NE(errorOf([&] { cutBatch(batch, 2, {{"q", 0}}); }).find("q: the batch has no such tensor; it has x"),
+            std::string::npos);
+  EXPECT_NE(errorOf([&] { cutBatch(batch, 2, {{"x", 2}}); }).find("x: it has no dimension 2, its shape is [4, 2]"),
+            std::string::npos);
+  EXPECT_NE(errorOf([&] { cutBatch(batch, 2, {{"x", std::nullopt}}); }).find("none of the batch's tensors (x) is cut"),
+            std::string::npos);
+  EXPECT_NE(errorOf([&] { cutBatch({{"x", counted({0, 2})}}, 2); }).find("nothing along dimension 0"),
+            std::string::npos);
 }
 
 }  // namespace

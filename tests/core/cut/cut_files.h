@@ -14,8 +14,12 @@ namespace retrograd::test {
 inline CutModel opened(const std::string& path, const CutRequest& request = {}) {
   return openCut(path, request, {}, [](const ModelFile&) { return DerivationRequest(); }, true);
 }
-inline CutModel openedText(const std::string& text, const CutRequest& request = {}) { return opened(writeTemporary("pipeline.txt", text), request); }
-inline Pipeline derived(CutModel cut) { return derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split)); }
+inline CutModel openedText(const std::string& text, const CutRequest& request = {}) {
+  return opened(writeTemporary("pipeline.txt", text), request);
+}
+inline Pipeline derived(CutModel cut) {
+  return derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split));
+}
 
 inline CutRequest at(std::vector<std::string> points) {
   CutRequest request;
@@ -24,7 +28,8 @@ inline CutRequest at(std::vector<std::string> points) {
 }
 
 /// Passes, and says what was compared.
-inline CheckReport expectEqual(const std::string& text, const CutRequest& request = {}, const CheckOptions& options = {}) {
+inline CheckReport expectEqual(const std::string& text, const CutRequest& request = {},
+                               const CheckOptions& options = {}) {
   auto report = checkPipeline(writeTemporary("pipeline.txt", text), request, options);
   EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
   EXPECT_GT(report.ops.backward, 0u);

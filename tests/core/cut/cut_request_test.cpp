@@ -43,14 +43,20 @@ TEST(CutRequest, APolicyExcludesMarkersAndPoints) {
   const auto model = modelOf(marked);
   CutRequest request;
   request.stages = 2;
-  EXPECT_NE(errorOf([&] { cutsOf(model, request); }).find("the file has 1 stage marker of its own, and a policy is asked for"), std::string::npos);
+  EXPECT_NE(errorOf([&] {
+              cutsOf(model, request);
+            }).find("the file has 1 stage marker of its own, and a policy is asked for"),
+            std::string::npos);
   request.at = {"#c"};
   request.useMarkers = false;
-  EXPECT_NE(errorOf([&] { requireOneWay(request); }).find("Cannot specify both points to cut at and a policy"), std::string::npos);
+  EXPECT_NE(errorOf([&] { requireOneWay(request); }).find("Cannot specify both points to cut at and a policy"),
+            std::string::npos);
 }
 
 TEST(CutRequest, NotesTellOfWhatIsNotUsed) {
-  auto model = modelOf("def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.sin(x)  # a: \"f32[4]\"\n    return a\n");
+  auto model = modelOf(
+      "def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.sin(x)  # a: \"f32[4]\"\n    "
+      "return a\n");
   const CutRequest request;
   const auto notes = cutNotes(model, request, {}, splitOf(model, {}));
   ASSERT_EQ(notes.size(), 2u);
@@ -61,7 +67,8 @@ TEST(CutRequest, NotesTellOfWhatIsNotUsed) {
 TEST(CutRequest, APlaceHasAPointThatLeadsToIt) {
   const auto model = modelOf(marked);
   const PointNames names(*model.document, model.computation);
-  for (std::size_t position : {1u, 2u, 3u}) EXPECT_EQ(cutsAt(*model.document, model.computation, {names.at(position)}), Cuts{position}) << names.at(position);
+  for (std::size_t position : {1u, 2u, 3u})
+    EXPECT_EQ(cutsAt(*model.document, model.computation, {names.at(position)}), Cuts{position}) << names.at(position);
   EXPECT_EQ(names.at(3), "#c");
   EXPECT_EQ(names.at(1), "#a:after") << "a marker has no name that tells it from another";
   EXPECT_NE(errorOf([&] { PointNames().at(1); }).find("no names of their own"), std::string::npos);
@@ -70,8 +77,12 @@ TEST(CutRequest, APlaceHasAPointThatLeadsToIt) {
 TEST(CutRequest, ARefusalLeadsToItsOp) {
   const auto model = modelOf(marked);
   const auto& ops = model.computation.trace.ops;
-  EXPECT_EQ(refusedOp(*model.document, model.computation, Error(ErrorCode::badUse, "it writes", "#b (aten.cos.default) in stage 1")), ops[2]);
-  EXPECT_EQ(refusedOp(*model.document, model.computation, Error(ErrorCode::badUse, "cut before or behind #c", "cut at first")), ops[3]);
+  EXPECT_EQ(refusedOp(*model.document, model.computation,
+                      Error(ErrorCode::badUse, "it writes", "#b (aten.cos.default) in stage 1")),
+            ops[2]);
+  EXPECT_EQ(refusedOp(*model.document, model.computation,
+                      Error(ErrorCode::badUse, "cut before or behind #c", "cut at first")),
+            ops[3]);
   EXPECT_FALSE(refusedOp(*model.document, model.computation, Error(ErrorCode::badUse, "no op", "cut at #nothing")));
 }
 

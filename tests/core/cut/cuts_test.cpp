@@ -39,7 +39,9 @@ def computation(x):
     return f
 )";
 
-Cuts at(const ModelFile& model, const Names& points, const ModuleCalls& calls = {}) { return cutsAt(*model.document, model.computation, points, calls); }
+Cuts at(const ModelFile& model, const Names& points, const ModuleCalls& calls = {}) {
+  return cutsAt(*model.document, model.computation, points, calls);
+}
 
 /// The ops of each stage, by the names of their values.
 std::vector<Names> stages(const ModelFile& model, const Cuts& cuts) {
@@ -57,7 +59,8 @@ TEST(Cuts, MarkersBeginStagesAndEmptyOnesCollapse) {
 
 // Holds P12.
 TEST(Cuts, NoMarkerIsOneStage) {
-  const auto model = modelOf("def computation(x):\n    # x: \"f32[4]\"\n    a = aten.sin(x)  # a: \"f32[4]\"\n    return a\n");
+  const auto model =
+      modelOf("def computation(x):\n    # x: \"f32[4]\"\n    a = aten.sin(x)  # a: \"f32[4]\"\n    return a\n");
   EXPECT_TRUE(markers(model).empty());
   EXPECT_EQ(stages(model, {}), (std::vector<Names>{{"a"}}));
 }
@@ -74,13 +77,15 @@ TEST(Cuts, BeforeAndBehindAModule) {
 TEST(Cuts, AModuleCalledTwiceIsCutTwice) {
   const auto model = modelOf(modules);
   EXPECT_EQ(stages(model, at(model, {"layers.0"})), (std::vector<Names>{{"a"}, {"b", "c", "d"}, {"e", "f"}}));
-  EXPECT_EQ(stages(model, at(model, {"layers.0:after"})), (std::vector<Names>{{"a", "b", "c"}, {"d", "e", "f"}})) << "the last cut leaves nothing behind it";
+  EXPECT_EQ(stages(model, at(model, {"layers.0:after"})), (std::vector<Names>{{"a", "b", "c"}, {"d", "e", "f"}}))
+      << "the last cut leaves nothing behind it";
 }
 
 // Holds P19: two calls with nothing between them are told apart where the file numbers them.
 TEST(Cuts, CallsInARowAreToldApartByTheirNumbers) {
   const auto model = modelOf(modules);
-  const ModuleCalls calls{{"e", {{"layers.0", 1}}}, {"f", {{"layers.0", 2}}}, {"b", {{"layers.0", 0}}}, {"c", {{"layers.0", 0}}}};
+  const ModuleCalls calls{
+      {"e", {{"layers.0", 1}}}, {"f", {{"layers.0", 2}}}, {"b", {{"layers.0", 0}}}, {"c", {{"layers.0", 0}}}};
   EXPECT_EQ(stages(model, at(model, {"layers.0"}, calls)), (std::vector<Names>{{"a"}, {"b", "c", "d"}, {"e"}, {"f"}}));
 }
 
@@ -93,12 +98,21 @@ TEST(Cuts, AtAnOp) {
 // Holds P17.
 TEST(Cuts, WhatIsNotThereIsNamed) {
   const auto model = modelOf(modules);
-  EXPECT_NE(errorOf([&] { at(model, {"stem.conv.0"}); }).find("Specified target stem.conv.0 referenced nonexistent module stem;"), std::string::npos);
+  EXPECT_NE(errorOf([&] {
+              at(model, {"stem.conv.0"});
+            }).find("Specified target stem.conv.0 referenced nonexistent module stem;"),
+            std::string::npos);
   EXPECT_NE(
-      errorOf([&] { at(model, {"layers.7.act"}); }).find("Specified target layers.7.act referenced nonexistent module layers.7; there are layers.0, layers.1"),
+      errorOf([&] {
+        at(model, {"layers.7.act"});
+      }).find("Specified target layers.7.act referenced nonexistent module layers.7; there are layers.0, layers.1"),
       std::string::npos);
-  EXPECT_NE(errorOf([&] { at(model, {"layers.2"}); }).find("Specified target layers.2 referenced nonexistent module layers.2;"), std::string::npos);
-  EXPECT_NE(errorOf([&] { at(model, {"layers.1:middle"}); }).find("Unknown split point type 'middle'"), std::string::npos);
+  EXPECT_NE(errorOf([&] {
+              at(model, {"layers.2"});
+            }).find("Specified target layers.2 referenced nonexistent module layers.2;"),
+            std::string::npos);
+  EXPECT_NE(errorOf([&] { at(model, {"layers.1:middle"}); }).find("Unknown split point type 'middle'"),
+            std::string::npos);
   EXPECT_NE(errorOf([&] { at(model, {":before"}); }).find("names neither a module nor an op"), std::string::npos);
 }
 
@@ -126,7 +140,8 @@ TEST(Cuts, RegionsStayWhole) {
   EXPECT_EQ(stages(model, at(model, {"inner"})), (std::vector<Names>{{"a"}, {"d", "e"}}));
   EXPECT_EQ(stages(model, at(model, {"inner:after"})), (std::vector<Names>{{"a", "d"}, {"e"}}));
   for (const auto* point : {"#c", "inner.1"})
-    EXPECT_NE(errorOf([&] { at(model, {point}); }).find("which runs whole in one stage; cut before or behind #d"), std::string::npos)
+    EXPECT_NE(errorOf([&] { at(model, {point}); }).find("which runs whole in one stage; cut before or behind #d"),
+              std::string::npos)
         << errorOf([&] { at(model, {point}); });
   std::string text = region;
   text.replace(text.find("        # module: inner.1"), 0, "        pippy._pipe_split.default()\n");

@@ -24,7 +24,9 @@ def computation(x):
   return model;
 }
 
-std::optional<std::size_t> find(const ModelFile& model, const std::string& spec) { return findLoss(*model.document, model.computation, parseLossSpec(spec)); }
+std::optional<std::size_t> find(const ModelFile& model, const std::string& spec) {
+  return findLoss(*model.document, model.computation, parseLossSpec(spec));
+}
 std::string refusal(const ModelFile& model, const std::string& spec) {
   return errorOf([&] { find(model, spec); });
 }
@@ -35,14 +37,16 @@ const Names triple{"0", "1", "2"};
 TEST(Loss, FlagsPickValuesOnly) {
   EXPECT_EQ(find(returning({"0"}), "False"), std::nullopt);
   EXPECT_EQ(find(returning({"0", "1", "2", "3"}), "(False, True, False, False)"), 1u);
-  EXPECT_EQ(refusal(returning({"0", "1", "2", "3"}), "(False, False, False, True)"), "loss: Loss spec must specify a dynamic value but got None");
+  EXPECT_EQ(refusal(returning({"0", "1", "2", "3"}), "(False, False, False, True)"),
+            "loss: Loss spec must specify a dynamic value but got None");
 }
 
 // Holds P2.
 TEST(Loss, TheFirstTrueOfASequenceWins) {
   EXPECT_EQ(find(returning(triple), "(False, True, True)"), 1u);
   EXPECT_EQ(find(returning(triple), "[True, False, False]"), 0u) << "a list fits a tuple";
-  EXPECT_EQ(refusal(returning(triple), "(False, True)"), "loss: Output value (a, b, c) must match length of loss specification (False, True)");
+  EXPECT_EQ(refusal(returning(triple), "(False, True)"),
+            "loss: Output value (a, b, c) must match length of loss specification (False, True)");
 }
 
 // Holds P3, P9: dictionaries are resolved along the paths of what forward returned, not in the graph's flat tuple.
@@ -50,14 +54,18 @@ TEST(Loss, DictionariesMatchByKey) {
   const auto model = returning({"loss", "logits.0", "logits.1"});
   EXPECT_EQ(find(model, "{'loss': True, 'logits': (False, False)}"), 0u);
   EXPECT_EQ(find(model, "{'logits': (False, True), 'loss': True}"), 2u) << "in the specification's order";
-  EXPECT_EQ(refusal(model, "{'loss': True}"), "loss: Output value {'loss': a, 'logits': (b, c)} must match keys of loss specification {'loss': True}");
-  EXPECT_EQ(refusal(returning(triple), "{'loss': True}"), "loss: Output value (a, b, c) must match type of loss specification {'loss': True}");
-  EXPECT_EQ(refusal(model, "(True,)"), "loss: Output value {'loss': a, 'logits': (b, c)} must match type of loss specification (True,)");
+  EXPECT_EQ(refusal(model, "{'loss': True}"),
+            "loss: Output value {'loss': a, 'logits': (b, c)} must match keys of loss specification {'loss': True}");
+  EXPECT_EQ(refusal(returning(triple), "{'loss': True}"),
+            "loss: Output value (a, b, c) must match type of loss specification {'loss': True}");
+  EXPECT_EQ(refusal(model, "(True,)"),
+            "loss: Output value {'loss': a, 'logits': (b, c)} must match type of loss specification (True,)");
 }
 
 // Holds P4.
 TEST(Loss, NoTrueIsNoLoss) {
-  EXPECT_EQ(refusal(returning(triple), "(False, False, False)"), "loss: Did not find loss value in specification (False, False, False)");
+  EXPECT_EQ(refusal(returning(triple), "(False, False, False)"),
+            "loss: Did not find loss value in specification (False, False, False)");
   const auto model = returning({"0"});
   EXPECT_EQ(errorOf([&] { lossOutput(*model.document, model.computation, "False"); }),
             "loss: Did not find any loss value according to output_loss_value_spec=False");
@@ -65,13 +73,15 @@ TEST(Loss, NoTrueIsNoLoss) {
 
 // Holds P5.
 TEST(Loss, OtherTypesAreNoSpecification) {
-  EXPECT_EQ(refusal(returning(triple), "(1, False, False)"), "loss: Unsupported type <class 'int'> in loss specification");
+  EXPECT_EQ(refusal(returning(triple), "(1, False, False)"),
+            "loss: Unsupported type <class 'int'> in loss specification");
   EXPECT_EQ(refusal(returning({"0"}), "(None,)"), "loss: Unsupported type <class 'NoneType'> in loss specification");
 }
 
 // Holds P6.
 TEST(Loss, NestingMustMatch) {
-  EXPECT_EQ(refusal(returning(triple), "((True,), False, False)"), "loss: Output value a must match type of loss specification (True,)");
+  EXPECT_EQ(refusal(returning(triple), "((True,), False, False)"),
+            "loss: Output value a must match type of loss specification (True,)");
   EXPECT_EQ(find(returning({"0.0", "0.1", "1"}), "((False, True), False)"), 1u);
 }
 
@@ -88,7 +98,8 @@ TEST(Loss, NamesAndPathsAreUnderstood) {
   EXPECT_EQ(named("loss"), 0u);
   EXPECT_EQ(named("logits.1"), 2u);
   EXPECT_EQ(named("b"), 1u);
-  EXPECT_EQ(errorOf([&] { named("lost"); }), "loss: the model has no output of the name lost; it returns loss (a), logits.0 (b), logits.1 (c)");
+  EXPECT_EQ(errorOf([&] { named("lost"); }),
+            "loss: the model has no output of the name lost; it returns loss (a), logits.0 (b), logits.1 (c)");
 }
 
 TEST(Loss, OutputsAreNamedByTheirPaths) {

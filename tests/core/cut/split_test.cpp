@@ -31,11 +31,13 @@ def computation(x, y, target, w, u, unused):
     return loss, b
 )";
 
-// Holds P22, P23, P24: what a stage gets is what it uses, each value from the stage that makes it, in the order of first use.
+// Holds P22, P23, P24: what a stage gets is what it uses, each value from the stage that makes it, in the order of
+// first use.
 TEST(Split, ValuesCrossOncePerUserFromWhereTheyAreMade) {
   const auto model = modelOf(skips);
   const auto split = splitAtMarkers(model);
-  EXPECT_EQ(edgesOf(model, split), (Names{"in>0 x", "0>1 b[0]", "in>1 y", "1>2 d[0]", "0>2 a[1]", "0>2 b[0]", "in>2 target"}));
+  EXPECT_EQ(edgesOf(model, split),
+            (Names{"in>0 x", "0>1 b[0]", "in>1 y", "1>2 d[0]", "0>2 a[1]", "0>2 b[0]", "in>2 target"}));
 }
 
 // Holds P25: a value of stage 0 that the model returns is returned from there, not sent on.
@@ -99,8 +101,9 @@ def computation(x, w):
 
 // Holds P57.
 TEST(Split, InputsThatNobodyUsesAreNamed) {
-  const auto model =
-      modelOf("def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.mul.Tensor(y, y)  # a: \"f32[4]\"\n    return a\n");
+  const auto model = modelOf(
+      "def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.mul.Tensor(y, y)  # a: "
+      "\"f32[4]\"\n    return a\n");
   EXPECT_EQ(unusedInputs(*model.document, model.computation), Names{"x"});
 }
 
@@ -150,7 +153,8 @@ TEST(Split, AStageThatNobodyNeedsIsLeftOut) {
 
 // Holds P26, P29: what draws or writes keeps its stage.
 TEST(Split, AStageWithAnEffectStays) {
-  for (const std::string effect : {"b = aten.dropout(x, 0.5, True)  # b: \"f32[4]\"", "b = aten.add_.Tensor(a, x)  # b: \"f32[4]\", shares a, version 1"}) {
+  for (const std::string effect : {"b = aten.dropout(x, 0.5, True)  # b: \"f32[4]\"",
+                                   "b = aten.add_.Tensor(a, x)  # b: \"f32[4]\", shares a, version 1"}) {
     std::string text = dead;
     const std::string pure = "b = aten.cos(x)  # b: \"f32[4]\"";
     text.replace(text.find(pure), pure.size(), effect);
@@ -263,7 +267,8 @@ TEST(Split, ABufferReadBeforeItsOwnerIsRefused) {
   text.replace(text.find("    c = "), 0, "    s = aten.sin(m)  # s: \"f32[4]\"\n");
   text.replace(text.find("    return"), 0, "    b = aten.add_.Tensor(m, s)  # b: \"f32[4]\", shares m, version 1\n");
   const auto model = modelOf(text);
-  EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it reads buffer m, which stage 1 writes to"), std::string::npos)
+  EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it reads buffer m, which stage 1 writes to"),
+            std::string::npos)
       << errorOf([&] { splitAtMarkers(model); });
 }
 
@@ -272,7 +277,8 @@ TEST(Split, ABufferHasOneOwner) {
   std::string text = buffers;
   text.replace(text.find("    return"), 0, "    g = aten.add_.Tensor(m, f)  # g: \"f32[4]\", shares m, version 2\n");
   const auto model = modelOf(text);
-  EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it writes to buffer m, which stage 0 writes to as well"), std::string::npos);
+  EXPECT_NE(errorOf([&] { splitAtMarkers(model); }).find("it writes to buffer m, which stage 0 writes to as well"),
+            std::string::npos);
 }
 
 constexpr const char* written = R"(
@@ -304,7 +310,9 @@ TEST(Split, AWriteThroughAViewFromElsewhereIsRefused) {
   const auto model = modelOf(text);
   const auto error = errorOf([&] { splitAtMarkers(model); });
   EXPECT_NE(error.find("#b (torch.ops.aten.neg_.default) in stage 1"), std::string::npos) << error;
-  EXPECT_NE(error.find("writes in place to memory of a, which stage 0 makes and #c in stage 2 reads afterwards"), std::string::npos) << error;
+  EXPECT_NE(error.find("writes in place to memory of a, which stage 0 makes and #c in stage 2 reads afterwards"),
+            std::string::npos)
+      << error;
 }
 
 // Holds P29b: the caller's tensor would not be written to.
@@ -319,14 +327,17 @@ def computation(x):
 )");
   const auto error = errorOf([&] { splitAtMarkers(model); });
   EXPECT_NE(error.find("#b (torch.ops.aten.neg_.default) in stage 1"), std::string::npos) << error;
-  EXPECT_NE(error.find("it writes through v, which stage 0 makes, to an input or buffer of the model"), std::string::npos) << error;
+  EXPECT_NE(error.find("it writes through v, which stage 0 makes, to an input or buffer of the model"),
+            std::string::npos)
+      << error;
 }
 
 // Holds P29b.
 TEST(Split, AWriteToOneOfTwoReceivedAliasesIsRefused) {
   std::string text = written;
   text.replace(text.find("    b = aten.mul_"), 0, "    w = aten.sin(v)  # w: \"f32[2]\"\n");
-  EXPECT_NE(errorOf([&] { splitAtMarkers(modelOf(text)); }).find("that v and a share, which come from other stages"), std::string::npos);
+  EXPECT_NE(errorOf([&] { splitAtMarkers(modelOf(text)); }).find("that v and a share, which come from other stages"),
+            std::string::npos);
 }
 
 // Holds P29: the model's caller is a reader too.

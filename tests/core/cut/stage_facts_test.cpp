@@ -143,7 +143,8 @@ def computation(x, w):
 )");
   for (std::size_t i = 0; i < model.document->valueCount(); ++i) {
     const ValueId id(static_cast<std::int64_t>(i));
-    model.document->value(id).requiresGrad = model.document->displayName(id) != "x" && model.document->displayName(id) != "d";
+    model.document->value(id).requiresGrad =
+        model.document->displayName(id) != "x" && model.document->displayName(id) != "d";
   }
   auto whole = wholeOf(model);
   const auto split = splitOf(model, {1, 2, 5});  // a | b | d m s | loss
@@ -154,7 +155,8 @@ def computation(x, w):
     return gradientEdges(whole, split);
   };
   EXPECT_EQ(with({"0", "1"}), (std::vector<char>{0, 1, 1, 1, 1}));
-  EXPECT_EQ(with({"1"}), (std::vector<char>{0, 1, 0, 1, 1})) << "b reaches the loss without its gradient, a by another way";
+  EXPECT_EQ(with({"1"}), (std::vector<char>{0, 1, 0, 1, 1}))
+      << "b reaches the loss without its gradient, a by another way";
   EXPECT_EQ(stageBorders(whole, model, split)[1].gradients, 1u) << "a on its way; b has none";
   EXPECT_EQ(stageTraffic(whole, model, split)[2].gradientBytes, 0) << "from 1 to 2";
   EXPECT_EQ(with({"0"}), (std::vector<char>{0, 1, 1, 1, 0})) << "it is told by value: a leads to s by way of b";
@@ -179,7 +181,9 @@ TEST(AsRead, IsADocumentOfItsOwnUnderTheSameIds) {
   const auto copy = asRead(whole);
   EXPECT_NE(copy.document, model.document);
   const auto ops = model.computation.trace.ops;
-  for (auto op : ops) EXPECT_EQ(copy.document->value(copy.document->outputs(op)[0]).storage, model.document->value(model.document->outputs(op)[0]).storage);
+  for (auto op : ops)
+    EXPECT_EQ(copy.document->value(copy.document->outputs(op)[0]).storage,
+              model.document->value(model.document->outputs(op)[0]).storage);
   EXPECT_EQ(edgesOf(copy, splitOf(copy, {2, 4})), edgesOf(model, splitOf(model, {2, 4})));
 }
 

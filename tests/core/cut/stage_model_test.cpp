@@ -28,7 +28,9 @@ def computation(w, x, n):
     return d
 )";
 
-StageModel stageOf(const ModelFile& model, std::size_t s) { return stageModel(model, splitAtMarkers(model), s, pipelineLookup); }
+StageModel stageOf(const ModelFile& model, std::size_t s) {
+  return stageModel(model, splitAtMarkers(model), s, pipelineLookup);
+}
 
 std::string printed(const ModelFile& model) {
   PrintOptions options;
@@ -43,7 +45,9 @@ TEST(StageModel, IsAModelOfItsOwn) {
     for (const auto& problem : verify(*stage.file.document, stage.file.computation.trace))
       ADD_FAILURE() << s << ": " << problem.place << ": " << problem.message;
     const auto again = modelOf(printed(stage.file));
-    EXPECT_EQ(printed(again).substr(printed(again).find("def ")), printed(stage.file).substr(printed(stage.file).find("def "))) << "what it prints reads back";
+    EXPECT_EQ(printed(again).substr(printed(again).find("def ")),
+              printed(stage.file).substr(printed(stage.file).find("def ")))
+        << "what it prints reads back";
   }
   const auto first = stageOf(model, 0);
   EXPECT_EQ(first.file.computation.inputs.size(), 2u) << "n is the second stage's";

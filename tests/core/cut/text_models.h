@@ -25,7 +25,9 @@ inline Cuts markers(const ModelFile& model) { return markedCuts(*model.document,
 inline PipelineSplit splitOf(const ModelFile& model, const Cuts& cuts, const PipelineOptions& options = {}) {
   return splitPipeline(*model.document, model.computation, cuts, options);
 }
-inline PipelineSplit splitAtMarkers(const ModelFile& model, const PipelineOptions& options = {}) { return splitOf(model, markers(model), options); }
+inline PipelineSplit splitAtMarkers(const ModelFile& model, const PipelineOptions& options = {}) {
+  return splitOf(model, markers(model), options);
+}
 
 using Names = std::vector<std::string>;
 
@@ -41,8 +43,9 @@ inline Names opsOf(const ModelFile& model, const PipelineStage& stage) {
 inline Names edgesOf(const ModelFile& model, const PipelineSplit& split) {
   Names names;
   for (const auto& edge : split.edges)
-    names.push_back((edge.source < 0 ? "in" : std::to_string(edge.source)) + ">" + std::to_string(edge.destination) + " " +
-                    model.document->displayName(edge.value) + (edge.source < 0 ? "" : "[" + std::to_string(edge.output) + "]"));
+    names.push_back((edge.source < 0 ? "in" : std::to_string(edge.source)) + ">" + std::to_string(edge.destination) +
+                    " " + model.document->displayName(edge.value) +
+                    (edge.source < 0 ? "" : "[" + std::to_string(edge.output) + "]"));
   return names;
 }
 inline Names heldBy(const ModelFile& model, const PipelineStage& stage) {

@@ -31,7 +31,8 @@ std::set<std::string> all(const std::string& text, const std::string& pattern) {
 }
 
 TEST(Export, FormatsAreFoundByNameAndBySuffix) {
-  for (const char* name : {"chrome", "csv", "dot", "html", "json", "python", "text"}) EXPECT_NE(findExportFormat(name), nullptr) << name;
+  for (const char* name : {"chrome", "csv", "dot", "html", "json", "python", "text"})
+    EXPECT_NE(findExportFormat(name), nullptr) << name;
   EXPECT_EQ(findExportFormat("pdf "), nullptr);
   ASSERT_NE(exportFormatOf("a.b/c.html"), nullptr);
   EXPECT_EQ(exportFormatOf("a.b/c.html")->name, "html");
@@ -50,7 +51,8 @@ TEST(Export, WritesTheFileWholeOrNotAtAll) {
   EXPECT_EQ(text, exported(analysis, "html", {}));
 
   const auto* chrome = findExportFormat("chrome");  // needs a run
-  EXPECT_THROW(exportFile(*chrome, {analysis, tracesOf(analysis, chrome->traces), {}, (folder / "run.json").string()}), Error);
+  EXPECT_THROW(exportFile(*chrome, {analysis, tracesOf(analysis, chrome->traces), {}, (folder / "run.json").string()}),
+               Error);
   EXPECT_FALSE(fs::exists(folder / "run.json"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);  // no temporary file stays
   fs::remove_all(folder);
@@ -117,9 +119,12 @@ TEST(HtmlExport, BackwardOpsLinkToTheirForwardOpAndBack) {
     const auto at = text.find("id=\"" + id + "\"");
     return text.substr(at, text.find('\n', at) - at);
   };
-  const auto op = [](const char* section, BoundSymbolId id) { return std::string(section) + "-op" + std::to_string(id.index); };
+  const auto op = [](const char* section, BoundSymbolId id) {
+    return std::string(section) + "-op" + std::to_string(id.index);
+  };
   const auto relu = analysis.joint.ops[1], threshold = analysis.joint.ops[2];
-  EXPECT_NE(line(op("backward", threshold)).find("href=\"#" + op("forward", relu) + "\""), std::string::npos) << line(op("backward", threshold));
+  EXPECT_NE(line(op("backward", threshold)).find("href=\"#" + op("forward", relu) + "\""), std::string::npos)
+      << line(op("backward", threshold));
   EXPECT_NE(line(op("forward", relu)).find("href=\"#" + op("backward", threshold) + "\""), std::string::npos);
   EXPECT_NE(line(op("joint", threshold)).find("href=\"#" + op("joint", relu) + "\""), std::string::npos);
   EXPECT_NE(line(op("forward", relu)).find("<span class=\"saved\">saved 8 B</span>"), std::string::npos);
@@ -131,7 +136,8 @@ TEST(HtmlExport, NamesAreTextAndNothingIsLoadedFromElsewhere) {
   EXPECT_EQ(text.find("<b>"), std::string::npos);
   EXPECT_NE(text.find("models/&lt;b&gt;&quot;odd&quot;.pt2"), std::string::npos);
   EXPECT_NE(text.find("<summary>&lt;1&gt; &amp; &quot;so&quot; "), std::string::npos);
-  for (const char* none : {"<script", "src=", "url(", "http://", "https://", "@import"}) EXPECT_EQ(text.find(none), std::string::npos) << none;
+  for (const char* none : {"<script", "src=", "url(", "http://", "https://", "@import"})
+    EXPECT_EQ(text.find(none), std::string::npos) << none;
   EXPECT_NE(text.find("prefers-color-scheme: dark"), std::string::npos);
 }
 
@@ -141,7 +147,8 @@ TEST(DotExport, DrawsModulesAsClustersAndOriginsAsDashedEdges) {
   EXPECT_EQ(count(text, "subgraph cluster_"), 3u);  // layers, layers.0, layers.<1> ...
   EXPECT_NE(text.find("label=\"<1> & \\\"so\\\"\""), std::string::npos);
   EXPECT_EQ(count(text, "style=dashed"), 3u);
-  const auto edge = "op" + std::to_string(analysis.joint.ops[1].index) + " -> op" + std::to_string(analysis.joint.ops[2].index);
+  const auto edge =
+      "op" + std::to_string(analysis.joint.ops[1].index) + " -> op" + std::to_string(analysis.joint.ops[2].index);
   EXPECT_NE(text.find(edge + ";"), std::string::npos);
   EXPECT_NE(text.find(edge + " [style=dashed"), std::string::npos);
   EXPECT_EQ(count(text, "{"), count(text, "}"));

@@ -31,7 +31,8 @@ Note valueNote(const Analysis& analysis, ValueId value, const std::string& name)
 Notes everyNote(const Analysis& analysis) {
   Notes notes;
   for (auto op : analysis.joint.ops) notes.set(opNote(analysis, op, "joint " + std::to_string(op.index)));
-  for (auto op : analysis.computation().trace.ops) notes.set(opNote(analysis, op, "computation\nsecond line \"quoted\""));
+  for (auto op : analysis.computation().trace.ops)
+    notes.set(opNote(analysis, op, "computation\nsecond line \"quoted\""));
   notes.set(valueNote(analysis, analysis.joint.inputs[0], "the input"));
   notes.set(valueNote(analysis, analysis.joint.outputs[1], "its gradient"));
   return notes;
@@ -63,7 +64,8 @@ TEST(Notes, FindTheirPlacesAgainAndSayWhichAreGone) {
   EXPECT_TRUE(placed.lost.empty());
   EXPECT_EQ(placed.ops.size(), 7u);
   EXPECT_EQ(placed.values.size(), 2u);
-  for (auto op : analysis.joint.ops) EXPECT_EQ(notes.all().at(placed.ops.at(op)).comment, "joint " + std::to_string(op.index));
+  for (auto op : analysis.joint.ops)
+    EXPECT_EQ(notes.all().at(placed.ops.at(op)).comment, "joint " + std::to_string(op.index));
   EXPECT_EQ(notes.all().at(placed.values.at(analysis.joint.inputs[0])).name, "the input");
 
   auto shorter = sampleAnalysis();
@@ -104,10 +106,14 @@ struct NoteFiles : testing::Test {
     analysis.file.path = (folder / "model.pt2").string();
   }
   ~NoteFiles() override { fs::remove_all(folder); }
-  NoteFile file(const std::string& opened = "model.pt2") const { return NoteFile((folder / opened).string(), (folder / "elsewhere").string()); }
+  NoteFile file(const std::string& opened = "model.pt2") const {
+    return NoteFile((folder / opened).string(), (folder / "elsewhere").string());
+  }
   /// Only a directory of this name keeps root from writing there.
   void block() { fs::create_directories(folder / "model.pt2.notes.json" / "in the way"); }
-  Note note(std::size_t op, const std::string& comment) const { return opNote(analysis, analysis.joint.ops.at(op), comment); }
+  Note note(std::size_t op, const std::string& comment) const {
+    return opNote(analysis, analysis.joint.ops.at(op), comment);
+  }
 };
 
 TEST_F(NoteFiles, ChangesOfTwoWindowsAreBothKept) {
@@ -184,11 +190,14 @@ TEST(Notes, BadFilesAreRefusedWithTheirPlace) {
   };
   EXPECT_EQ(message(R"({"format": 1, "notes": []})"), "read");
   EXPECT_NE(message(R"({"format": 2, "notes": []})").find("format 2"), std::string::npos);
-  const auto second = message(R"({"format": 1, "notes": [{"at": {"operation": "a"}, "comment": "b"}, {"at": {"operation": "a", "role": "no"}}]})");
+  const auto second = message(
+      R"({"format": 1, "notes": [{"at": {"operation": "a"}, "comment": "b"}, {"at": {"operation": "a", "role": "no"}}]})");
   EXPECT_NE(second.find("a.notes.json"), std::string::npos) << second;
   EXPECT_NE(second.find("note 2"), std::string::npos) << second;
-  for (const char* bad : {"", "[]", "{}", R"({"format": 1, "notes": [3]})", R"({"format": 1, "notes": [{"at": {"operation": 3}}]})",
-                          R"({"format": 1, "notes": [{"at": {"value": -1}}]})", R"({"format": 1, "notes": [{"at": {"ordinal": 99999999999}}]})"})
+  for (const char* bad :
+       {"", "[]", "{}", R"({"format": 1, "notes": [3]})", R"({"format": 1, "notes": [{"at": {"operation": 3}}]})",
+        R"({"format": 1, "notes": [{"at": {"value": -1}}]})",
+        R"({"format": 1, "notes": [{"at": {"ordinal": 99999999999}}]})"})
     EXPECT_NE(message(bad), "read") << bad;
 }
 

@@ -18,7 +18,8 @@ inline Analysis sampleAnalysis() {
     bound.name = b.document.intern("node_" + name.substr(5, name.rfind('.') - 5));
     return out;
   };
-  const auto product = computationOp("aten.mul.Tensor", {x, w}, "layers.0"), y = computationOp("aten.relu.default", {product}, "layers.<1> & \"so\"");
+  const auto product = computationOp("aten.mul.Tensor", {x, w}, "layers.0"),
+             y = computationOp("aten.relu.default", {product}, "layers.<1> & \"so\"");
   const auto mul = b.document.value(product).producer, relu = b.document.value(y).producer;
   auto& computation = analysis.file.computation;
   computation.trace = b.trace;
@@ -35,7 +36,8 @@ inline Analysis sampleAnalysis() {
   computation.outputs.push_back(output);
 
   b.trace = {};
-  const auto derived = [&](const std::string& name, std::vector<ValueId> operands, Role role, BoundSymbolId from, ValueId of = {}) {
+  const auto derived = [&](const std::string& name, std::vector<ValueId> operands, Role role, BoundSymbolId from,
+                           ValueId of = {}) {
     Origin origin;
     origin.op = from;
     origin.role = role;
@@ -45,8 +47,10 @@ inline Analysis sampleAnalysis() {
   const auto forwardProduct = derived("aten.mul.Tensor", {x, w}, Role::forward, mul);
   const auto forwardRelu = derived("aten.relu.default", {forwardProduct}, Role::forward, relu);
   const auto cotangent = b.value({2}, ValueKind::cotangent, "cotangent_0");
-  const auto inner = derived("aten.threshold_backward.default", {cotangent, forwardRelu}, Role::gradient, relu, forwardProduct);
-  const auto ofW = derived("aten.mul.Tensor", {inner, x}, Role::gradient, mul, w), ofX = derived("aten.mul.Tensor", {inner, w}, Role::gradient, mul, x);
+  const auto inner =
+      derived("aten.threshold_backward.default", {cotangent, forwardRelu}, Role::gradient, relu, forwardProduct);
+  const auto ofW = derived("aten.mul.Tensor", {inner, x}, Role::gradient, mul, w),
+             ofX = derived("aten.mul.Tensor", {inner, w}, Role::gradient, mul, x);
   analysis.joint = b.trace;
   analysis.joint.kind = TraceKind::joint;
   analysis.joint.inputs = {x, w, cotangent};
@@ -76,7 +80,8 @@ class TextSink final : public ExportSink {
 };
 
 /// What `format` writes of these traces; with a run of one millisecond an op where `measured`.
-inline std::string exported(const Analysis& analysis, const std::string& format, const std::vector<TraceKind>& kinds, bool measured = true) {
+inline std::string exported(const Analysis& analysis, const std::string& format, const std::vector<TraceKind>& kinds,
+                            bool measured = true) {
   TextSink sink;
   const auto* found = findExportFormat(format);
   if (!found) return "no such format";

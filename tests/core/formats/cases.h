@@ -33,7 +33,8 @@ inline std::string contentOf(const std::filesystem::path& path) {
 
 /// A folder for the files of this run, gone when it ends.
 struct TemporaryFolder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("retrograd-test-" + std::to_string(::getpid()));
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("retrograd-test-" + std::to_string(::getpid()));
   TemporaryFolder() { std::filesystem::create_directories(path); }
   ~TemporaryFolder() {
     std::error_code ignored;

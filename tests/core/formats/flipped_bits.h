@@ -7,7 +7,8 @@
 
 namespace retrograd::test {
 
-/// Flips one bit in each `stride` of `bytes`, by itself: `summaryOf` the damaged bytes is what it is of the whole ones, or refuses them as bad input.
+/// Flips one bit in each `stride` of `bytes`, by itself: `summaryOf` the damaged bytes is what it is of the whole ones,
+/// or refuses them as bad input.
 template <typename SummaryOf>
 void expectFlippedBitsNoticed(const std::string& bytes, std::size_t stride, const SummaryOf& summaryOf) {
   const auto right = summaryOf(bytes);

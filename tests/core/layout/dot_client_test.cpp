@@ -181,7 +181,9 @@ std::string answerTo(const std::string& effort, std::int32_t nodes) {
   for (std::int32_t i = 0; i < nodes; ++i) lines += "n 80 40\n";
   for (std::int32_t i = 1; i < nodes; ++i)
     for (int k = 0; k < 2; ++k)
-      lines += "e " + std::to_string(i - 1 - static_cast<std::int32_t>(random() % static_cast<unsigned>(std::min(i, 60)))) + " " + std::to_string(i) + "\n";
+      lines += "e " +
+               std::to_string(i - 1 - static_cast<std::int32_t>(random() % static_cast<unsigned>(std::min(i, 60)))) +
+               " " + std::to_string(i) + "\n";
   const auto file = std::filesystem::temp_directory_path() / ("retrograd-request" + std::to_string(getpid()));
   std::ofstream(file) << "layout " << nodes << " " << 2 * (nodes - 1) << " " << effort << "\n" << lines << "end\n";
   std::string answer;

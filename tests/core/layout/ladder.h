@@ -7,7 +7,8 @@
 
 namespace retrograd::test {
 
-/// A joint by hand whose ops stand in modules: forward ops with a computation op each, then backward() over all of them.
+/// A joint by hand whose ops stand in modules: forward ops with a computation op each, then backward() over all of
+/// them.
 struct Ladder {
   Builder b;
 
@@ -39,7 +40,8 @@ struct Ladder {
       x = forward("aten.cos.default", {x}, module);
     }
   }
-  /// For each forward op, in reverse, an op of role gradient that reads the gradient so far and the forward op's output.
+  /// For each forward op, in reverse, an op of role gradient that reads the gradient so far and the forward op's
+  /// output.
   void backward() {
     border();
     auto g = b.input("cotangent", {4}, ValueKind::cotangent);
@@ -51,7 +53,9 @@ struct Ladder {
   }
 
   layout::GraphTree tree() const { return layout::buildTree(b.document, b.trace); }
-  std::shared_ptr<const layout::GraphTree> sharedTree() const { return std::make_shared<const layout::GraphTree>(tree()); }
+  std::shared_ptr<const layout::GraphTree> sharedTree() const {
+    return std::make_shared<const layout::GraphTree>(tree());
+  }
 };
 
 }  // namespace retrograd::test

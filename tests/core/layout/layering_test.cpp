@@ -25,7 +25,8 @@ std::vector<float> widths(const Layering& layering, float nodes = 80) {
 LayerGraph random(std::int32_t nodes, int extra, unsigned seed) {
   std::mt19937 draw(seed);
   std::vector<LayerGraph::Edge> edges;
-  for (std::int32_t i = 1; i < nodes; ++i) edges.push_back({std::max(0, i - 1 - static_cast<std::int32_t>(draw() % 5)), i});
+  for (std::int32_t i = 1; i < nodes; ++i)
+    edges.push_back({std::max(0, i - 1 - static_cast<std::int32_t>(draw() % 5)), i});
   for (int k = 0; k < extra; ++k) {
     const auto a = static_cast<std::int32_t>(draw() % static_cast<unsigned>(nodes - 1));
     edges.push_back({a, std::min(nodes - 1, a + 1 + static_cast<std::int32_t>(draw() % 20))});
@@ -36,7 +37,8 @@ LayerGraph random(std::int32_t nodes, int extra, unsigned seed) {
 TEST(Layering, everyEdgeGoesDown) {
   const auto graph = random(300, 150, 1);
   const auto layering = layer(graph);
-  for (const auto& edge : graph.edges) EXPECT_LT(layering.row[static_cast<std::size_t>(edge.from)], layering.row[static_cast<std::size_t>(edge.to)]);
+  for (const auto& edge : graph.edges)
+    EXPECT_LT(layering.row[static_cast<std::size_t>(edge.from)], layering.row[static_cast<std::size_t>(edge.to)]);
   std::size_t placed = 0;
   for (const auto& row : layering.rows) placed += row.size();
   EXPECT_EQ(placed, static_cast<std::size_t>(layering.slots()));
@@ -77,7 +79,8 @@ TEST(Layering, orderingHelps) {
   const auto layering = layer(graph);
   std::vector<float> x(200);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  const auto unordered = layeringFrom(graph, {layering.row.begin(), layering.row.begin() + 200}, x, std::vector<std::vector<float>>(graph.edges.size()));
+  const auto unordered = layeringFrom(graph, {layering.row.begin(), layering.row.begin() + 200}, x,
+                                      std::vector<std::vector<float>>(graph.edges.size()));
   EXPECT_LT(quality(layering).crossings * 2, quality(unordered).crossings);
 }
 
@@ -103,7 +106,8 @@ TEST(Layering, aChainIsStraight) {
   for (std::size_t i = 2; i < 49; ++i) EXPECT_FLOAT_EQ(x[i], x[1]);
   const auto path = layering.path(edges.size() - 1);
   for (std::size_t k = 2; k + 1 < path.size(); ++k)
-    EXPECT_FLOAT_EQ(x[static_cast<std::size_t>(path[k])], x[static_cast<std::size_t>(path[1])]) << "the long edge runs straight";
+    EXPECT_FLOAT_EQ(x[static_cast<std::size_t>(path[k])], x[static_cast<std::size_t>(path[1])])
+        << "the long edge runs straight";
 }
 
 TEST(Layering, aHundredThousandNodesAreNoTrouble) {

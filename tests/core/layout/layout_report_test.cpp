@@ -11,7 +11,9 @@ namespace {
 
 using test::Ladder;
 
-LayoutReport reportOf(const Ladder& m, bool allOpen = true) { return reportLayout(m.b.document, m.b.trace, nullptr, allOpen); }
+LayoutReport reportOf(const Ladder& m, bool allOpen = true) {
+  return reportLayout(m.b.document, m.b.trace, nullptr, allOpen);
+}
 
 TEST(LayoutReport, aChainIsStraight) {
   Ladder m;
@@ -40,7 +42,8 @@ TEST(LayoutReport, linesAcrossTheLadderCross) {
   m.forward("aten.exp.default", {b}, "");
   const auto ops = m.b.trace.ops;
   const auto backward = [&](std::size_t of, ValueId kept) {
-    m.b.call("aten.mul.Tensor", {m.b.input("g", {4}, ValueKind::cotangent), kept}, {m.b.document.boundSymbol(ops[of]).origin.op, Role::gradient});
+    m.b.call("aten.mul.Tensor", {m.b.input("g", {4}, ValueKind::cotangent), kept},
+             {m.b.document.boundSymbol(ops[of]).origin.op, Role::gradient});
   };
   m.border();
   backward(2, a);

@@ -36,7 +36,8 @@ TEST(OpenModule, OpensWhatHoldsTheModuleAloneAndWhatIsAroundIt) {
   EXPECT_EQ(opened(tree, folds), (std::vector<std::string>{"a", "two"}));
   folds = closed;
   EXPECT_TRUE(openModule(tree, folds, "a"));
-  EXPECT_EQ(opened(tree, folds), std::vector<std::string>{"a"}) << "'ab' is another module, and what is in 'a' stays closed";
+  EXPECT_EQ(opened(tree, folds), std::vector<std::string>{"a"})
+      << "'ab' is another module, and what is in 'a' stays closed";
   folds = closed;
   EXPECT_TRUE(openModule(tree, folds, "c.d"));
   EXPECT_EQ(opened(tree, folds), std::vector<std::string>{"c.d.e"}) << "modules of one module are one box";

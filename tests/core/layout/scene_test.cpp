@@ -24,7 +24,9 @@ Folds onlyRoot(const GraphTree& tree) {
   return open;
 }
 
-bool overlap(const Rect& a, const Rect& b) { return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom(); }
+bool overlap(const Rect& a, const Rect& b) {
+  return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+}
 
 struct Net : Ladder {
   explicit Net(int layers = 6) {
@@ -72,7 +74,8 @@ TEST(Scene, closedBoxesDoNotOverlap) {
     const auto scene = makeScene(shaper, folds);
     for (std::size_t i = 0; i < scene.boxes.size(); ++i)
       for (std::size_t k = 0; k < i; ++k)
-        EXPECT_FALSE(!scene.boxes[i].open && !scene.boxes[k].open && overlap(scene.boxes[i].rect, scene.boxes[k].rect)) << i << " and " << k;
+        EXPECT_FALSE(!scene.boxes[i].open && !scene.boxes[k].open && overlap(scene.boxes[i].rect, scene.boxes[k].rect))
+            << i << " and " << k;
   }
 }
 
@@ -91,7 +94,9 @@ TEST(Scene, openingAGroupLaysOutNothingElse) {
   folds[static_cast<std::size_t>(b)] = true;
   const auto after = makeScene(shaper, folds);
   EXPECT_EQ(shaper.layerings(), 2u) << "the root keeps its rows and order";
-  const auto place = [&](const Scene& scene, std::int32_t node) { return scene.boxes[static_cast<std::size_t>(scene.box(node, Lane::forward))].rect; };
+  const auto place = [&](const Scene& scene, std::int32_t node) {
+    return scene.boxes[static_cast<std::size_t>(scene.box(node, Lane::forward))].rect;
+  };
   EXPECT_FLOAT_EQ(place(after, 1).y, place(before, 1).y);
   EXPECT_GT(place(after, c).y, place(before, c).y) << "what is below moves down";
 }
@@ -133,7 +138,8 @@ TEST(Scene, gradientsPointUpwardsAndDataDown) {
       EXPECT_FALSE(edge.arrowAtBegin);
     }
     if (edge.kind != EdgeKind::gradient || edge.from < 0 || edge.to < 0) continue;
-    const auto head = edge.arrowAtBegin ? path.front() : path.back(), tail = edge.arrowAtBegin ? path.back() : path.front();
+    const auto head = edge.arrowAtBegin ? path.front() : path.back(),
+               tail = edge.arrowAtBegin ? path.back() : path.front();
     EXPECT_TRUE((!edge.arrowAtBegin && !edge.arrowAtEnd) || head.y < tail.y);
   }
 }

@@ -15,7 +15,8 @@ using test::Ladder;
 std::string labelsOf(const GraphTree& tree, std::int32_t group) {
   std::string text;
   for (auto child = group + 1; child < tree.node(group).end; child = tree.next(child))
-    text += (text.empty() ? "" : " ") + boxText(tree, child, tree.node(child).ops[Lane::forward] > 0 ? Lane::forward : Lane::backward).title;
+    text += (text.empty() ? "" : " ") +
+            boxText(tree, child, tree.node(child).ops[Lane::forward] > 0 ? Lane::forward : Lane::backward).title;
   return text;
 }
 
@@ -57,7 +58,8 @@ TEST(GraphTree, equalLayersOneBehindTheOtherFold) {
             "8")
       << "where a box is too small for the title, the count stays";
   const auto first = tree.node(2).structure;
-  EXPECT_EQ(tree.node(tree.next(tree.next(2))).structure, tree.node(tree.next(2)).structure) << "layers within the run are laid out alike";
+  EXPECT_EQ(tree.node(tree.next(tree.next(2))).structure, tree.node(tree.next(2)).structure)
+      << "layers within the run are laid out alike";
   EXPECT_NE(first, 0u);
 }
 
@@ -76,7 +78,8 @@ TEST(GraphTree, projectionsSideBySideDoNotFold) {
   Ladder m;
   auto x = m.b.input("x", {4});
   x = m.forward("aten.exp.default", {x}, "net.first");
-  for (const char* name : {"net.q", "net.k", "net.v"}) m.forward("aten.sin.default", {m.forward("aten.cos.default", {x}, name)}, name);
+  for (const char* name : {"net.q", "net.k", "net.v"})
+    m.forward("aten.sin.default", {m.forward("aten.cos.default", {x}, name)}, name);
   const auto tree = m.tree();
   for (std::int32_t i = 0; i < tree.size(); ++i) EXPECT_NE(tree.node(i).kind, TreeNode::Kind::run);
 }
@@ -122,7 +125,8 @@ TEST(GraphTree, iterationsOfALoopGetTheirOwnBackward) {
   for (std::size_t i = 0; i < backward.size(); ++i) {
     const auto rung = tree.operationOf(tree.nodeOf(backward[i]));
     rungs.insert(rung);
-    EXPECT_EQ(rung, tree.operationOf(tree.nodeOf(m.b.document.value(made[2 - i]).producer))) << "the last iteration's backward runs first";
+    EXPECT_EQ(rung, tree.operationOf(tree.nodeOf(m.b.document.value(made[2 - i]).producer)))
+        << "the last iteration's backward runs first";
   }
   EXPECT_EQ(rungs.size(), 3u);
 }
@@ -187,7 +191,8 @@ TEST(GraphTree, outputsThatAreNotMadeAreNoValues) {
   const auto x = m.forward("aten.sin.default", {m.b.input("x", {4})}, "net");
   const auto kept = m.b.value({4});
   // As convolution_backward gives None where no gradient is asked for.
-  m.b.bind(m.b.symbol("aten.convolution_backward.default", 1, 3), {x}, {{}, kept, {}}, {m.b.document.boundSymbol(m.b.trace.ops[0]).origin.op, Role::gradient});
+  m.b.bind(m.b.symbol("aten.convolution_backward.default", 1, 3), {x}, {{}, kept, {}},
+           {m.b.document.boundSymbol(m.b.trace.ops[0]).origin.op, Role::gradient});
   m.b.trace.forwardCount = 1;
   const auto tree = m.tree();
   const auto node = tree.nodeOf(m.b.trace.ops.back());

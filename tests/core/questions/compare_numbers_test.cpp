@@ -10,7 +10,9 @@ namespace {
 
 constexpr double tolerance = 1e-5;
 
-RecordedTensor tensor(std::int64_t id, double norm, const std::string& type = "f32[4]") { return {type, id, true, norm}; }
+RecordedTensor tensor(std::int64_t id, double norm, const std::string& type = "f32[4]") {
+  return {type, id, true, norm};
+}
 
 RecordedCall call(const std::string& op, std::vector<RecordedTensor> inputs, std::vector<RecordedTensor> outputs) {
   RecordedCall result;

@@ -18,15 +18,18 @@ TEST(DeviceLink, ranksOnGpusOfTheirOwnAreLinkedAndSoAreRanksOnTheCpu) {
 }
 
 TEST(DeviceLink, aRefusalNamesTheRankAndTheReason) {
-  EXPECT_EQ(linkRefusal({{gpu, "a", {}}, {secondGpu, "b", {}}, {gpu, "a", {}}}), "ranks 0 and 2 share a GPU, and NCCL needs one for each");
-  EXPECT_EQ(linkRefusal({{gpu, "a", {}}, {gpu, {}, "NCCL is not part of this build"}}), "rank 1: NCCL is not part of this build");
+  EXPECT_EQ(linkRefusal({{gpu, "a", {}}, {secondGpu, "b", {}}, {gpu, "a", {}}}),
+            "ranks 0 and 2 share a GPU, and NCCL needs one for each");
+  EXPECT_EQ(linkRefusal({{gpu, "a", {}}, {gpu, {}, "NCCL is not part of this build"}}),
+            "rank 1: NCCL is not part of this build");
   EXPECT_EQ(linkRefusal({{gpu, "a", {}}, {cpu, {}, {}}}), "rank 1 computes on the CPU, others on a GPU");
   EXPECT_EQ(linkRefusal({{cpu, {}, {}}, {gpu, "a", {}}}), "rank 0 computes on the CPU, others on a GPU");
   EXPECT_EQ(linkRefusal({{gpu, "a", {}}, {std::nullopt, {}, {}}}), "the stages of rank 1 run on several devices");
 }
 
 TEST(DeviceLink, anOfferArrivesAsItWasMade) {
-  for (const auto& offer : {LinkOffer{gpu, "0123", {}}, LinkOffer{cpu, {}, {}}, LinkOffer{std::nullopt, {}, {}}, LinkOffer{secondGpu, {}, "two\nlines"}}) {
+  for (const auto& offer : {LinkOffer{gpu, "0123", {}}, LinkOffer{cpu, {}, {}}, LinkOffer{std::nullopt, {}, {}},
+                            LinkOffer{secondGpu, {}, "two\nlines"}}) {
     const auto arrived = linkOffer(text(offer));
     EXPECT_EQ(arrived.device, offer.device);
     EXPECT_EQ(arrived.unit, offer.unit);
@@ -50,7 +53,9 @@ TEST(Traffic, listsWhatGoesBetweenRanksAsItIsSent) {
 }
 
 // Two stages of one rank hand over without a message.
-TEST(Traffic, knowsNothingOfWhatStaysOnARank) { EXPECT_TRUE(trafficOf(lowerSchedule(makeSchedule(*findScheduleKind("InterleavedZeroBubble"), 1, 2))).empty()); }
+TEST(Traffic, knowsNothingOfWhatStaysOnARank) {
+  EXPECT_TRUE(trafficOf(lowerSchedule(makeSchedule(*findScheduleKind("InterleavedZeroBubble"), 1, 2))).empty());
+}
 
 }  // namespace
 }  // namespace retrograd

@@ -42,7 +42,8 @@ class ThreadTransport final : public Transport {
     void wait() override {}
   };
   struct Received final : Transfer {
-    Received(Network& network, std::tuple<int, int, int> key, std::shared_ptr<Bytes> bytes) : network_(network), key_(key), bytes_(std::move(bytes)) {}
+    Received(Network& network, std::tuple<int, int, int> key, std::shared_ptr<Bytes> bytes)
+        : network_(network), key_(key), bytes_(std::move(bytes)) {}
     void wait() override {
       std::unique_lock lock(network_.mutex);
       auto& queue = network_.messages[key_];
@@ -67,7 +68,9 @@ class ThreadTransport final : public Transport {
     return std::make_unique<Received>(network_, std::tuple(from, rank_, tag), std::move(bytes));
   }
   void sumOverRanks(std::span<std::byte>, DType) override {}
-  LinkResult linkDevices(const std::optional<Device>&, const RankPairs&) override { return {nullptr, "threads have none"}; }
+  LinkResult linkDevices(const std::optional<Device>&, const RankPairs&) override {
+    return {nullptr, "threads have none"};
+  }
   void barrier() override {}
   void fail(const std::string& reason) noexcept override {
     const std::scoped_lock lock(network_.mutex);
@@ -82,8 +85,8 @@ class ThreadTransport final : public Transport {
 
 constexpr Device someGpu{Device::Type::cuda, 0};
 
-/// As NCCL between two ranks: no tags, what is received first is what was sent first, and a send is over when its tensor has arrived. The memory of its
-/// "GPU" is this process's.
+/// As NCCL between two ranks: no tags, what is received first is what was sent first, and a send is over when its
+/// tensor has arrived. The memory of its "GPU" is this process's.
 class ThreadLink final : public DeviceLink {
  public:
   ThreadLink(Network& network, int rank) : network_(network), rank_(rank) {}
@@ -141,7 +144,8 @@ struct RankResult {
   bool idle = false;
 };
 
-std::vector<RankResult> runAll(const Schedule& schedule, std::function<void(std::int32_t, std::int32_t)> onForward = {}, bool linked = false) {
+std::vector<RankResult> runAll(const Schedule& schedule, std::function<void(std::int32_t, std::int32_t)> onForward = {},
+                               bool linked = false) {
   Network network;
   const auto size = static_cast<int>(schedule.ranks.size());
   std::vector<RankResult> results(schedule.ranks.size());
@@ -180,13 +184,15 @@ void expectRightGradients(const Schedule& schedule, bool linked = false) {
   EXPECT_EQ(all, test::expectedGradients(schedule));
 }
 
-// Holds P64: the lowered form of every schedule computes what one process would, also where stages of one rank hand over directly.
+// Holds P64: the lowered form of every schedule computes what one process would, also where stages of one rank hand
+// over directly.
 TEST(Executor, everyScheduleMakesTheGradientsOfOneProcess) {
   for (const auto& kind : scheduleKinds())
     for (const std::int32_t ranks : {1, 2, 3, 4})
       for (const std::int32_t microbatches : {1, 3, 8}) {
         if (kind.name == "DualPipeV" && microbatches < 2 * ranks) continue;
-        SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(ranks) + " ranks, " + std::to_string(microbatches) + " microbatches");
+        SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(ranks) + " ranks, " + std::to_string(microbatches) +
+                     " microbatches");
         LoweringOptions options;
         options.mergeBackward = microbatches == 3;
         const auto schedule = lowerSchedule(makeSchedule(kind, ranks, microbatches), options);
@@ -244,7 +250,8 @@ TEST(Executor, aFailureNamesItsActionAndEndsTheOthers) {
   });
   EXPECT_EQ(results[1].error, "rank 1: action 11 (1F2): aten.mm: out of memory");
   for (const std::size_t rank : {0, 2})
-    EXPECT_NE(results[rank].error.find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos) << results[rank].error;
+    EXPECT_NE(results[rank].error.find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos)
+        << results[rank].error;
 }
 
 TEST(Executor, schedulesThatCannotRunHereAreRefused) {
@@ -259,12 +266,15 @@ TEST(Executor, schedulesThatCannotRunHereAreRefused) {
     }
     return "none";
   };
-  EXPECT_EQ(refusal(lowerSchedule(makeSchedule(*findScheduleKind("GPipe"), 3, 2))), "GPipe: the schedule is for 3 ranks, 2 run");
-  EXPECT_EQ(refusal(makeSchedule(*findScheduleKind("GPipe"), 2, 2)), "GPipe: the schedule has no transfers: lower it first");
+  EXPECT_EQ(refusal(lowerSchedule(makeSchedule(*findScheduleKind("GPipe"), 3, 2))),
+            "GPipe: the schedule is for 3 ranks, 2 run");
+  EXPECT_EQ(refusal(makeSchedule(*findScheduleKind("GPipe"), 2, 2)),
+            "GPipe: the schedule has no transfers: lower it first");
   EXPECT_NE(refusal(readScheduleCsv("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0", "s"))
                 .find("rank 0: action 1 (0UNSHARD): parameters are not sharded"),
             std::string::npos);
-  EXPECT_NE(refusal(readScheduleCsv("0F0,0B0,0SEND_F0\n1RECV_F0,1F0,1B0,1SEND_B0", "s")).find("deadlock"), std::string::npos);
+  EXPECT_NE(refusal(readScheduleCsv("0F0,0B0,0SEND_F0\n1RECV_F0,1F0,1B0,1SEND_B0", "s")).find("deadlock"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -40,8 +40,9 @@ TEST(Launch, everyRankKnowsItsPlace) {
   const auto ran = launch(3, "echo $RANK $LOCAL_RANK of $WORLD_SIZE at $MASTER_ADDR; echo oops >&2; printf unfinished");
   EXPECT_EQ(ran.result.exitCode, 0);
   EXPECT_EQ(ran.result.failedRank, -1);
-  EXPECT_EQ(ran.lines, (std::vector<std::string>{"0 err oops", "0 out 0 0 of 3 at 127.0.0.1", "0 out unfinished", "1 err oops", "1 out 1 1 of 3 at 127.0.0.1",
-                                                 "1 out unfinished", "2 err oops", "2 out 2 2 of 3 at 127.0.0.1", "2 out unfinished"}));
+  EXPECT_EQ(ran.lines, (std::vector<std::string>{"0 err oops", "0 out 0 0 of 3 at 127.0.0.1", "0 out unfinished",
+                                                 "1 err oops", "1 out 1 1 of 3 at 127.0.0.1", "1 out unfinished",
+                                                 "2 err oops", "2 out 2 2 of 3 at 127.0.0.1", "2 out unfinished"}));
 }
 
 TEST(Launch, allAreGivenOnePort) {
@@ -106,10 +107,12 @@ TEST(Launch, aProgramThatIsNotThereIsAFailure) {
 
 TEST(Rendezvous, isReadFromTheEnvironmentAndSaysWhatIsMissing) {
   const auto with = [](const char* rank, const char* size) {
-    setenv("RANK", rank, 1), setenv("WORLD_SIZE", size, 1), setenv("MASTER_ADDR", "127.0.0.1", 1), setenv("MASTER_PORT", "29500", 1);
+    setenv("RANK", rank, 1), setenv("WORLD_SIZE", size, 1), setenv("MASTER_ADDR", "127.0.0.1", 1),
+        setenv("MASTER_PORT", "29500", 1);
     try {
       const auto where = rendezvousFromEnvironment();
-      return std::to_string(where.rank) + "/" + std::to_string(where.size) + " " + where.address + ":" + std::to_string(where.port);
+      return std::to_string(where.rank) + "/" + std::to_string(where.size) + " " + where.address + ":" +
+             std::to_string(where.port);
     } catch (const Error& error) {
       return std::string(error.what());
     }

@@ -32,8 +32,9 @@ inline Numbers numbersOf(const TensorData& data) {
   return numbers;
 }
 
-/// Stage s multiplies the sum of what it gets by s + 2; the first one gets microbatch + 1, microbatch + 2, ...; the loss is the sum of all that nobody
-/// reads. Whole numbers throughout, so that sums are exact in any order. Microbatches differ in size.
+/// Stage s multiplies the sum of what it gets by s + 2; the first one gets microbatch + 1, microbatch + 2, ...; the
+/// loss is the sum of all that nobody reads. Whole numbers throughout, so that sums are exact in any order.
+/// Microbatches differ in size.
 class LinearStages final : public StageRunner {
  public:
   /// `memory`: what the tensors that it gives say of theirs.
@@ -107,9 +108,11 @@ inline std::map<std::int32_t, double> expectedGradients(const Schedule& schedule
   for (std::int32_t microbatch = 0; microbatch < schedule.microbatches; ++microbatch) {
     std::map<std::int32_t, StageValues> forwards, backwards;
     for (std::int32_t stage = 0; stage < schedule.stages; ++stage)
-      for (auto& [to, tensors] : stages.forward(stage, microbatch, std::move(forwards[stage]))) forwards[to][stage] = tensors;
+      for (auto& [to, tensors] : stages.forward(stage, microbatch, std::move(forwards[stage])))
+        forwards[to][stage] = tensors;
     for (auto stage = schedule.stages; stage-- > 0;)
-      for (auto& [to, tensors] : stages.backward(stage, microbatch, std::move(backwards[stage]))) backwards[to][stage] = tensors;
+      for (auto& [to, tensors] : stages.backward(stage, microbatch, std::move(backwards[stage])))
+        backwards[to][stage] = tensors;
   }
   return stages.gradients;
 }

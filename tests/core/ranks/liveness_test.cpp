@@ -54,7 +54,8 @@ class KeysOf final : public SharedKeys {
 
 struct Ranks {
   explicit Ranks(int size, std::chrono::milliseconds silence = 60s) {
-    for (int rank = 0; rank < size; ++rank) all.push_back(std::make_unique<Liveness>(std::make_unique<KeysOf>(store), rank, size, silence));
+    for (int rank = 0; rank < size; ++rank)
+      all.push_back(std::make_unique<Liveness>(std::make_unique<KeysOf>(store), rank, size, silence));
     for (auto& rank : all) rank->watch();
   }
   ~Ranks() { store->stuck = false; }

@@ -10,7 +10,8 @@
 namespace retrograd {
 namespace {
 
-TensorData tensor(std::vector<float> elements, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides = {}, std::int64_t offset = 0) {
+TensorData tensor(std::vector<float> elements, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides = {},
+                  std::int64_t offset = 0) {
   auto memory = std::make_shared<std::vector<float>>(std::move(elements));
   TensorData data;
   data.meta.strides = strides.empty() ? contiguousStrides(sizes) : std::move(strides);
@@ -28,7 +29,9 @@ std::vector<float> floats(const TensorData& data) {
   return result;
 }
 
-TensorMap throughTheWire(const TensorMap& tensors) { return decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({tensors, {}}))).tensors; }
+TensorMap throughTheWire(const TensorMap& tensors) {
+  return decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({tensors, {}}))).tensors;
+}
 
 TEST(Message, tensorsArriveDenseUnderTheirNames) {
   TensorData numbers = tensor({1, 2}, {1});
@@ -68,18 +71,21 @@ TEST(Message, announcesWhatGoesAnotherWay) {
   meta.dtype = DType::bf16;
   meta.sizes = {3, 0, 2};
   meta.strides = {1, 3, 3};
-  const auto arrived =
-      decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1, 2}, {2})}}, {{"far", meta}, {"one", TensorMeta()}}})));
+  const auto arrived = decodeMessage(std::make_shared<std::vector<std::byte>>(
+      encodeMessage({{{"x", tensor({1, 2}, {2})}}, {{"far", meta}, {"one", TensorMeta()}}})));
   EXPECT_EQ(floats(arrived.tensors.at("x")), (std::vector<float>{1, 2}));
   ASSERT_EQ(arrived.announced.size(), 2u);
   EXPECT_EQ(arrived.announced.at("far").dtype, DType::bf16);
   EXPECT_EQ(arrived.announced.at("far").sizes, (std::vector<std::int64_t>{3, 0, 2}));
   EXPECT_EQ(arrived.announced.at("far").strides, contiguousStrides({3, 0, 2}));
-  EXPECT_THROW(decodeMessage(std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1}, {1})}}, {{"x", meta}}}))), Error);
+  EXPECT_THROW(decodeMessage(
+                   std::make_shared<std::vector<std::byte>>(encodeMessage({{{"x", tensor({1}, {1})}}, {{"x", meta}}}))),
+               Error);
 }
 
 TEST(Message, damagedBytesAreRefusedOrRead) {
-  const auto good = encodeMessage({{{"x", tensor({1, 2, 3, 4}, {2, 2})}, {"y", tensor({5}, {1})}}, {{"z", TensorMeta()}}});
+  const auto good =
+      encodeMessage({{{"x", tensor({1, 2, 3, 4}, {2, 2})}, {"y", tensor({5}, {1})}}, {{"z", TensorMeta()}}});
   const auto refused = [](std::vector<std::byte> bytes) {
     try {
       decodeMessage(std::make_shared<std::vector<std::byte>>(std::move(bytes)));

@@ -31,7 +31,8 @@ std::vector<Golden> goldens(const fs::path& folder) {
   std::ifstream file(folder / "golden.json");
   std::vector<Golden> result;
   if (!file) return result;
-  for (const auto& row : nlohmann::json::parse(file)) result.push_back({row[0], row[1], row[2], row[3][0], row[3][1], row[3][2]});
+  for (const auto& row : nlohmann::json::parse(file))
+    result.push_back({row[0], row[1], row[2], row[3][0], row[3][1], row[3][2]});
   return result;
 }
 
@@ -46,7 +47,8 @@ void expectFigures(const Golden& golden, const Schedule& schedule) {
   EXPECT_EQ(run.makespan, golden.makespan);
   EXPECT_NEAR(run.bubble, golden.bubble, 5e-5);
   ASSERT_EQ(run.ranks.size(), golden.inFlight.size());
-  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) EXPECT_EQ(run.ranks[rank].peakInFlight, golden.inFlight[rank]) << "rank " << rank;
+  for (std::size_t rank = 0; rank < run.ranks.size(); ++rank)
+    EXPECT_EQ(run.ranks[rank].peakInFlight, golden.inFlight[rank]) << "rank " << rank;
 }
 
 /// "<kind>_pp<ranks>_mb<microbatches>[_fixed|_spaced].csv"
@@ -64,8 +66,8 @@ std::vector<Sample> samplesOf(const fs::path& folder) {
     const auto ranks = stem.find("_pp"), microbatches = stem.find("_mb");
     if (entry.path().extension() != ".csv" || ranks == stem.npos || microbatches == stem.npos) continue;
     const auto form = stem.find('_', microbatches + 1);
-    result.push_back({entry.path(), stem.substr(0, ranks), form == stem.npos ? "" : stem.substr(form + 1), std::stoi(stem.substr(ranks + 3)),
-                      std::stoi(stem.substr(microbatches + 3))});
+    result.push_back({entry.path(), stem.substr(0, ranks), form == stem.npos ? "" : stem.substr(form + 1),
+                      std::stoi(stem.substr(ranks + 3)), std::stoi(stem.substr(microbatches + 3))});
   }
   std::sort(result.begin(), result.end(), [](const Sample& a, const Sample& b) { return a.path < b.path; });
   return result;
@@ -78,8 +80,11 @@ std::string contentOf(const fs::path& path) {
   return text;
 }
 
-/// PyTorch's orders that are wrong: 1F1B's last rank has no microbatch 0 (P65), and the spaced ZBV repeats other ranks' actions at its ends.
-bool isBroken(const Sample& sample) { return (sample.name == "1F1B" && sample.form.empty()) || (sample.name == "ZBVZeroBubble" && sample.form == "spaced"); }
+/// PyTorch's orders that are wrong: 1F1B's last rank has no microbatch 0 (P65), and the spaced ZBV repeats other ranks'
+/// actions at its ends.
+bool isBroken(const Sample& sample) {
+  return (sample.name == "1F1B" && sample.form.empty()) || (sample.name == "ZBVZeroBubble" && sample.form == "spaced");
+}
 
 void expectAsInFile(const Sample& sample) {
   SCOPED_TRACE(sample.path.filename().string());
@@ -111,7 +116,8 @@ TEST(ScheduleConformance, figuresAreTheGoldenOnes) {
   const auto all = goldens(samples);
   ASSERT_EQ(all.size(), 27u);
   for (const auto& golden : all) {
-    SCOPED_TRACE(golden.name + " " + std::to_string(golden.ranks) + " ranks, " + std::to_string(golden.microbatches) + " microbatches");
+    SCOPED_TRACE(golden.name + " " + std::to_string(golden.ranks) + " ranks, " + std::to_string(golden.microbatches) +
+                 " microbatches");
     expectFigures(golden, make(golden.name, golden.ranks, golden.microbatches));
   }
 }
@@ -134,7 +140,8 @@ TEST(ScheduleConformance, pytorchsOneForwardOneBackwardIsRefusedAndOursRuns) {
 // Holds P65: gradients that are reduced are part of a schedule like the rest.
 TEST(ScheduleConformance, aReductionAtTheEndOfGPipeIsUnderstood) {
   auto schedule = make("GPipe", 2, 2);
-  for (std::int32_t rank = 0; rank < 2; ++rank) schedule.ranks[static_cast<std::size_t>(rank)].push_back({ActionKind::reduceGrad, rank, -1, {}});
+  for (std::int32_t rank = 0; rank < 2; ++rank)
+    schedule.ranks[static_cast<std::size_t>(rank)].push_back({ActionKind::reduceGrad, rank, -1, {}});
   const auto again = readScheduleCsv(writeScheduleCsv(schedule), "reduced");
   EXPECT_EQ(again.ranks, schedule.ranks);
   EXPECT_EQ(simulate(again).makespan, simulate(make("GPipe", 2, 2)).makespan);

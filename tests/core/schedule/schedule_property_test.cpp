@@ -21,8 +21,8 @@ void forSizes(const Visit& visit) {
         for (const std::int32_t stages : {1, 2, 3}) {
           if (kind.fixedStagesPerRank && stages != kind.fixedStagesPerRank) continue;
           if (kind.name == "DualPipeV" && microbatches < 2 * ranks) continue;
-          SCOPED_TRACE(std::string(kind.name) + ", ranks " + std::to_string(ranks) + ", microbatches " + std::to_string(microbatches) + ", stages " +
-                       std::to_string(stages));
+          SCOPED_TRACE(std::string(kind.name) + ", ranks " + std::to_string(ranks) + ", microbatches " +
+                       std::to_string(microbatches) + ", stages " + std::to_string(stages));
           visit(kind, makeSchedule(kind, ranks, microbatches, stages), stages);
         }
 }
@@ -60,7 +60,8 @@ TEST(ScheduleProperties, everyStageDoesEveryMicrobatchOnce) {
   EXPECT_GT(schedules, 450);
 }
 
-/// Of a simulation, not of the order: each forward after the one before it in the model, each backward after the one behind it.
+/// Of a simulation, not of the order: each forward after the one before it in the model, each backward after the one
+/// behind it.
 TEST(ScheduleProperties, noActionRunsBeforeWhatItNeeds) {
   forSizes([](const ScheduleKind&, const Schedule& schedule, std::int32_t) {
     const auto run = simulate(schedule);
@@ -81,18 +82,20 @@ TEST(ScheduleProperties, noActionRunsBeforeWhatItNeeds) {
     for (const auto& rank : run.ranks)
       for (const auto& timed : rank.actions) {
         const auto stage = timed.action.stage, microbatch = timed.action.microbatch;
-        if (timed.action.kind == ActionKind::forward && stage > 0) ASSERT_GE(timed.start, forwards.at({stage - 1, microbatch}));
+        if (timed.action.kind == ActionKind::forward && stage > 0)
+          ASSERT_GE(timed.start, forwards.at({stage - 1, microbatch}));
         if (timed.action.kind == ActionKind::forward) continue;
         ASSERT_GE(timed.start, forwards.at({stage, microbatch}));
-        if (timed.action.kind != ActionKind::backwardWeight && stage + 1 < schedule.stages) ASSERT_GE(timed.start, backwards.at({stage + 1, microbatch}));
+        if (timed.action.kind != ActionKind::backwardWeight && stage + 1 < schedule.stages)
+          ASSERT_GE(timed.start, backwards.at({stage + 1, microbatch}));
       }
     ASSERT_EQ(total, 3.0 * schedule.stages * schedule.microbatches);  // F and B, or F, I and W, of each
     ASSERT_NEAR(run.bubble, 1 - total / (run.makespan * static_cast<double>(run.ranks.size())), 1e-12);
   });
 }
 
-// Holds P64: what is lowered runs without circles, sends and receives pair up and come in one order between two ranks, and hand-overs on one
-// rank are not sent.
+// Holds P64: what is lowered runs without circles, sends and receives pair up and come in one order between two ranks,
+// and hand-overs on one rank are not sent.
 TEST(ScheduleProperties, loweredTransfersPairUp) {
   forSizes([](const ScheduleKind&, const Schedule& schedule, std::int32_t) {
     const auto lowered = lowerSchedule(schedule);
@@ -107,9 +110,11 @@ TEST(ScheduleProperties, loweredTransfersPairUp) {
         if (action.kind == ActionKind::sendForward) sent[{rank, rankOf(action.stage + 1)}].push_back("F" + key);
         if (action.kind == ActionKind::sendBackward) sent[{rank, rankOf(action.stage - 1)}].push_back("B" + key);
         if (action.kind == ActionKind::recvForward)
-          received[{rankOf(action.stage - 1), rank}].push_back("F" + std::to_string(action.stage - 1) + " " + std::to_string(action.microbatch));
+          received[{rankOf(action.stage - 1), rank}].push_back("F" + std::to_string(action.stage - 1) + " " +
+                                                               std::to_string(action.microbatch));
         if (action.kind == ActionKind::recvBackward)
-          received[{rankOf(action.stage + 1), rank}].push_back("B" + std::to_string(action.stage + 1) + " " + std::to_string(action.microbatch));
+          received[{rankOf(action.stage + 1), rank}].push_back("B" + std::to_string(action.stage + 1) + " " +
+                                                               std::to_string(action.microbatch));
       }
     ASSERT_EQ(sent, received);
     for (const auto& [ranks, messages] : sent) ASSERT_NE(ranks.first, ranks.second);
@@ -148,7 +153,8 @@ TEST(ScheduleProperties, bubblesAndActivationsAreThoseOfTheirPapers) {
       EXPECT_EQ(oneByOne.makespan, 3 * (m + p - 1));
       for (std::int32_t rank = 0; rank < ranks; ++rank)
         EXPECT_EQ(oneByOne.ranks[static_cast<std::size_t>(rank)].peakInFlight, std::min(ranks - rank, microbatches));
-      for (const std::int32_t stages : {2, 3}) EXPECT_EQ(run("Interleaved1F1B", ranks, microbatches, stages).makespan, 3 * stages * m + 3 * (p - 1));
+      for (const std::int32_t stages : {2, 3})
+        EXPECT_EQ(run("Interleaved1F1B", ranks, microbatches, stages).makespan, 3 * stages * m + 3 * (p - 1));
       const auto zeroBubble = run("ZBVZeroBubble", ranks, microbatches, 2);
       if (microbatches < 2 * ranks - 1) continue;
       EXPECT_EQ(zeroBubble.makespan, 6 * m + p - 1);  // rank r begins r late, and waits at no other time

@@ -34,8 +34,9 @@ Schedule make(const char* name, std::int32_t ranks, std::int32_t microbatches, s
 
 // Holds P64.
 TEST(ScheduleText, everyKindOfActionReadsBack) {
-  for (const char* each : {"0F0", "12I3", "3W10", "7B2", "1SEND_F0", "2RECV_F5", "2SEND_B1", "0RECV_B9", "1WAIT_SEND_F4", "1WAIT_SEND_B4", "3UNSHARD",
-                           "3RESHARD", "2REDUCE_GRAD", "2WAIT_REDUCE_GRAD", "(0F7;7B3)OVERLAP_F_B"})
+  for (const char* each :
+       {"0F0", "12I3", "3W10", "7B2", "1SEND_F0", "2RECV_F5", "2SEND_B1", "0RECV_B9", "1WAIT_SEND_F4", "1WAIT_SEND_B4",
+        "3UNSHARD", "3RESHARD", "2REDUCE_GRAD", "2WAIT_REDUCE_GRAD", "(0F7;7B3)OVERLAP_F_B"})
     EXPECT_EQ(text(parseAction(each)), each);
   const auto overlap = parseAction(" ( 1F2 ; 3B4 )OVERLAP_F_B ");
   ASSERT_EQ(overlap.parts.size(), 2u);
@@ -47,7 +48,8 @@ TEST(ScheduleText, everyKindOfActionReadsBack) {
 // Holds P64: what cannot be read names its row and cell.
 TEST(ScheduleText, badCellsAreNamed) {
   EXPECT_EQ(refusal("0F0,0B0\n1F0,1X0\n").substr(0, 49), "s.csv: row 2, cell 2: '1X0' is not an action: aft");
-  EXPECT_NE(refusal("0F0,,F1").find("row 1, cell 3: 'F1' is not an action: it begins with the number of its stage"), std::string::npos);
+  EXPECT_NE(refusal("0F0,,F1").find("row 1, cell 3: 'F1' is not an action: it begins with the number of its stage"),
+            std::string::npos);
   EXPECT_NE(refusal("0F").find("the number of the microbatch is missing"), std::string::npos);
   EXPECT_NE(refusal("0F1x").find("nothing is expected at 'x'"), std::string::npos);
   EXPECT_NE(refusal("0F-1").find("numbers from 0"), std::string::npos);
@@ -79,7 +81,8 @@ TEST(ScheduleCheck, aCircleNamesEveryRankThatWaits) {
   EXPECT_EQ(check.problems.at(1).place, "rank 1, action 2 (1F1)");
   EXPECT_EQ(check.problems.at(1).message, "it needs 0F1 of rank 0");
   EXPECT_EQ(errorOf([] { requireValid(read("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1")); }),
-            "s.csv, rank 0, action 2 (0B0): deadlock: it needs 1B0 of rank 1; rank 1, action 2 (1F1): it needs 0F1 of rank 0");
+            "s.csv, rank 0, action 2 (0B0): deadlock: it needs 1B0 of rank 1; rank 1, action 2 (1F1): it needs 0F1 of "
+            "rank 0");
 }
 
 TEST(ScheduleCheck, theRootComesBeforeThoseWhoWaitForIt) {
@@ -87,20 +90,25 @@ TEST(ScheduleCheck, theRootComesBeforeThoseWhoWaitForIt) {
   EXPECT_EQ(check.problems.at(0).place, "rank 2, action 1 (2B0)");
   EXPECT_EQ(check.problems.at(0).message, "deadlock: it needs 2F0, which comes later on the same rank");
   EXPECT_EQ(check.problems.size(), 3u);
-  EXPECT_EQ(checkSchedule(read("0F0,0I0,0W0\n1F0,1W0,1I0")).problems.at(0).message, "deadlock: it needs 1I0, which comes later on the same rank");
+  EXPECT_EQ(checkSchedule(read("0F0,0I0,0W0\n1F0,1W0,1I0")).problems.at(0).message,
+            "deadlock: it needs 1I0, which comes later on the same rank");
 }
 
 TEST(ScheduleCheck, whatIsMissingOrTwiceIsNamed) {
-  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0\n1F0,1B0,1F1,1B1")).problems.at(0).message, "stage 0 has no backward of microbatch 1");
-  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1I1")).problems.at(0).message, "stage 1 has no weight gradient of microbatch 1");
+  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0\n1F0,1B0,1F1,1B1")).problems.at(0).message,
+            "stage 0 has no backward of microbatch 1");
+  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1I1")).problems.at(0).message,
+            "stage 1 has no weight gradient of microbatch 1");
   const auto twice = checkSchedule(read("0F0,0B0\n1F0,1B0,1W0")).problems.at(0);
   EXPECT_EQ(twice.place, "rank 1, action 3 (1W0)");
   EXPECT_EQ(twice.message, "it is done twice: first by action 2");
-  EXPECT_EQ(checkSchedule(read("0F0,0B0\n0F1,0B1")).problems.at(0).message, "stage 0 is on rank 0: a stage is on one rank");
+  EXPECT_EQ(checkSchedule(read("0F0,0B0\n0F1,0B1")).problems.at(0).message,
+            "stage 0 is on rank 0: a stage is on one rank");
   const auto stray = checkSchedule(read("0F0,1F1,0B0\n1F0,1B0,1B1")).problems.at(0);
   EXPECT_EQ(stray.place, "rank 0, action 2 (1F1)");
   EXPECT_EQ(stray.message, "stage 1 is on rank 1: a stage is on one rank");
-  EXPECT_EQ(checkSchedule(read("0F0,0B0\n2F0,2B0")).problems.at(0).message, "deadlock: it needs 1F0, which no rank does");
+  EXPECT_EQ(checkSchedule(read("0F0,0B0\n2F0,2B0")).problems.at(0).message,
+            "deadlock: it needs 1F0, which no rank does");
   EXPECT_EQ(checkSchedule(read("0F0,0B0,1UNSHARD")).problems.at(0).message, "no rank computes stage 1");
   EXPECT_FALSE(checkSchedule(scheduleOf("none", {{}, {}})).ok());
   Action empty;
@@ -111,19 +119,24 @@ TEST(ScheduleCheck, whatIsMissingOrTwiceIsNamed) {
 // Holds P64: transfers are checked too, and gradients are reduced when the last of them is there.
 TEST(ScheduleCheck, transfersMustBeThere) {
   EXPECT_TRUE(checkSchedule(read("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0")).ok());
-  EXPECT_EQ(checkSchedule(read("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0")).problems.at(0).message, "deadlock: it needs 1RECV_F0, which no rank does");
-  EXPECT_EQ(checkSchedule(read("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0")).problems.at(0).message, "deadlock: it needs 0SEND_F0, which no rank does");
-  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0REDUCE_GRAD,0B1")).problems.at(0).message, "deadlock: it needs 0B1, which comes later on the same rank");
+  EXPECT_EQ(checkSchedule(read("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0")).problems.at(0).message,
+            "deadlock: it needs 1RECV_F0, which no rank does");
+  EXPECT_EQ(checkSchedule(read("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0")).problems.at(0).message,
+            "deadlock: it needs 0SEND_F0, which no rank does");
+  EXPECT_EQ(checkSchedule(read("0F0,0F1,0B0,0REDUCE_GRAD,0B1")).problems.at(0).message,
+            "deadlock: it needs 0B1, which comes later on the same rank");
   EXPECT_EQ(checkSchedule(read("0F0,0B0,0WAIT_REDUCE_GRAD,0REDUCE_GRAD")).problems.at(0).message,
             "deadlock: it needs 0REDUCE_GRAD, which comes later on the same rank");
 }
 
 TEST(ScheduleKinds, sizesThatCannotBeAreRefusedWithWhatCan) {
-  EXPECT_EQ(errorOf([] { make("DualPipeV", 4, 7); }), "DualPipeV: needs two microbatches per rank or more: at least 8 for 4 ranks, not 7");
+  EXPECT_EQ(errorOf([] { make("DualPipeV", 4, 7); }),
+            "DualPipeV: needs two microbatches per rank or more: at least 8 for 4 ranks, not 7");
   EXPECT_EQ(errorOf([] { make("1F1B", 4, 8, 2); }), "1F1B: has 1 stage per rank, not 2");
   EXPECT_EQ(errorOf([] { make("ZBVZeroBubble", 4, 8, 3); }), "ZBVZeroBubble: has 2 stages per rank, not 3");
   EXPECT_EQ(errorOf([] { make("GPipe", 0, 8); }), "GPipe: ranks, microbatches and stages per rank are numbers from 1");
-  EXPECT_NE(errorOf([] { make("LoopedBFS", 2'000'000'000, 2'000'000'000, 2'000'000'000); }).find("too many"), std::string::npos);
+  EXPECT_NE(errorOf([] { make("LoopedBFS", 2'000'000'000, 2'000'000'000, 2'000'000'000); }).find("too many"),
+            std::string::npos);
   EXPECT_EQ(findScheduleKind("nothing"), nullptr);
   EXPECT_EQ(findScheduleKind("ScheduleZBVZeroBubble"), findScheduleKind("zbv"));
   EXPECT_EQ(findScheduleKind("interleaved1f1b")->name, "Interleaved1F1B");
@@ -131,7 +144,8 @@ TEST(ScheduleKinds, sizesThatCannotBeAreRefusedWithWhatCan) {
 
 TEST(ScheduleSimulation, measuredTimesAndBytesCount) {
   const auto costs = readScheduleCosts(
-      R"({"unit": "ms", "transfer": 0.5, "stages": [{"F": 1, "B": 2, "activation_bytes": 100}, {"F": 3, "I": 2, "W": 5, "activation_bytes": 7}]})", "c");
+      R"({"unit": "ms", "transfer": 0.5, "stages": [{"F": 1, "B": 2, "activation_bytes": 100}, {"F": 3, "I": 2, "W": 5, "activation_bytes": 7}]})",
+      "c");
   EXPECT_EQ(costs.stages[0].backwardInput, 1);
   EXPECT_EQ(costs.stages[1].backward, 7);
   const auto run = simulate(make("1F1B", 2, 2), costs);
@@ -146,7 +160,9 @@ TEST(ScheduleSimulation, measuredTimesAndBytesCount) {
 }
 
 TEST(ScheduleSimulation, edgesTravelAsLongAsTheyAreSaidTo) {
-  const auto costs = readScheduleCosts(R"({"transfer": 9, "edges": [{"source": 0, "destination": 1, "F": 0.5, "B": 2}], "stages": [{"F": 1, "B": 2}]})", "c");
+  const auto costs = readScheduleCosts(
+      R"({"transfer": 9, "edges": [{"source": 0, "destination": 1, "F": 0.5, "B": 2}], "stages": [{"F": 1, "B": 2}]})",
+      "c");
   const auto schedule = make("GPipe", 2, 1);
   // 0F0 0-1; 1F0 1.5-2.5, 1B0 2.5-4.5; 0B0 6.5-8.5.
   EXPECT_EQ(simulate(schedule, costs).makespan, 8.5);
@@ -156,7 +172,8 @@ TEST(ScheduleSimulation, edgesTravelAsLongAsTheyAreSaidTo) {
   EXPECT_EQ(simulate(schedule, others).makespan, 24);
   for (const StageEdge none : {StageEdge{1, 2}, StageEdge{1, 0}, StageEdge{-1, 1}}) {
     others.edges = {{none, 1, 1}};
-    EXPECT_NE(errorOf([&] { simulate(schedule, others); }).find("edges go to a later one of the 2 stages"), std::string::npos);
+    EXPECT_NE(errorOf([&] { simulate(schedule, others); }).find("edges go to a later one of the 2 stages"),
+              std::string::npos);
   }
 }
 
@@ -183,25 +200,32 @@ TEST(ScheduleSimulation, badCostsAreRefused) {
   EXPECT_EQ(refused("{"), "c: not JSON");
   EXPECT_EQ(refused(R"({"stages": []})"), "c: 'stages' is not a list of at least one stage");
   EXPECT_EQ(refused(R"({"stages": [{"F": 1}, {"F": -1}]})"), "c: stage 1: 'F' is not a number from 0");
-  EXPECT_EQ(refused(R"({"stages": [{}], "edges": [{"source": 0}]})"), "c: 'destination' of an edge is not the number of a stage");
+  EXPECT_EQ(refused(R"({"stages": [{}], "edges": [{"source": 0}]})"),
+            "c: 'destination' of an edge is not the number of a stage");
   EXPECT_EQ(refused(R"({"stages": [{}], "edges": {}})"), "c: 'edges' is not a list");
   EXPECT_NE(refused(R"({"stages": [{"G": 1}]})").find("stage 0: a stage has no 'G'"), std::string::npos);
-  EXPECT_EQ(refused(R"({"stages": [{"activation_bytes": 1.5}]})"), "c: stage 0: 'activation_bytes' is not a number of bytes");
+  EXPECT_EQ(refused(R"({"stages": [{"activation_bytes": 1.5}]})"),
+            "c: stage 0: 'activation_bytes' is not a number of bytes");
   ScheduleCosts three;
   three.stages.resize(3);
-  EXPECT_EQ(errorOf([&] { simulate(make("GPipe", 2, 2), three); }), "GPipe: costs of 3 stages for a schedule of 2: give one for each, or one for all");
+  EXPECT_EQ(errorOf([&] { simulate(make("GPipe", 2, 2), three); }),
+            "GPipe: costs of 3 stages for a schedule of 2: give one for each, or one for all");
 }
 
-// Holds P58: a value goes from the stage that makes it to every stage that reads it, also past others, and so do gradients back.
+// Holds P58: a value goes from the stage that makes it to every stage that reads it, also past others, and so do
+// gradients back.
 TEST(ScheduleLowering, skipEdgesAreSentFromTheirSource) {
   auto schedule = make("GPipe", 3, 1);
   schedule.edges = {{0, 1}, {0, 2}, {1, 2}};
   const auto lowered = lowerSchedule(schedule);
-  EXPECT_EQ(writeScheduleCsv(lowered), "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
+  EXPECT_EQ(writeScheduleCsv(lowered),
+            "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_F0,1RECV_B0,1B0,1SEND_B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
   schedule.edges = {{0, 2}};  // nothing reads what stage 1 makes
-  EXPECT_EQ(writeScheduleCsv(lowerSchedule(schedule)), "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
+  EXPECT_EQ(writeScheduleCsv(lowerSchedule(schedule)),
+            "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0\n2RECV_F0,2F0,2B0,2SEND_B0\n");
   schedule.edges = {{2, 1}};
-  EXPECT_NE(errorOf([&] { checkSchedule(schedule); }).find("an edge leads from a stage to a later one"), std::string::npos);
+  EXPECT_NE(errorOf([&] { checkSchedule(schedule); }).find("an edge leads from a stage to a later one"),
+            std::string::npos);
 }
 
 // Holds P64: stages of one rank hand over without transfers.
@@ -209,7 +233,8 @@ TEST(ScheduleLowering, aVSendsNothingAtItsTip) {
   const auto lowered = lowerSchedule(make("ZBVZeroBubble", 2, 2));
   for (const auto& action : lowered.ranks[1]) {
     EXPECT_FALSE(action.stage == 1 && action.kind == ActionKind::sendForward);
-    EXPECT_FALSE(action.stage == 2 && (action.kind == ActionKind::recvForward || action.kind == ActionKind::sendBackward));
+    EXPECT_FALSE(action.stage == 2 &&
+                 (action.kind == ActionKind::recvForward || action.kind == ActionKind::sendBackward));
   }
   EXPECT_EQ(text(lowered.ranks[1][0]), "1RECV_F0");
   EXPECT_EQ(text(lowered.ranks[1][1]), "1F0");

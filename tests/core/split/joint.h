@@ -24,17 +24,20 @@ struct JointBuilder : Builder {
   BoundSymbolId lastOp() const { return trace.ops.back(); }
 
   /// A forward op with one output; `name` names the output and the node.
-  ValueId forward(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::uint8_t effects = 0, const std::string& module = {},
-                  BoundSymbolId parent = {}) {
-    const auto sizes = operands.empty() ? std::vector<std::int64_t>{4} : document.meta(document.value(operands[0]).meta).sizes;
+  ValueId forward(const std::string& op, std::vector<ValueId> operands, const std::string& name,
+                  std::uint8_t effects = 0, const std::string& module = {}, BoundSymbolId parent = {}) {
+    const auto sizes =
+        operands.empty() ? std::vector<std::int64_t>{4} : document.meta(document.value(operands[0]).meta).sizes;
     return make(op, std::move(operands), name, sizes, {}, {from(name, module, parent), Role::forward}, effects, module);
   }
   /// A view of `base`.
   ValueId view(const std::string& op, ValueId base, const std::string& name, std::vector<std::int64_t> sizes) {
-    return make(op, {base}, name, std::move(sizes), document.value(base).storage, {from(name), Role::forward}, effect::view, {});
+    return make(op, {base}, name, std::move(sizes), document.value(base).storage, {from(name), Role::forward},
+                effect::view, {});
   }
   /// An op that writes its first operand and returns it as a new value.
-  ValueId write(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::uint8_t effects = 0) {
+  ValueId write(const std::string& op, std::vector<ValueId> operands, const std::string& name,
+                std::uint8_t effects = 0) {
     if (!document.findSymbol(op)) {
       Symbol s;
       s.name = op;
@@ -45,7 +48,8 @@ struct JointBuilder : Builder {
       document.internSymbol(s);
     }
     const auto self = operands[0];
-    return make(op, std::move(operands), name, document.meta(document.value(self).meta).sizes, document.value(self).storage, {from(name), Role::forward},
+    return make(op, std::move(operands), name, document.meta(document.value(self).meta).sizes,
+                document.value(self).storage, {from(name), Role::forward},
                 static_cast<std::uint8_t>(effects | effect::writes), {});
   }
 
@@ -56,7 +60,9 @@ struct JointBuilder : Builder {
     trace.outputs = std::move(results);
     trace.resultCount = trace.outputs.size();
   }
-  ValueId cotangent(std::vector<std::int64_t> sizes) { return input("cotangent", std::move(sizes), ValueKind::cotangent); }
+  ValueId cotangent(std::vector<std::int64_t> sizes) {
+    return input("cotangent", std::move(sizes), ValueKind::cotangent);
+  }
   ValueId gradient(const std::string& op, std::vector<ValueId> operands, const std::string& name = {}) {
     const auto sizes = document.meta(document.value(operands[0]).meta).sizes;
     return make(op, std::move(operands), name, sizes, {}, {from("gradient"), Role::gradient}, 0, {});
@@ -82,7 +88,8 @@ struct JointBuilder : Builder {
   std::string line(BoundSymbolId op) const {
     std::string text, operands;
     for (auto output : document.outputs(op)) text += (text.empty() ? "" : ", ") + document.displayName(output);
-    for (auto operand : document.operands(op)) operands += (operands.empty() ? "" : ", ") + document.displayName(operand);
+    for (auto operand : document.operands(op))
+      operands += (operands.empty() ? "" : ", ") + document.displayName(operand);
     const auto& name = document.symbol(document.boundSymbol(op).symbol).name;
     return text + " = " + name.substr(5, name.rfind('.') - 5) + "(" + operands + ")";
   }
@@ -94,8 +101,9 @@ struct JointBuilder : Builder {
   }
 
  private:
-  ValueId make(const std::string& op, std::vector<ValueId> operands, const std::string& name, std::vector<std::int64_t> sizes, StorageId storage, Origin origin,
-               std::uint8_t effects, const std::string& module) {
+  ValueId make(const std::string& op, std::vector<ValueId> operands, const std::string& name,
+               std::vector<std::int64_t> sizes, StorageId storage, Origin origin, std::uint8_t effects,
+               const std::string& module) {
     const auto out = value(std::move(sizes), ValueKind::activation, name, storage);
     if (!storage) document.storage(document.value(out).storage).bytes = document.meta(document.value(out).meta).bytes();
     const auto id = bind(symbol(op, static_cast<int>(operands.size())), operands, {out}, origin, effects);

@@ -48,7 +48,8 @@ TEST(OpCost, KnowsTheHeavyFamilies) {
   EXPECT_EQ(familyOf("aten.mkldnn_rnn_layer.default"), OpFamily::recurrent);
   EXPECT_EQ(familyOf("aten.linalg_inv_ex.default"), OpFamily::solver);
   EXPECT_EQ(familyOf("aten.sort.stable"), OpFamily::sorting);
-  for (auto light : {"aten.mul.Tensor", "aten.native_layer_norm.default", "aten.gelu.default", "aten.linspace.default", "aten.commutative.default"})
+  for (auto light : {"aten.mul.Tensor", "aten.native_layer_norm.default", "aten.gelu.default", "aten.linspace.default",
+                     "aten.commutative.default"})
     EXPECT_EQ(familyOf(light), OpFamily::other) << light;
 }
 
@@ -56,13 +57,15 @@ TEST(OpCost, AMatrixProductCostsMoreThanWhatItMoves) {
   JointBuilder m;
   const auto a = m.input("a", {64, 64}), b = m.input("b", {64, 64});
   const auto product = m.forward("aten.mm.default", {a, b}, "p"), sum = m.forward("aten.add.Tensor", {a, b}, "s");
-  EXPECT_GT(opCost(m.document, m.document.value(product).producer), 3 * opCost(m.document, m.document.value(sum).producer));
+  EXPECT_GT(opCost(m.document, m.document.value(product).producer),
+            3 * opCost(m.document, m.document.value(sum).producer));
 }
 
 /// h = mm(x, w); then `wide` steps on h, each read by the backward: only h need be saved.
 struct Elementwise : JointBuilder {
   ValueId x = input("x", {8}), w = input("w", {8}, ValueKind::parameter), h = forward("aten.mm.default", {x, w}, "h"),
-          a = forward("aten.sin.default", {h}, "a"), b = forward("aten.exp.default", {a}, "b"), y = forward("aten.mm.default", {b, w}, "y");
+          a = forward("aten.sin.default", {h}, "a"), b = forward("aten.exp.default", {a}, "b"),
+          y = forward("aten.mm.default", {b, w}, "y");
   Elementwise() {
     backward({y});
     auto g = cotangent({8});
@@ -84,13 +87,15 @@ TEST(MinCut, C2_SavesTheFewestBytesByShape) {
 // Holds C2.
 TEST(MinCut, C2_NeverRecomputesAMatrixProduct) {
   Elementwise m;
-  for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint)) EXPECT_EQ(line.find("mm("), std::string::npos) << line;
+  for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint))
+    EXPECT_EQ(line.find("mm("), std::string::npos) << line;
 }
 
 // Holds C2.
 TEST(MinCut, C2_ANarrowValueIsCutInsteadOfAWideOne) {
   JointBuilder m;
-  const auto x = m.input("x", {8}), w = m.input("w", {8}, ValueKind::parameter), wide = m.forward("aten.mm.default", {x, w}, "wide");
+  const auto x = m.input("x", {8}), w = m.input("w", {8}, ValueKind::parameter),
+             wide = m.forward("aten.mm.default", {x, w}, "wide");
   const auto narrow = m.forward("aten.sum.default", {wide}, "narrow");
   m.document.value(narrow).meta = m.meta({1});
   m.document.storage(m.document.value(narrow).storage).bytes = 4;
@@ -109,7 +114,8 @@ TEST(MinCut, C2_DrawsWritesAndDataAreSaved) {
   const auto x = m.input("x", {8});
   const auto draw = m.forward("aten.rand_like.default", {x}, "draw", effect::random);
   const auto data = m.forward("aten.nonzero.default", {x}, "data", effect::needsData);
-  const auto copy = m.forward("aten.clone.default", {x}, "copy"), written = m.write("aten.sin_.default", {copy}, "written");
+  const auto copy = m.forward("aten.clone.default", {x}, "copy"),
+             written = m.write("aten.sin_.default", {copy}, "written");
   m.backward({x});
   auto g = m.cotangent({8});
   for (auto value : {draw, data, written}) g = m.gradient("aten.mul.Tensor", {g, value}, "g");
@@ -122,7 +128,8 @@ TEST(MinCut, ViewsOfParametersAreMadeAgain) {
   const auto w = m.input("w", {8}, ValueKind::parameter), t = m.view("aten.t.default", w, "t", {8});
   m.backward({w});
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {m.cotangent({8}), t}, "g"));
-  EXPECT_EQ(m.backwardOf(partition(m.document, m.trace, minCut()).joint), (Lines{"bw_t = t(w)", "g = mul(cotangent, bw_t)"}));
+  EXPECT_EQ(m.backwardOf(partition(m.document, m.trace, minCut()).joint),
+            (Lines{"bw_t = t(w)", "g = mul(cotangent, bw_t)"}));
 }
 
 TEST(MinCut, AStorageIsSavedOnceAndItsViewsAreMadeAgainWhereTheyHoldMore) {
@@ -133,7 +140,8 @@ TEST(MinCut, AStorageIsSavedOnceAndItsViewsAreMadeAgainWhereTheyHoldMore) {
   const auto g = m.gradient("aten.mul.Tensor", {m.cotangent({8}), half}, "g");
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {g, all}, "g2"));
   const auto result = partition(m.document, m.trace, minCut());
-  EXPECT_EQ(m.backwardOf(result.joint), (Lines{"bw_half = narrow(h)", "g = mul(cotangent, bw_half)", "bw_all = view(h)", "g2 = mul(g, bw_all)"}));
+  EXPECT_EQ(m.backwardOf(result.joint),
+            (Lines{"bw_half = narrow(h)", "g = mul(cotangent, bw_half)", "bw_all = view(h)", "g2 = mul(g, bw_all)"}));
   EXPECT_EQ(savedBytes(m.document, result.joint).values, 32);
 }
 
@@ -159,7 +167,8 @@ struct Branches : JointBuilder {
 };
 
 std::size_t recomputedOps(const JointBuilder& m, const Trace& joint) {
-  return static_cast<std::size_t>(std::count_if(joint.ops.begin(), joint.ops.end(), [&](BoundSymbolId op) { return m.document.boundSymbol(op).recomputed; }));
+  return static_cast<std::size_t>(std::count_if(
+      joint.ops.begin(), joint.ops.end(), [&](BoundSymbolId op) { return m.document.boundSymbol(op).recomputed; }));
 }
 
 TEST(MinCut, Budget_MoreNeverRecomputesMoreAndEachIsKept) {

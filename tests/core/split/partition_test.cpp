@@ -12,7 +12,8 @@ using test::Lines;
 
 /// Two blocks of one op each, and an op outside of them.
 struct Blocks : JointBuilder {
-  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "sin", 0, "h.1.act"), b = forward("aten.exp.default", {a}, "exp", 0, "h.10"),
+  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "sin", 0, "h.1.act"),
+          b = forward("aten.exp.default", {a}, "exp", 0, "h.10"),
           c = forward("aten.cos.default", {b}, "cos", 0, "head");
   Blocks() {
     backward({c});
@@ -63,7 +64,8 @@ TEST(Partition, MarksOpsByNameAndId) {
   Blocks m;
   EXPECT_EQ(m.recomputed({"#exp"}), Lines{"bw_exp = exp(sin)"});
   const auto computationOp = m.document.boundSymbol(m.trace.ops[0]).origin.op;
-  EXPECT_EQ(m.recomputed({"#" + std::to_string(computationOp.index), "#cos"}), (Lines{"bw_cos = cos(exp)", "bw_sin = sin(x)"}));
+  EXPECT_EQ(m.recomputed({"#" + std::to_string(computationOp.index), "#cos"}),
+            (Lines{"bw_cos = cos(exp)", "bw_sin = sin(x)"}));
 }
 
 TEST(Partition, NamesNearModulesAndOps) {
@@ -94,14 +96,15 @@ TEST(Partition, A23_CheckpointRegionsAreRecomputed_D4_NestedOnesToo) {
   const auto outer = m.document.addBoundSymbol(region, {}, {});
   region.parent = outer;
   const auto inner = m.document.addBoundSymbol(region, {}, {});
-  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a", 0, {}, outer), b = m.forward("aten.exp.default", {a}, "b", 0, {}, inner),
-             c = m.forward("aten.cos.default", {b}, "c");
+  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a", 0, {}, outer),
+             b = m.forward("aten.exp.default", {a}, "b", 0, {}, inner), c = m.forward("aten.cos.default", {b}, "c");
   m.backward({c});
   auto g = m.cotangent({4});
   for (auto value : {c, b, a}) g = m.gradient("aten.mul.Tensor", {g, value}, "g");
   m.trace.outputs.push_back(g);
-  EXPECT_EQ(m.backwardOf(partition(m.document, m.trace, {}).joint),
-            (Lines{"g = mul(cotangent, c)", "bw_a = sin(x)", "bw_b = exp(bw_a)", "g = mul(g, bw_b)", "g = mul(g, bw_a)"}));
+  EXPECT_EQ(
+      m.backwardOf(partition(m.document, m.trace, {}).joint),
+      (Lines{"g = mul(cotangent, c)", "bw_a = sin(x)", "bw_b = exp(bw_a)", "g = mul(g, bw_b)", "g = mul(g, bw_a)"}));
 }
 
 TEST(Partition, MinCutKeepsToTheMarks) {

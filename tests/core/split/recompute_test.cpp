@@ -16,8 +16,8 @@ const Lines nothing;
 
 /// x -> a = sin(x) -> b = exp(a) -> c = cos(b); two gradient ops read b, the second a as well.
 struct Chain : JointBuilder {
-  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "a"), b = forward("aten.exp.default", {a}, "b"), c = forward("aten.cos.default", {b}, "c"),
-          ct, g1, g2;
+  ValueId x = input("x", {4}), a = forward("aten.sin.default", {x}, "a"), b = forward("aten.exp.default", {a}, "b"),
+          c = forward("aten.cos.default", {b}, "c"), ct, g1, g2;
   Chain() {
     backward({c});
     ct = cotangent({4});
@@ -40,7 +40,8 @@ TEST(Recompute, A26_RecomputesOnceJustBeforeTheFirstReader) {
 TEST(Recompute, A26_TakesTheClosureOfMarkedProducersInOrder) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.a, m.b}));
-  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
+  EXPECT_EQ(m.backwardOf(joint),
+            (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
 }
 
 // Holds B11.
@@ -126,14 +127,16 @@ TEST(Recompute, D9_RunsAgainOnItsOwnResult) {
   Chain m;
   const auto first = recompute(m.document, m.trace, m.marks({m.b}));
   const auto second = recompute(m.document, first, m.marks({m.a}));
-  EXPECT_EQ(m.backwardOf(second), (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
+  EXPECT_EQ(m.backwardOf(second),
+            (Lines{"bw_a = sin(x)", "bw_b = exp(bw_a)", "g1 = mul(cotangent, bw_b)", "g2 = addcmul(g1, bw_a, bw_b)"}));
   EXPECT_EQ(m.problems(second), nothing);
 }
 
 // Holds A27.
 TEST(Recompute, A27_WhatOnlyTheBackwardNeedsLeavesTheForward) {
   JointBuilder m;
-  const auto x = m.input("x", {4}), a = m.forward("aten.cos.default", {x}, "a"), y = m.forward("aten.sin.default", {x}, "y");
+  const auto x = m.input("x", {4}), a = m.forward("aten.cos.default", {x}, "a"),
+             y = m.forward("aten.sin.default", {x}, "y");
   m.backward({y});
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {m.cotangent({4}), a}, "g"));
   const auto joint = eliminateDeadCode(m.document, recompute(m.document, m.trace, m.marks({a})));
@@ -143,13 +146,16 @@ TEST(Recompute, A27_WhatOnlyTheBackwardNeedsLeavesTheForward) {
 
 TEST(Recompute, ViewsLieInTheRecomputedStorage) {
   JointBuilder m;
-  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), v = m.view("aten.view.default", a, "v", {2, 2});
+  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),
+             v = m.view("aten.view.default", a, "v", {2, 2});
   m.backward({v});
   const auto g = m.gradient("aten.mul.Tensor", {v, m.cotangent({2, 2})}, "g");
   m.trace.outputs.push_back(g);
   const auto joint = recompute(m.document, m.trace, m.marks({a, v}));
   EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_v = view(bw_a)", "g = mul(bw_v, cotangent)"}));
-  const auto storageOf = [&](std::size_t i) { return m.document.value(std::as_const(m.document).outputs(joint.ops[joint.forwardCount + i])[0]).storage; };
+  const auto storageOf = [&](std::size_t i) {
+    return m.document.value(std::as_const(m.document).outputs(joint.ops[joint.forwardCount + i])[0]).storage;
+  };
   EXPECT_EQ(storageOf(0), storageOf(1));
   EXPECT_NE(storageOf(0), m.document.value(a).storage);
 }
@@ -165,7 +171,8 @@ TEST(Recompute, BackwardViewsOfRecomputedValuesLieWithThem) {
   EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "v = t(bw_a)", "g = mul(v, cotangent)"}));
   const auto now = std::as_const(m.document).operands(joint.ops.back())[0];
   EXPECT_NE(now, v) << "the old joint's value stays where it is";
-  EXPECT_EQ(m.document.value(now).storage, m.document.value(std::as_const(m.document).outputs(joint.ops[joint.forwardCount])[0]).storage);
+  EXPECT_EQ(m.document.value(now).storage,
+            m.document.value(std::as_const(m.document).outputs(joint.ops[joint.forwardCount])[0]).storage);
   EXPECT_EQ(m.problems(joint), nothing);
 }
 
@@ -181,8 +188,9 @@ TEST(Recompute, AGradientThatIsAForwardValueIsRecomputedToo) {
 
 /// mask = div_(bernoulli_(empty_like(x))), y = x * mask.
 struct Dropout : JointBuilder {
-  ValueId x = input("x", {4}), e = forward("aten.empty_like.default", {x}, "e"), d = write("aten.bernoulli_.float", {e}, "d", effect::random),
-          mask = write("aten.div_.Scalar", {d}, "mask"), y = forward("aten.mul.Tensor", {x, mask}, "y");
+  ValueId x = input("x", {4}), e = forward("aten.empty_like.default", {x}, "e"),
+          d = write("aten.bernoulli_.float", {e}, "d", effect::random), mask = write("aten.div_.Scalar", {d}, "mask"),
+          y = forward("aten.mul.Tensor", {x, mask}, "y");
   Dropout() {
     backward({y});
     trace.outputs.push_back(gradient("aten.mul.Tensor", {cotangent({4}), mask}, "g"));
@@ -193,7 +201,8 @@ struct Dropout : JointBuilder {
 TEST(Recompute, D1_ADrawIsReplayed) {
   Dropout m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.e, m.d, m.mask}));
-  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_e = empty_like(x)", "bw_d = bernoulli_(bw_e)", "bw_mask = div_(bw_d)", "g = mul(cotangent, bw_mask)"}));
+  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_e = empty_like(x)", "bw_d = bernoulli_(bw_e)", "bw_mask = div_(bw_d)",
+                                        "g = mul(cotangent, bw_mask)"}));
   EXPECT_EQ(m.document.boundSymbol(joint.ops[joint.forwardCount + 1]).replays, m.document.value(m.d).producer);
   EXPECT_FALSE(m.document.boundSymbol(joint.ops[joint.forwardCount]).replays);
   EXPECT_FALSE(m.document.boundSymbol(m.document.value(m.d).producer).replays);
@@ -214,21 +223,21 @@ TEST(Recompute, D2_AStorageIsMadeAnewAsAWholeOrNotAtAll) {
 // Holds D2.
 TEST(Recompute, D2_WhatIsReadBeforeAWriteIsReadBeforeItAgain) {
   JointBuilder m;
-  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), early = m.forward("aten.exp.default", {a}, "early"),
-             late = m.write("aten.cos_.default", {a}, "late");
+  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),
+             early = m.forward("aten.exp.default", {a}, "early"), late = m.write("aten.cos_.default", {a}, "late");
   m.backward({late});
   const auto g1 = m.gradient("aten.mul.Tensor", {m.cotangent({4}), late}, "g1");
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {g1, early}, "g2"));
   const auto joint = recompute(m.document, m.trace, m.marks({a, early, late}));
-  EXPECT_EQ(m.backwardOf(joint),
-            (Lines{"bw_a = sin(x)", "bw_early = exp(bw_a)", "bw_late = cos_(bw_a)", "g1 = mul(cotangent, bw_late)", "g2 = mul(g1, bw_early)"}));
+  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_early = exp(bw_a)", "bw_late = cos_(bw_a)",
+                                        "g1 = mul(cotangent, bw_late)", "g2 = mul(g1, bw_early)"}));
 }
 
 // Holds D2.
 TEST(Recompute, D2_NothingReadsASavedStorageAsItWasBeforeAWrite) {
   JointBuilder m;
-  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), early = m.forward("aten.exp.default", {a}, "early"),
-             late = m.write("aten.cos_.default", {a}, "late");
+  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),
+             early = m.forward("aten.exp.default", {a}, "early"), late = m.write("aten.cos_.default", {a}, "late");
   m.backward({late});
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {m.cotangent({4}), early}, "g"));
   const auto joint = recompute(m.document, m.trace, m.marks({early}));
@@ -238,18 +247,22 @@ TEST(Recompute, D2_NothingReadsASavedStorageAsItWasBeforeAWrite) {
 // Holds D2.
 TEST(Recompute, D2_AWriteThroughAViewComesAlong) {
   JointBuilder m;
-  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"), v = m.view("aten.select.int", a, "v", {1});
+  const auto x = m.input("x", {4}), a = m.forward("aten.sin.default", {x}, "a"),
+             v = m.view("aten.select.int", a, "v", {1});
   const auto w = m.write("aten.copy_.default", {v, x}, "w");
   m.backward({w});
-  m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {m.cotangent({4}), a}, "g"));  // reads what w wrote, though no operand says so
+  m.trace.outputs.push_back(
+      m.gradient("aten.mul.Tensor", {m.cotangent({4}), a}, "g"));  // reads what w wrote, though no operand says so
   const auto joint = recompute(m.document, m.trace, m.marks({a, v, w}));
-  EXPECT_EQ(m.backwardOf(joint), (Lines{"bw_a = sin(x)", "bw_v = select(bw_a)", "bw_w = copy_(bw_v, x)", "g = mul(cotangent, bw_a)"}));
+  EXPECT_EQ(m.backwardOf(joint),
+            (Lines{"bw_a = sin(x)", "bw_v = select(bw_a)", "bw_w = copy_(bw_v, x)", "g = mul(cotangent, bw_a)"}));
 }
 
 TEST(Recompute, WritesToBuffersHappenOnce) {
   JointBuilder m;
   const auto x = m.input("x", {4}), buffer = m.input("buffer", {4}, ValueKind::buffer);
-  const auto scaled = m.forward("aten.mul.Tensor", {x, buffer}, "scaled"), counted = m.write("aten.add_.Tensor", {buffer, x}, "counted");
+  const auto scaled = m.forward("aten.mul.Tensor", {x, buffer}, "scaled"),
+             counted = m.write("aten.add_.Tensor", {buffer, x}, "counted");
   const auto y = m.forward("aten.sin.default", {counted}, "y");
   m.backward({y});
   const auto g = m.gradient("aten.mul.Tensor", {m.cotangent({4}), counted}, "g");

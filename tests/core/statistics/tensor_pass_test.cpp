@@ -20,7 +20,9 @@ void oneByOne(std::int64_t count, const std::function<void(std::int64_t)>& body)
   for (auto i = count; i-- > 0;) body(i);  // backwards: the order is nobody's business
 }
 
-TensorStatistics flat(DType dtype, const void* data, std::int64_t elements) { return statisticsOf(Footprint({dtype, data, {elements}, {1}}), oneByOne); }
+TensorStatistics flat(DType dtype, const void* data, std::int64_t elements) {
+  return statisticsOf(Footprint({dtype, data, {elements}, {1}}), oneByOne);
+}
 
 /// Two passes in long double.
 TensorStatistics expected(DType dtype, const std::vector<double>& numbers) {
@@ -55,7 +57,8 @@ TensorStatistics expected(DType dtype, const std::vector<double>& numbers) {
   s.mean = static_cast<double>(mean);
   s.norm = static_cast<double>(std::sqrt(squares));
   s.norm1 = static_cast<double>(absolutes);
-  if (finite.size() > 1) s.standardDeviation = static_cast<double>(std::sqrt(distances / static_cast<long double>(finite.size() - 1)));
+  if (finite.size() > 1)
+    s.standardDeviation = static_cast<double>(std::sqrt(distances / static_cast<long double>(finite.size() - 1)));
   return s;
 }
 
@@ -96,7 +99,8 @@ Bytes randomBytes(DType dtype, std::size_t elements, std::mt19937& random) {
   for (auto& b : bytes) b = static_cast<std::uint8_t>(random());
   const bool wide = dtype == DType::f64 || isComplex(dtype);
   const auto part = static_cast<std::size_t>(itemSize(dtype)) / (isComplex(dtype) ? 2 : 1);
-  for (std::size_t k = part - 1; wide && k < bytes.size(); k += part) bytes[k] = static_cast<std::uint8_t>(bytes[k] & 0x80u) | 0x3cu;
+  for (std::size_t k = part - 1; wide && k < bytes.size(); k += part)
+    bytes[k] = static_cast<std::uint8_t>(bytes[k] & 0x80u) | 0x3cu;
   return bytes;
 }
 
@@ -126,7 +130,8 @@ TEST(TensorPass, S2EveryDTypeOnEveryVectorUnit) {
       SCOPED_TRACE(std::string(shortName(dtype)));
       for (const std::size_t size : {0u, 1u, 2u, 15u, 63u, 64u, 257u, 4096u, 4099u, 20001u}) {
         const auto bytes = randomBytes(dtype, size, random);
-        expectSame(flat(dtype, bytes.data(), static_cast<std::int64_t>(size)), expected(dtype, numbersOf(dtype, bytes)), rounds(dtype) ? 1e-6 : 1e-9);
+        expectSame(flat(dtype, bytes.data(), static_cast<std::int64_t>(size)), expected(dtype, numbersOf(dtype, bytes)),
+                   rounds(dtype) ? 1e-6 : 1e-9);
       }
     }
   });
@@ -143,7 +148,8 @@ TEST(TensorPass, S2FloatsOfEightBits) {
       for (std::size_t i = 0; i < 256; ++i)
         if (std::isfinite(numbers[i])) finite.push_back(static_cast<std::uint8_t>(i));
       const auto check = [&](const Bytes& bytes) {
-        expectSame(flat(dtype, bytes.data(), static_cast<std::int64_t>(bytes.size())), expected(dtype, numbersOf(dtype, bytes)), 1e-6);
+        expectSame(flat(dtype, bytes.data(), static_cast<std::int64_t>(bytes.size())),
+                   expected(dtype, numbersOf(dtype, bytes)), 1e-6);
       };
       Bytes bytes(9001);
       for (auto& b : bytes) b = finite[random() % finite.size()];
@@ -154,13 +160,15 @@ TEST(TensorPass, S2FloatsOfEightBits) {
         check(some);
         check(Bytes(600, static_cast<std::uint8_t>(i)));
       }
-      for (auto& b : bytes) b = finite[finite.size() / 3 + random() % 2];  // two neighbours: what is left of the squares is small
+      for (auto& b : bytes)
+        b = finite[finite.size() / 3 + random() % 2];  // two neighbours: what is left of the squares is small
       check(bytes);
     }
   });
   Bytes far(100000, 0x7e);  // 448, and now and then the least number there is
   for (std::size_t i = 0; i < far.size(); i += 9973) far[i] = 1;
-  expectSame(flat(DType::f8e4m3fn, far.data(), 100000), expected(DType::f8e4m3fn, numbersOf(DType::f8e4m3fn, far)), 1e-6);
+  expectSame(flat(DType::f8e4m3fn, far.data(), 100000), expected(DType::f8e4m3fn, numbersOf(DType::f8e4m3fn, far)),
+             1e-6);
 }
 
 TEST(TensorPass, S2PairsOfHalves) {
@@ -170,7 +178,9 @@ TEST(TensorPass, S2PairsOfHalves) {
     for (auto& h : halves) h = static_cast<std::uint16_t>((random() & 0x83ffu) | exponents);
     Bytes bytes(halves.size() * 2);
     std::memcpy(bytes.data(), halves.data(), bytes.size());
-    onEveryUnit([&] { expectSame(flat(DType::c32, bytes.data(), 30011), expected(DType::c32, numbersOf(DType::c32, bytes)), 1e-6); });
+    onEveryUnit([&] {
+      expectSame(flat(DType::c32, bytes.data(), 30011), expected(DType::c32, numbersOf(DType::c32, bytes)), 1e-6);
+    });
   }
 }
 
@@ -226,7 +236,8 @@ TEST(TensorPass, S2StridedTensorsCountTheirOwnElements) {
     std::vector<double> numbers;
     for (std::int64_t i = 0; i < sizes[0]; ++i)
       for (std::int64_t j = 0; j < sizes[1]; ++j)
-        for (std::int64_t k = 0; k < sizes[2]; ++k) numbers.push_back(memory[static_cast<std::size_t>(i * strides[0] + j * strides[1] + k * strides[2])]);
+        for (std::int64_t k = 0; k < sizes[2]; ++k)
+          numbers.push_back(memory[static_cast<std::size_t>(i * strides[0] + j * strides[1] + k * strides[2])]);
     return expected(DType::f32, numbers);
   };
   const std::vector<std::vector<std::int64_t>> shapes[]{
@@ -238,9 +249,13 @@ TEST(TensorPass, S2StridedTensorsCountTheirOwnElements) {
       {{64, 300, 4}, {1500, 5, 0}},                                 // each four times
       {{2, 3, 4}, {0, 0, 0}},        {{20, 300, 5}, {5, 5, 1}},     // overlapping
   };
-  for (const auto& shape : shapes) expectSame(statisticsOf(Footprint({DType::f32, memory.data(), shape[0], shape[1]}), oneByOne), at(shape[0], shape[1]), 1e-9);
-  EXPECT_EQ(Footprint({DType::f32, memory.data(), {64, 300, 5}, {1500, 5, 1}}), Footprint({DType::f32, memory.data(), {5, 300, 64}, {1, 5, 1500}}));
-  EXPECT_NE(Footprint({DType::f32, memory.data(), {4, 5}, {5, 1}}), Footprint({DType::f32, memory.data(), {4, 5}, {0, 1}}));
+  for (const auto& shape : shapes)
+    expectSame(statisticsOf(Footprint({DType::f32, memory.data(), shape[0], shape[1]}), oneByOne),
+               at(shape[0], shape[1]), 1e-9);
+  EXPECT_EQ(Footprint({DType::f32, memory.data(), {64, 300, 5}, {1500, 5, 1}}),
+            Footprint({DType::f32, memory.data(), {5, 300, 64}, {1, 5, 1500}}));
+  EXPECT_NE(Footprint({DType::f32, memory.data(), {4, 5}, {5, 1}}),
+            Footprint({DType::f32, memory.data(), {4, 5}, {0, 1}}));
   EXPECT_EQ(statisticsOf(Footprint({DType::f32, memory.data(), {}, {}}), oneByOne).elements, 1);
   EXPECT_EQ(statisticsOf(Footprint({DType::f32, nullptr, {3, 0, 2}, {0, 2, 1}}), oneByOne).elements, 0);
 }

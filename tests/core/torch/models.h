@@ -11,7 +11,8 @@ namespace retrograd::test {
 /// Every model that lies with the tests, among the samples, and among the cases where they lie beside the checkout.
 inline std::vector<std::string> everyModel() {
   std::vector<std::string> found;
-  for (const char* folder : {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
+  for (const char* folder :
+       {"tests/data/models", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9"})
     if (const auto path = sourcePath(folder); std::filesystem::is_directory(path))
       for (const auto& one : findCases(path)) found.push_back(one.model);
   return found;

@@ -12,7 +12,9 @@ struct Builder {
   Document document;
   Trace trace;
 
-  static SchemaEntry entry(std::string name, std::string type = "Tensor") { return {std::move(name), std::move(type), false, {}, -1, false}; }
+  static SchemaEntry entry(std::string name, std::string type = "Tensor") {
+    return {std::move(name), std::move(type), false, {}, -1, false};
+  }
 
   SymbolId symbol(const std::string& name, int tensors = 1, int returns = 1) {
     if (auto id = document.findSymbol(name)) return id;
@@ -32,7 +34,8 @@ struct Builder {
     return document.internMeta(m);
   }
 
-  ValueId value(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation, const std::string& name = {}, StorageId storage = {}) {
+  ValueId value(std::vector<std::int64_t> sizes, ValueKind kind = ValueKind::activation, const std::string& name = {},
+                StorageId storage = {}) {
     Value v;
     if (!name.empty()) v.name = document.intern(name);
     v.meta = meta(std::move(sizes));
@@ -50,14 +53,16 @@ struct Builder {
   }
 
   /// A bound symbol with the operands as positional arguments; appended to the trace.
-  BoundSymbolId bind(SymbolId symbol, std::vector<ValueId> operands, std::vector<ValueId> outputs, Origin origin = {}, std::uint8_t effects = 0) {
+  BoundSymbolId bind(SymbolId symbol, std::vector<ValueId> operands, std::vector<ValueId> outputs, Origin origin = {},
+                     std::uint8_t effects = 0) {
     CallPattern pattern;
-    for (std::size_t i = 0; i < operands.size(); ++i) pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
     pattern.operandCount = static_cast<std::int32_t>(operands.size());
     return bind(symbol, std::move(pattern), std::move(operands), std::move(outputs), origin, effects);
   }
-  BoundSymbolId bind(SymbolId symbol, CallPattern pattern, std::vector<ValueId> operands, std::vector<ValueId> outputs, Origin origin = {},
-                     std::uint8_t effects = 0) {
+  BoundSymbolId bind(SymbolId symbol, CallPattern pattern, std::vector<ValueId> operands, std::vector<ValueId> outputs,
+                     Origin origin = {}, std::uint8_t effects = 0) {
     BoundSymbol bound;
     bound.symbol = symbol;
     bound.pattern = document.internPattern(pattern);
@@ -86,7 +91,8 @@ struct Builder {
       changed.arguments[0].isWrite = true;
       s = document.internSymbol(changed);
     }
-    const auto out = value(document.meta(document.value(self).meta).sizes, ValueKind::activation, {}, document.value(self).storage);
+    const auto out =
+        value(document.meta(document.value(self).meta).sizes, ValueKind::activation, {}, document.value(self).storage);
     others.insert(others.begin(), self);
     bind(s, others, {out}, {}, effect::writes);
     return out;

@@ -50,7 +50,8 @@ struct Sample : testing::Test {
     const auto filter = Filter::parse(text);
     FilterRun run(b.document, filter, &backward);
     std::string found;
-    for (auto op : run.select(trace)) found += std::to_string(std::find(trace.ops.begin(), trace.ops.end(), op) - trace.ops.begin());
+    for (auto op : run.select(trace))
+      found += std::to_string(std::find(trace.ops.begin(), trace.ops.end(), op) - trace.ops.begin());
     return found;
   }
   std::string wrongAt(std::string_view text) {

@@ -25,8 +25,10 @@ TEST(TraceJson, opsCarryArgumentsOriginAndEffects) {
   b.document.setTerms(from, std::vector{x, y});
   b.trace.ops.clear();
   b.trace.kind = TraceKind::backward;
-  const auto list = Argument::ofList({Argument::ofOperand(1), Argument::ofInt(3), Argument::ofReal(std::numeric_limits<double>::infinity())});
-  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), list}, {}, 2, {}}, {x, y}, {b.value({2})}, from, effect::writes);
+  const auto list = Argument::ofList(
+      {Argument::ofOperand(1), Argument::ofInt(3), Argument::ofReal(std::numeric_limits<double>::infinity())});
+  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), list}, {}, 2, {}}, {x, y},
+         {b.value({2})}, from, effect::writes);
   const Trace* traces[] = {&b.trace};
   const auto json = traceDocument(b.document, traces);
   const auto& entry = json["traces"]["backward"]["ops"][0];
@@ -34,7 +36,8 @@ TEST(TraceJson, opsCarryArgumentsOriginAndEffects) {
   EXPECT_EQ(entry["args"], Json::parse(R"([{"value": 0}, [{"value": 1}, 3, "inf"]])"));
   EXPECT_EQ(entry["outputs"], Json::parse("[2]"));
   EXPECT_EQ(entry["effects"], Json::parse(R"(["writes"])"));
-  EXPECT_EQ(entry["origin"], Json::parse(R"({"id": 0, "op": "torch.ops.aten.sin.default", "role": "accumulation", "operand": 0,
+  EXPECT_EQ(entry["origin"],
+            Json::parse(R"({"id": 0, "op": "torch.ops.aten.sin.default", "role": "accumulation", "operand": 0,
                                             "output": null, "value": 0, "terms": [0, 1]})"));
   EXPECT_EQ(json["values"].size(), 3u);
 }
@@ -69,14 +72,19 @@ TEST(TraceJson, symbolicSizesKeepTheirNumbers) {
   b.document.setSizeSymbols({{"s0", 4, 2, 512}, {"s1", 3, 0, {}}});
   auto size = Argument::ofInt(16);
   size.text = "4*s0";
-  b.bind(b.symbol("aten.foo.default", 2), CallPattern{{Argument::ofOperand(0), Argument::ofList({size, Argument::ofInt(3)})}, {}, 1, {}}, {x}, {});
+  b.bind(b.symbol("aten.foo.default", 2),
+         CallPattern{{Argument::ofOperand(0), Argument::ofList({size, Argument::ofInt(3)})}, {}, 1, {}}, {x}, {});
   const Trace* traces[] = {&b.trace};
   const auto json = traceDocument(b.document, traces);
-  EXPECT_EQ(json["sizes"], Json::parse(R"([{"symbol": "s0", "hint": 4, "min": 2, "max": 512}, {"symbol": "s1", "hint": 3, "min": 0, "max": null}])"));
+  EXPECT_EQ(
+      json["sizes"],
+      Json::parse(
+          R"([{"symbol": "s0", "hint": 4, "min": 2, "max": 512}, {"symbol": "s1", "hint": 3, "min": 0, "max": null}])"));
   EXPECT_EQ(json["values"]["0"]["shape"], Json::parse("[8, 3]"));
   EXPECT_EQ(json["values"]["0"]["symbols"], Json::parse(R"(["2*s0", ""])"));
   EXPECT_EQ(json["values"]["0"]["stride_symbols"], Json::parse(R"(["", "s0"])"));
-  EXPECT_EQ(json["traces"]["computation"]["ops"][0]["args"], Json::parse(R"([{"value": 0}, [{"symbol": "4*s0", "hint": 16}, 3]])"));
+  EXPECT_EQ(json["traces"]["computation"]["ops"][0]["args"],
+            Json::parse(R"([{"value": 0}, [{"symbol": "4*s0", "hint": 16}, 3]])"));
 }
 
 TEST(TraceJson, textThatIsNoUtf8IsReplaced) { EXPECT_NO_THROW(EXPECT_FALSE(dumpJson(Json("\xff\xfe")).empty())); }

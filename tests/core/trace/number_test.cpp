@@ -22,7 +22,8 @@ Number parsed(const std::string& text) {
   if (text == "True" || text == "False") return Number::ofBool(text == "True");
   std::int64_t integer = 0;
   const auto* end = text.data() + text.size();
-  if (const auto read = std::from_chars(text.data(), end, integer); read.ec == std::errc() && read.ptr == end) return Number::ofInt(integer);
+  if (const auto read = std::from_chars(text.data(), end, integer); read.ec == std::errc() && read.ptr == end)
+    return Number::ofInt(integer);
   double real = 0;
   const auto read = std::from_chars(text.data(), end, real);
   EXPECT_TRUE(read.ec == std::errc() && read.ptr == end) << "'" << text << "' in the table";
@@ -59,7 +60,8 @@ void expectCall(const std::string& name, const std::vector<Number>& operands, co
     const auto result = function->evaluate(operands);
     EXPECT_NE(expected, "!") << call << " gives " << shown(result) << ", where Python raises or an int exceeds 64 bits";
     if (expected != "!") {
-      EXPECT_TRUE(same(result, parsed(expected), exact)) << call << " gives " << shown(result) << ", in Python " << expected;
+      EXPECT_TRUE(same(result, parsed(expected), exact))
+          << call << " gives " << shown(result) << ", in Python " << expected;
     }
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::badInput) << call;
@@ -67,8 +69,8 @@ void expectCall(const std::string& name, const std::vector<Number>& operands, co
   }
 }
 
-// Holds N4: each number operator gives what Python gives, results and kinds of results, and an error where Python raises. The table is Python's own
-// (tests/data/numbers/make_table.py).
+// Holds N4: each number operator gives what Python gives, results and kinds of results, and an error where Python
+// raises. The table is Python's own (tests/data/numbers/make_table.py).
 TEST(Numbers, ArePythons) {
   std::ifstream table(sourcePath("tests/data/numbers/python.txt"));
   std::vector<Number> values;
@@ -78,7 +80,8 @@ TEST(Numbers, ArePythons) {
     std::istringstream stream(line);
     std::vector<std::string> words;
     for (std::string word; stream >> word;) words.push_back(word);
-    const auto mark = std::find_if(words.begin(), words.end(), [](const std::string& w) { return w == ":" || w == "="; });
+    const auto mark =
+        std::find_if(words.begin(), words.end(), [](const std::string& w) { return w == ":" || w == "="; });
     ASSERT_NE(mark, words.end()) << line;
     std::vector<Number> operands;
     for (auto it = words.begin() + 1; it != mark; ++it)
@@ -104,12 +107,14 @@ TEST(Numbers, ArePythons) {
 
 // Holds N4: what the readers accept can be computed; the table above has each of these.
 TEST(Numbers, ReadersAcceptWhatCanBeComputed) {
-  for (const auto* name : {"_operator.xor", "_operator.lshift", "_operator.invert", "_operator.truth", "math.cos", "math.isnan", "torch.sym_sum",
-                           "torch._sym_sqrt", "torch._sym_cos", "torch.sym_log2", "builtins.round", "builtins.abs"}) {
+  for (const auto* name :
+       {"_operator.xor", "_operator.lshift", "_operator.invert", "_operator.truth", "math.cos", "math.isnan",
+        "torch.sym_sum", "torch._sym_sqrt", "torch._sym_cos", "torch.sym_log2", "builtins.round", "builtins.abs"}) {
     EXPECT_TRUE(isNumberOperator(name)) << name;
     EXPECT_TRUE(findNumberFunction(name)) << name;
   }
-  for (const auto* name : {"_operator.matmul", "_operator.concat", "math.gamma", "torch.sym_fresh", "torch._sym_", "os.system", "builtins.eval", ""}) {
+  for (const auto* name : {"_operator.matmul", "_operator.concat", "math.gamma", "torch.sym_fresh", "torch._sym_",
+                           "os.system", "builtins.eval", ""}) {
     EXPECT_FALSE(isNumberOperator(name)) << name;
     EXPECT_FALSE(findNumberFunction(name)) << name;
   }

@@ -37,7 +37,8 @@ TEST(DeadCode, keepsWritesToWhatIsReadLater) {
   const auto y = b.call("aten.sin.default", {x});
   b.inPlace("aten.add", y, {x});  // its output is not used, but y's storage is read below
   b.trace.outputs = {b.call("aten.cos.default", {y})};
-  EXPECT_EQ(names(b, eliminateDeadCode(b.document, b.trace)), (Names{"aten.sin.default", "aten.add_", "aten.cos.default"}));
+  EXPECT_EQ(names(b, eliminateDeadCode(b.document, b.trace)),
+            (Names{"aten.sin.default", "aten.add_", "aten.cos.default"}));
 }
 
 TEST(DeadCode, keepsWritesThroughAViewOfWhatIsRead) {
@@ -48,7 +49,8 @@ TEST(DeadCode, keepsWritesThroughAViewOfWhatIsRead) {
   b.bind(b.symbol("aten.select.int"), {y}, {view}, {}, effect::view);
   b.inPlace("aten.neg", view);
   b.trace.outputs = {y};
-  EXPECT_EQ(names(b, eliminateDeadCode(b.document, b.trace)), (Names{"aten.sin.default", "aten.select.int", "aten.neg_"}));
+  EXPECT_EQ(names(b, eliminateDeadCode(b.document, b.trace)),
+            (Names{"aten.sin.default", "aten.select.int", "aten.neg_"}));
 }
 
 TEST(DeadCode, dropsWritesAfterTheLastRead) {
@@ -83,8 +85,10 @@ BoundSymbolId batchNorm(Builder& b, bool training) {
   for (auto argument : {"input", "running_mean", "running_var"}) s.arguments.push_back(Builder::entry(argument));
   s.arguments.push_back(Builder::entry("training", "bool"));
   s.returns.push_back(Builder::entry(""));
-  const auto x = b.input("x", {2}), mean = b.input("mean", {2}, ValueKind::buffer), var = b.input("var", {2}, ValueKind::buffer);
-  CallPattern p{{Argument::ofOperand(0), Argument::ofOperand(1), Argument::ofOperand(2), Argument::ofBool(training)}, {}, 3, {}};
+  const auto x = b.input("x", {2}), mean = b.input("mean", {2}, ValueKind::buffer),
+             var = b.input("var", {2}, ValueKind::buffer);
+  CallPattern p{
+      {Argument::ofOperand(0), Argument::ofOperand(1), Argument::ofOperand(2), Argument::ofBool(training)}, {}, 3, {}};
   return b.bind(b.document.internSymbol(s), p, {x, mean, var}, {b.value({2})});
 }
 

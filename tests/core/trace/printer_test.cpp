@@ -16,7 +16,8 @@ using test::Builder;
 struct LinearJoint : Builder {
   ValueId x = input("x", {4, 3});
   ValueId w = input("w", {2, 3}, ValueKind::parameter);
-  BoundSymbolId linear = bind(symbol("aten.linear.default", 2), {x, w}, {value({4, 2}, ValueKind::activation, "linear")});
+  BoundSymbolId linear =
+      bind(symbol("aten.linear.default", 2), {x, w}, {value({4, 2}, ValueKind::activation, "linear")});
 
   Origin origin(Role role, int operand = -1) const {
     Origin from;
@@ -28,8 +29,10 @@ struct LinearJoint : Builder {
     return from;
   }
   /// An op as the backward has it: it runs without grad mode and makes a gradient.
-  BoundSymbolId backward(const std::string& name, std::vector<ValueId> operands, std::vector<std::int64_t> sizes, const Origin& from) {
-    const auto op = bind(symbol(name, static_cast<int>(operands.size())), operands, {value(std::move(sizes), ValueKind::gradient)}, from);
+  BoundSymbolId backward(const std::string& name, std::vector<ValueId> operands, std::vector<std::int64_t> sizes,
+                         const Origin& from) {
+    const auto op = bind(symbol(name, static_cast<int>(operands.size())), operands,
+                         {value(std::move(sizes), ValueKind::gradient)}, from);
     document.boundSymbol(op).gradMode = false;
     return op;
   }
@@ -40,7 +43,8 @@ TEST(Printer, backwardLineNamesItsForwardOp) {
   const auto ct = b.value({4, 2}, ValueKind::cotangent);
   const auto op = b.backward("aten.mm.default", {ct, b.w}, {4, 3}, b.origin(Role::gradient, 0));
   EXPECT_EQ(printCall(b.document, op), "t4 = torch.ops.aten.mm.default(t3, w)");
-  EXPECT_EQ(printComment(b.document, op), "t4: \"cpu f32[4, 3]\", forward: linear: \"torch.ops.aten.linear.default\", gradient of x");
+  EXPECT_EQ(printComment(b.document, op),
+            "t4: \"cpu f32[4, 3]\", forward: linear: \"torch.ops.aten.linear.default\", gradient of x");
 }
 
 TEST(Printer, backwardLineSaysWhichOperandOrOutputWhereTheNamesDoNot) {
@@ -60,13 +64,15 @@ TEST(Printer, backwardLineSaysWhichOperandOrOutputWhereTheNamesDoNot) {
 TEST(Printer, forwardOpOfTheJointNamesItsComputationOpWhereItDiffers) {
   LinearJoint b;
   const auto t = b.bind(b.symbol("aten.t.default"), {b.w}, {b.value({3, 2})}, b.origin(Role::forward));
-  EXPECT_EQ(printComment(b.document, t), "t3: \"cpu f32[3, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
+  EXPECT_EQ(printComment(b.document, t),
+            "t3: \"cpu f32[3, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
   const auto output = std::as_const(b.document).outputs(b.linear)[0];
   b.document.value(output).requiresGrad = true;
   const auto same = b.bind(b.symbol("aten.linear.default", 2), {b.x, b.w}, {output}, b.origin(Role::forward));
   EXPECT_EQ(printComment(b.document, same), "linear: \"cpu f32[4, 2]\"");
   const auto other = b.bind(b.symbol("aten.linear.default", 2), {b.x, b.w}, {b.value({4, 2})}, b.origin(Role::forward));
-  EXPECT_EQ(printComment(b.document, other), "t4: \"cpu f32[4, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
+  EXPECT_EQ(printComment(b.document, other),
+            "t4: \"cpu f32[4, 2]\", computation: linear: \"torch.ops.aten.linear.default\"");
 }
 
 TEST(Printer, accumulationNamesValueAndAllTerms) {
@@ -77,7 +83,8 @@ TEST(Printer, accumulationNamesValueAndAllTerms) {
   from.value = b.x;
   b.document.setTerms(from, std::vector{g1, g2});
   const auto op = b.backward("aten.add.Tensor", {g1, g2}, {4, 3}, from);
-  EXPECT_EQ(printComment(b.document, op), "t5: \"cpu f32[4, 3]\", accumulation: gradient of x = t3 + t4, forward: x: \"input\"");
+  EXPECT_EQ(printComment(b.document, op),
+            "t5: \"cpu f32[4, 3]\", accumulation: gradient of x = t3 + t4, forward: x: \"input\"");
 }
 
 TEST(Printer, longAccumulationNamesTheSumBeforeAndTheLastTerm) {
@@ -99,7 +106,8 @@ TEST(Printer, longAccumulationNamesTheSumBeforeAndTheLastTerm) {
     b.document.value(sum).producer = last;
     comments.push_back(printComment(b.document, last));
   }
-  EXPECT_NE(comments[6].find("= t3 + t4 + t5 + t6 + t7 + t8 + t9 + t10, "), std::string::npos) << comments[6];  // eight terms
+  EXPECT_NE(comments[6].find("= t3 + t4 + t5 + t6 + t7 + t8 + t9 + t10, "), std::string::npos)
+      << comments[6];  // eight terms
   EXPECT_NE(comments[7].find("= t19 + t11, "), std::string::npos) << comments[7];
   EXPECT_NE(comments[8].find("= t20 + t12, "), std::string::npos) << comments[8];
 }
@@ -141,19 +149,23 @@ TEST(Printer, literalTensorsOfFormulasAreDeclared) {
   Builder b;
   const auto x = b.input("x", {3});
   b.trace.outputs = {b.call("aten.mul.Tensor", {x, b.value({}, ValueKind::constant)})};
-  EXPECT_NE(printTrace(b.document, b.trace).find("    # x: \"cpu f32[3]\"\n    # t1: \"cpu f32[]\", constant\n\n"), std::string::npos);
+  EXPECT_NE(printTrace(b.document, b.trace).find("    # x: \"cpu f32[3]\"\n    # t1: \"cpu f32[]\", constant\n\n"),
+            std::string::npos);
 }
 
 TEST(Printer, theBordersOfAJointAndItsResults) {
   LinearJoint b;
   b.trace.kind = TraceKind::joint;
-  b.trace.ops = {b.bind(b.symbol("aten.sin.default"), {b.x}, {b.value({4, 3}, ValueKind::activation, "y")}, b.origin(Role::forward)),
+  b.trace.ops = {b.bind(b.symbol("aten.sin.default"), {b.x}, {b.value({4, 3}, ValueKind::activation, "y")},
+                        b.origin(Role::forward)),
                  b.backward("aten.cos.default", {b.x}, {4, 3}, b.origin(Role::gradient, 0))};
   b.trace.forwardCount = 1;
-  b.trace.outputs = {std::as_const(b.document).outputs(b.trace.ops[0])[0], std::as_const(b.document).outputs(b.trace.ops[1])[0]};
+  b.trace.outputs = {std::as_const(b.document).outputs(b.trace.ops[0])[0],
+                     std::as_const(b.document).outputs(b.trace.ops[1])[0]};
   b.trace.resultCount = 1;
   const auto text = printTrace(b.document, b.trace, {.comments = false});
-  EXPECT_NE(text.find("    y = torch.ops.aten.sin.default(x)\n    # backward\n    t4 = torch.ops.aten.cos.default(x)\n    return (y,), (t4,)\n"),
+  EXPECT_NE(text.find("    y = torch.ops.aten.sin.default(x)\n    # backward\n    t4 = torch.ops.aten.cos.default(x)\n "
+                      "   return (y,), (t4,)\n"),
             std::string::npos)
       << text;
 }
@@ -171,11 +183,13 @@ TEST(Printer, theComputationSaysWhatItsInputsAndOutputsMean) {
                         {InputKind::buffer, "count", "a b", {}, false, false, count, {}},
                         {InputKind::user, "n", {}, {}, true, false, b.trace.inputs[2], {}}};
   b.trace.outputs = {count, {}};
-  computation.outputs = {{OutputKind::bufferMutation, count, {}, "a b"}, {OutputKind::user, {}, Argument::ofInt(7), {}}};
+  computation.outputs = {{OutputKind::bufferMutation, count, {}, "a b"},
+                         {OutputKind::user, {}, Argument::ofInt(7), {}}};
   const std::map<std::string, Argument> numbers{{"n", Argument::ofInt(3)}};
   const auto text = printTrace(b.document, b.trace, {.computation = &computation, .numbers = &numbers});
-  for (auto line : {"# w: \"cpu f32[3]\", parameter layer.weight, also tied.weight, no grad\n", "# n: \"number\", value 3\n",
-                    "# count: \"cpu f32[1]\", buffer \"a b\", not persistent\n", "return (count, 7)  # output 0: mutation of buffer \"a b\"\n"})
+  for (auto line : {"# w: \"cpu f32[3]\", parameter layer.weight, also tied.weight, no grad\n",
+                    "# n: \"number\", value 3\n", "# count: \"cpu f32[1]\", buffer \"a b\", not persistent\n",
+                    "return (count, 7)  # output 0: mutation of buffer \"a b\"\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
@@ -186,12 +200,14 @@ TEST(Printer, argumentsOfHigherOrderOpsKeepTheirNames) {
   wrap.name = "higher_order.hints_wrapper";
   wrap.known = wrap.isHigherOrder = true;
   CallPattern p{{Argument::ofOperand(0), Argument::ofInt(1)}, {"", "hints"}, 1, {}};
-  EXPECT_EQ(printCall(b.document, b.bind(b.document.internSymbol(wrap), p, {x}, {})), "torch.ops.higher_order.hints_wrapper(x, hints=1)");
+  EXPECT_EQ(printCall(b.document, b.bind(b.document.internSymbol(wrap), p, {x}, {})),
+            "torch.ops.higher_order.hints_wrapper(x, hints=1)");
 }
 
 TEST(Printer, textThatIsNoPythonIsQuoted) {
   Builder b;
-  EXPECT_EQ(printArgument(b.document, Argument::ofString("a\"\\\n\t\x01\xff\xc3\xa9"), {}), "\"a\\\"\\\\\\n\\t\\x01\\xff\xc3\xa9\"");
+  EXPECT_EQ(printArgument(b.document, Argument::ofString("a\"\\\n\t\x01\xff\xc3\xa9"), {}),
+            "\"a\\\"\\\\\\n\\t\\x01\\xff\xc3\xa9\"");
   EXPECT_EQ(printArgument(b.document, Argument::ofReal(0.1), {}), "0.1");
   EXPECT_EQ(printArgument(b.document, Argument::ofReal(-0.0), {}), "-0.0");
   EXPECT_EQ(printArgument(b.document, Argument::ofReal(1e22), {}), "1e+22");
@@ -257,7 +273,8 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
   const auto x = b.input("x", {2});
   Symbol s;
   s.name = "aten.foo.default";
-  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"), Builder::entry("dtype", "ScalarType?")};
+  s.arguments = {Builder::entry("self"), Builder::entry("dim", "int"), Builder::entry("keepdim", "bool"),
+                 Builder::entry("dtype", "ScalarType?")};
   s.arguments[1].defaultValue = Argument::ofInt(0);
   s.arguments[2].defaultValue = Argument::ofBool(false);
   s.arguments[3].keywordOnly = true;
@@ -268,8 +285,10 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
     return printCall(b.document, b.bind(id, p, {x}, {}));
   };
   EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(false), Argument::ofNone()), "torch.ops.aten.foo.default(x)");
-  EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(true), Argument::ofMissing()), "torch.ops.aten.foo.default(x, 0, True)");
-  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)), "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
+  EXPECT_EQ(print(Argument::ofMissing(), Argument::ofBool(true), Argument::ofMissing()),
+            "torch.ops.aten.foo.default(x, 0, True)");
+  EXPECT_EQ(print(Argument::ofInt(1), Argument::ofMissing(), Argument::ofDType(DType::f64)),
+            "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
 }
 
 TEST(Printer, severalOutputsAreATupleListsStandInBrackets) {

@@ -15,18 +15,22 @@ SymbolId factory(Builder& b) {
   Symbol symbol;
   symbol.name = "aten.zeros.default";
   symbol.known = true;
-  symbol.arguments = {Builder::entry("size", "SymInt[]"), Builder::entry("device", "Device?"), Builder::entry("pin_memory", "bool?")};
+  symbol.arguments = {Builder::entry("size", "SymInt[]"), Builder::entry("device", "Device?"),
+                      Builder::entry("pin_memory", "bool?")};
   symbol.returns = {Builder::entry("")};
   return b.document.internSymbol(symbol);
 }
 
 CallPattern factoryCall(std::optional<std::string> device, bool pinned = false) {
   CallPattern pattern;
-  pattern.arguments = {Argument::ofList({Argument::ofInt(2)}), device ? Argument::ofDevice(*device) : Argument::ofMissing(), Argument::ofBool(pinned)};
+  pattern.arguments = {Argument::ofList({Argument::ofInt(2)}),
+                       device ? Argument::ofDevice(*device) : Argument::ofMissing(), Argument::ofBool(pinned)};
   return pattern;
 }
 
-const Argument& argument(const Builder& b, BoundSymbolId op, std::size_t i) { return b.document.pattern(b.document.boundSymbol(op).pattern).arguments.at(i); }
+const Argument& argument(const Builder& b, BoundSymbolId op, std::size_t i) {
+  return b.document.pattern(b.document.boundSymbol(op).pattern).arguments.at(i);
+}
 
 // Holds P32.
 TEST(Relocate, tensorsAndDeviceLiteralsMove) {

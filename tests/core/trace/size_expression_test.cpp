@@ -5,7 +5,9 @@
 namespace retrograd {
 namespace {
 
-std::optional<std::int64_t> at(std::string_view text, std::int64_t s0, std::int64_t s1 = 0) { return evaluateSize(text, {{"s0", s0}, {"s1", s1}}); }
+std::optional<std::int64_t> at(std::string_view text, std::int64_t s0, std::int64_t s1 = 0) {
+  return evaluateSize(text, {{"s0", s0}, {"s1", s1}});
+}
 
 TEST(SizeExpression, hasPythonsPrecedence) {
   EXPECT_EQ(at("2*s0", 5), 10);
@@ -43,8 +45,10 @@ TEST(SizeExpression, knowsTheFunctionsOfExport) {
 }
 
 TEST(SizeExpression, tellsConditionsFromSizes) {
-  for (const auto* text : {"s0 > 3", "s0 == 1 and s1 == 2", "not (s0 > 3)"}) EXPECT_TRUE(SizeExpression::parse(text)->isCondition()) << text;
-  for (const auto* text : {"s0", "2", "s0 + (s1 > 2)", "Where(s0 > 3, s0, 3)"}) EXPECT_FALSE(SizeExpression::parse(text)->isCondition()) << text;
+  for (const auto* text : {"s0 > 3", "s0 == 1 and s1 == 2", "not (s0 > 3)"})
+    EXPECT_TRUE(SizeExpression::parse(text)->isCondition()) << text;
+  for (const auto* text : {"s0", "2", "s0 + (s1 > 2)", "Where(s0 > 3, s0, 3)"})
+    EXPECT_FALSE(SizeExpression::parse(text)->isCondition()) << text;
 }
 
 TEST(SizeExpression, tellsItsSymbolsInOrder) {
@@ -53,7 +57,8 @@ TEST(SizeExpression, tellsItsSymbolsInOrder) {
 }
 
 TEST(SizeExpression, refusesWhatItDoesNotKnow) {
-  for (const auto* text : {"", "s0 +", "2 s0", "f(s0)", "(s0", "s0)", "Max()", "Mod(s0)", "x.size()", "s0 = 1", "L['x']", "s0 ** ", "+"})
+  for (const auto* text :
+       {"", "s0 +", "2 s0", "f(s0)", "(s0", "s0)", "Max()", "Mod(s0)", "x.size()", "s0 = 1", "L['x']", "s0 ** ", "+"})
     EXPECT_FALSE(SizeExpression::parse(text)) << text;
   std::string deep;
   for (int i = 0; i < 10000; ++i) deep += '(';

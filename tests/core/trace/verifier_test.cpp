@@ -13,7 +13,8 @@ testing::AssertionResult complains(const Builder& b, std::string_view about) {
   const auto problems = verify(b.document, b.trace);
   for (const auto& p : problems)
     if (p.message.find(about) != std::string::npos) return testing::AssertionSuccess();
-  auto result = testing::AssertionFailure() << "no complaint about \"" << about << "\", but " << problems.size() << " others";
+  auto result = testing::AssertionFailure()
+                << "no complaint about \"" << about << "\", but " << problems.size() << " others";
   for (const auto& p : problems) result << "; " << p.message;
   return result;
 }
@@ -69,7 +70,8 @@ TEST(Verifier, holesAndOperandsMustAgree) {
 TEST(Verifier, outputsAsTheReturnsGroupThem) {
   Builder b;
   const auto x = b.input("x", {2});
-  b.bind(b.symbol("aten.split.Tensor"), CallPattern{{Argument::ofOperand(0)}, {}, 1, {3}}, {x}, {b.value({1}), b.value({1})});
+  b.bind(b.symbol("aten.split.Tensor"), CallPattern{{Argument::ofOperand(0)}, {}, 1, {3}}, {x},
+         {b.value({1}), b.value({1})});
   EXPECT_TRUE(complains(b, "returns 3 values"));
   b.bind(b.symbol("aten.sin.default"), {x}, {b.value({1}), b.value({1})});
   EXPECT_TRUE(complains(b, "schema returns 1"));

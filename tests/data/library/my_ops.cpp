@@ -1,6 +1,6 @@
-// A library for `retrograd --library libmyops.so`: ops that LibTorch does not have, each with its gradient from another source.
-// It links LibTorch, and takes core/derivation/registry.h of Retrograd, which is header only. docs/extending.md explains it; the tests build
-// and load it.
+// A library for `retrograd --library libmyops.so`: ops that LibTorch does not have, each with its gradient from another
+// source. It links LibTorch, and takes core/derivation/registry.h of Retrograd, which is header only. docs/extending.md
+// explains it; the tests build and load it.
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -16,7 +16,9 @@ using retrograd::RuleScope;
 
 at::Tensor swish(const at::Tensor& x, double beta) { return x * (x * beta).sigmoid(); }
 
-std::tuple<at::Tensor, at::Tensor> clipped(const at::Tensor& x, const at::Tensor& limit) { return {at::minimum(x, limit), at::gt(x, limit)}; }
+std::tuple<at::Tensor, at::Tensor> clipped(const at::Tensor& x, const at::Tensor& limit) {
+  return {at::minimum(x, limit), at::gt(x, limit)};
+}
 
 at::Tensor cube(const at::Tensor& x) { return x * x * x; }
 at::Tensor same(const at::Tensor& x) { return x.clone(); }
@@ -27,7 +29,8 @@ struct Doubled : torch::autograd::Function<Doubled> {
     at::AutoDispatchBelowADInplaceOrView guard;
     return x + x;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, const torch::autograd::variable_list& gradients) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list& gradients) {
     return {gradients[0] * 2};
   }
 };
@@ -41,18 +44,21 @@ std::vector<Argument> swishRule(RuleScope& scope, const RuleArguments& arguments
   const auto result = scope.call("aten.mul.Tensor", {x, gate});
   const auto gradient = scope.getGrad(result);
   // d/dx x s(bx) = s + b x s (1 - s) = s + b result (1 - s)
-  const auto slope = scope.call("aten.mul.Scalar", {scope.call("aten.mul.Tensor", {result, scope.call("aten.rsub.Scalar", {gate, 1})}), beta});
+  const auto slope = scope.call(
+      "aten.mul.Scalar", {scope.call("aten.mul.Tensor", {result, scope.call("aten.rsub.Scalar", {gate, 1})}), beta});
   scope.putGrad(x, scope.call("aten.mul.Tensor", {gradient, scope.call("aten.add.Tensor", {gate, slope})}));
   return {result};
 }
 
-// An augmented forward and its backward: what is saved is listed, what flows back is returned, one for each tensor argument.
+// An augmented forward and its backward: what is saved is listed, what flows back is returned, one for each tensor
+// argument.
 Augmented clippedForward(RuleScope& scope, const RuleArguments& arguments) {
   const auto clip = scope.call("aten.minimum.default", {arguments[0], arguments[1]});
   const auto mask = scope.call("aten.gt.Tensor", {arguments[0], arguments[1]});
   return {{clip, mask}, {mask}};
 }
-std::vector<Argument> clippedBackward(RuleScope& scope, const std::vector<Argument>& saved, const std::vector<Argument>& cotangents) {
+std::vector<Argument> clippedBackward(RuleScope& scope, const std::vector<Argument>& saved,
+                                      const std::vector<Argument>& cotangents) {
   const auto& mask = saved[0];
   return {scope.call("aten.masked_fill.Scalar", {cotangents[0], mask, 0}),
           scope.call("aten.masked_fill.Scalar", {cotangents[0], scope.call("aten.logical_not.default", {mask}), 0})};

@@ -44,7 +44,9 @@ class Drawer {
       case 'D': return dimension(token.size() > 1, args);
       case 'L': return dimensions(args);
       case 'K': return args.push_back(Arg::boolean(d_.random.chance(0.5))), true;
-      case 'S': return args.push_back(d_.random.chance(0.3) ? Arg::number(d_.random.between(-2, 3)) : Arg::number(d_.scalar())), true;
+      case 'S':
+        return args.push_back(d_.random.chance(0.3) ? Arg::number(d_.random.between(-2, 3)) : Arg::number(d_.scalar())),
+               true;
       case 'P': return args.push_back(Arg::number(0.125 + static_cast<double>(d_.random.between(0, 12)) / 8)), true;
       case 'I': return args.push_back(Arg::number(d_.random.between(0, token[1] - '0'))), true;
       case 'N': return args.push_back(Arg::none()), true;
@@ -96,7 +98,8 @@ class Drawer {
     const bool plain = std::string("cibanfr").find(range) != std::string::npos;
     value = written ? target(range, want) : plain ? d_.pick(want) : d_.inRange(range, want);
     if (value < 0 && (range == 'f' || range == 'r') && want.least > 0) value = d_.shaped(d_.sizes(want.least));
-    if (value < 0 && !written && range == 'i') value = d_.indices(d_.random.between(2, 5), d_.sizes(d_.random.between(1, 2)));
+    if (value < 0 && !written && range == 'i')
+      value = d_.indices(d_.random.between(2, 5), d_.sizes(d_.random.between(1, 2)));
     if (value < 0 && !written && (range == 'b' || range == 'n')) {
       value = d_.pick({Want::floating});
       if (value >= 0) value = d_.truths(value);
@@ -109,7 +112,8 @@ class Drawer {
   int target(char range, const Want& want) {
     int value = -1;
     for (int tries = 0; tries < 4; ++tries) {
-      const auto found = range == 'p' || range == 'u' || range == 'g' || range == 'o' ? d_.inRange(range, want) : d_.pick(want);
+      const auto found =
+          range == 'p' || range == 'u' || range == 'g' || range == 'o' ? d_.inRange(range, want) : d_.pick(want);
       if (found < 0 || !d_.writable(found)) continue;
       value = found;
       if (d_.isViewed(found)) break;
@@ -129,12 +133,14 @@ class Drawer {
   bool other(const std::string& token, std::vector<Arg>& args) {
     if (first_ < 0) return false;
     if (token[1] == '?' && d_.random.chance(0.4))
-      return args.push_back(d_.random.chance(0.5) ? Arg::number(d_.random.between(1, 3)) : Arg::number(d_.scalar())), true;
+      return args.push_back(d_.random.chance(0.5) ? Arg::number(d_.random.between(1, 3)) : Arg::number(d_.scalar())),
+             true;
     if (token[1] == 'n') {
       const auto type = d_.tensor(first_).scalar_type();
       const auto sizes = d_.tensor(first_).sizes().vec();
-      auto found =
-          d_.pick({Want::any, 0, 9, [&](const at::Tensor& t) { return t.scalar_type() == type && (t.sizes() == at::IntArrayRef(sizes) || t.dim() == 0); }});
+      auto found = d_.pick({Want::any, 0, 9, [&](const at::Tensor& t) {
+                              return t.scalar_type() == type && (t.sizes() == at::IntArrayRef(sizes) || t.dim() == 0);
+                            }});
       return push(found < 0 ? first_ : found, args);
     }
     return push(d_.partner(first_, token[0] == '=', token[1] == '?' ? 'f' : token[1]), args);
@@ -157,7 +163,8 @@ class Drawer {
     std::vector<std::int64_t> chosen;
     for (std::int64_t d = 0; d < dims; ++d)
       if (d_.random.chance(0.5)) chosen.push_back(d_.random.chance(0.3) ? d - dims : d);
-    if (chosen.empty() && dims > 0) chosen.push_back(static_cast<std::int64_t>(d_.random.below(static_cast<std::size_t>(dims))));
+    if (chosen.empty() && dims > 0)
+      chosen.push_back(static_cast<std::int64_t>(d_.random.below(static_cast<std::size_t>(dims))));
     if (chosen.empty()) return false;
     args.push_back(Arg::ints(chosen));
     return true;

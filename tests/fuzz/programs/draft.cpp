@@ -19,7 +19,10 @@ constexpr double mostMagnitude = 1e4;
 constexpr std::size_t mostInputs = 12;
 
 unsigned kindOf(const at::Tensor& tensor) {
-  return tensor.is_complex() ? Want::complex : tensor.is_floating_point() ? Want::real : tensor.scalar_type() == at::kBool ? Want::boolean : Want::integer;
+  return tensor.is_complex()                 ? Want::complex
+         : tensor.is_floating_point()        ? Want::real
+         : tensor.scalar_type() == at::kBool ? Want::boolean
+                                             : Want::integer;
 }
 
 template <class T>
@@ -126,10 +129,12 @@ void Draft::inTermsOfSize(Call& call) const {
 bool Draft::call(const std::string& op, std::vector<Arg> args) {
   Call call{op, std::move(args), {}, {}};
   bool complete = true;  // an operand that did not come about is -1
-  for (const auto& arg : call.args) forEachArg(arg, [&](const Arg& a) { complete &= a.kind != Arg::Kind::value || a.integer >= 0; });
+  for (const auto& arg : call.args)
+    forEachArg(arg, [&](const Arg& a) { complete &= a.kind != Arg::Kind::value || a.integer >= 0; });
   if (!complete) return false;
   const auto& schema = schemaOf(op);
-  if (call.args.size() > schema.schema().arguments().size()) throw std::runtime_error("the table of ops gives " + op + " too many arguments");
+  if (call.args.size() > schema.schema().arguments().size())
+    throw std::runtime_error("the table of ops gives " + op + " too many arguments");
   std::vector<c10::IValue> found;
   bool throughView = false, writing = false;
   for (std::size_t i = 0; i < call.args.size(); ++i)
@@ -168,7 +173,8 @@ bool Draft::call(const std::string& op, std::vector<Arg> args) {
     forEachArg(arg, [&](const Arg& a) {
       if (a.kind == Arg::Kind::value) used_.insert(static_cast<int>(a.integer));
     });
-  if (op.starts_with("aten.unsafe_") || op == "aten._unsafe_view.default") unsafeViews_.insert(unsafeViews_.end(), made_.begin(), made_.end());
+  if (op.starts_with("aten.unsafe_") || op == "aten._unsafe_view.default")
+    unsafeViews_.insert(unsafeViews_.end(), made_.begin(), made_.end());
   writes += writing;
   writesThroughViews += throughView;
   calls_->push_back(std::move(call));
@@ -182,7 +188,9 @@ int Draft::make(const std::string& op, std::vector<Arg> args) {
   return -1;
 }
 
-bool Draft::fits(const Want& want, const at::Tensor& tensor) const try { return want.where(tensor); } catch (const c10::Error&) {
+bool Draft::fits(const Want& want, const at::Tensor& tensor) const try {
+  return want.where(tensor);
+} catch (const c10::Error&) {
   return false;  // as in writable()
 }
 
@@ -208,10 +216,12 @@ bool Draft::writable(int id) try {
   const auto& t = tensor(id);
   if (t.is_leaf() && t.requires_grad()) return false;
   if (t.is_inference() || t.numel() == 0) return false;
-  if (std::any_of(unsafeViews_.begin(), unsafeViews_.end(), [&](int view) { return tensor(view).is_alias_of(t); })) return false;
+  if (std::any_of(unsafeViews_.begin(), unsafeViews_.end(), [&](int view) { return tensor(view).is_alias_of(t); }))
+    return false;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const auto& input = program.inputs[i];
-    const bool isGiven = input.kind == Input::Kind::parameter || (input.kind == Input::Kind::user && !input.noGrad && isDifferentiable(input.dtype));
+    const bool isGiven = input.kind == Input::Kind::parameter ||
+                         (input.kind == Input::Kind::user && !input.noGrad && isDifferentiable(input.dtype));
     if (isGiven && run_.value(static_cast<int>(i)).toTensor().is_alias_of(t)) return false;
   }
   for (std::int64_t d = 0; d < t.dim(); ++d)
@@ -222,8 +232,9 @@ bool Draft::writable(int id) try {
   return false;  // one of several views of a base that was written since: eager lets nobody ask for its history
 }
 
-/// Whether a conjugate of it, or its complex numbers as real ones, is in use. Where the strides of a base change in place, eager repeats such views on the
-/// new strides for their gradient, though their values are those of the old ones: gradcheck refuses what it then says.
+/// Whether a conjugate of it, or its complex numbers as real ones, is in use. Where the strides of a base change in
+/// place, eager repeats such views on the new strides for their gradient, though their values are those of the old
+/// ones: gradcheck refuses what it then says.
 bool Draft::isReadAsOtherNumbers(int id) const {
   const auto& t = tensor(id);
   return std::any_of(visible_.begin(), visible_.end(), [&](int other) {
@@ -261,12 +272,14 @@ bool Draft::isViewed(int id) const {
   return std::any_of(visible_.begin(), visible_.end(), [&](int other) {
     if (other >= id || !run_.value(other).isTensor()) return false;
     const auto& o = run_.value(other).toTensor();
-    return o.is_alias_of(t) &&
-           (o.sizes() != t.sizes() || o.strides() != t.strides() || o.storage_offset() != t.storage_offset() || o.scalar_type() != t.scalar_type());
+    return o.is_alias_of(t) && (o.sizes() != t.sizes() || o.strides() != t.strides() ||
+                                o.storage_offset() != t.storage_offset() || o.scalar_type() != t.scalar_type());
   });
 }
 
-bool Draft::wasWritten(int input) const { return run_.value(input).toTensor()._version() != versions_[static_cast<std::size_t>(input)]; }
+bool Draft::wasWritten(int input) const {
+  return run_.value(input).toTensor()._version() != versions_[static_cast<std::size_t>(input)];
+}
 
 int Draft::input(Input::Kind kind, DType dtype, const Sizes& sizes, bool noGrad, bool symbolic) {
   if (program.inputs.size() >= mostInputs || depth_ > 0) return -1;
@@ -289,7 +302,8 @@ int Draft::input(Input::Kind kind, DType dtype, const Sizes& sizes, bool noGrad,
       std::swap(input.strides[a], input.strides[b]);
     } else {
       for (auto& stride : input.strides) stride *= 2;
-      // Not for complex numbers: behind a view that as_strided cannot be, eager's gradient of a write counts the base's offset twice and reads what lies there.
+      // Not for complex numbers: behind a view that as_strided cannot be, eager's gradient of a write counts the base's
+      // offset twice and reads what lies there.
       input.offset = isComplex(dtype) ? 0 : kind == Input::Kind::user ? 1 : 3;
     }
   }
@@ -299,7 +313,8 @@ int Draft::input(Input::Kind kind, DType dtype, const Sizes& sizes, bool noGrad,
   if (differentiated) content.requires_grad_(true);
   if (other_) {
     auto there = sizes;
-    for (std::size_t d = 0; d < input.perSize.size(); ++d) there[d] += input.perSize[d] * (*program.mode.otherSize - program.size);
+    for (std::size_t d = 0; d < input.perSize.size(); ++d)
+      there[d] += input.perSize[d] * (*program.mode.otherSize - program.size);
     auto otherContent = otherDraw_.draw(input, there).detach();
     if (differentiated) otherContent.requires_grad_(true);
     other_->bind(id, otherContent);
@@ -326,13 +341,16 @@ int Draft::resized(int value, const Sizes& sizes) {
   auto v = value;
   if (have != wanted) {
     v = make("aten.reshape.default", {Arg::value(v), Arg::ints({-1})});
-    if (v >= 0 && have < wanted) v = make("aten.repeat.default", {Arg::value(v), Arg::ints({(wanted + have - 1) / have})});
+    if (v >= 0 && have < wanted)
+      v = make("aten.repeat.default", {Arg::value(v), Arg::ints({(wanted + have - 1) / have})});
     if (v >= 0 && tensor(v).numel() > wanted)
       v = make("aten.narrow.default",
-               {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, tensor(v).numel() - wanted)), Arg::number(wanted)});
+               {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, tensor(v).numel() - wanted)),
+                Arg::number(wanted)});
     if (v < 0) return -1;
   }
-  return make(tensor(v).is_contiguous() && random.chance(0.5) ? "aten.view.default" : "aten.reshape.default", {Arg::value(v), Arg::ints(sizes)});
+  return make(tensor(v).is_contiguous() && random.chance(0.5) ? "aten.view.default" : "aten.reshape.default",
+              {Arg::value(v), Arg::ints(sizes)});
 }
 
 int Draft::shaped(const Sizes& sizes, int like) {
@@ -341,7 +359,8 @@ int Draft::shaped(const Sizes& sizes, int like) {
             [&](const at::Tensor& t) { return t.sizes() == at::IntArrayRef(sizes) && t.scalar_type() == type; }};
   if (const auto found = pick(want); found >= 0 && random.chance(0.6)) return found;
   if (type == scalarType(main) && random.chance(0.4))
-    if (const auto id = input(random.chance(0.6) ? Input::Kind::parameter : Input::Kind::user, main, sizes); id >= 0) return id;
+    if (const auto id = input(random.chance(0.6) ? Input::Kind::parameter : Input::Kind::user, main, sizes); id >= 0)
+      return id;
   want = {Want::floating, 0, 9, [&](const at::Tensor& t) { return t.scalar_type() == type && t.numel() > 0; }};
   const auto value = pick(want);
   return value < 0 ? -1 : resized(value, sizes);
@@ -372,7 +391,8 @@ int Draft::inRange(char range, const Want& want) {
     }
     case 'e': return make("aten.clamp.default", {Arg::value(v), Arg::none(), Arg::number(5.5)});
     default: {
-      v = random.chance(0.5) ? make("aten.abs.default", {Arg::value(v)}) : make("aten.softplus.default", {Arg::value(v)});
+      v = random.chance(0.5) ? make("aten.abs.default", {Arg::value(v)})
+                             : make("aten.softplus.default", {Arg::value(v)});
       return v < 0 ? v : make("aten.add.Tensor", {Arg::value(v), Arg::number(range == 'g' ? 1.125 : 0.25)});
     }
   }
@@ -382,20 +402,25 @@ int Draft::indices(std::int64_t below, const Sizes& sizes) {
   std::int64_t count = 1;
   for (auto s : sizes) count *= s;
   if (below <= 0 || count == 0) return -1;
-  const auto found = pick({Want::integer, static_cast<std::int64_t>(sizes.size()), static_cast<std::int64_t>(sizes.size()), [&](const at::Tensor& t) {
-                             return t.scalar_type() == at::kLong && t.sizes() == at::IntArrayRef(sizes) && allWithin(t, 0, static_cast<double>(below - 1));
+  const auto found = pick({Want::integer, static_cast<std::int64_t>(sizes.size()),
+                           static_cast<std::int64_t>(sizes.size()), [&](const at::Tensor& t) {
+                             return t.scalar_type() == at::kLong && t.sizes() == at::IntArrayRef(sizes) &&
+                                    allWithin(t, 0, static_cast<double>(below - 1));
                            }});
   if (found >= 0 && random.chance(0.7)) return found;
   if (below >= 2 && random.chance(0.3))
     if (const auto id = input(Input::Kind::user, DType::i64, sizes, random.chance(0.5)); id >= 0) return id;
-  auto v = make("aten.arange.start_step", {Arg::number(random.between(0, 3)), Arg::number(std::int64_t{100}), Arg::number(std::int64_t{1})});
+  auto v = make("aten.arange.start_step",
+                {Arg::number(random.between(0, 3)), Arg::number(std::int64_t{100}), Arg::number(std::int64_t{1})});
   if (v >= 0)
-    v = make("aten.narrow.default",
-             {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, 5)), Arg::number(std::min<std::int64_t>(count, 90))});
+    v = make("aten.narrow.default", {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(random.between(0, 5)),
+                                     Arg::number(std::min<std::int64_t>(count, 90))});
   if (v < 0) return -1;
   if (count <= below && random.chance(0.5)) {
     v = make("aten.randperm.default", {Arg::number(below)});
-    if (v >= 0) v = make("aten.slice.Tensor", {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(std::int64_t{0}), Arg::number(count)});
+    if (v >= 0)
+      v = make("aten.slice.Tensor",
+               {Arg::value(v), Arg::number(std::int64_t{0}), Arg::number(std::int64_t{0}), Arg::number(count)});
   } else {
     v = make("aten.remainder.Scalar", {Arg::value(v), Arg::number(below)});
   }
@@ -405,7 +430,8 @@ int Draft::indices(std::int64_t below, const Sizes& sizes) {
 
 int Draft::truths(int value) {
   const auto sizes = tensor(value).sizes().vec();
-  const auto found = pick({Want::boolean, 0, 9, [&](const at::Tensor& t) { return t.sizes() == at::IntArrayRef(sizes); }});
+  const auto found =
+      pick({Want::boolean, 0, 9, [&](const at::Tensor& t) { return t.sizes() == at::IntArrayRef(sizes); }});
   if (found >= 0 && random.chance(0.6)) return found;
   if (tensor(value).is_complex()) {
     const auto r = make("aten.abs.default", {Arg::value(value)});

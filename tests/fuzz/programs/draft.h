@@ -22,8 +22,8 @@ struct Want {
   std::function<bool(const at::Tensor&)> where = {};  ///< what more must hold
 };
 
-/// A program as it grows. Each call is run as soon as it is added, on real tensors with autograd on, so that shapes, memory and contents
-/// are known, and what LibTorch refuses is not added.
+/// A program as it grows. Each call is run as soon as it is added, on real tensors with autograd on, so that shapes,
+/// memory and contents are known, and what LibTorch refuses is not added.
 class Draft {
  public:
   Draft(std::uint64_t seed, DType main, bool dynamic);
@@ -36,7 +36,8 @@ class Draft {
 
   const at::Tensor& tensor(int id) const { return run_.value(id).toTensor(); }
 
-  /// Adds a call and runs it. False, and nothing added, where LibTorch refuses or what comes out is too large or not finite.
+  /// Adds a call and runs it. False, and nothing added, where LibTorch refuses or what comes out is too large or not
+  /// finite.
   bool call(const std::string& op, std::vector<Arg> args);
   /// The same; the first output that is a tensor, -1 where it was refused.
   int make(const std::string& op, std::vector<Arg> args);
@@ -56,7 +57,8 @@ class Draft {
   int shaped(const Sizes& sizes, int like = -1);
   /// The same made of a value, by flattening, repeating, narrowing and viewing.
   int resized(int value, const Sizes& sizes);
-  /// A value whose elements all lie in a range, by ops where none does: "p" above 0.05, "u" within 0.95, "g" above 1.05.
+  /// A value whose elements all lie in a range, by ops where none does: "p" above 0.05, "u" within 0.95, "g"
+  /// above 1.05.
   int inRange(char range, const Want& want);
   /// An int64 tensor with elements in [0, below).
   int indices(std::int64_t below, const Sizes& sizes);
@@ -66,7 +68,10 @@ class Draft {
   int partner(int value, bool sameShape, char range = 'f');
 
   Sizes sizes(std::int64_t dims);  ///< small ones
-  std::int64_t dim(int value) { return static_cast<std::int64_t>(random.below(static_cast<std::size_t>(std::max<std::int64_t>(tensor(value).dim(), 1)))); }
+  std::int64_t dim(int value) {
+    return static_cast<std::int64_t>(
+        random.below(static_cast<std::size_t>(std::max<std::int64_t>(tensor(value).dim(), 1))));
+  }
   double scalar() { return static_cast<double>(random.between(-20, 20)) / 8.0 + (random.chance(0.5) ? 0 : 0.0625); }
   /// A body with calls of its own; values of the outside are seen through `inputs` alone.
   class Scope {
@@ -95,15 +100,18 @@ class Draft {
   /// Whether the program wrote to this input.
   bool wasWritten(int input) const;
   /// Whether a dimension is the same at the other size.
-  bool isFixed(int id, std::int64_t dim) const { return !other_ || other_->value(id).toTensor().size(dim) == tensor(id).size(dim); }
+  bool isFixed(int id, std::int64_t dim) const {
+    return !other_ || other_->value(id).toTensor().size(dim) == tensor(id).size(dim);
+  }
   bool isViewed(int id) const;  ///< shares memory with an earlier value
   bool isReadAsOtherNumbers(int id) const;
-  /// Whether it fills its memory without holes, at the other size too: eager's as_strided forgets gradients of what its operand does not hold.
-  /// Literal offsets and sizes of as_strided have to stay within it there.
+  /// Whether it fills its memory without holes, at the other size too: eager's as_strided forgets gradients of what its
+  /// operand does not hold. Literal offsets and sizes of as_strided have to stay within it there.
   bool isDense(int id) const;
   /// Whether no two of its elements are equal, for all sizes that the program runs with.
   bool isDistinct(int id) const;
-  /// Whether the elements of each row of a matrix differ by more than a thousandth of the largest, for all sizes that the program runs with.
+  /// Whether the elements of each row of a matrix differ by more than a thousandth of the largest, for all sizes that
+  /// the program runs with.
   bool isVaried(int id) const;
   void consumed(int id) { used_.insert(id); }
   bool isUsed(int id) const { return used_.contains(id); }
@@ -121,8 +129,9 @@ class Draft {
   std::vector<Call>* calls_;
   std::vector<int> visible_, made_;
   std::set<int> used_;
-  int depth_ = 0;                        ///< of bodies
-  std::vector<int> unsafeViews_;         ///< share memory behind autograd's back: who writes to it leaves eager's own gradients undefined
+  int depth_ = 0;  ///< of bodies
+  std::vector<int>
+      unsafeViews_;  ///< share memory behind autograd's back: who writes to it leaves eager's own gradients undefined
   std::vector<std::uint32_t> versions_;  // of inputs as drawn
 };
 

@@ -51,10 +51,14 @@ std::vector<std::string> featuresOf(const Program& program) {
         if (dtype == DType::f32) found.insert("f32");
       });
     const auto has = [&](std::initializer_list<const char*> parts) {
-      return std::any_of(parts.begin(), parts.end(), [&](const char* p) { return call.op.find(p) != std::string::npos; });
+      return std::any_of(parts.begin(), parts.end(),
+                         [&](const char* p) { return call.op.find(p) != std::string::npos; });
     };
-    if (has({"batch_norm", "instance_norm"}) && call.args.size() > 3 && call.args[3].kind == Arg::Kind::value) found.insert("running statistics");
-    if (has({"dropout", "rand", "bernoulli", "normal_", "normal.", "uniform", "exponential", "multinomial", "poisson.", "rrelu"})) found.insert("draws");
+    if (has({"batch_norm", "instance_norm"}) && call.args.size() > 3 && call.args[3].kind == Arg::Kind::value)
+      found.insert("running statistics");
+    if (has({"dropout", "rand", "bernoulli", "normal_", "normal.", "uniform", "exponential", "multinomial", "poisson.",
+             "rrelu"}))
+      found.insert("draws");
     if (has({"masked_select", "nonzero", "argwhere"})) found.insert("data-dependent shape");
     if (has({"as_strided", "unfold."})) found.insert("strided view");
     if (call.op == "higher_order.wrap_with_set_grad_enabled") found.insert("no_grad");

@@ -13,8 +13,8 @@ namespace retrograd::fuzz {
 std::string Record::line() const {
   auto text = message;
   std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", kind, ops, noisy, fmt::join(features, " "), fmt::join(used, " "), generating, subject, oracle,
-                     where, text);
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}", kind, ops, noisy, fmt::join(features, " "),
+                     fmt::join(used, " "), generating, subject, oracle, where, text);
 }
 
 Record Record::of(const std::string& line) {
@@ -67,7 +67,8 @@ void Figures::add(const Record& record) {
   noisy_ += static_cast<std::uint64_t>(record.noisy);
   ++lengths_[record.ops];
   for (auto op : record.used) ++ops_[op];
-  const bool refused = kind == Verdict::Kind::refused, failed = kind == Verdict::Kind::different || kind == Verdict::Kind::failed;
+  const bool refused = kind == Verdict::Kind::refused,
+             failed = kind == Verdict::Kind::different || kind == Verdict::Kind::failed;
   findings_ += failed;
   for (auto feature : record.features) {
     ++features_[feature];
@@ -86,7 +87,8 @@ void printTop(const char* title, const std::map<std::string, std::uint64_t>& cou
   for (const auto& [text, count] : counts) sorted.emplace_back(count, text);
   std::sort(sorted.rbegin(), sorted.rend());
   fmt::print("{}\n", title);
-  for (std::size_t i = 0; i < sorted.size() && i < most; ++i) fmt::print("  {:>8}  {}\n", sorted[i].first, sorted[i].second);
+  for (std::size_t i = 0; i < sorted.size() && i < most; ++i)
+    fmt::print("  {:>8}  {}\n", sorted[i].first, sorted[i].second);
 }
 
 }  // namespace
@@ -98,13 +100,14 @@ void Figures::print(double seconds) const {
   };
   const auto skipped = kind(Verdict::Kind::skipped);
   fmt::print(
-      "{} programs: {} the same as eager, {} refused, {} not cut there, {} different, {} failed; {} skipped, as eager refuses them; {} seeds without a "
+      "{} programs: {} the same as eager, {} refused, {} not cut there, {} different, {} failed; {} skipped, as eager "
+      "refuses them; {} seeds without a "
       "program\n",
-      programs_, kind(Verdict::Kind::same), kind(Verdict::Kind::refused), kind(Verdict::Kind::notCut), kind(Verdict::Kind::different),
-      kind(Verdict::Kind::failed), skipped, none_);
+      programs_, kind(Verdict::Kind::same), kind(Verdict::Kind::refused), kind(Verdict::Kind::notCut),
+      kind(Verdict::Kind::different), kind(Verdict::Kind::failed), skipped, none_);
   const double all = std::max<double>(1, static_cast<double>(programs_ + skipped));
-  fmt::print("{:.0f} s; a program takes {:.2f} ms to make, {:.2f} ms in Retrograd, {:.2f} ms in eager LibTorch\n", seconds, 1e3 * generating_ / all,
-             1e3 * subject_ / all, 1e3 * oracle_ / all);
+  fmt::print("{:.0f} s; a program takes {:.2f} ms to make, {:.2f} ms in Retrograd, {:.2f} ms in eager LibTorch\n",
+             seconds, 1e3 * generating_ / all, 1e3 * subject_ / all, 1e3 * oracle_ / all);
   std::uint64_t passed = 0;
   std::size_t median = 0;
   for (const auto& [length, count] : lengths_)
@@ -112,10 +115,12 @@ void Figures::print(double seconds) const {
       median = length;
       break;
     }
-  fmt::print("{} ops; median of {} a program; {} tensors are noise in eager itself and were not compared\n", opNames_.size(), median, noisy_);
+  fmt::print("{} ops; median of {} a program; {} tensors are noise in eager itself and were not compared\n",
+             opNames_.size(), median, noisy_);
   fmt::print("feature                     programs    refused     failed\n");
   for (std::size_t i = 0; i < featureNames_.size(); ++i)
-    fmt::print("  {:<24} {:>9} {:>10} {:>10}\n", featureNames_[i], features_[i], refusedFeatures_[i], failedFeatures_[i]);
+    fmt::print("  {:<24} {:>9} {:>10} {:>10}\n", featureNames_[i], features_[i], refusedFeatures_[i],
+               failedFeatures_[i]);
   printTop("refused", refused_, 10);
   printTop("not cut there", notCut_, 5);
   printTop("skipped", skipped_, 5);
@@ -132,13 +137,15 @@ std::vector<std::string> Figures::broken() const {
     }
   for (std::size_t i = 0; i < featureNames_.size(); ++i) {
     const auto share = static_cast<double>(features_[i]) / static_cast<double>(programs_);
-    if (share < 0.01) found.push_back(fmt::format("{} is in {:.2f} % of the programs, not in 1 %", featureNames_[i], 100 * share));
+    if (share < 0.01)
+      found.push_back(fmt::format("{} is in {:.2f} % of the programs, not in 1 %", featureNames_[i], 100 * share));
     if (featureNames_[i] == "write through a view" && share < 0.5)
       found.push_back(fmt::format("{:.1f} % of the programs write through a view, not half of them", 100 * share));
   }
   std::string rare;
   for (std::size_t i = 0; i < opNames_.size(); ++i)
-    if (static_cast<double>(ops_[i]) < static_cast<double>(programs_) / 1000) rare += fmt::format("{}{} ({})", rare.empty() ? "" : ", ", opNames_[i], ops_[i]);
+    if (static_cast<double>(ops_[i]) < static_cast<double>(programs_) / 1000)
+      rare += fmt::format("{}{} ({})", rare.empty() ? "" : ", ", opNames_[i], ops_[i]);
   if (!rare.empty()) found.push_back("less than once in a thousand programs: " + rare);
   return found;
 }

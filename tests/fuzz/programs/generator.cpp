@@ -38,12 +38,15 @@ class Growth {
       d_.input(kind, d_.main, sizes, kind == Input::Kind::user && i > 0 && d_.random.chance(0.4), symbolic);
     }
     if (d_.random.chance(0.5)) d_.input(Input::Kind::buffer, d_.main, d_.sizes(d_.random.between(0, 2)));
-    if (d_.random.chance(0.1)) d_.input(Input::Kind::buffer, d_.random.chance(0.5) ? DType::i64 : DType::b8, d_.sizes(d_.random.between(1, 2)));
-    if (d_.random.chance(0.15)) d_.input(Input::Kind::user, d_.random.chance(0.5) ? DType::i64 : DType::i32, d_.sizes(d_.random.between(1, 2)), true);
+    if (d_.random.chance(0.1))
+      d_.input(Input::Kind::buffer, d_.random.chance(0.5) ? DType::i64 : DType::b8, d_.sizes(d_.random.between(1, 2)));
+    if (d_.random.chance(0.15))
+      d_.input(Input::Kind::user, d_.random.chance(0.5) ? DType::i64 : DType::i32, d_.sizes(d_.random.between(1, 2)),
+               true);
     if (d_.random.chance(0.1)) d_.input(Input::Kind::user, DType::b8, d_.sizes(1), true);
     if (d_.random.chance(0.15) && !isComplex(d_.main) && d_.main != DType::bf16)
-      d_.input(d_.random.chance(0.5) ? Input::Kind::user : Input::Kind::parameter, d_.main == DType::f32 ? DType::c64 : DType::c128,
-               d_.sizes(d_.random.between(1, 2)));
+      d_.input(d_.random.chance(0.5) ? Input::Kind::user : Input::Kind::parameter,
+               d_.main == DType::f32 ? DType::c64 : DType::c128, d_.sizes(d_.random.between(1, 2)));
   }
 
   void grow() {
@@ -77,13 +80,17 @@ class Growth {
     }
   }
 
-  /// A chain of views on memory of the program's own, on a buffer or on an input, a write at its end, and something that reads the memory by another way.
+  /// A chain of views on memory of the program's own, on a buffer or on an input, a write at its end, and something
+  /// that reads the memory by another way.
   void writeThroughView() {
     for (int tries = 0; tries < 4; ++tries) {
-      auto base = d_.random.chance(0.5) ? d_.pick({Want::floating, 1, 4, [](const at::Tensor& t) { return t.numel() > 1; }}) : -1;
+      auto base = d_.random.chance(0.5)
+                      ? d_.pick({Want::floating, 1, 4, [](const at::Tensor& t) { return t.numel() > 1; }})
+                      : -1;
       if (base >= 0 && (!d_.writable(base) || d_.random.chance(0.6)))
         base = d_.make(d_.random.chance(0.7) ? "aten.clone.default" : "aten.mul.Scalar",
-                       d_.random.chance(0.5) ? std::vector<Arg>{Arg::value(base)} : std::vector<Arg>{Arg::value(base), Arg::number(1.5)});
+                       d_.random.chance(0.5) ? std::vector<Arg>{Arg::value(base)}
+                                             : std::vector<Arg>{Arg::value(base), Arg::number(1.5)});
       if (base < 0) base = owned();
       if (base < 0) continue;
       auto view = base;
@@ -124,11 +131,14 @@ class Growth {
   /// Memory that is there to be written: a buffer, an input without gradient.
   int owned() {
     if (d_.random.chance(0.5)) {
-      const auto found = d_.pick({Want::floating, 1, 4, [](const at::Tensor& t) { return t.is_leaf() && !t.requires_grad() && t.numel() > 1; }});
+      const auto found = d_.pick({Want::floating, 1, 4, [](const at::Tensor& t) {
+                                    return t.is_leaf() && !t.requires_grad() && t.numel() > 1;
+                                  }});
       if (found >= 0 && d_.writable(found)) return found;
     }
-    const auto made = d_.random.chance(0.5) ? d_.input(Input::Kind::buffer, d_.main, d_.sizes(d_.random.between(1, 3)))
-                                            : d_.input(Input::Kind::user, d_.main, d_.sizes(d_.random.between(1, 3)), true);
+    const auto made = d_.random.chance(0.5)
+                          ? d_.input(Input::Kind::buffer, d_.main, d_.sizes(d_.random.between(1, 3)))
+                          : d_.input(Input::Kind::user, d_.main, d_.sizes(d_.random.between(1, 3)), true);
     return made;
   }
 
@@ -147,7 +157,8 @@ class Growth {
         break;
       case 1:
         if (dims > 0)
-          made = d_.make("aten.slice.Tensor", {v, number(dim), number(d_.random.between(0, size - 1)), Arg::none(), number(d_.random.between(1, 2))});
+          made = d_.make("aten.slice.Tensor", {v, number(dim), number(d_.random.between(0, size - 1)), Arg::none(),
+                                               number(d_.random.between(1, 2))});
         break;
       case 2:
         if (dims > 0) made = d_.make("aten.narrow.default", {v, number(dim), number(size - half), number(half)});
@@ -155,9 +166,13 @@ class Growth {
       case 3:
         if (dims > 1) made = d_.make("aten.transpose.int", {v, number(dim), number((dim + 1) % dims)});
         break;
-      case 4: made = d_.make(d_.random.chance(0.5) ? "aten.view.default" : "aten.reshape.default", {v, Arg::ints({-1})}); break;
+      case 4:
+        made = d_.make(d_.random.chance(0.5) ? "aten.view.default" : "aten.reshape.default", {v, Arg::ints({-1})});
+        break;
       case 5:
-        if (dims > 1) made = d_.make("aten.diagonal.default", {v, number(d_.random.between(-1, 1)), number(dim), number((dim + 1) % dims)});
+        if (dims > 1)
+          made = d_.make("aten.diagonal.default",
+                         {v, number(d_.random.between(-1, 1)), number(dim), number((dim + 1) % dims)});
         break;
       case 6:
         if (dims > 0) made = d_.make("aten.unfold.default", {v, number(dim), number(half), number(half)});
@@ -174,7 +189,8 @@ class Growth {
         if (t.numel() == 0) break;
         const auto n = std::max<std::int64_t>(1, t.numel() - 1);
         if (t.is_contiguous() && d_.isDense(id))
-          made = d_.make("aten.as_strided.default", {v, Arg::ints({n}), Arg::ints({1}), number(t.storage_offset() + d_.random.between(0, t.numel() - n))});
+          made = d_.make("aten.as_strided.default", {v, Arg::ints({n}), Arg::ints({1}),
+                                                     number(t.storage_offset() + d_.random.between(0, t.numel() - n))});
         break;
       }
       case 11: {
@@ -189,10 +205,12 @@ class Growth {
       }
       case 13: {
         const auto& entry = *d_.random.of(viewing());
-        const std::vector<std::string> plain{"aten.alias.default",   "aten.detach.default", "aten.ravel.default",    "aten.contiguous.default",
-                                             "aten.numpy_T.default", "aten.mT.default",     "aten.positive.default", "aten.squeeze.default"};
+        const std::vector<std::string> plain{"aten.alias.default",      "aten.detach.default",  "aten.ravel.default",
+                                             "aten.contiguous.default", "aten.numpy_T.default", "aten.mT.default",
+                                             "aten.positive.default",   "aten.squeeze.default"};
         if (std::find(plain.begin(), plain.end(), entry.op) != plain.end()) made = d_.make(entry.op, {v});
-        else if (t.is_floating_point() && dims > 0 && t.size(-1) == 2 && t.stride(-1) == 1) made = d_.make("aten.view_as_complex.default", {v});
+        else if (t.is_floating_point() && dims > 0 && t.size(-1) == 2 && t.stride(-1) == 1)
+          made = d_.make("aten.view_as_complex.default", {v});
         break;
       }
       case 14: made = d_.make("aten.real.default", {v}); break;
@@ -214,7 +232,10 @@ class Growth {
       case 5: {
         const auto other = d_.partner(view, false);
         if (other >= 0)
-          d_.call(d_.random.chance(0.5) ? "aten.copy_.default" : d_.random.chance(0.5) ? "aten.add_.Tensor" : "aten.mul_.Tensor", {v, Arg::value(other)});
+          d_.call(d_.random.chance(0.5)   ? "aten.copy_.default"
+                  : d_.random.chance(0.5) ? "aten.add_.Tensor"
+                                          : "aten.mul_.Tensor",
+                  {v, Arg::value(other)});
         break;
       }
       case 6: {
@@ -228,9 +249,10 @@ class Growth {
         break;
       }
       default: {
-        const std::vector<std::string> names = complex
-                                                   ? std::vector<std::string>{"neg_", "sin_", "tanh_"}
-                                                   : std::vector<std::string>{"neg_", "sin_", "tanh_", "relu_", "sigmoid_", "exp_", "cos_", "atan_", "erf_"};
+        const std::vector<std::string> names =
+            complex ? std::vector<std::string>{"neg_", "sin_", "tanh_"}
+                    : std::vector<std::string>{"neg_", "sin_", "tanh_", "relu_", "sigmoid_",
+                                               "exp_", "cos_", "atan_", "erf_"};
         d_.call("aten." + d_.random.of(names) + ".default", {v});
       }
     }

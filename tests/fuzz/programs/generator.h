@@ -5,7 +5,8 @@
 
 namespace retrograd::fuzz {
 
-/// The program of this seed, always the same; nullopt where what came of it is not worth running (too short, or no output that is a tensor).
+/// The program of this seed, always the same; nullopt where what came of it is not worth running (too short, or no
+/// output that is a tensor).
 std::optional<Program> generate(std::uint64_t seed);
 
 /// What a program has, for the figures: "write through a view", "cond", "f32", "order 2", ...

@@ -30,10 +30,12 @@ void release(void* memory) {
   auto* bytes = static_cast<unsigned char*>(memory);
   std::size_t size = 0;
   std::memcpy(&size, bytes - guard, sizeof size);
-  const bool before = !isWhole(bytes - guard + sizeof size, guard - sizeof size), after = !before && !isWhole(bytes + size, guard);
+  const bool before = !isWhole(bytes - guard + sizeof size, guard - sizeof size),
+             after = !before && !isWhole(bytes + size, guard);
   if (before || after) {
     const std::lock_guard lock(mutex);
-    if (damage.empty()) damage = fmt::format("a kernel wrote {} {} bytes of a tensor", before ? "before" : "behind", size);
+    if (damage.empty())
+      damage = fmt::format("a kernel wrote {} {} bytes of a tensor", before ? "before" : "behind", size);
   }
   std::free(bytes - guard);
 }

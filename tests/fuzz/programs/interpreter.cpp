@@ -94,7 +94,8 @@ c10::IValue Interpreter::argument(const Arg& arg, const c10::TypePtr& type) cons
     case Arg::Kind::body: TORCH_CHECK(false, "a body is no argument of an op");
     case Arg::Kind::list: break;
   }
-  const auto element = kind == K::ListType ? type->castRaw<c10::ListType>()->getElementType() : c10::TypePtr(c10::AnyType::get());
+  const auto element =
+      kind == K::ListType ? type->castRaw<c10::ListType>()->getElementType() : c10::TypePtr(c10::AnyType::get());
   const auto inner = element->kind();
   if (inner == K::TensorType) {
     std::vector<at::Tensor> tensors;
@@ -103,7 +104,9 @@ c10::IValue Interpreter::argument(const Arg& arg, const c10::TypePtr& type) cons
   }
   if (inner == K::OptionalType) {
     c10::List<std::optional<at::Tensor>> tensors;
-    for (const auto& item : arg.items) tensors.push_back(item.kind == Arg::Kind::none ? std::nullopt : std::optional(argument(item, element).toTensor()));
+    for (const auto& item : arg.items)
+      tensors.push_back(item.kind == Arg::Kind::none ? std::nullopt
+                                                     : std::optional(argument(item, element).toTensor()));
     return tensors;
   }
   if (inner == K::FloatType) {

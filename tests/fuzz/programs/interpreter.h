@@ -12,16 +12,19 @@ namespace retrograd::fuzz {
 
 at::ScalarType scalarType(DType dtype);
 
-/// Runs calls through LibTorch's dispatcher on real tensors, autograd and all; higher-order ops mean what PyTorch says they mean.
-/// Shares nothing with core's tracing, derivation or execution.
+/// Runs calls through LibTorch's dispatcher on real tensors, autograd and all; higher-order ops mean what PyTorch says
+/// they mean. Shares nothing with core's tracing, derivation or execution.
 class Interpreter {
  public:
   /// `inDouble`: floating dtypes among the literals become float64, complex ones complex128. `size`: what s0 is.
-  explicit Interpreter(const Program& program, bool inDouble = false, std::int64_t size = 0) : program_(&program), inDouble_(inDouble), size_(size) {}
+  explicit Interpreter(const Program& program, bool inDouble = false, std::int64_t size = 0)
+      : program_(&program), inDouble_(inDouble), size_(size) {}
 
   void bind(int value, c10::IValue content);
   const c10::IValue& value(int id) const { return values_.at(static_cast<std::size_t>(id)); }
-  bool has(int id) const { return id >= 0 && static_cast<std::size_t>(id) < values_.size() && !values_[static_cast<std::size_t>(id)].isNone(); }
+  bool has(int id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < values_.size() && !values_[static_cast<std::size_t>(id)].isNone();
+  }
 
   /// Throws std::exception where LibTorch refuses.
   void run(const Call& call);

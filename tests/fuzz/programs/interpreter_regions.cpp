@@ -14,7 +14,8 @@ class Autocast {
   Autocast(const Arg& dtype, bool enabled, bool inDouble)
       : enabled_(at::autocast::is_autocast_enabled(at::kCPU)), dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
     at::autocast::set_autocast_enabled(at::kCPU, enabled && !inDouble);
-    if (dtype.kind == Arg::Kind::dtype) at::autocast::set_autocast_dtype(at::kCPU, scalarType(static_cast<DType>(dtype.integer)));
+    if (dtype.kind == Arg::Kind::dtype)
+      at::autocast::set_autocast_dtype(at::kCPU, scalarType(static_cast<DType>(dtype.integer)));
     at::autocast::increment_nesting();
   }
   ~Autocast() {
@@ -30,12 +31,15 @@ class Autocast {
   at::ScalarType dtype_;
 };
 
-bool truth(const c10::IValue& value) { return value.isTensor() ? value.toTensor().item().toBool() : value.isBool() ? value.toBool() : value.toInt() != 0; }
+bool truth(const c10::IValue& value) {
+  return value.isTensor() ? value.toTensor().item().toBool() : value.isBool() ? value.toBool() : value.toInt() != 0;
+}
 
 }  // namespace
 
 std::vector<c10::IValue> Interpreter::runBody(const Body& body, const std::vector<c10::IValue>& arguments) {
-  TORCH_CHECK(arguments.size() == body.inputs.size(), "a body takes ", body.inputs.size(), " values, not ", arguments.size());
+  TORCH_CHECK(arguments.size() == body.inputs.size(), "a body takes ", body.inputs.size(), " values, not ",
+              arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) bind(body.inputs[i], arguments[i]);
   run(body.calls);
   std::vector<c10::IValue> results;
@@ -52,13 +56,16 @@ std::vector<c10::IValue> Interpreter::plain(const Arg& arg) const {
 
 std::vector<c10::IValue> Interpreter::runHigherOrder(const Call& call) {
   const auto kind = call.op.substr(call.op.find('.') + 1);
-  const auto body = [&](std::size_t i) -> const Body& { return program_->bodies.at(static_cast<std::size_t>(call.args.at(i).integer)); };
+  const auto body = [&](std::size_t i) -> const Body& {
+    return program_->bodies.at(static_cast<std::size_t>(call.args.at(i).integer));
+  };
   const auto behind = [&](std::size_t first) {
     std::vector<c10::IValue> values;
     for (auto i = first; i < call.args.size(); ++i) values.push_back(argument(call.args[i], c10::AnyType::get()));
     return values;
   };
-  if (kind == "cond") return runBody(truth(argument(call.args.at(0), c10::AnyType::get())) ? body(1) : body(2), plain(call.args.at(3)));
+  if (kind == "cond")
+    return runBody(truth(argument(call.args.at(0), c10::AnyType::get())) ? body(1) : body(2), plain(call.args.at(3)));
   if (kind == "scan") return loop(call, true);
   if (kind == "map_impl") return loop(call, false);
   if (kind == "while_loop") return whileLoop(call);
@@ -86,7 +93,8 @@ std::vector<c10::IValue> Interpreter::loop(const Call& call, bool carries) {
     all.insert(all.end(), additional.begin(), additional.end());
     const auto results = runBody(body, all);
     slices.resize(results.size() - carry.size());
-    for (std::size_t k = carry.size(); k < results.size(); ++k) slices[k - carry.size()].push_back(results[k].toTensor());
+    for (std::size_t k = carry.size(); k < results.size(); ++k)
+      slices[k - carry.size()].push_back(results[k].toTensor());
     std::copy_n(results.begin(), carry.size(), carry.begin());
   }
   for (const auto& parts : slices) carry.emplace_back(at::stack(parts));

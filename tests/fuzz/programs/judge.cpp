@@ -42,10 +42,13 @@ double largestOf(const at::Tensor& tensor) {
 
 /// Whether complex numbers occur.
 bool usesComplex(const Program& program) {
-  bool found = std::any_of(program.inputs.begin(), program.inputs.end(), [](const Input& input) { return isComplex(input.dtype); });
+  bool found = std::any_of(program.inputs.begin(), program.inputs.end(),
+                           [](const Input& input) { return isComplex(input.dtype); });
   forEachCall(program, [&](const Call& call) {
     for (const char* word : {"complex", "fft", "polar"}) found |= call.op.find(word) != std::string::npos;
-    for (const auto& arg : call.args) forEachArg(arg, [&](const Arg& a) { found |= a.kind == Arg::Kind::dtype && isComplex(static_cast<DType>(a.integer)); });
+    for (const auto& arg : call.args)
+      forEachArg(
+          arg, [&](const Arg& a) { found |= a.kind == Arg::Kind::dtype && isComplex(static_cast<DType>(a.integer)); });
   });
   return found;
 }
@@ -71,8 +74,13 @@ Precision precisionOf(const Program& program) {
   return precision;
 }
 
-Judge::Judge(const Program& program, const std::vector<at::Tensor>& inputs, const Cotangents& cotangents, const OracleOptions& options)
-    : program_(program), inputs_(inputs), cotangents_(cotangents), options_(options), precision_(precisionOf(program)) {}
+Judge::Judge(const Program& program, const std::vector<at::Tensor>& inputs, const Cotangents& cotangents,
+             const OracleOptions& options)
+    : program_(program),
+      inputs_(inputs),
+      cotangents_(cotangents),
+      options_(options),
+      precision_(precisionOf(program)) {}
 
 std::string Judge::compare(const Outcome& expected, const Outcome& actual, bool generator) {
   largest_ = 1;
@@ -80,39 +88,54 @@ std::string Judge::compare(const Outcome& expected, const Outcome& actual, bool 
   infinite_ = false;
   for (const auto* gradients : {&expected.gradients, &expected.second})
     for (const auto& tensor : *gradients)
-      infinite_ |= tensor.defined() && (tensor.is_floating_point() || tensor.is_complex()) && !at::isfinite(tensor).all().item().toBool();
+      infinite_ |= tensor.defined() && (tensor.is_floating_point() || tensor.is_complex()) &&
+                   !at::isfinite(tensor).all().item().toBool();
   for (const auto* part : {&expected.outputs, &expected.gradients, &expected.second})
     for (const auto& tensor : *part) largest_ = std::max(largest_, largestOf(tensor));
   const auto inputName = [&](std::size_t i) {
-    return i < program_.inputs.size() ? program_.inputs[i].name : "cotangent " + std::to_string(i - program_.inputs.size());
+    return i < program_.inputs.size() ? program_.inputs[i].name
+                                      : "cotangent " + std::to_string(i - program_.inputs.size());
   };
-  auto found = compareAll("output ", expected.outputs, actual.outputs, &Outcome::outputs, [](std::size_t i) { return std::to_string(i); });
-  if (found.empty()) found = compareAll("gradient of ", expected.gradients, actual.gradients, &Outcome::gradients, inputName);
+  auto found = compareAll("output ", expected.outputs, actual.outputs, &Outcome::outputs,
+                          [](std::size_t i) { return std::to_string(i); });
+  if (found.empty())
+    found = compareAll("gradient of ", expected.gradients, actual.gradients, &Outcome::gradients, inputName);
   if (found.empty()) found = compareAll("written ", expected.contents, actual.contents, &Outcome::contents, inputName);
-  if (found.empty()) found = compareAll("second gradient of ", expected.second, actual.second, &Outcome::second, inputName);
+  if (found.empty())
+    found = compareAll("second gradient of ", expected.second, actual.second, &Outcome::second, inputName);
   if (found.empty() && generator && actual.generator.defined() && !at::equal(expected.generator, actual.generator))
     found = "the generator's state after the run";
   return found;
 }
 
-std::string Judge::compareAll(const std::string& what, const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& actual,
-                              std::vector<at::Tensor> Outcome::* part, const std::function<std::string(std::size_t)>& name) {
-  if (expected.size() != actual.size()) return fmt::format("{}: {} of them, eager has {}", what, actual.size(), expected.size());
+std::string Judge::compareAll(const std::string& what, const std::vector<at::Tensor>& expected,
+                              const std::vector<at::Tensor>& actual, std::vector<at::Tensor> Outcome::* part,
+                              const std::function<std::string(std::size_t)>& name) {
+  if (expected.size() != actual.size())
+    return fmt::format("{}: {} of them, eager has {}", what, actual.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     if (auto found = compareOne(expected[i], actual[i], part, i); !found.empty()) return what + name(i) + ": " + found;
   return {};
 }
 
-std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
-  // A second backward makes zeros where nothing flows, or None: both say the same. Eager multiplies its zeros by slopes that may be infinite, which makes NaN.
-  const auto isNothing = [](const at::Tensor& tensor) { return !tensor.defined() || tensor.nan_to_num(0, 0, 0).count_nonzero().item().toLong() == 0; };
-  if (part == &Outcome::second && expected.defined() != actual.defined() && isNothing(expected) && isNothing(actual)) return {};
+std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actual,
+                              std::vector<at::Tensor> Outcome::* part, std::size_t i) {
+  // A second backward makes zeros where nothing flows, or None: both say the same. Eager multiplies its zeros by slopes
+  // that may be infinite, which makes NaN.
+  const auto isNothing = [](const at::Tensor& tensor) {
+    return !tensor.defined() || tensor.nan_to_num(0, 0, 0).count_nonzero().item().toLong() == 0;
+  };
+  if (part == &Outcome::second && expected.defined() != actual.defined() && isNothing(expected) && isNothing(actual))
+    return {};
   if (expected.defined() != actual.defined()) return expected.defined() ? "missing" : "should be None";
   if (!expected.defined()) return {};
   if (expected.scalar_type() != actual.scalar_type())
-    return fmt::format("dtype {}, eager has {}", c10::toString(actual.scalar_type()), c10::toString(expected.scalar_type()));
-  if (expected.sizes() != actual.sizes()) return fmt::format("shape {}, eager has {}", c10::str(actual.sizes()), c10::str(expected.sizes()));
-  if (!expected.is_floating_point() && !expected.is_complex()) return at::equal(expected, actual) || isNoise(expected, actual, part, i) ? "" : "other integers";
+    return fmt::format("dtype {}, eager has {}", c10::toString(actual.scalar_type()),
+                       c10::toString(expected.scalar_type()));
+  if (expected.sizes() != actual.sizes())
+    return fmt::format("shape {}, eager has {}", c10::str(actual.sizes()), c10::str(expected.sizes()));
+  if (!expected.is_floating_point() && !expected.is_complex())
+    return at::equal(expected, actual) || isNoise(expected, actual, part, i) ? "" : "other integers";
   const auto e = flat(expected), a = flat(actual);
   double largest = 0, worst = 0;
   std::int64_t at = 0;
@@ -132,8 +155,8 @@ std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actu
   if (worst <= rounding.relative * largest + 64 * rounding.unit * largest_) return {};
   if (worst <= noise(expected, part, i)) return {};
   if (isAllNoise(expected, part, i)) return ++noisy_, "";
-  return fmt::format("element {} is {:.17g}, eager has {:.17g}; off by {:.3g} of the largest {:.3g}", at, a.const_data_ptr<double>()[at],
-                     e.const_data_ptr<double>()[at], worst, largest);
+  return fmt::format("element {} is {:.17g}, eager has {:.17g}; off by {:.3g} of the largest {:.3g}", at,
+                     a.const_data_ptr<double>()[at], e.const_data_ptr<double>()[at], worst, largest);
 }
 
 Outcome Judge::perturbed(double by) {
@@ -142,13 +165,15 @@ Outcome Judge::perturbed(double by) {
   return runOracle(program_, inputs_, cotangents_, options);
 }
 
-/// Whether a tensor in float64 has no two digits that rounding leaves: the gradient of corrcoef, of rows whose variance is rounding itself. Inputs that are
-/// moved once, twice and so on in the same direction give other numbers each time then. Where they agree, and differ from what was not moved, something was
-/// decided by the movement (which of two equal numbers is the largest), and that is no noise.
+/// Whether a tensor in float64 has no two digits that rounding leaves: the gradient of corrcoef, of rows whose variance
+/// is rounding itself. Inputs that are moved once, twice and so on in the same direction give other numbers each time
+/// then. Where they agree, and differ from what was not moved, something was decided by the movement (which of two
+/// equal numbers is the largest), and that is no noise.
 bool Judge::isAllNoise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
   if (precision_ != Precision::f64) return false;
   try {
-    for (double times = 1; moved_.size() < 4; ++times) moved_.push_back({perturbed(times * perturbation), perturbed(-times * perturbation)});
+    for (double times = 1; moved_.size() < 4; ++times)
+      moved_.push_back({perturbed(times * perturbation), perturbed(-times * perturbation)});
   } catch (const std::exception&) {
     return false;
   }
@@ -156,7 +181,9 @@ bool Judge::isAllNoise(const at::Tensor& expected, std::vector<at::Tensor> Outco
     double apart = 0;
     for (const auto& once : moved_) {
       const auto &first = moved_[0][sign].*part, &other = once[sign].*part;
-      if (first.size() <= i || other.size() <= i || !first[i].defined() || !other[i].defined() || first[i].sizes() != other[i].sizes()) return false;
+      if (first.size() <= i || other.size() <= i || !first[i].defined() || !other[i].defined() ||
+          first[i].sizes() != other[i].sizes())
+        return false;
       const auto a = flat(first[i]), b = flat(other[i]);
       for (std::int64_t n = 0; n < a.numel(); ++n) {
         const double x = a.const_data_ptr<double>()[n], y = b.const_data_ptr<double>()[n];
@@ -169,13 +196,14 @@ bool Judge::isAllNoise(const at::Tensor& expected, std::vector<at::Tensor> Outco
   return true;
 }
 
-/// Whether the order of sums decides which gradients are finite. LibTorch's sum of complex numbers multiplies its right operand by one, which makes NaN of
-/// 1 + inf i; which operand that is, the engine's order decides.
+/// Whether the order of sums decides which gradients are finite. LibTorch's sum of complex numbers multiplies its right
+/// operand by one, which makes NaN of 1 + inf i; which operand that is, the engine's order decides.
 bool Judge::isInfiniteComplex(std::vector<at::Tensor> Outcome::* part) const {
   return infinite_ && (part == &Outcome::gradients || part == &Outcome::second) && usesComplex(program_);
 }
 
-/// Two runs with inputs moved, up and down: by 1e-13 in float64, by one step of a shorter dtype. Before these, in a shorter dtype, one in float64.
+/// Two runs with inputs moved, up and down: by 1e-13 in float64, by one step of a shorter dtype. Before these, in a
+/// shorter dtype, one in float64.
 const Outcome* Judge::reference() {
   if (asked_) return references_.empty() ? nullptr : references_.data();
   asked_ = true;
@@ -193,8 +221,10 @@ const Outcome* Judge::reference() {
   return references_.empty() ? nullptr : references_.data();
 }
 
-/// Whether the integers that differ are ones that rounding changes in eager, too: the bits of a float, an index among equals.
-bool Judge::isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
+/// Whether the integers that differ are ones that rounding changes in eager, too: the bits of a float, an index among
+/// equals.
+bool Judge::isNoise(const at::Tensor& expected, const at::Tensor& actual, std::vector<at::Tensor> Outcome::* part,
+                    std::size_t i) {
   if (!reference()) return false;
   auto open = expected.ne(actual);
   for (const auto& one : references_)
@@ -209,7 +239,8 @@ double Judge::noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome:
   double err = 0;
   for (std::size_t n = 0; n < references_.size(); ++n) {
     const auto& one = references_[n];
-    // What eager errs on these very numbers may be small by luck: of a sum that cancels, a step of the inputs shows the rest.
+    // What eager errs on these very numbers may be small by luck: of a sum that cancels, a step of the inputs shows the
+    // rest.
     const double times = precision_ == Precision::f64 ? 1 : n == 0 ? 4 : 2;
     if ((one.*part).size() <= i || !(one.*part)[i].defined() || (one.*part)[i].sizes() != expected.sizes()) return 0;
     const auto e = flat(expected), r = flat((one.*part)[i]);

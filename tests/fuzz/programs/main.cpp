@@ -114,7 +114,9 @@ std::string report(std::uint64_t seed, const Options& options, Verdict::Kind kin
   if (!program) return "the seed gives no program any more";
   Verdict last;
   const auto first = dies ? Verdict() : tryGuarded(*program);
-  if (!dies && first.kind != kind) return fmt::format("# seed {}: by itself it is {}: {}\n{}", seed, name(first.kind), first.message, printProgram(*program));
+  if (!dies && first.kind != kind)
+    return fmt::format("# seed {}: by itself it is {}: {}\n{}", seed, name(first.kind), first.message,
+                       printProgram(*program));
   const auto wantedFamily = familyOf(first.message);
   const auto fails = [&](const Program& candidate) {
     if (dies) return runIsolated([&] { return tryGuarded(candidate).message; }, 30).died;
@@ -127,8 +129,9 @@ std::string report(std::uint64_t seed, const Options& options, Verdict::Kind kin
   const auto small = shrink(*program, fails, dies ? options.tries / 10 : options.tries);
   const auto what = dies ? std::string("the process dies") : last.message.empty() ? first.message : last.message;
   const auto where = dies ? std::string() : last.where.empty() ? first.where : last.where;
-  return fmt::format("# seed {}: {} ops, of {}\n# {}{}{}\n# retrograd check program.txt {}\n{}\n{}", seed, opCount(small), opCount(*program), where,
-                     where.empty() ? "" : ": ", what, printMode(small), printProgram(small), printTest(small, fmt::format("Seed{:x}", seed), what));
+  return fmt::format("# seed {}: {} ops, of {}\n# {}{}{}\n# retrograd check program.txt {}\n{}\n{}", seed,
+                     opCount(small), opCount(*program), where, where.empty() ? "" : ": ", what, printMode(small),
+                     printProgram(small), printTest(small, fmt::format("Seed{:x}", seed), what));
 }
 
 class Findings {
@@ -140,7 +143,8 @@ class Findings {
     if (families_[family]++ >= options_.perFamily) return;
     fmt::print("seed {} {}: {}\n", seed, where, message);
     const auto text = runIsolated([&] { return report(seed, options_, kind, dies); }, 180);
-    const auto body = text.died ? fmt::format("# seed {}: {}: {}; shrinking it {}\n", seed, where, message, text.text) : text.text;
+    const auto body =
+        text.died ? fmt::format("# seed {}: {}: {}; shrinking it {}\n", seed, where, message, text.text) : text.text;
     fmt::print("{}\n", body);
     std::fflush(stdout);
     fs::create_directories(options_.findings);
@@ -205,7 +209,8 @@ int run(const Options& options) {
         figures.add(record);
         if (record.kind >= 0) {
           const auto kind = static_cast<Verdict::Kind>(record.kind);
-          if (kind == Verdict::Kind::different || kind == Verdict::Kind::failed || (options.refused && kind == Verdict::Kind::refused))
+          if (kind == Verdict::Kind::different || kind == Verdict::Kind::failed ||
+              (options.refused && kind == Verdict::Kind::refused))
             findings.add(programSeed(options.seed, i), kind, record.where, name(kind) + ": " + record.message, false);
         }
         if (++done % 10000 == 0) {
@@ -236,7 +241,9 @@ int main(int count, char** arguments) {
   try {
     for (int i = 1; i < count; ++i) {
       const std::string argument = arguments[i];
-      const auto value = [&] { return i + 1 < count ? std::string(arguments[++i]) : throw std::runtime_error(argument + " takes a value"); };
+      const auto value = [&] {
+        return i + 1 < count ? std::string(arguments[++i]) : throw std::runtime_error(argument + " takes a value");
+      };
       if (argument == "--count") options.count = std::stoull(value());
       else if (argument == "--seed") options.seed = std::stoull(value());
       else if (argument == "--jobs") options.jobs = std::stoi(value());
@@ -253,9 +260,11 @@ int main(int count, char** arguments) {
       else if (argument == "--cut") options.mode.cuts.push_back(std::stoull(value()));
       else
         throw std::runtime_error(
-            "usage: fuzz_programs [--count N] [--seed S] [--jobs J] [--seconds T] [--tries N] [--per-family N] [--findings FOLDER] [--refused] [--program "
+            "usage: fuzz_programs [--count N] [--seed S] [--jobs J] [--seconds T] [--tries N] [--per-family N] "
+            "[--findings FOLDER] [--refused] [--program "
             "SEED]\n"
-            "       fuzz_programs --text FILE [--seed S] [--order 2] [--min-cut] [--recompute-all] [--cut POSITION]...");
+            "       fuzz_programs --text FILE [--seed S] [--order 2] [--min-cut] [--recompute-all] [--cut "
+            "POSITION]...");
     }
     return run(options);
   } catch (const std::exception& e) {

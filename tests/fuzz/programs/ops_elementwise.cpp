@@ -6,16 +6,19 @@ namespace retrograd::fuzz {
 void addElementwise(Catalogue& c) {
   const Catalogue::Flags keeps{true, false, false}, both{true, true, false}, writes{false, true, false};
   c.add(
-      "neg.default sin.default cos.default tanh.default sinh.default cosh.default atan.default asinh.default exp.default expm1.default sigmoid.default "
+      "neg.default sin.default cos.default tanh.default sinh.default cosh.default atan.default asinh.default "
+      "exp.default expm1.default sigmoid.default "
       "square.default tan.default sgn.default",
       "f", both);
   c.add(
-      "sign.default erf.default erfc.default floor.default ceil.default round.default trunc.default frac.default relu.default silu.default mish.default "
+      "sign.default erf.default erfc.default floor.default ceil.default round.default trunc.default frac.default "
+      "relu.default silu.default mish.default "
       "hardswish.default hardsigmoid.default "
       "deg2rad.default rad2deg.default relu6.default selu.default sinc.default i0.default exp2.default fix.default",
       "r", both);
   c.add(
-      "log_sigmoid.default softplus.default special_i0e.default special_i1.default special_i1e.default special_ndtr.default special_log_ndtr.default "
+      "log_sigmoid.default softplus.default special_i0e.default special_i1.default special_i1e.default "
+      "special_ndtr.default special_log_ndtr.default "
       "special_erfcx.default special_expit.default "
       "special_sinc.default special_expm1.default special_exp2.default special_round.default",
       "r", keeps);
@@ -23,8 +26,13 @@ void addElementwise(Catalogue& c) {
   c.add("hardtanh.default elu.default celu.default leaky_relu.default", "r", both);
   c.add("gelu.default", "r _", keeps);
   c.add("nan_to_num.default", "r", both);
-  c.add("log.default log2.default log10.default log1p.default sqrt.default rsqrt.default reciprocal.default digamma.default lgamma.default", "p", both);
-  c.add("special_entr.default special_digamma.default special_gammaln.default special_log1p.default special_psi.default", "p", keeps);
+  c.add(
+      "log.default log2.default log10.default log1p.default sqrt.default rsqrt.default reciprocal.default "
+      "digamma.default lgamma.default",
+      "p", both);
+  c.add(
+      "special_entr.default special_digamma.default special_gammaln.default special_log1p.default special_psi.default",
+      "p", keeps);
   c.add("asin.default acos.default atanh.default erfinv.default arcsin.default arctanh.default", "u", both);
   c.add("special_erfinv.default arccos.default", "u", keeps);
   c.add("acosh.default arccosh.default", "g", both);
@@ -121,9 +129,11 @@ void addElementwise(Catalogue& c) {
     // Rather there and back: what comes back is a copy or not, as the dtypes have it.
     std::vector<DType> types{DType::f32, DType::f64, DType::f64, d.main, d.main, DType::f32, DType::bf16};
     if (d.tensor(a).is_complex()) types = {DType::c128, DType::c64};
-    if (!d.tensor(a).is_floating_point() && !d.tensor(a).is_complex()) types = {DType::i64, DType::i32, d.main, DType::b8, DType::f64};
+    if (!d.tensor(a).is_floating_point() && !d.tensor(a).is_complex())
+      types = {DType::i64, DType::i32, d.main, DType::b8, DType::f64};
     const auto there = d.make(op, {Arg::value(a), Arg::dtype(d.random.of(types))});
-    return there >= 0 && (d.random.chance(0.4) || d.tensor(there).is_complex() || d.call(op, {Arg::value(there), Arg::dtype(d.main)}));
+    return there >= 0 && (d.random.chance(0.4) || d.tensor(there).is_complex() ||
+                          d.call(op, {Arg::value(there), Arg::dtype(d.main)}));
   });
   c.add("_to_copy.default", [](Draft& d, const std::string& op) {
     const auto a = d.pick({Want::real | Want::integer | Want::boolean});

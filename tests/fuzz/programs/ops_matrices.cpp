@@ -36,7 +36,8 @@ bool product(Draft& d, const std::string& op) {
         : kind == 3 ? operands(d, {n, k}, {2, k, m})
                     : operands(d, {2, n, k}, {k});
   } else if (name == "kron")
-    p = operands(d, {d.random.between(1, 2), 2}, d.random.chance(0.5) ? Sizes{2, d.random.between(1, 3)} : Sizes{d.random.between(1, 3)});
+    p = operands(d, {d.random.between(1, 2), 2},
+                 d.random.chance(0.5) ? Sizes{2, d.random.between(1, 3)} : Sizes{d.random.between(1, 3)});
   return p.b >= 0 && d.call(op, {Arg::value(p.a), Arg::value(p.b)});
 }
 
@@ -55,7 +56,8 @@ bool added(Draft& d, const std::string& op) {
   if (!inPlace && d.random.chance(0.3)) base = {m};
   if (name == "addmv" && base.size() == 1) base = {n};
   const auto a = d.shaped(first), b = a < 0 ? -1 : d.shaped(second, a), to = b < 0 ? -1 : d.shaped(base, a);
-  return to >= 0 && d.call(op, {Arg::value(to), Arg::value(a), Arg::value(b), d.random.chance(0.5) ? Arg::missing() : Arg::number(0.5),
+  return to >= 0 && d.call(op, {Arg::value(to), Arg::value(a), Arg::value(b),
+                                d.random.chance(0.5) ? Arg::missing() : Arg::number(0.5),
                                 d.random.chance(0.5) ? Arg::missing() : Arg::number(-1.5)});
 }
 
@@ -65,7 +67,10 @@ int wellConditioned(Draft& d, std::int64_t n) {
   if (a < 0 || (d.tensor(a).scalar_type() != at::kDouble && d.tensor(a).scalar_type() != at::kFloat)) return -1;
   const auto t = d.make("aten.t.default", {Arg::value(a)});
   auto s = t < 0 ? -1 : d.make("aten.mm.default", {Arg::value(a), Arg::value(t)});
-  const auto eye = s < 0 ? -1 : d.make("aten.eye.default", {Arg::number(n), Arg::dtype(d.tensor(a).scalar_type() == at::kDouble ? DType::f64 : DType::f32)});
+  const auto eye =
+      s < 0 ? -1
+            : d.make("aten.eye.default",
+                     {Arg::number(n), Arg::dtype(d.tensor(a).scalar_type() == at::kDouble ? DType::f64 : DType::f32)});
   return eye < 0 ? -1 : d.make("aten.add.Tensor", {Arg::value(s), Arg::value(eye)});
 }
 
@@ -73,7 +78,8 @@ bool square(Draft& d, const std::string& op) {
   const auto n = d.random.between(2, 3);
   const auto a = wellConditioned(d, n);
   if (a < 0) return false;
-  if (op == "aten.linalg_matrix_power.default" || op == "aten.matrix_power.default") return d.call(op, {Arg::value(a), Arg::number(d.random.between(-1, 3))});
+  if (op == "aten.linalg_matrix_power.default" || op == "aten.matrix_power.default")
+    return d.call(op, {Arg::value(a), Arg::number(d.random.between(-1, 3))});
   if (op == "aten.linalg_solve.default" || op == "aten.cholesky_solve.default") {
     const auto b = d.shaped({n, 2}, a);
     if (b < 0) return false;
@@ -85,10 +91,12 @@ bool square(Draft& d, const std::string& op) {
     const auto b = d.shaped({n, 2}, a);
     const auto u = b < 0 ? -1 : d.make("aten.triu.default", {Arg::value(a)});
     if (u < 0) return false;
-    return op == "aten.triangular_solve.default" ? d.call(op, {Arg::value(b), Arg::value(u)}) : d.call(op, {Arg::value(u), Arg::value(b), Arg::boolean(true)});
+    return op == "aten.triangular_solve.default" ? d.call(op, {Arg::value(b), Arg::value(u)})
+                                                 : d.call(op, {Arg::value(u), Arg::value(b), Arg::boolean(true)});
   }
   if (op == "aten.linalg_pinv.default") return d.call(op, {Arg::value(a), Arg::number(1e-6)});
-  if (op == "aten.linalg_matrix_norm.default") return d.call(op, {Arg::value(a), Arg::number(d.random.of<std::int64_t>({1, -1, 2, -2}))});
+  if (op == "aten.linalg_matrix_norm.default")
+    return d.call(op, {Arg::value(a), Arg::number(d.random.of<std::int64_t>({1, -1, 2, -2}))});
   return d.call(op, {Arg::value(a)});
 }
 
@@ -96,15 +104,18 @@ bool square(Draft& d, const std::string& op) {
 
 void addMatrices(Catalogue& c) {
   c.add(
-      "mm.default mv.default bmm.default dot.default vdot.default outer.default ger.default inner.default linear.default matmul.default linalg_matmul.default "
+      "mm.default mv.default bmm.default dot.default vdot.default outer.default ger.default inner.default "
+      "linear.default matmul.default linalg_matmul.default "
       "kron.default",
       product);
   c.add("addmm.default addmv.default addr.default addbmm.default baddbmm.default", added);
   c.add("addmm_.default addmv_.default addr_.default addbmm_.default baddbmm_.default", added, {false, true, false});
   c.add(
-      "linalg_inv.default inverse.default linalg_det.default det.default logdet.default slogdet.default linalg_slogdet.default linalg_cholesky.default "
+      "linalg_inv.default inverse.default linalg_det.default det.default logdet.default slogdet.default "
+      "linalg_slogdet.default linalg_cholesky.default "
       "linalg_matrix_power.default matrix_power.default "
-      "linalg_solve.default linalg_solve_triangular.default triangular_solve.default cholesky_inverse.default cholesky_solve.default linalg_pinv.default "
+      "linalg_solve.default linalg_solve_triangular.default triangular_solve.default cholesky_inverse.default "
+      "cholesky_solve.default linalg_pinv.default "
       "linalg_qr.default linalg_eigvalsh.default linalg_svdvals.default linalg_matrix_norm.default "
       "linalg_lu.default linalg_inv_ex.default linalg_cholesky_ex.default",
       square);
@@ -145,7 +156,8 @@ void addMatrices(Catalogue& c) {
   });
   c.add("cdist.default", [](Draft& d, const std::string& op) {
     const auto p = operands(d, {2, 3}, {3, 3});
-    return p.b >= 0 && p.a != p.b && d.call(op, {Arg::value(p.a), Arg::value(p.b), Arg::number(d.random.chance(0.5) ? 2.0 : 1.0)});
+    return p.b >= 0 && p.a != p.b &&
+           d.call(op, {Arg::value(p.a), Arg::value(p.b), Arg::number(d.random.chance(0.5) ? 2.0 : 1.0)});
   });
   c.add("fft_fft.default fft_ifft.default", "f1");
   c.add("fft_rfft.default fft_hfft.default", "r1");

@@ -48,11 +48,13 @@ bool layerNorm(Draft& d, const std::string& op) {
                      d.random.chance(0.7) ? Arg::value(b) : Arg::none(), Arg::number(0.01)});
 }
 
-/// Running statistics that others use too: what was computed, without its gradient. Their memory is that of a value that a backward may read.
+/// Running statistics that others use too: what was computed, without its gradient. Their memory is that of a value
+/// that a backward may read.
 int sharedStatistics(Draft& d, std::int64_t channels) {
   const auto x = d.pick({Want::real, 1, 1, [channels](const at::Tensor& t) { return t.size(0) == channels; }});
   if (x < 0 || d.tensor(x).scalar_type() != scalarType(d.main)) return -1;
-  return d.make("aten.detach.default", {Arg::value(d.random.chance(0.5) ? d.make("aten.abs.default", {Arg::value(x)}) : x)});
+  return d.make("aten.detach.default",
+                {Arg::value(d.random.chance(0.5) ? d.make("aten.abs.default", {Arg::value(x)}) : x)});
 }
 
 /// batch norm and instance norm, with running statistics that are written in training.
@@ -72,16 +74,18 @@ bool batchNorm(Draft& d, const std::string& op) {
   const auto statistic = [&](std::initializer_list<int> others) {
     const auto shared = d.random.chance(0.3) ? sharedStatistics(d, channels) : -1;
     // Those in the memory of another operand are refused.
-    const bool isApart =
-        std::none_of(others.begin(), others.end(), [&](int other) { return shared >= 0 && other >= 0 && d.tensor(other).is_alias_of(d.tensor(shared)); });
+    const bool isApart = std::none_of(others.begin(), others.end(), [&](int other) {
+      return shared >= 0 && other >= 0 && d.tensor(other).is_alias_of(d.tensor(shared));
+    });
     return shared >= 0 && (isApart || d.random.chance(0.02)) ? shared : d.input(Input::Kind::buffer, dtype, {channels});
   };
   const auto mean = statistics ? statistic({x, w, b}) : -1, var = mean >= 0 ? statistic({x, w, b, mean}) : -1;
   if (statistics && var < 0) return false;
   const auto optional = [](int id) { return id < 0 ? Arg::none() : Arg::value(id); };
   const bool training = !statistics || d.random.chance(0.75);
-  std::vector<Arg> args{Arg::value(x),          optional(w),       optional(w < 0 ? -1 : b), optional(mean), optional(var),
-                        Arg::boolean(training), Arg::number(0.25), Arg::number(0.01)};
+  std::vector<Arg> args{Arg::value(x),     optional(w),      optional(w < 0 ? -1 : b),
+                        optional(mean),    optional(var),    Arg::boolean(training),
+                        Arg::number(0.25), Arg::number(0.01)};
   if (instance || op == "aten.batch_norm.default") args.push_back(Arg::boolean(false));
   if (op == "aten._native_batch_norm_legit.default" && !statistics) return false;
   return d.call(op, args);
@@ -90,8 +94,8 @@ bool batchNorm(Draft& d, const std::string& op) {
 bool groupNorm(Draft& d, const std::string& op) {
   const auto x = d.shaped({2, 4, d.random.between(1, 3)});
   const auto w = x < 0 ? -1 : parameter(d, {4}, x), b = w < 0 ? -1 : parameter(d, {4}, x);
-  return b >= 0 && d.call(op, {Arg::value(x), n(2), d.random.chance(0.8) ? Arg::value(w) : Arg::none(), d.random.chance(0.8) ? Arg::value(b) : Arg::none(),
-                               Arg::number(0.01)});
+  return b >= 0 && d.call(op, {Arg::value(x), n(2), d.random.chance(0.8) ? Arg::value(w) : Arg::none(),
+                               d.random.chance(0.8) ? Arg::value(b) : Arg::none(), Arg::number(0.01)});
 }
 
 bool loss(Draft& d, const std::string& op) {
@@ -125,9 +129,13 @@ bool signLoss(Draft& d, const std::string& op) {
 }
 
 bool cell(Draft& d, const std::string& op) {
-  const std::int64_t in = 2, hidden = 2, gates = op.find("lstm") != std::string::npos ? 4 : op.find("gru") != std::string::npos ? 3 : 1;
+  const std::int64_t in = 2, hidden = 2,
+                     gates = op.find("lstm") != std::string::npos  ? 4
+                             : op.find("gru") != std::string::npos ? 3
+                                                                   : 1;
   const auto x = d.shaped({2, in}), h = x < 0 ? -1 : d.shaped({2, hidden}, x);
-  const auto wi = h < 0 ? -1 : parameter(d, {gates * hidden, in}, x), wh = wi < 0 ? -1 : parameter(d, {gates * hidden, hidden}, x);
+  const auto wi = h < 0 ? -1 : parameter(d, {gates * hidden, in}, x),
+             wh = wi < 0 ? -1 : parameter(d, {gates * hidden, hidden}, x);
   const auto b = wh < 0 ? -1 : parameter(d, {gates * hidden}, x);
   if (b < 0) return false;
   const auto state = gates == 4 ? Arg::values({h, d.shaped({2, hidden}, x)}) : Arg::value(h);
@@ -136,9 +144,12 @@ bool cell(Draft& d, const std::string& op) {
 }
 
 bool recurrent(Draft& d, const std::string& op) {
-  const std::int64_t hidden = 2, gates = op.find("lstm") != std::string::npos ? 4 : op.find("gru") != std::string::npos ? 3 : 1;
+  const std::int64_t hidden = 2, gates = op.find("lstm") != std::string::npos  ? 4
+                                         : op.find("gru") != std::string::npos ? 3
+                                                                               : 1;
   const auto x = d.shaped({2, 2, 2}), h = x < 0 ? -1 : d.shaped({1, 2, hidden}, x);
-  const auto wi = h < 0 ? -1 : parameter(d, {gates * hidden, 2}, x), wh = wi < 0 ? -1 : parameter(d, {gates * hidden, hidden}, x);
+  const auto wi = h < 0 ? -1 : parameter(d, {gates * hidden, 2}, x),
+             wh = wi < 0 ? -1 : parameter(d, {gates * hidden, hidden}, x);
   const auto b = wh < 0 ? -1 : parameter(d, {gates * hidden}, x);
   if (b < 0) return false;
   auto state = Arg::value(h);
@@ -147,8 +158,8 @@ bool recurrent(Draft& d, const std::string& op) {
     if (c < 0) return false;
     state = Arg::values({h, c});
   }
-  return d.call(op, {Arg::value(x), state, Arg::values({wi, wh, b, b}), Arg::boolean(true), n(1), Arg::number(0.0), Arg::boolean(true), Arg::boolean(false),
-                     Arg::boolean(d.random.chance(0.5))});
+  return d.call(op, {Arg::value(x), state, Arg::values({wi, wh, b, b}), Arg::boolean(true), n(1), Arg::number(0.0),
+                     Arg::boolean(true), Arg::boolean(false), Arg::boolean(d.random.chance(0.5))});
 }
 
 bool upsample(Draft& d, const std::string& op) {
@@ -170,9 +181,11 @@ bool upsample(Draft& d, const std::string& op) {
 void addNetworks(Catalogue& c) {
   c.add("conv1d.default conv2d.default conv3d.default conv_transpose1d.default conv_transpose2d.input", convolve);
   c.add(
-      "max_pool1d.default max_pool2d.default avg_pool1d.default avg_pool2d.default avg_pool3d.default max_pool3d.default max_pool1d_with_indices.default "
+      "max_pool1d.default max_pool2d.default avg_pool1d.default avg_pool2d.default avg_pool3d.default "
+      "max_pool3d.default max_pool1d_with_indices.default "
       "max_pool2d_with_indices.default "
-      "adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_max_pool1d.default adaptive_max_pool2d.default _adaptive_avg_pool2d.default",
+      "adaptive_avg_pool1d.default adaptive_avg_pool2d.default adaptive_max_pool1d.default adaptive_max_pool2d.default "
+      "_adaptive_avg_pool2d.default",
       pool);
   c.add("layer_norm.default native_layer_norm.default rms_norm.default", layerNorm);
   for (auto i = c.entries.size(); i-- > 0;)
@@ -182,8 +195,10 @@ void addNetworks(Catalogue& c) {
         const auto w = x < 0 ? -1 : d.shaped({3}, x), b = w < 0 ? -1 : d.shaped({3}, x);
         return b >= 0 && d.call(op, {Arg::value(x), Arg::ints({3}), Arg::value(w), Arg::value(b), Arg::number(0.01)});
       };
-  c.add("batch_norm.default instance_norm.default native_batch_norm.default _native_batch_norm_legit.default _native_batch_norm_legit_functional.default",
-        batchNorm);
+  c.add(
+      "batch_norm.default instance_norm.default native_batch_norm.default _native_batch_norm_legit.default "
+      "_native_batch_norm_legit_functional.default",
+      batchNorm);
   for (auto i = c.entries.size() - 3; i < c.entries.size(); ++i) c.entries[i].writes = i + 1 < c.entries.size();
   c.entries[c.entries.size() - 5].writes = c.entries[c.entries.size() - 4].writes = true;
   c.add("group_norm.default", groupNorm);
@@ -199,19 +214,25 @@ void addNetworks(Catalogue& c) {
     if (b < 0) return false;
     if (op.find("triplet") != std::string::npos) {
       const auto other = d.shaped({2, 3}, a);
-      return other >= 0 && other != a && a != b && other != b && d.call(op, {Arg::value(a), Arg::value(b), Arg::value(other)});
+      return other >= 0 && other != a && a != b && other != b &&
+             d.call(op, {Arg::value(a), Arg::value(b), Arg::value(other)});
     }
     auto y = d.shaped({2}, a);
     y = y < 0 ? -1 : d.make("aten.sign.default", {Arg::value(y)});
     return y >= 0 && d.call(op, {Arg::value(a), Arg::value(b), Arg::value(y)});
   });
   c.add("scaled_dot_product_attention.default", [](Draft& d, const std::string& op) {
-    const auto q = d.shaped({1, 2, 3, 2}), k = q < 0 ? -1 : d.shaped({1, 2, 3, 2}, q), v = k < 0 ? -1 : d.shaped({1, 2, 3, 2}, q);
-    return v >= 0 && d.call(op, {Arg::value(q), Arg::value(k), Arg::value(v), Arg::none(), Arg::number(0.0), Arg::boolean(d.random.chance(0.5))});
+    const auto q = d.shaped({1, 2, 3, 2}), k = q < 0 ? -1 : d.shaped({1, 2, 3, 2}, q),
+               v = k < 0 ? -1 : d.shaped({1, 2, 3, 2}, q);
+    return v >= 0 && d.call(op, {Arg::value(q), Arg::value(k), Arg::value(v), Arg::none(), Arg::number(0.0),
+                                 Arg::boolean(d.random.chance(0.5))});
   });
   c.add("lstm_cell.default gru_cell.default rnn_tanh_cell.default rnn_relu_cell.default", cell);
   c.add("lstm.input gru.input rnn_tanh.input rnn_relu.input", recurrent);
-  c.add("upsample_nearest1d.default upsample_nearest2d.default upsample_linear1d.default upsample_bilinear2d.default upsample_bicubic2d.default", upsample);
+  c.add(
+      "upsample_nearest1d.default upsample_nearest2d.default upsample_linear1d.default upsample_bilinear2d.default "
+      "upsample_bicubic2d.default",
+      upsample);
   c.add("pixel_shuffle.default", [](Draft& d, const std::string& op) {
     const auto x = d.shaped({1, 4, 2, 2});
     return x >= 0 && d.call(op, {Arg::value(x), n(2)});
@@ -226,11 +247,13 @@ void addNetworks(Catalogue& c) {
   });
   c.add("im2col.default", [](Draft& d, const std::string& op) {
     const auto x = d.shaped({1, 2, 3, 3});
-    return x >= 0 && d.call(op, {Arg::value(x), Arg::ints({2, 2}), Arg::ints({1, 1}), Arg::ints({0, 0}), Arg::ints({1, 1})});
+    return x >= 0 &&
+           d.call(op, {Arg::value(x), Arg::ints({2, 2}), Arg::ints({1, 1}), Arg::ints({0, 0}), Arg::ints({1, 1})});
   });
   c.add("col2im.default", [](Draft& d, const std::string& op) {
     const auto x = d.shaped({1, 4, 4});
-    return x >= 0 && d.call(op, {Arg::value(x), Arg::ints({3, 3}), Arg::ints({2, 2}), Arg::ints({1, 1}), Arg::ints({0, 0}), Arg::ints({1, 1})});
+    return x >= 0 && d.call(op, {Arg::value(x), Arg::ints({3, 3}), Arg::ints({2, 2}), Arg::ints({1, 1}),
+                                 Arg::ints({0, 0}), Arg::ints({1, 1})});
   });
   c.add("grid_sampler_2d.default", [](Draft& d, const std::string& op) {
     const auto x = d.shaped({1, 1, 3, 3});
@@ -259,7 +282,9 @@ void addNetworks(Catalogue& c) {
   });
   c.add("segment_reduce.default", [](Draft& d, const std::string& op) {
     const auto x = d.shaped({4});
-    const auto lengths = x < 0 ? -1 : d.make("aten.full.default", {Arg::ints({2}), Arg::number(std::int64_t{2}), Arg::dtype(DType::i64)});
+    const auto lengths =
+        x < 0 ? -1
+              : d.make("aten.full.default", {Arg::ints({2}), Arg::number(std::int64_t{2}), Arg::dtype(DType::i64)});
     return lengths >= 0 && d.call(op, {Arg::value(x), Arg::string("sum"), Arg::value(lengths)});
   });
 }

@@ -6,7 +6,8 @@ namespace retrograd::fuzz {
 void addRandom(Catalogue& c) {
   c.add("dropout.default feature_dropout.default alpha_dropout.default", [](Draft& d, const std::string& op) {
     const auto x = d.pick({Want::real, op.find("feature") != std::string::npos ? 2 : 0, 4});
-    return x >= 0 && d.call(op, {Arg::value(x), Arg::number(d.random.chance(0.15) ? 0.0 : 0.25), Arg::boolean(d.random.chance(0.85))});
+    return x >= 0 && d.call(op, {Arg::value(x), Arg::number(d.random.chance(0.15) ? 0.0 : 0.25),
+                                 Arg::boolean(d.random.chance(0.85))});
   });
   c.add("native_dropout.default", "r #0.5 T");
   c.add("dropout_.default", "wr #0.25 T");
@@ -15,11 +16,14 @@ void addRandom(Catalogue& c) {
   c.add("randint_like.default", "r #4");
   c.add("bernoulli.default", "o");
   c.add("bernoulli.p", "r #0.5");
-  c.add("rand.default randn.default",
-        [](Draft& d, const std::string& op) { return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::dtype(d.main)}); });
-  c.add("randint.low",
-        [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(std::int64_t{0}), Arg::number(d.random.between(1, 4)), Arg::ints(d.sizes(1))}); });
-  c.add("randperm.default", [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(1, 4))}); });
+  c.add("rand.default randn.default", [](Draft& d, const std::string& op) {
+    return d.call(op, {Arg::ints(d.sizes(d.random.between(0, 2))), Arg::dtype(d.main)});
+  });
+  c.add("randint.low", [](Draft& d, const std::string& op) {
+    return d.call(op, {Arg::number(std::int64_t{0}), Arg::number(d.random.between(1, 4)), Arg::ints(d.sizes(1))});
+  });
+  c.add("randperm.default",
+        [](Draft& d, const std::string& op) { return d.call(op, {Arg::number(d.random.between(1, 4))}); });
   c.add("normal.float_Tensor", "#0.5 p");
   c.add("normal.Tensor_float", "r #0.5");
   c.add("multinomial.default", [](Draft& d, const std::string& op) {

@@ -4,7 +4,8 @@
 namespace retrograd::fuzz {
 namespace {
 
-/// Of equal elements, eager's quantile on the CPU selects another than a sort does, which is what LibTorch traces: the gradient is either's.
+/// Of equal elements, eager's quantile on the CPU selects another than a sort does, which is what LibTorch traces: the
+/// gradient is either's.
 bool quantile(Draft& d, const std::string& op) {
   auto v = d.pick({Want::real, 1});
   if (v < 0 || !d.isDistinct(v)) v = d.shaped(d.sizes(1));
@@ -12,7 +13,8 @@ bool quantile(Draft& d, const std::string& op) {
   return d.call(op, {Arg::value(v), Arg::number(0.4), Arg::number(d.dim(v)), Arg::boolean(d.random.chance(0.5))});
 }
 
-/// corrcoef divides by the deviation of each row: of a row that is constant but for rounding, the gradient is one rounding divided by another.
+/// corrcoef divides by the deviation of each row: of a row that is constant but for rounding, the gradient is one
+/// rounding divided by another.
 bool correlation(Draft& d, const std::string& op) {
   auto v = d.pick({Want::real, 2, 2});
   if (v < 0 || !d.isVaried(v)) v = d.shaped(d.sizes(2));
@@ -25,7 +27,10 @@ bool correlation(Draft& d, const std::string& op) {
 void addReductions(Catalogue& c) {
   const Catalogue::Flags both{true, true, false}, keeps{true, false, false};
   c.add("sum.default mean.default", "f");
-  c.add("nansum.default nanmean.default amax.default amin.default max.default min.default median.default nanmedian.default", "r");
+  c.add(
+      "nansum.default nanmean.default amax.default amin.default max.default min.default median.default "
+      "nanmedian.default",
+      "r");
   c.add("prod.default std.default var.default", "r1");
   c.add("sum.dim_IntList mean.dim", "f1 L K");
   c.add("amax.default amin.default logsumexp.default nansum.default nanmean.default", "r1 L K");

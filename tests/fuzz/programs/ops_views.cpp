@@ -13,7 +13,8 @@ Sizes reshaped(Draft& d, std::int64_t elements) {
       elements /= f;
     }
   sizes.push_back(elements);
-  if (d.random.chance(0.2)) sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(d.random.below(sizes.size() + 1)), 1);
+  if (d.random.chance(0.2))
+    sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(d.random.below(sizes.size() + 1)), 1);
   return sizes;
 }
 
@@ -37,22 +38,27 @@ bool permute(Draft& d, const std::string& op) {
   const auto v = d.pick({Want::any, 1});
   if (v < 0) return false;
   Sizes order;
-  for (std::int64_t i = 0; i < d.tensor(v).dim(); ++i) order.insert(order.begin() + static_cast<std::ptrdiff_t>(d.random.below(order.size() + 1)), i);
+  for (std::int64_t i = 0; i < d.tensor(v).dim(); ++i)
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(d.random.below(order.size() + 1)), i);
   return d.call(op, {Arg::value(v), Arg::ints(order)});
 }
 
 bool twoDims(Draft& d, const std::string& op) {
   const auto v = d.pick({Want::any, 1});
-  return v >= 0 && d.call(op, {Arg::value(v), Arg::number(d.dim(v)), Arg::number(d.random.chance(0.5) ? d.dim(v) : -1)});
+  return v >= 0 &&
+         d.call(op, {Arg::value(v), Arg::number(d.dim(v)), Arg::number(d.random.chance(0.5) ? d.dim(v) : -1)});
 }
 
 /// A size of one becomes more, dimensions come in front.
 bool expand(Draft& d, const std::string& op) {
-  auto v = d.pick({Want::any, 0, 3, [](const at::Tensor& t) { return t.dim() == 0 || std::find(t.sizes().begin(), t.sizes().end(), 1) != t.sizes().end(); }});
+  auto v = d.pick({Want::any, 0, 3, [](const at::Tensor& t) {
+                     return t.dim() == 0 || std::find(t.sizes().begin(), t.sizes().end(), 1) != t.sizes().end();
+                   }});
   if (v < 0) {
     v = d.pick({Want::any, 0, 3});
     if (v < 0) return false;
-    if (d.random.chance(0.6)) v = d.make("aten.unsqueeze.default", {Arg::value(v), Arg::number(d.random.between(0, d.tensor(v).dim()))});
+    if (d.random.chance(0.6))
+      v = d.make("aten.unsqueeze.default", {Arg::value(v), Arg::number(d.random.between(0, d.tensor(v).dim()))});
     if (v < 0) return false;
   }
   auto sizes = d.tensor(v).sizes().vec();
@@ -74,16 +80,20 @@ bool narrowed(Draft& d, const std::string& op) {
   if (v < 0) return false;
   const auto dim = d.dim(v), size = d.tensor(v).size(dim), start = d.random.between(0, size - 1);
   if (op == "aten.narrow.default" || op == "aten.narrow_copy.default")
-    return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(start), Arg::number(d.random.between(1, size - start))});
-  if (op.starts_with("aten.select")) return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(d.random.chance(0.3) ? start - size : start)});
+    return d.call(
+        op, {Arg::value(v), Arg::number(dim), Arg::number(start), Arg::number(d.random.between(1, size - start))});
+  if (op.starts_with("aten.select"))
+    return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(d.random.chance(0.3) ? start - size : start)});
   return d.call(op, {Arg::value(v), Arg::number(dim), d.random.chance(0.2) ? Arg::none() : Arg::number(start),
-                     d.random.chance(0.3) ? Arg::none() : Arg::number(d.random.between(start + 1, size + 1)), Arg::number(d.random.between(1, 2))});
+                     d.random.chance(0.3) ? Arg::none() : Arg::number(d.random.between(start + 1, size + 1)),
+                     Arg::number(d.random.between(1, 2))});
 }
 
 bool diagonal(Draft& d, const std::string& op) {
   const auto v = d.pick({Want::any, 2});
   if (v < 0) return false;
-  const auto dims = d.tensor(v).dim(), a = d.dim(v), b = (a + 1 + static_cast<std::int64_t>(d.random.below(static_cast<std::size_t>(dims - 1)))) % dims;
+  const auto dims = d.tensor(v).dim(), a = d.dim(v),
+             b = (a + 1 + static_cast<std::int64_t>(d.random.below(static_cast<std::size_t>(dims - 1)))) % dims;
   return d.call(op, {Arg::value(v), Arg::number(d.random.between(-1, 1)), Arg::number(a), Arg::number(b)});
 }
 
@@ -93,12 +103,14 @@ bool unfold(Draft& d, const std::string& op) {
   const auto dim = d.dim(v), size = d.tensor(v).size(dim);
   if (size < 1) return false;
   const auto width = d.random.between(1, std::min<std::int64_t>(size, 3));
-  return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(width), Arg::number(d.random.chance(0.5) ? width : d.random.between(1, 2))});
+  return d.call(op, {Arg::value(v), Arg::number(dim), Arg::number(width),
+                     Arg::number(d.random.chance(0.5) ? width : d.random.between(1, 2))});
 }
 
 /// Sizes and strides that lie within the value's own elements.
 bool asStrided(Draft& d, const std::string& op) {
-  const auto v = d.pick({Want::any, 1, 4, [](const at::Tensor& t) { return t.numel() > 0 && t.is_non_overlapping_and_dense(); }});
+  const auto v =
+      d.pick({Want::any, 1, 4, [](const at::Tensor& t) { return t.numel() > 0 && t.is_non_overlapping_and_dense(); }});
   if (v < 0 || !d.isDense(v)) return false;
   const auto& t = d.tensor(v);
   const auto elements = t.numel();
@@ -118,13 +130,15 @@ bool asStrided(Draft& d, const std::string& op) {
       break;
     }
     default: {
-      const auto rows = d.random.between(1, std::max<std::int64_t>(1, elements / 2)), columns = std::max<std::int64_t>(1, elements / rows);
+      const auto rows = d.random.between(1, std::max<std::int64_t>(1, elements / 2)),
+                 columns = std::max<std::int64_t>(1, elements / rows);
       sizes = {rows, columns};
       strides = {columns, 1};
     }
   }
   const auto offset = t.storage_offset();
-  return d.call(op, {Arg::value(v), Arg::ints(sizes), Arg::ints(strides), offset == 0 && d.random.chance(0.5) ? Arg::none() : Arg::number(offset)});
+  return d.call(op, {Arg::value(v), Arg::ints(sizes), Arg::ints(strides),
+                     offset == 0 && d.random.chance(0.5) ? Arg::none() : Arg::number(offset)});
 }
 
 bool pieces(Draft& d, const std::string& op) {
@@ -137,7 +151,8 @@ bool pieces(Draft& d, const std::string& op) {
     const auto first = d.random.between(0, size);
     return d.call(op, {Arg::value(v), Arg::ints({first, size - first}), Arg::number(dim)});
   }
-  if (op == "aten.tensor_split.indices") return d.call(op, {Arg::value(v), Arg::ints({d.random.between(0, size)}), Arg::number(dim)});
+  if (op == "aten.tensor_split.indices")
+    return d.call(op, {Arg::value(v), Arg::ints({d.random.between(0, size)}), Arg::number(dim)});
   return d.call(op, {Arg::value(v), Arg::number(d.random.between(1, 3)), Arg::number(dim)});
 }
 
@@ -157,14 +172,16 @@ bool several(Draft& d, const std::string& op) {
   if (std::find(parts.begin(), parts.end(), -1) != parts.end()) return false;
   if (op == "aten.cat.default" || op == "aten.concat.default" || op == "aten.concatenate.default")
     return d.tensor(v).dim() > 0 && d.call(op, {Arg::values(parts), Arg::number(d.dim(v))});
-  if (op == "aten.stack.default") return d.call(op, {Arg::values(parts), Arg::number(d.random.between(0, d.tensor(v).dim()))});
+  if (op == "aten.stack.default")
+    return d.call(op, {Arg::values(parts), Arg::number(d.random.between(0, d.tensor(v).dim()))});
   return d.call(op, {Arg::values(parts)});
 }
 
 bool vectors(Draft& d, const std::string& op) {
   const auto a = d.shaped(d.sizes(1)), b = a < 0 ? -1 : d.shaped(d.sizes(1), a);
   if (b < 0) return false;
-  return op == "aten.meshgrid.indexing" ? d.call(op, {Arg::values({a, b}), Arg::string("ij")}) : d.call(op, {Arg::values({a, b})});
+  return op == "aten.meshgrid.indexing" ? d.call(op, {Arg::values({a, b}), Arg::string("ij")})
+                                        : d.call(op, {Arg::values({a, b})});
 }
 
 }  // namespace
@@ -190,7 +207,8 @@ void addViews(Catalogue& c) {
   c.add("as_strided.default", asStrided, view);
   c.add("as_strided_copy.default", asStrided);
   c.add(
-      "split.Tensor chunk.default tensor_split.sections tensor_split.indices split_with_sizes.default unbind.int unsafe_split.Tensor unsafe_chunk.default "
+      "split.Tensor chunk.default tensor_split.sections tensor_split.indices split_with_sizes.default unbind.int "
+      "unsafe_split.Tensor unsafe_chunk.default "
       "split.sizes",
       pieces, view);
   c.add("split_copy.Tensor unbind_copy.int split_with_sizes_copy.default", pieces);
@@ -204,7 +222,10 @@ void addViews(Catalogue& c) {
   c.add("t.default numpy_T.default adjoint.default mT.default mH.default", "f=2", view);
   c.add("t_copy.default", "f=2");
   c.add("flatten.using_ints", "a #0 #-1", view);
-  c.add("ravel.default alias.default detach.default atleast_1d.default atleast_2d.default atleast_3d.default positive.default", "f", view);
+  c.add(
+      "ravel.default alias.default detach.default atleast_1d.default atleast_2d.default atleast_3d.default "
+      "positive.default",
+      "f", view);
   c.add("alias_copy.default detach_copy.default", "f");
   c.add("contiguous.default", "a", view);
   c.add(
@@ -213,7 +234,8 @@ void addViews(Catalogue& c) {
         const auto v = d.pick({Want::floating, 1, 4});
         if (v < 0) return false;
         const auto dim = d.dim(v), size = d.tensor(v).size(dim);
-        return size > 0 && d.call(op, {Arg::value(v), Arg::number(dim), Arg::ints(size % 2 == 0 ? Sizes{2, -1} : Sizes{1, size})});
+        return size > 0 &&
+               d.call(op, {Arg::value(v), Arg::number(dim), Arg::ints(size % 2 == 0 ? Sizes{2, -1} : Sizes{1, size})});
       },
       view);
   c.add(
@@ -226,7 +248,8 @@ void addViews(Catalogue& c) {
   c.add(
       "view.dtype",
       [](Draft& d, const std::string& op) {
-        const auto v = d.pick({Want::real | Want::integer, 1, 4, [](const at::Tensor& t) { return t.element_size() == 8 || t.element_size() == 4; }});
+        const auto v = d.pick({Want::real | Want::integer, 1, 4,
+                               [](const at::Tensor& t) { return t.element_size() == 8 || t.element_size() == 4; }});
         if (v < 0) return false;
         const auto there = d.tensor(v).element_size() == 8 ? DType::i64 : DType::i32;
         const auto back = d.tensor(v).element_size() == 8 ? DType::f64 : DType::f32;
@@ -239,7 +262,9 @@ void addViews(Catalogue& c) {
   c.add(
       "view_as_complex.default",
       [](Draft& d, const std::string& op) {
-        auto v = d.pick({Want::real, 1, 4, [](const at::Tensor& t) { return t.size(-1) == 2 && t.stride(-1) == 1 && t.scalar_type() != at::kBFloat16; }});
+        auto v = d.pick({Want::real, 1, 4, [](const at::Tensor& t) {
+                           return t.size(-1) == 2 && t.stride(-1) == 1 && t.scalar_type() != at::kBFloat16;
+                         }});
         if (v < 0) {
           auto sizes = d.sizes(d.random.between(0, 2));
           sizes.push_back(2);
@@ -258,8 +283,10 @@ void addViews(Catalogue& c) {
       view);
   c.add("meshgrid.default meshgrid.indexing", vectors, view);
   c.add("cartesian_prod.default block_diag.default", vectors);
-  c.add("cat.default concat.default concatenate.default stack.default hstack.default vstack.default dstack.default column_stack.default row_stack.default",
-        several);
+  c.add(
+      "cat.default concat.default concatenate.default stack.default hstack.default vstack.default dstack.default "
+      "column_stack.default row_stack.default",
+      several);
   c.add("repeat.default tile.default", [](Draft& d, const std::string& op) {
     const auto v = d.pick({Want::any, 0, 3});
     if (v < 0) return false;
@@ -270,7 +297,8 @@ void addViews(Catalogue& c) {
   });
   c.add("repeat_interleave.self_int", [](Draft& d, const std::string& op) {
     const auto v = d.pick({Want::floating, 1, 3});
-    return v >= 0 && d.call(op, {Arg::value(v), Arg::number(d.random.between(1, 2)), d.random.chance(0.3) ? Arg::none() : Arg::number(d.dim(v))});
+    return v >= 0 && d.call(op, {Arg::value(v), Arg::number(d.random.between(1, 2)),
+                                 d.random.chance(0.3) ? Arg::none() : Arg::number(d.dim(v))});
   });
   c.add("roll.default", "f1 #[1] #[0]");
   c.add("flip.default", "f1 L");
@@ -285,7 +313,8 @@ void addViews(Catalogue& c) {
   c.add("pad.default", [](Draft& d, const std::string& op) {
     const auto v = d.shaped({d.random.between(1, 2), 2, d.random.between(2, 4)});
     const std::vector<std::string> modes{"reflect", "circular", "replicate", "constant"};
-    return v >= 0 && d.call(op, {Arg::value(v), Arg::ints({1, d.random.between(0, 1)}), Arg::string(d.random.of(modes))});
+    return v >= 0 &&
+           d.call(op, {Arg::value(v), Arg::ints({1, d.random.between(0, 1)}), Arg::string(d.random.of(modes))});
   });
   c.add("reflection_pad1d.default replication_pad1d.default", [](Draft& d, const std::string& op) {
     const auto v = d.shaped({2, d.random.between(2, 4)});

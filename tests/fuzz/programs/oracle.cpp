@@ -14,17 +14,22 @@
 namespace retrograd::fuzz {
 namespace {
 
-/// Memory of its own in just this layout, gaps and offset too: whether an op views or copies follows from it. No view of another tensor.
+/// Memory of its own in just this layout, gaps and offset too: whether an op views or copies follows from it. No view
+/// of another tensor.
 at::Tensor laidOut(const at::Tensor& content, const std::vector<std::int64_t>& strides, std::int64_t offset) {
   std::int64_t reach = offset + 1;
-  for (std::int64_t d = 0; d < content.dim(); ++d) reach += (content.size(d) - 1) * strides[static_cast<std::size_t>(d)];
+  for (std::int64_t d = 0; d < content.dim(); ++d)
+    reach += (content.size(d) - 1) * strides[static_cast<std::size_t>(d)];
   if (content.numel() == 0) reach = offset;
-  auto laid = at::empty({0}, content.options()).set_(at::zeros({reach}, content.options()).storage(), offset, content.sizes(), strides);
+  auto laid = at::empty({0}, content.options())
+                  .set_(at::zeros({reach}, content.options()).storage(), offset, content.sizes(), strides);
   laid.copy_(content);
   return laid;
 }
 
-at::ScalarType widened(at::ScalarType type) { return c10::isComplexType(type) ? at::kComplexDouble : c10::isFloatingType(type) ? at::kDouble : type; }
+at::ScalarType widened(at::ScalarType type) {
+  return c10::isComplexType(type) ? at::kComplexDouble : c10::isFloatingType(type) ? at::kDouble : type;
+}
 
 at::Tensor asRead(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.detach().clone(at::MemoryFormat::Contiguous).resolve_conj().resolve_neg() : tensor;
@@ -37,13 +42,15 @@ at::Tensor moved(const at::Tensor& tensor, std::size_t i, double by) {
   return tensor.mul(turns.mul_(by).add_(1).view(tensor.sizes()).to(tensor.scalar_type()));
 }
 
-/// Moves each gradient that arrives at an op's result, too: what cancels in a sum of gradients (atan2 of a tensor and itself) shows how large the summands are.
+/// Moves each gradient that arrives at an op's result, too: what cancels in a sum of gradients (atan2 of a tensor and
+/// itself) shows how large the summands are.
 void moveGradients(Interpreter& interpreter, double by) {
   interpreter.onTensor([by, count = std::size_t{0}](const at::Tensor& made) mutable {
     const auto i = count++;
     try {
       if (!made.requires_grad() || made.is_leaf()) return;
-      made.register_hook([by, i](const at::Tensor& gradient) { return gradient.defined() ? moved(gradient, i, by) : gradient; });
+      made.register_hook(
+          [by, i](const at::Tensor& gradient) { return gradient.defined() ? moved(gradient, i, by) : gradient; });
     } catch (const c10::Error&) {
       // One of several views of a base that was written since: eager lets nobody ask for its history.
     }
@@ -54,7 +61,8 @@ struct Run {
   std::vector<at::Tensor> inputs, outputs, leaves;
 };
 
-Run forward(const Program& program, const std::vector<at::Tensor>& contents, const OracleOptions& options, Interpreter& interpreter) {
+Run forward(const Program& program, const std::vector<at::Tensor>& contents, const OracleOptions& options,
+            Interpreter& interpreter) {
   Run run;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     auto content = options.inDouble ? contents[i].to(widened(contents[i].scalar_type())) : contents[i];
@@ -67,7 +75,8 @@ Run forward(const Program& program, const std::vector<at::Tensor>& contents, con
     interpreter.bind(static_cast<int>(i), leaf);
   }
   const at::AutoGradMode mode(true);
-  if (options.perturbation != 0) moveGradients(interpreter, options.perturbation / 4);  // by one rounding of a shorter dtype
+  if (options.perturbation != 0)
+    moveGradients(interpreter, options.perturbation / 4);  // by one rounding of a shorter dtype
   interpreter.run(program.main.calls);
   for (const auto& result : program.main.results) {
     const auto value = interpreter.argument(result, c10::AnyType::get());
@@ -96,12 +105,13 @@ bool excludeWritten(Program& program, const Interpreter& interpreter) {
 
 at::Tensor fitted(const at::Tensor& cotangent, const at::Tensor& output) {
   if (!cotangent.defined()) return at::ones_like(output, at::MemoryFormat::Contiguous).detach();
-  TORCH_CHECK(cotangent.sizes() == output.sizes(), "a cotangent of shape ", cotangent.sizes(), " for a result of shape ", output.sizes());
+  TORCH_CHECK(cotangent.sizes() == output.sizes(), "a cotangent of shape ", cotangent.sizes(),
+              " for a result of shape ", output.sizes());
   return cotangent.to(output.scalar_type());
 }
 
-std::vector<at::Tensor> differentiate(const std::vector<at::Tensor>& roots, const std::vector<at::Tensor>& cotangents, const std::vector<at::Tensor>& leaves,
-                                      bool createGraph) {
+std::vector<at::Tensor> differentiate(const std::vector<at::Tensor>& roots, const std::vector<at::Tensor>& cotangents,
+                                      const std::vector<at::Tensor>& leaves, bool createGraph) {
   std::vector<at::Tensor> wanted, gradients(leaves.size());
   for (const auto& leaf : leaves)
     if (leaf.defined()) wanted.push_back(leaf);
@@ -119,7 +129,8 @@ at::Tensor cotangentFor(const std::map<std::size_t, at::Tensor>& given, std::siz
 
 }  // namespace
 
-InputDraw::InputDraw(std::uint64_t seed) : users_(at::detail::createCPUGenerator(seed)), weights_(at::detail::createCPUGenerator(seed + 2)) {}
+InputDraw::InputDraw(std::uint64_t seed)
+    : users_(at::detail::createCPUGenerator(seed)), weights_(at::detail::createCPUGenerator(seed + 2)) {}
 
 at::Tensor InputDraw::draw(const Input& input, const std::vector<std::int64_t>& sizes) {
   const auto type = scalarType(input.dtype);
@@ -127,7 +138,8 @@ at::Tensor InputDraw::draw(const Input& input, const std::vector<std::int64_t>& 
   const auto wide = at::TensorOptions().dtype(isComplexInput ? at::kComplexDouble : at::kDouble);
   const auto strides = sizes == input.sizes ? input.strides : contiguousStrides(sizes);
   if (input.kind == Input::Kind::user) {
-    auto content = differentiable ? at::randn(sizes, users_, wide).to(type) : at::randint(0, 2, sizes, users_, at::TensorOptions().dtype(at::kLong)).to(type);
+    auto content = differentiable ? at::randn(sizes, users_, wide).to(type)
+                                  : at::randint(0, 2, sizes, users_, at::TensorOptions().dtype(at::kLong)).to(type);
     return laidOut(content, strides, sizes == input.sizes ? input.offset : 0);
   }
   std::int64_t reach = 1, elements = 1;
@@ -143,7 +155,9 @@ at::Tensor InputDraw::draw(const Input& input, const std::vector<std::int64_t>& 
     flat = at::rand({reach}, weights_, wide).add_(0.5).to(type);
   } else {
     const auto fanIn = sizes.size() < 2 ? 1 : elements / std::max<std::int64_t>(sizes[0], 1);
-    flat = at::randn({reach}, weights_, wide).div_(std::sqrt(static_cast<double>(std::max<std::int64_t>(fanIn, 1)))).to(type);
+    flat = at::randn({reach}, weights_, wide)
+               .div_(std::sqrt(static_cast<double>(std::max<std::int64_t>(fanIn, 1))))
+               .to(type);
   }
   return flat.as_strided(sizes, strides, input.offset);
 }
@@ -161,7 +175,8 @@ std::vector<at::Tensor> drawInputs(const Program& program, std::int64_t size) {
 
 bool settleInputs(Program& program, std::optional<std::int64_t> at) {
   const auto size = at.value_or(program.size);
-  for (auto& input : program.inputs) input.grad = input.kind != Input::Kind::buffer && !input.noGrad && isDifferentiable(input.dtype);
+  for (auto& input : program.inputs)
+    input.grad = input.kind != Input::Kind::buffer && !input.noGrad && isDifferentiable(input.dtype);
   const auto contents = drawInputs(program, size);
   for (;;) {
     at::manual_seed(program.seed);
@@ -170,12 +185,15 @@ bool settleInputs(Program& program, std::optional<std::int64_t> at) {
       forward(program, contents, {.size = size}, interpreter);
       return true;
     } catch (const std::exception& e) {
-      if (std::string_view(e.what()).find("leaf Variable that requires grad") == std::string_view::npos || !excludeWritten(program, interpreter)) return false;
+      if (std::string_view(e.what()).find("leaf Variable that requires grad") == std::string_view::npos ||
+          !excludeWritten(program, interpreter))
+        return false;
     }
   }
 }
 
-Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs, const Cotangents& cotangents, const OracleOptions& options) {
+Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs, const Cotangents& cotangents,
+                  const OracleOptions& options) {
   at::manual_seed(program.seed);
   Interpreter interpreter(program, options.inDouble, options.size);
   auto run = forward(program, inputs, options, interpreter);
@@ -208,7 +226,8 @@ Outcome runOracle(const Program& program, const std::vector<at::Tensor>& inputs,
       }
       auto leaves = run.leaves;
       leaves.insert(leaves.end(), cotangentLeaves.begin(), cotangentLeaves.end());
-      for (const auto& gradient : differentiate(again, against, leaves, false)) outcome.second.push_back(asRead(gradient));
+      for (const auto& gradient : differentiate(again, against, leaves, false))
+        outcome.second.push_back(asRead(gradient));
     }
   }
   outcome.generator = at::detail::getDefaultCPUGenerator().get_state();

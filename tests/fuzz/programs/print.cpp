@@ -11,7 +11,9 @@ namespace {
 
 std::string sizeText(std::int64_t perSize, std::int64_t number) {
   if (perSize == 0) return std::to_string(number);
-  const auto product = perSize == 1 ? std::string("s0") : perSize == -1 ? std::string("-s0") : fmt::format("{}*s0", perSize);
+  const auto product = perSize == 1    ? std::string("s0")
+                       : perSize == -1 ? std::string("-s0")
+                                       : fmt::format("{}*s0", perSize);
   return number == 0 ? product : fmt::format("{} {} {}", product, number < 0 ? '-' : '+', std::abs(number));
 }
 
@@ -30,17 +32,21 @@ class Printer {
   }
 
  private:
-  void line(int depth, const std::string& text) { text_ += std::string(static_cast<std::size_t>(4 * depth), ' ') + text + "\n"; }
+  void line(int depth, const std::string& text) {
+    text_ += std::string(static_cast<std::size_t>(4 * depth), ' ') + text + "\n";
+  }
 
   std::string inputText(const Input& input) const {
     std::vector<std::string> sizes;
     for (std::size_t d = 0; d < input.sizes.size(); ++d) {
       const auto perSize = d < input.perSize.size() ? input.perSize[d] : 0;
       sizes.push_back(perSize == 0 ? std::to_string(input.sizes[d])
-                                   : fmt::format("{}={}", sizeText(perSize, input.sizes[d] - perSize * program_.size), input.sizes[d]));
+                                   : fmt::format("{}={}", sizeText(perSize, input.sizes[d] - perSize * program_.size),
+                                                 input.sizes[d]));
     }
     auto text = fmt::format("# {}: \"{}[{}]", input.name, shortName(input.dtype), fmt::join(sizes, ", "));
-    if (input.strides != contiguousStrides(input.sizes)) text += fmt::format(" strides [{}]", fmt::join(input.strides, ", "));
+    if (input.strides != contiguousStrides(input.sizes))
+      text += fmt::format(" strides [{}]", fmt::join(input.strides, ", "));
     if (input.offset != 0) text += fmt::format(" offset {}", input.offset);
     text += '"';
     if (input.kind == Input::Kind::parameter) text += ", parameter";
@@ -161,8 +167,9 @@ std::string printTest(const Program& program, const std::string& name, const std
   if (mode.order > 1) set += fmt::format("  mode.order = {};\n", mode.order);
   if (!mode.cuts.empty()) set += fmt::format("  mode.cuts = {{{}}};\n", fmt::join(mode.cuts, ", "));
   if (mode.otherSize) set += fmt::format("  mode.otherSize = {};\n", *mode.otherSize);
-  return fmt::format("// {}\nTEST(Programs, {}) {{\n{}{}  expectAsEager(R\"({})\", {}, {});\n}}\n", difference, name, set.empty() ? "" : "  fuzz::Mode mode;\n",
-                     set, printProgram(program), set.empty() ? "{}" : "mode", program.seed);
+  return fmt::format("// {}\nTEST(Programs, {}) {{\n{}{}  expectAsEager(R\"({})\", {}, {});\n}}\n", difference, name,
+                     set.empty() ? "" : "  fuzz::Mode mode;\n", set, printProgram(program), set.empty() ? "{}" : "mode",
+                     program.seed);
 }
 
 }  // namespace retrograd::fuzz

@@ -11,7 +11,22 @@ namespace retrograd::fuzz {
 
 /// An argument of a call: a literal, a value, a body, or a list of these.
 struct Arg {
-  enum class Kind : std::uint8_t { missing, none, value, boolean, integer, real, complex, string, dtype, layout, memoryFormat, device, list, body };
+  enum class Kind : std::uint8_t {
+    missing,
+    none,
+    value,
+    boolean,
+    integer,
+    real,
+    complex,
+    string,
+    dtype,
+    layout,
+    memoryFormat,
+    device,
+    list,
+    body
+  };
   Kind kind = Kind::none;
   std::int64_t integer = 0;  ///< value id, body index, number, truth, DType, layout or memory format
   std::int64_t perSize = 0;  ///< of an integer that depends on the symbolic size s0: it is perSize * s0 + integer
@@ -110,7 +125,8 @@ struct Program {
   bool writesInputs = false, writesBuffers = false;
 
   std::string nameOf(int value) const {
-    return value < static_cast<int>(inputs.size()) ? inputs[static_cast<std::size_t>(value)].name : "v" + std::to_string(value);
+    return value < static_cast<int>(inputs.size()) ? inputs[static_cast<std::size_t>(value)].name
+                                                   : "v" + std::to_string(value);
   }
 };
 

@@ -14,9 +14,11 @@ class Reading {
   explicit Reading(const ModelFile& file) : document_(*file.document) {
     if (!document_.sizeSymbols().empty()) program_.size = document_.sizeSymbols().front().hint;
     const auto& computation = file.computation;
-    for (std::size_t i = 0; i < computation.inputs.size(); ++i) addInput(computation.inputs[i], computation.trace.inputs[i]);
+    for (std::size_t i = 0; i < computation.inputs.size(); ++i)
+      addInput(computation.inputs[i], computation.trace.inputs[i]);
     program_.main.calls = calls(computation.trace.ops);
-    for (const auto& output : computation.outputs) program_.main.results.push_back(output.value ? Arg::value(idOf(output.value)) : Arg::none());
+    for (const auto& output : computation.outputs)
+      program_.main.results.push_back(output.value ? Arg::value(idOf(output.value)) : Arg::none());
   }
 
   Program take() { return std::move(program_); }
@@ -24,7 +26,9 @@ class Reading {
  private:
   void addInput(const InputSpec& spec, ValueId value) {
     Input input;
-    input.kind = spec.kind == InputKind::parameter ? Input::Kind::parameter : spec.kind == InputKind::user ? Input::Kind::user : Input::Kind::buffer;
+    input.kind = spec.kind == InputKind::parameter ? Input::Kind::parameter
+                 : spec.kind == InputKind::user    ? Input::Kind::user
+                                                   : Input::Kind::buffer;
     input.name = spec.name;
     const auto& meta = document_.meta(document_.value(value).meta);
     input.dtype = meta.dtype;

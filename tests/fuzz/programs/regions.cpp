@@ -43,11 +43,16 @@ int chain(Draft& d, int start, std::int64_t length) {
     } else {
       std::vector<int> fitting;
       for (auto id : d.visible())
-        if (d.tensor(id).sizes() == d.tensor(value).sizes() && d.tensor(id).scalar_type() == d.tensor(value).scalar_type()) fitting.push_back(id);
-      const std::vector<std::string> binary{"aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor", "aten.maximum.default"};
+        if (d.tensor(id).sizes() == d.tensor(value).sizes() &&
+            d.tensor(id).scalar_type() == d.tensor(value).scalar_type())
+          fitting.push_back(id);
+      const std::vector<std::string> binary{"aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor",
+                                            "aten.maximum.default"};
       next = d.make(d.random.of(binary), {Arg::value(value), Arg::value(d.random.of(fitting))});
     }
-    if (next >= 0 && d.tensor(next).sizes() == d.tensor(value).sizes() && d.tensor(next).scalar_type() == d.tensor(value).scalar_type()) value = next;
+    if (next >= 0 && d.tensor(next).sizes() == d.tensor(value).sizes() &&
+        d.tensor(next).scalar_type() == d.tensor(value).scalar_type())
+      value = next;
   }
   return value;
 }
@@ -56,7 +61,9 @@ int chain(Draft& d, int start, std::int64_t length) {
 std::vector<int> resultsOf(Draft& d, const Body& body, const std::vector<int>& visible) {
   std::vector<int> results;
   for (auto id : visible)
-    if (std::find(body.inputs.begin(), body.inputs.end(), id) == body.inputs.end() && (!d.isUsed(id) || d.random.chance(0.2))) results.push_back(id);
+    if (std::find(body.inputs.begin(), body.inputs.end(), id) == body.inputs.end() &&
+        (!d.isUsed(id) || d.random.chance(0.2)))
+      results.push_back(id);
   if (results.size() > 3) results.erase(results.begin(), results.end() - 3);
   return results;
 }
@@ -135,7 +142,8 @@ bool cond(Draft& d) {
     std::vector<int> results;
     for (std::int64_t i = 0; i < count; ++i) {
       auto value = chain(d, scope.body.inputs[static_cast<std::size_t>(i)], d.random.between(1, 3));
-      if (value == scope.body.inputs[static_cast<std::size_t>(i)]) value = d.make("aten.sin.default", {Arg::value(value)});
+      if (value == scope.body.inputs[static_cast<std::size_t>(i)])
+        value = d.make("aten.sin.default", {Arg::value(value)});
       results.push_back(value);
     }
     d.inBranch = false;
@@ -144,7 +152,8 @@ bool cond(Draft& d) {
     scope.finish(argsOf(results));
     bodies[branch] = d.addBody(std::move(scope.body));
   }
-  d.bindCall("higher_order.cond", {Arg::value(predicate), Arg::body(bodies[0]), Arg::body(bodies[1]), Arg::values(outer)}, contents);
+  d.bindCall("higher_order.cond",
+             {Arg::value(predicate), Arg::body(bodies[0]), Arg::body(bodies[1]), Arg::values(outer)}, contents);
   return true;
 }
 
@@ -159,8 +168,9 @@ bool loop(Draft& d, bool carries) {
     if (carry[0] < 0) return false;
   }
   if (d.random.chance(0.6)) {
-    const auto extra =
-        d.pick({Want::floating, 0, 3, [&](const at::Tensor& t) { return t.scalar_type() == slice.scalar_type() && t.sizes() == slice.sizes(); }});
+    const auto extra = d.pick({Want::floating, 0, 3, [&](const at::Tensor& t) {
+                                 return t.scalar_type() == slice.scalar_type() && t.sizes() == slice.sizes();
+                               }});
     if (extra >= 0) additional.push_back(extra);
   }
   std::vector<c10::IValue> arguments = valuesOf(d, carry);
@@ -228,7 +238,10 @@ bool whileLoop(Draft& d) {
     scope.finish({Arg::value(next), Arg::value(value)});
     bodies[1] = d.addBody(std::move(scope.body));
   }
-  Call call{"higher_order.while_loop", {Arg::body(bodies[0]), Arg::body(bodies[1]), Arg::values({counter, x}), Arg::list({})}, {}, {}};
+  Call call{"higher_order.while_loop",
+            {Arg::body(bodies[0]), Arg::body(bodies[1]), Arg::values({counter, x}), Arg::list({})},
+            {},
+            {}};
   std::vector<std::int32_t> returns;
   try {
     const auto contents = d.interpreter().results(call, returns);
@@ -256,7 +269,8 @@ bool addRegion(Draft& draft, int region, const std::function<void()>& oneOp) try
     case 6: return loop(draft, false);
     default: return whileLoop(draft);
   }
-} catch (const c10::Error&) {  // an operand is one of several views of a base that was written since: eager refuses every use
+} catch (const c10::Error&) {  // an operand is one of several views of a base that was written since: eager refuses
+                               // every use
   draft.inBranch = false;
   return false;
 }

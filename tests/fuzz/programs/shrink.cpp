@@ -41,7 +41,9 @@ void replaceValues(Program& program, const std::map<int, int>& by) {
 }
 
 /// The list of calls that `path` names: -1 the program's own, else a body's.
-std::vector<Call>& callsOf(Program& program, int path) { return path < 0 ? program.main.calls : program.bodies[static_cast<std::size_t>(path)].calls; }
+std::vector<Call>& callsOf(Program& program, int path) {
+  return path < 0 ? program.main.calls : program.bodies[static_cast<std::size_t>(path)].calls;
+}
 
 std::vector<int> paths(const Program& program) {
   std::vector<int> found{-1};
@@ -54,7 +56,8 @@ std::vector<int> paths(const Program& program) {
 
 class Shrinker {
  public:
-  Shrinker(Program program, const std::function<bool(const Program&)>& fails, int tries) : best_(std::move(program)), fails_(fails), tries_(tries) {}
+  Shrinker(Program program, const std::function<bool(const Program&)>& fails, int tries)
+      : best_(std::move(program)), fails_(fails), tries_(tries) {}
 
   Program run() {
     modes();
@@ -107,7 +110,8 @@ class Shrinker {
     return any;
   }
 
-  /// Leaves a call out: where nobody uses what it makes, or with one of its operands in place of it, or a result of the program less.
+  /// Leaves a call out: where nobody uses what it makes, or with one of its operands in place of it, or a result of the
+  /// program less.
   bool without(int path, std::size_t i) {
     const auto call = callsOf(best_, path)[i];
     auto fewer = best_;
@@ -116,7 +120,8 @@ class Shrinker {
       for (auto& cut : fewer.mode.cuts)
         if (cut > i && cut > 1) --cut;
     const auto used = usedValues(fewer);
-    if (std::none_of(call.outputs.begin(), call.outputs.end(), [&](int id) { return used.contains(id); })) return accept(fewer);
+    if (std::none_of(call.outputs.begin(), call.outputs.end(), [&](int id) { return used.contains(id); }))
+      return accept(fewer);
     std::vector<int> operands;
     for (const auto& arg : call.args)
       forEachArg(arg, [&](const Arg& a) {
@@ -132,7 +137,8 @@ class Shrinker {
     // Its outputs are results of the program only.
     auto candidate = fewer;
     std::erase_if(candidate.main.results, [&](const Arg& arg) {
-      return arg.kind == Arg::Kind::value && std::find(call.outputs.begin(), call.outputs.end(), static_cast<int>(arg.integer)) != call.outputs.end();
+      return arg.kind == Arg::Kind::value &&
+             std::find(call.outputs.begin(), call.outputs.end(), static_cast<int>(arg.integer)) != call.outputs.end();
     });
     const auto still = usedValues(candidate);
     if (candidate.main.results.size() < fewer.main.results.size() &&
@@ -146,7 +152,8 @@ class Shrinker {
     bool any = false;
     for (std::size_t i = best_.main.calls.size(); i-- > 0;) {
       const auto call = best_.main.calls[i];
-      const bool plain = call.op == "higher_order.tag_activation_checkpoint" || call.op.starts_with("higher_order.wrap_with");
+      const bool plain =
+          call.op == "higher_order.tag_activation_checkpoint" || call.op.starts_with("higher_order.wrap_with");
       if (!plain) continue;
       std::vector<int> operands;
       int body = -1;
@@ -204,6 +211,8 @@ class Shrinker {
 
 }  // namespace
 
-Program shrink(Program program, const std::function<bool(const Program&)>& fails, int tries) { return Shrinker(std::move(program), fails, tries).run(); }
+Program shrink(Program program, const std::function<bool(const Program&)>& fails, int tries) {
+  return Shrinker(std::move(program), fails, tries).run();
+}
 
 }  // namespace retrograd::fuzz

@@ -41,17 +41,19 @@ SplitRun runInTwo(const Analysis& analysis) {
   for (const auto& [id, value] : inputs)
     if (analysis.constants.contains(id)) backward.bind(id, value);
   for (auto op : analysis.backward.ops) backward.run(op);
-  return {{resultsOf(analysis, forward), gradientsOf(analysis, backward), mutatedOf(analysis, forward)}, backward.generators().cpu};
+  return {{resultsOf(analysis, forward), gradientsOf(analysis, backward), mutatedOf(analysis, forward)},
+          backward.generators().cpu};
 }
 
 bool refuses(const Error& e) {
-  return e.code() == ErrorCode::unsupportedOp || e.code() == ErrorCode::badInput || e.code() == ErrorCode::badUse || e.code() == ErrorCode::execution ||
-         e.code() == ErrorCode::unknownOp;
+  return e.code() == ErrorCode::unsupportedOp || e.code() == ErrorCode::badInput || e.code() == ErrorCode::badUse ||
+         e.code() == ErrorCode::execution || e.code() == ErrorCode::unknownOp;
 }
 
 std::string problemsOf(const std::vector<Problem>& problems) {
   for (const auto& problem : problems)
-    if (problem.severity == Problem::Severity::error) return (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
+    if (problem.severity == Problem::Severity::error)
+      return (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
   return "no backward, and no problem that says why";
 }
 
@@ -65,7 +67,8 @@ std::map<std::size_t, at::Tensor> cotangentsOf(const Analysis& analysis) {
 }  // namespace
 
 struct Subject::Impl {
-  Impl(const Program& p, std::vector<at::Tensor> in, std::int64_t s) : program(p), inputs(std::move(in)), size(s), text(printProgram(p)) {}
+  Impl(const Program& p, std::vector<at::Tensor> in, std::int64_t s)
+      : program(p), inputs(std::move(in)), size(s), text(printProgram(p)) {}
 
   ModelFile read() const {
     auto file = readTextModel(text, path, lookupSymbol);
@@ -157,7 +160,8 @@ struct Subject::Impl {
   std::shared_ptr<const Analysis> whole;  ///< plain
 };
 
-Subject::Subject(const Program& program, std::vector<at::Tensor> inputs, std::int64_t size) : impl_(std::make_unique<Impl>(program, std::move(inputs), size)) {}
+Subject::Subject(const Program& program, std::vector<at::Tensor> inputs, std::int64_t size)
+    : impl_(std::make_unique<Impl>(program, std::move(inputs), size)) {}
 Subject::~Subject() = default;
 
 SubjectRun Subject::plain() { return impl_->run(impl_->options()); }

@@ -19,8 +19,8 @@ struct SubjectRun {
   int steps = 0;          ///< ops of forward and backward
 };
 
-/// Opens the printed program as a file is opened, derives, splits and runs it. `inputs`: contents by input. `size`: what s0 is; 0 where no
-/// size is symbolic. Throws whatever escapes from Retrograd other than an Error that refuses.
+/// Opens the printed program as a file is opened, derives, splits and runs it. `inputs`: contents by input. `size`:
+/// what s0 is; 0 where no size is symbolic. Throws whatever escapes from Retrograd other than an Error that refuses.
 class Subject {
  public:
   Subject(const Program& program, std::vector<at::Tensor> inputs, std::int64_t size);

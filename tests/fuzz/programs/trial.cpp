@@ -85,7 +85,8 @@ class Trial {
       // Eager that does not give the same twice is no judge.
       const auto again = runOracle(program_, inputs_, mine.cotangents, options);
       Judge twice(program_, inputs_, mine.cotangents, options);
-      if (!twice.compare(expected, again, true).empty()) return end(Verdict::Kind::skipped, "eager gives something else each time");
+      if (!twice.compare(expected, again, true).empty())
+        return end(Verdict::Kind::skipped, "eager gives something else each time");
       return end(Verdict::Kind::different, std::move(difference));
     }
     verdict_.noisy += judge.noisy();

@@ -19,7 +19,8 @@ struct Verdict {
 };
 std::string name(Verdict::Kind kind);
 
-/// Runs the program in Retrograd and eagerly, plainly and in its mode, and compares. `failed`: something other than a refusal escaped.
+/// Runs the program in Retrograd and eagerly, plainly and in its mode, and compares. `failed`: something other than a
+/// refusal escaped.
 Verdict tryProgram(const Program& program);
 
 /// A message with names and numbers left out, so that alike ones are alike.

@@ -39,7 +39,8 @@ std::string howItDied(int status, bool hung) {
   return "ended with " + std::to_string(WEXITSTATUS(status));
 }
 
-/// Whether there is something to read by now: shrinking what one worker found takes long, and the others go on meanwhile.
+/// Whether there is something to read by now: shrinking what one worker found takes long, and the others go on
+/// meanwhile.
 bool hasToTell(int pipe) {
   pollfd file{pipe, POLLIN, 0};
   return ::poll(&file, 1, 0) > 0;
@@ -62,7 +63,8 @@ struct Worker {
 }  // namespace
 
 void runWorkers(const WorkerOptions& options, const std::function<std::string(std::uint64_t)>& work,
-                const std::function<void(std::uint64_t, const std::string&)>& tell, const std::function<void(std::uint64_t, const std::string&)>& died) {
+                const std::function<void(std::uint64_t, const std::string&)>& tell,
+                const std::function<void(std::uint64_t, const std::string&)>& died) {
   const auto start = Clock::now();
   constexpr std::uint64_t chunk = 1000;
   std::uint64_t given = 0;

@@ -23,8 +23,8 @@
 namespace retrograd::views {
 namespace {
 
-/// Session as Runner. The session, and what keeps values of any op beside it, are made when something is first asked of them: both have tables of all ops and
-/// values, and a model that is only looked at needs neither.
+/// Session as Runner. The session, and what keeps values of any op beside it, are made when something is first asked of
+/// them: both have tables of all ops and values, and a model that is only looked at needs neither.
 class SessionRunner : public Runner {
  public:
   explicit SessionRunner(std::shared_ptr<const Analysis> analysis) : analysis_(std::move(analysis)) {
@@ -68,7 +68,9 @@ class SessionRunner : public Runner {
   ValueState state(ValueId value) const override { return session().state(value); }
   TensorStatistics statistics(ValueId value) const override { return session().statistics(value); }
   TensorData contents(ValueId value) const override { return session().contents(value); }
-  std::vector<std::int64_t> histogram(ValueId value, int bins) const override { return session().histogram(value, bins); }
+  std::vector<std::int64_t> histogram(ValueId value, int bins) const override {
+    return session().histogram(value, bins);
+  }
   void fill(ValueId value, double number) override {
     session().setContents(value, filledWith(session().contents(value).meta, number));
     fills_[value] = {position(), number};
@@ -78,7 +80,9 @@ class SessionRunner : public Runner {
     for (const auto& [value, fill] : fills_) numbers[value] = fill.second;
     return numbers;
   }
-  std::vector<OpMeasure> measures() const override { return session_ ? session_->measures() : std::vector<OpMeasure>(); }
+  std::vector<OpMeasure> measures() const override {
+    return session_ ? session_->measures() : std::vector<OpMeasure>();
+  }
   std::int64_t liveBytes() const override { return session_ ? session_->liveBytes() : 0; }
   std::int64_t peakBytes() const override { return session_ ? session_->peakBytes() : 0; }
   Session::HistoryState history() const override {
@@ -91,8 +95,12 @@ class SessionRunner : public Runner {
     options_.historyBytes = bytes;
     if (session_) session_->setHistoryBytes(bytes);
   }
-  std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress) override { return values().at(op, progress); }
-  std::shared_ptr<const Moment> of(ValueId value, const Progress& progress) override { return values().of(value, progress); }
+  std::shared_ptr<const Moment> at(BoundSymbolId op, const Progress& progress) override {
+    return values().at(op, progress);
+  }
+  std::shared_ptr<const Moment> of(ValueId value, const Progress& progress) override {
+    return values().of(value, progress);
+  }
   void runAhead(std::size_t position, std::int64_t memory, const Progress& progress) override {
     const auto budget = memory > 0 ? std::make_unique<MemoryBudget>(memory) : nullptr;
     values().runAhead(position, progress);
@@ -152,7 +160,8 @@ void fillOpaqueOps(const ModelFile& file, DerivationRequest& options) {
   for (const auto op : file.computation.trace.ops) {
     if (!isOpaque(document, op)) continue;
     for (const auto output : document.outputs(op))
-      if (auto found = options.inputs.extract(document.displayName(output)); !found.empty()) options.filled.insert(std::move(found));
+      if (auto found = options.inputs.extract(document.displayName(output)); !found.empty())
+        options.filled.insert(std::move(found));
   }
 }
 
@@ -160,7 +169,8 @@ class LiveEngine : public Engine {
  public:
   explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
 
-  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress, const OnRead& onRead) override {
+  std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress,
+                                       const OnRead& onRead) override {
     DerivationRequest options;
     options.seed = request.seed;
     options.rules = rules_;
@@ -172,16 +182,19 @@ class LiveEngine : public Engine {
     if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress, onRead);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     const bool isSession = !std::filesystem::is_directory(request.path) && isSessionFile(request.path);
-    if (isSession && request.source != InputSource::drawn) return openForLoss(request.path, request.loss, options, progress);
+    if (isSession && request.source != InputSource::drawn)
+      return openForLoss(request.path, request.loss, options, progress);
     auto file = readModel(request.path, options, progress);
     if (onRead) onRead(file);
     if (request.source == InputSource::file) fillOpaqueOps(file, options);
-    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has drawn them already.
+    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has
+    // drawn them already.
     if (request.source == InputSource::drawn && !file.traced) file.sampleInputs.clear();
     return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
   }
 
-  void save(const Analysis& analysis, const std::string& opened, const std::string& path, bool embed, const Progress& progress) override {
+  void save(const Analysis& analysis, const std::string& opened, const std::string& path, bool embed,
+            const Progress& progress) override {
     SaveSessionOptions options;
     options.embed = embed;
     options.marks = marksWith(analysis, NoteFile(opened).read(analysis));
@@ -220,15 +233,20 @@ class LiveEngine : public Engine {
   std::int64_t freeMemory() const override { return retrograd::freeMemory(); }
   std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
 
-  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override { return std::make_unique<SessionRunner>(std::move(analysis)); }
+  std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
+    return std::make_unique<SessionRunner>(std::move(analysis));
+  }
 
-  RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills, const Progress& progress) override {
+  RunRecord record(const Analysis& analysis, const std::map<ValueId, double>& fills,
+                   const Progress& progress) override {
     RecordOptions options;
-    for (const auto& [value, number] : fills) options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
+    for (const auto& [value, number] : fills)
+      options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
     return recordRun(analysis, options, progress);
   }
 
-  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures, const Progress& progress) override {
+  WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const std::vector<OpMeasure>& measures,
+                const Progress& progress) override {
     return retrograd::whatIf(analysis, partition, measures, progress);
   }
 
@@ -236,24 +254,32 @@ class LiveEngine : public Engine {
     SessionOptions options;
     options.keepHistory = false;
     Session session(analysis, options);
-    if (session.runTo(session.size(), progress) == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");
+    if (session.runTo(session.size(), progress) == StopReason::cancelled)
+      throw Error(ErrorCode::cancelled, "cancelled");
     return session.measures();
   }
 
-  PassTraces passes(const Analysis& analysis, const Progress& progress) override { return passesOf(analysis, progress); }
+  PassTraces passes(const Analysis& analysis, const Progress& progress) override {
+    return passesOf(analysis, progress);
+  }
 
-  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops, const Progress& progress) override {
+  GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
+                               const Progress& progress) override {
     return retrograd::checkGradients(analysis, ops, progress);
   }
 
-  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override { return allocatorPeak(analysis, progress); }
+  AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
+    return allocatorPeak(analysis, progress);
+  }
 
-  RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance, const Progress& progress) override {
+  RunComparison compare(const Analysis& analysis, const Counterpart& counterpart, double tolerance,
+                        const Progress& progress) override {
     progress.at("opening the other", 0);
     const auto other = openCounterpart(analysis, counterpart, progress);
     if (!other->derived()) {
       const auto& problems = other->problems;
-      const auto why = std::find_if(problems.rbegin(), problems.rend(), [](const Problem& p) { return p.severity == Problem::Severity::error; });
+      const auto why = std::find_if(problems.rbegin(), problems.rend(),
+                                    [](const Problem& p) { return p.severity == Problem::Severity::error; });
       if (why != problems.rend()) throw Error(ErrorCode::badUse, why->message, why->place);
       throw Error(ErrorCode::badUse, "no backward could be derived for it", other->file.path);
     }
@@ -264,8 +290,9 @@ class LiveEngine : public Engine {
 
  private:
   /// A recorded folder's graph, on what it was recorded with unless other inputs are asked for.
-  static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request, DerivationRequest options,
-                                                      const Progress& progress, const OnRead& onRead) {
+  static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request,
+                                                      DerivationRequest options, const Progress& progress,
+                                                      const OnRead& onRead) {
     auto file = readModel(choice.graph.model, options, progress);
     if (onRead) onRead(file);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
@@ -278,8 +305,10 @@ class LiveEngine : public Engine {
       if (!options.gradInputs) options.gradInputs = std::move(recorded.gradInputs);
       if (options.seed == 0) options.seed = recorded.seed;
     }
-    if (!choice.failure.empty()) file.problems.push_back({Problem::Severity::note, "recorded because " + choice.failure, request.path, -1});
-    for (const auto& line : choice.cannotReplay) file.problems.push_back({Problem::Severity::warning, "cannot be replayed: " + line, request.path, -1});
+    if (!choice.failure.empty())
+      file.problems.push_back({Problem::Severity::note, "recorded because " + choice.failure, request.path, -1});
+    for (const auto& line : choice.cannotReplay)
+      file.problems.push_back({Problem::Severity::warning, "cannot be replayed: " + line, request.path, -1});
     return analyseForLoss(std::move(file), choice.graph.model, request.loss, options, progress);
   }
 
@@ -291,6 +320,8 @@ class LiveEngine : public Engine {
 
 std::string engineVersion() { return libTorchVersion(); }
 
-std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules) { return std::make_shared<LiveEngine>(std::move(rules)); }
+std::shared_ptr<Engine> liveEngine(std::shared_ptr<const RuleRegistry> rules) {
+  return std::make_shared<LiveEngine>(std::move(rules));
+}
 
 }  // namespace retrograd::views

@@ -9,11 +9,15 @@ namespace {
 
 class LivePipelines : public PipelineEngine {
  public:
-  OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override { return retrograd::measuredCosts(whole, progress); }
-  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const Progress& progress) override {
+  OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override {
+    return retrograd::measuredCosts(whole, progress);
+  }
+  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                         const Progress& progress) override {
     return retrograd::checkStages(whole, split, progress);
   }
-  void writeStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split, const std::vector<std::string>& notes, const std::string& folder,
+  void writeStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                   const std::vector<std::string>& notes, const std::string& folder,
                    const Progress& progress) override {
     auto model = asRead(*whole);
     if (isUntyped(model)) retrograd::completeTypes(model, *whole);

@@ -4,6 +4,8 @@
 
 namespace retrograd::views {
 
-RecordedRun askReplayedNumbers(const Analysis& analysis, const Progress& progress) { return replayNumbers(analysis, progress); }
+RecordedRun askReplayedNumbers(const Analysis& analysis, const Progress& progress) {
+  return replayNumbers(analysis, progress);
+}
 
 }  // namespace retrograd::views

@@ -12,8 +12,12 @@ class NoEngine : public Engine {
   }
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) override { refuse(); }
   RunRecord record(const Analysis&, const std::map<ValueId, double>&, const Progress&) override { refuse(); }
-  WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) override { refuse(); }
-  GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>&, const Progress&) override { refuse(); }
+  WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) override {
+    refuse();
+  }
+  GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>&, const Progress&) override {
+    refuse();
+  }
   AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) override { refuse(); }
   RunComparison compare(const Analysis&, const Counterpart&, double, const Progress&) override { refuse(); }
 

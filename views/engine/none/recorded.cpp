@@ -2,6 +2,8 @@
 
 namespace retrograd::views {
 
-RecordedRun askReplayedNumbers(const Analysis&, const Progress&) { throw Error(ErrorCode::badUse, "this build has no LibTorch"); }
+RecordedRun askReplayedNumbers(const Analysis&, const Progress&) {
+  throw Error(ErrorCode::badUse, "this build has no LibTorch");
+}
 
 }  // namespace retrograd::views

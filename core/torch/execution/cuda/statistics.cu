@@ -1,5 +1,5 @@
-// Statistics, magnitudes and histograms of a tensor, each in one pass over its memory. What a thread does stands in summary.h, which the CPU
-// compiles too; here is what only a GPU has: shared memory, shuffles, launches.
+// Statistics, magnitudes and histograms of a tensor, each in one pass over its memory. What a thread does stands in
+// summary.h, which the CPU compiles too; here is what only a GPU has: shared memory, shuffles, launches.
 #include <cuda_runtime.h>
 
 #include "core/torch/execution/cuda/summary.h"
@@ -7,7 +7,8 @@
 namespace retrograd::cuda {
 namespace {
 
-/// Lanes of a warp mostly meet the same few powers of two; a column of counters for each lane keeps them from queueing up.
+/// Lanes of a warp mostly meet the same few powers of two; a column of counters for each lane keeps them from queueing
+/// up.
 struct MagnitudeCounters {
   std::uint32_t counts[magnitudeCells][warp];
 };
@@ -37,23 +38,26 @@ __device__ Moments reduceBlock(Moments own) {
 }
 
 template <class Element>
-__global__ void __launch_bounds__(threads) summariseKernel(const Tensor tensor, const Layout layout, Moments* blocks, unsigned long long* magnitudes) {
+__global__ void __launch_bounds__(threads)
+    summariseKernel(const Tensor tensor, const Layout layout, Moments* blocks, unsigned long long* magnitudes) {
   __shared__ MagnitudeCounters counters;
   for (int i = threadIdx.x; i < magnitudeCells * warp; i += threads) (&counters.counts[0][0])[i] = 0;
   __syncthreads();
   using Number = typename Element::Number;
   Accumulator<Element> accumulator;
   const int lane = threadIdx.x % warp;
-  forEachOf<Element>(tensor, layout, std::int64_t{blockIdx.x} * threads + threadIdx.x, std::int64_t{gridDim.x} * threads, [&](Number x) {
-    accumulator.add(x);
-    atomicAdd(&counters.counts[magnitudeCell(x, Number(Element::smallestNormal))][lane], 1u);
-  });
+  forEachOf<Element>(tensor, layout, std::int64_t{blockIdx.x} * threads + threadIdx.x,
+                     std::int64_t{gridDim.x} * threads, [&](Number x) {
+                       accumulator.add(x);
+                       atomicAdd(&counters.counts[magnitudeCell(x, Number(Element::smallestNormal))][lane], 1u);
+                     });
   const auto moments = reduceBlock(accumulator.moments());
   if (threadIdx.x == 0) blocks[blockIdx.x] = moments;
   __syncthreads();
   for (int cell = threadIdx.x; cell < magnitudeCells; cell += threads) {
     unsigned long long count = 0;
-    for (int i = 0; i < warp; ++i) count += counters.counts[cell][(cell + i) % warp];  // each thread starts at another bank
+    for (int i = 0; i < warp; ++i)
+      count += counters.counts[cell][(cell + i) % warp];  // each thread starts at another bank
     if (count) atomicAdd(&magnitudes[cell], count);
   }
 }
@@ -70,15 +74,17 @@ inline constexpr int sharedCounters = 4096;
 
 template <class Element>
 __global__ void __launch_bounds__(threads)
-    histogramKernel(const Tensor tensor, const Layout layout, double least, double scale, int cells, int columns, unsigned long long* counts) {
+    histogramKernel(const Tensor tensor, const Layout layout, double least, double scale, int cells, int columns,
+                    unsigned long long* counts) {
   __shared__ std::uint32_t counters[sharedCounters];
   for (int i = threadIdx.x; i < cells * columns; i += threads) counters[i] = 0;
   __syncthreads();
   using Number = typename Element::Number;
   const int column = threadIdx.x % columns;
-  forEachOf<Element>(tensor, layout, std::int64_t{blockIdx.x} * threads + threadIdx.x, std::int64_t{gridDim.x} * threads, [&](Number x) {
-    if (isFinite(x)) atomicAdd(&counters[linearCell(x, least, scale, cells) * columns + column], 1u);
-  });
+  forEachOf<Element>(tensor, layout, std::int64_t{blockIdx.x} * threads + threadIdx.x,
+                     std::int64_t{gridDim.x} * threads, [&](Number x) {
+                       if (isFinite(x)) atomicAdd(&counters[linearCell(x, least, scale, cells) * columns + column], 1u);
+                     });
   __syncthreads();
   for (int cell = threadIdx.x; cell < cells; cell += threads) {
     unsigned long long count = 0;
@@ -118,7 +124,8 @@ cudaError_t launchSummary(const Tensor& tensor, Results* results, cudaStream_t s
   const bool known = withElement(static_cast<DType>(tensor.dtype), [&](auto element) {
     using Element = decltype(element);
     const auto layout = layoutOf(tensor, sizeof(typename Element::Bits));
-    summariseKernel<Element><<<layout.blocks, threads, 0, stream>>>(tensor, layout, results->blocks, results->magnitudes);
+    summariseKernel<Element>
+        <<<layout.blocks, threads, 0, stream>>>(tensor, layout, results->blocks, results->magnitudes);
     finishKernel<<<1, threads, 0, stream>>>(results->blocks, layout.blocks, &results->all);
   });
   return known ? cudaGetLastError() : cudaErrorInvalidValue;
@@ -158,7 +165,8 @@ int retrogradCudaSummarise(const Tensor* tensor, void* stream, Summary* summary)
     unsigned long long magnitudes[magnitudeCells];
   } host;
   static_assert(offsetof(Results, blocks) >= sizeof host);
-  if (const auto error = cudaMemcpyAsync(&host, results, sizeof host, cudaMemcpyDeviceToHost, on); error != cudaSuccess) return error;
+  if (const auto error = cudaMemcpyAsync(&host, results, sizeof host, cudaMemcpyDeviceToHost, on); error != cudaSuccess)
+    return error;
   if (const auto error = cudaStreamSynchronize(on); error != cudaSuccess) return error;
   summary->mean = host.all.mean;
   summary->squares = host.all.squares;
@@ -171,7 +179,8 @@ int retrogradCudaSummarise(const Tensor* tensor, void* stream, Summary* summary)
   return cudaSuccess;
 }
 
-int retrogradCudaHistogram(const Tensor* tensor, double least, double scale, int cells, void* stream, std::int64_t* counts) {
+int retrogradCudaHistogram(const Tensor* tensor, double least, double scale, int cells, void* stream,
+                           std::int64_t* counts) {
   const auto on = static_cast<cudaStream_t>(stream);
   if (cells < 1 || cells > sharedCounters) return cudaErrorInvalidValue;
   for (int i = 0; i < cells; ++i) counts[i] = 0;
@@ -184,18 +193,22 @@ int retrogradCudaHistogram(const Tensor* tensor, double least, double scale, int
   const bool known = withElement(static_cast<DType>(tensor->dtype), [&](auto element) {
     using Element = decltype(element);
     const auto layout = layoutOf(*tensor, sizeof(typename Element::Bits));
-    histogramKernel<Element>
-        <<<layout.blocks, threads, 0, on>>>(*tensor, layout, least, scale, cells, columns, reinterpret_cast<unsigned long long*>(scratch.memory()));
+    histogramKernel<Element><<<layout.blocks, threads, 0, on>>>(
+        *tensor, layout, least, scale, cells, columns, reinterpret_cast<unsigned long long*>(scratch.memory()));
   });
   if (!known) return cudaErrorInvalidValue;
   if (const auto error = cudaGetLastError(); error != cudaSuccess) return error;
-  if (const auto error = cudaMemcpyAsync(counts, scratch.memory(), bytes, cudaMemcpyDeviceToHost, on); error != cudaSuccess) return error;
+  if (const auto error = cudaMemcpyAsync(counts, scratch.memory(), bytes, cudaMemcpyDeviceToHost, on);
+      error != cudaSuccess)
+    return error;
   return cudaStreamSynchronize(on);
 }
 
 int retrogradCudaAllocate(std::size_t bytes, void** memory) { return cudaMalloc(memory, bytes); }
 int retrogradCudaFree(void* memory) { return cudaFree(memory); }
-int retrogradCudaUpload(void* to, const void* from, std::size_t bytes) { return cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice); }
+int retrogradCudaUpload(void* to, const void* from, std::size_t bytes) {
+  return cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);
+}
 
 }  // extern "C"
 
@@ -231,7 +244,8 @@ int retrogradCudaTimeCopy(void* to, const void* from, std::size_t bytes, int rep
 int retrogradCudaTimeSummary(const Tensor* tensor, int repeats, double* seconds) {
   Scratch scratch(sizeof(Results), nullptr);
   if (scratch.error() != cudaSuccess) return scratch.error();
-  return timed(repeats, seconds, [&] { return launchSummary(*tensor, reinterpret_cast<Results*>(scratch.memory()), nullptr); });
+  return timed(repeats, seconds,
+               [&] { return launchSummary(*tensor, reinterpret_cast<Results*>(scratch.memory()), nullptr); });
 }
 
 }  // extern "C"

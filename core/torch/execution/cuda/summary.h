@@ -1,21 +1,27 @@
 #pragma once
-// What one thread of the statistics kernel does to its elements, and how its results are merged with those of others. Compiled for the GPU and,
-// for the CPU twin (twin.h), by the C++ compiler: the same operations in the same order give the same bits on both.
+// What one thread of the statistics kernel does to its elements, and how its results are merged with those of others.
+// Compiled for the GPU and, for the CPU twin (twin.h), by the C++ compiler: the same operations in the same order give
+// the same bits on both.
 #include "core/statistics/element.h"
 #include "core/torch/execution/cuda/interface.h"
 
 namespace retrograd::cuda {
 using namespace numbers;
 
-RETROGRAD_BOTH int exponentOf(float x) { return static_cast<int>(reinterpretBits<std::uint32_t>(x) >> 23 & 0xff) - 127; }
-RETROGRAD_BOTH int exponentOf(double x) { return static_cast<int>(reinterpretBits<std::uint64_t>(x) >> 52 & 0x7ff) - 1023; }
+RETROGRAD_BOTH int exponentOf(float x) {
+  return static_cast<int>(reinterpretBits<std::uint32_t>(x) >> 23 & 0xff) - 127;
+}
+RETROGRAD_BOTH int exponentOf(double x) {
+  return static_cast<int>(reinterpretBits<std::uint64_t>(x) >> 52 & 0x7ff) - 1023;
+}
 
 RETROGRAD_BOTH float magnitudeOf(float x) { return fabsf(x); }
 RETROGRAD_BOTH double magnitudeOf(double x) { return fabs(x); }
 RETROGRAD_BOTH bool isFinite(float x) { return fabsf(x) <= FLT_MAX; }
 RETROGRAD_BOTH bool isFinite(double x) { return fabs(x) <= DBL_MAX; }
 
-/// The cell of Summary::magnitudes that `x` belongs to. `normal`: the smallest normal number of its dtype, 0 for integers.
+/// The cell of Summary::magnitudes that `x` belongs to. `normal`: the smallest normal number of its dtype, 0 for
+/// integers.
 template <class Number>
 RETROGRAD_BOTH int magnitudeCell(Number x, Number normal) {
   const Number size = magnitudeOf(x);
@@ -27,7 +33,9 @@ RETROGRAD_BOTH int magnitudeCell(Number x, Number normal) {
 }
 
 /// Cells per unit of a linear histogram from `least` to `greatest`; 0 where all elements are equal.
-RETROGRAD_BOTH double linearScale(double least, double greatest, int cells) { return greatest > least ? cells / (greatest - least) : 0; }
+RETROGRAD_BOTH double linearScale(double least, double greatest, int cells) {
+  return greatest > least ? cells / (greatest - least) : 0;
+}
 
 /// The cell of a linear histogram that a finite `x` belongs to.
 RETROGRAD_BOTH int linearCell(double x, double least, double scale, int cells) {
@@ -47,7 +55,8 @@ RETROGRAD_BOTH Moments merged(const Moments& a, const Moments& b) {
   if (a.finite == 0) return b;
   Moments both;
   both.finite = a.finite + b.finite;
-  const double total = static_cast<double>(both.finite), share = static_cast<double>(b.finite) / total, delta = b.mean - a.mean;
+  const double total = static_cast<double>(both.finite), share = static_cast<double>(b.finite) / total,
+               delta = b.mean - a.mean;
   both.mean = fma(delta, share, a.mean);
   both.squares = a.squares + fma(delta * delta, static_cast<double>(a.finite) * share, b.squares);
   both.norm = a.norm + b.norm;
@@ -57,8 +66,8 @@ RETROGRAD_BOTH Moments merged(const Moments& a, const Moments& b) {
   return both;
 }
 
-/// One thread's elements, one after the other. Distances are taken from its first finite element, so that nothing cancels; least and greatest
-/// stay in the elements' precision, which saves the GPU's few double units.
+/// One thread's elements, one after the other. Distances are taken from its first finite element, so that nothing
+/// cancels; least and greatest stay in the elements' precision, which saves the GPU's few double units.
 template <class Element>
 struct Accumulator {
   using Number = typename Element::Number;
@@ -77,7 +86,8 @@ struct Accumulator {
     sum += distance;
     squares = fma(distance, distance, squares);
     norm = fma(value, value, norm);
-    absolutes += isInteger<Element> ? static_cast<double>(magnitudeOf(static_cast<float>(x))) : static_cast<double>(magnitudeOf(x));
+    absolutes += isInteger<Element> ? static_cast<double>(magnitudeOf(static_cast<float>(x)))
+                                    : static_cast<double>(magnitudeOf(x));
     least = x < least ? x : least;
     greatest = x > greatest ? x : greatest;
   }
@@ -97,8 +107,9 @@ struct Accumulator {
   }
 };
 
-/// How the work is laid out: `blocks` of `threads`, each thread takes vectors of 16 bytes in strides of the whole grid. The same for every GPU,
-/// so that results do not depend on it. What lies before the first and behind the last whole vector goes one by one to the first threads.
+/// How the work is laid out: `blocks` of `threads`, each thread takes vectors of 16 bytes in strides of the whole grid.
+/// The same for every GPU, so that results do not depend on it. What lies before the first and behind the last whole
+/// vector goes one by one to the first threads.
 inline constexpr int threads = 256, warp = 32, mostBlocks = 1024, vectorBytes = 16;
 
 struct Layout {
@@ -142,7 +153,8 @@ struct alignas(vectorBytes) Vector {
 
 /// Elements `index`, `index + stride`, ... of thread `index` of `stride`; `visit` gets each as a number.
 template <class Element, class Visit>
-RETROGRAD_BOTH void forEachOf(const Tensor& tensor, const Layout& layout, std::int64_t index, std::int64_t stride, Visit&& visit) {
+RETROGRAD_BOTH void forEachOf(const Tensor& tensor, const Layout& layout, std::int64_t index, std::int64_t stride,
+                              Visit&& visit) {
   using Bits = typename Element::Bits;
   const auto* data = static_cast<const Bits*>(tensor.data);
   constexpr int perVector = vectorBytes / sizeof(Bits) > 0 ? vectorBytes / sizeof(Bits) : 1;

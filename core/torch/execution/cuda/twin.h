@@ -1,5 +1,6 @@
 #pragma once
-// The statistics kernels on the CPU: the same threads, one after the other. For tests, not for speed (torch/execution/statistics.cpp is for that).
+// The statistics kernels on the CPU: the same threads, one after the other. For tests, not for speed
+// (torch/execution/statistics.cpp is for that).
 #include <vector>
 
 #include "core/torch/execution/cuda/summary.h"
@@ -40,7 +41,8 @@ inline bool summarise(const Tensor& tensor, Summary& summary) {
       blocks.push_back(reduceBlock(std::move(lanes)));
     }
     std::vector<Moments> lanes(threads);
-    for (std::size_t block = 0; block < blocks.size(); ++block) lanes[block % threads] = merged(lanes[block % threads], blocks[block]);
+    for (std::size_t block = 0; block < blocks.size(); ++block)
+      lanes[block % threads] = merged(lanes[block % threads], blocks[block]);
     const auto all = reduceBlock(std::move(lanes));
     summary.mean = all.mean;
     summary.squares = all.squares;

@@ -37,13 +37,18 @@ bool isDifferentiated(const char* op, const Tensors&... tensors) {
 template <class Signature, class... Arguments>
 auto callBelow(const char* op, const Arguments&... arguments) {
   at::AutoDispatchBelowADInplaceOrView below;
-  return c10::Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + op).c_str(), "").typed<Signature>().call(arguments...);
+  return c10::Dispatcher::singleton()
+      .findSchemaOrThrow((std::string("aten::") + op).c_str(), "")
+      .typed<Signature>()
+      .call(arguments...);
 }
 
 // --- attention ---
 
 /// Fused kernels add up numbers of 16 bits in float.
-at::Tensor inAccumulator(const at::Tensor& tensor) { return at::isReducedFloatingType(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor; }
+at::Tensor inAccumulator(const at::Tensor& tensor) {
+  return at::isReducedFloatingType(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor;
+}
 
 /// Keys and values that several heads of queries share, one for each.
 at::Tensor forEachHead(const at::Tensor& shared, std::int64_t heads) {
@@ -57,15 +62,19 @@ at::Tensor overSharingHeads(const at::Tensor& gradient, std::int64_t heads) {
   return gradient.reshape(sizes).sum(-3);
 }
 
-/// Gradients of query, key, value and of the scores, which are the bias's before it was broadcast: softmax(query key^T scale + bias) value.
-Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& bias,
-                       bool isCausal, std::optional<double> scale) {
+/// Gradients of query, key, value and of the scores, which are the bias's before it was broadcast: softmax(query key^T
+/// scale + bias) value.
+Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key,
+                       const at::Tensor& value, const at::Tensor& bias, bool isCausal, std::optional<double> scale) {
   const auto heads = query.size(-3), sharedHeads = key.size(-3);
-  const auto g = inAccumulator(gradient), q = inAccumulator(query), k = forEachHead(inAccumulator(key), heads), v = forEachHead(inAccumulator(value), heads);
+  const auto g = inAccumulator(gradient), q = inAccumulator(query), k = forEachHead(inAccumulator(key), heads),
+             v = forEachHead(inAccumulator(value), heads);
   const auto factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
   auto scores = q.matmul(k.transpose(-2, -1)) * factor;
   if (bias.defined())
-    scores = bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), -std::numeric_limits<double>::infinity()) : scores + inAccumulator(bias);
+    scores = bias.scalar_type() == at::kBool
+                 ? scores.masked_fill(bias.logical_not(), -std::numeric_limits<double>::infinity())
+                 : scores + inAccumulator(bias);
   if (isCausal) {
     const auto above = at::ones({q.size(-2), k.size(-2)}, scores.options().dtype(at::kBool)).triu(1);
     scores = scores.masked_fill(above, -std::numeric_limits<double>::infinity());
@@ -80,35 +89,41 @@ Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, cons
 
 constexpr auto flash = "_scaled_dot_product_flash_attention_for_cpu_backward";
 
-Three flashBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& output,
-                    const at::Tensor& logsumexp, double dropout, bool isCausal, const OptionalTensor& mask, std::optional<double> scale) {
+Three flashBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                    const at::Tensor& output, const at::Tensor& logsumexp, double dropout, bool isCausal,
+                    const OptionalTensor& mask, std::optional<double> scale) {
   const auto bias = mask.value_or(at::Tensor());
   if (dropout == 0 && isDifferentiated(flash, gradient, query, key, value, bias)) {
-    const auto [ofQuery, ofKey, ofValue, ofScores] = attentionBackward(gradient, query, key, value, bias, isCausal, scale);
+    const auto [ofQuery, ofKey, ofValue, ofScores] =
+        attentionBackward(gradient, query, key, value, bias, isCausal, scale);
     return {ofQuery, ofKey, ofValue};
   }
-  return callBelow<decltype(flashBackward)>(flash, gradient, query, key, value, output, logsumexp, dropout, isCausal, mask, scale);
+  return callBelow<decltype(flashBackward)>(flash, gradient, query, key, value, output, logsumexp, dropout, isCausal,
+                                            mask, scale);
 }
 
 constexpr auto efficient = "_scaled_dot_product_efficient_attention_backward";
 
-Four efficientBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& bias,
-                       const at::Tensor& output, const at::Tensor& logsumexp, const at::Tensor& seed, const at::Tensor& offset, double dropout,
+Four efficientBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key,
+                       const at::Tensor& value, const at::Tensor& bias, const at::Tensor& output,
+                       const at::Tensor& logsumexp, const at::Tensor& seed, const at::Tensor& offset, double dropout,
                        std::array<bool, 4> wanted, bool isCausal, std::optional<double> scale) {
   if (dropout == 0 && isDifferentiated(efficient, gradient, query, key, value, bias)) {
     auto [ofQuery, ofKey, ofValue, ofScores] = attentionBackward(gradient, query, key, value, bias, isCausal, scale);
     at::Tensor ofBias;
     if (wanted[3] && bias.defined()) ofBias = ofScores.sum_to_size(bias.sizes()).to(bias.scalar_type());
-    return {wanted[0] ? ofQuery : at::Tensor(), wanted[1] ? ofKey : at::Tensor(), wanted[2] ? ofValue : at::Tensor(), ofBias};
+    return {wanted[0] ? ofQuery : at::Tensor(), wanted[1] ? ofKey : at::Tensor(), wanted[2] ? ofValue : at::Tensor(),
+            ofBias};
   }
-  return callBelow<decltype(efficientBackward)>(efficient, gradient, query, key, value, bias, output, logsumexp, seed, offset, dropout, wanted, isCausal,
-                                                scale);
+  return callBelow<decltype(efficientBackward)>(efficient, gradient, query, key, value, bias, output, logsumexp, seed,
+                                                offset, dropout, wanted, isCausal, scale);
 }
 
 // --- hardsigmoid ---
 
 at::Tensor hardsigmoidBackward(const at::Tensor& gradient, const at::Tensor& self) {
-  if (!isDifferentiated("hardsigmoid_backward", gradient, self)) return callBelow<decltype(hardsigmoidBackward)>("hardsigmoid_backward", gradient, self);
+  if (!isDifferentiated("hardsigmoid_backward", gradient, self))
+    return callBelow<decltype(hardsigmoidBackward)>("hardsigmoid_backward", gradient, self);
   const auto sloping = self.gt(-3).logical_and(self.lt(3));
   return at::where(sloping, gradient / 6, at::zeros_like(gradient));
 }
@@ -117,9 +132,11 @@ at::Tensor hardsigmoidBackward(const at::Tensor& gradient, const at::Tensor& sel
 
 constexpr auto multiMargin = "multi_margin_loss_backward";
 
-/// The loss of a row is the mean over its other classes j of max(0, margin - x[target] + x[j])^p, times the target's weight.
-at::Tensor multiMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target, const at::Scalar& p, const at::Scalar& margin,
-                               const OptionalTensor& weight, std::int64_t reduction) {
+/// The loss of a row is the mean over its other classes j of max(0, margin - x[target] + x[j])^p, times the target's
+/// weight.
+at::Tensor multiMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
+                               const at::Scalar& p, const at::Scalar& margin, const OptionalTensor& weight,
+                               std::int64_t reduction) {
   if (!isDifferentiated(multiMargin, gradient, self))
     return callBelow<decltype(multiMarginBackward)>(multiMargin, gradient, self, target, p, margin, weight, reduction);
   const auto rows = self.dim() <= 1 ? self.reshape({1, -1}) : self;
@@ -131,17 +148,20 @@ at::Tensor multiMarginBackward(const at::Tensor& gradient, const at::Tensor& sel
   if (weight && weight->defined()) slope = slope * weight->index_select(0, target.reshape({-1})).unsqueeze(1);
   slope = slope.scatter_add(1, chosen, -slope.sum(1, true));
   const auto parts = static_cast<double>(classes * (reduction == at::Reduction::Mean ? rows.size(0) : 1));
-  return (slope / parts * (reduction == at::Reduction::None ? gradient.reshape({-1, 1}) : gradient)).reshape(self.sizes());
+  return (slope / parts * (reduction == at::Reduction::None ? gradient.reshape({-1, 1}) : gradient))
+      .reshape(self.sizes());
 }
 
 constexpr auto multilabelMargin = "multilabel_margin_loss_backward";
 
 /// Linear in the gradient, and constant in `self` but for jumps.
-at::Tensor multilabelMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target, std::int64_t reduction,
-                                    const at::Tensor& isTarget) {
+at::Tensor multilabelMarginBackward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
+                                    std::int64_t reduction, const at::Tensor& isTarget) {
   using Signature = decltype(multilabelMarginBackward);
-  if (!isDifferentiated(multilabelMargin, gradient, self)) return callBelow<Signature>(multilabelMargin, gradient, self, target, reduction, isTarget);
-  const auto slope = callBelow<Signature>(multilabelMargin, at::ones_like(gradient).detach(), self.detach(), target, reduction, isTarget);
+  if (!isDifferentiated(multilabelMargin, gradient, self))
+    return callBelow<Signature>(multilabelMargin, gradient, self, target, reduction, isTarget);
+  const auto slope = callBelow<Signature>(multilabelMargin, at::ones_like(gradient).detach(), self.detach(), target,
+                                          reduction, isTarget);
   return slope * (reduction == at::Reduction::None && self.dim() > 1 ? gradient.unsqueeze(1) : gradient);
 }
 
@@ -151,11 +171,14 @@ enum BagMode : std::int64_t { bagSum = 0, bagMean = 1, bagMax = 2 };
 
 /// The bag that each index lies in.
 at::Tensor bagsOf(const at::Tensor& indices, const at::Tensor& offsets) {
-  return at::bucketize(at::arange(indices.size(0), offsets.options().dtype(at::kLong)), offsets.to(at::kLong), /*out_int32=*/false, /*right=*/true) - 1;
+  return at::bucketize(at::arange(indices.size(0), offsets.options().dtype(at::kLong)), offsets.to(at::kLong),
+                       /*out_int32=*/false, /*right=*/true) -
+         1;
 }
 
-at::Tensor bagBackwardFormula(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes,
-                              const at::Tensor& maximum, std::int64_t rows, bool byFrequency, std::int64_t mode, const OptionalTensor& weights,
+at::Tensor bagBackwardFormula(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags,
+                              const at::Tensor& bagSizes, const at::Tensor& maximum, std::int64_t rows,
+                              bool byFrequency, std::int64_t mode, const OptionalTensor& weights,
                               std::int64_t padding) {
   const auto zeros = at::zeros({rows, gradient.size(1)}, gradient.options().requires_grad(false));
   if (mode == bagMax) {
@@ -169,34 +192,44 @@ at::Tensor bagBackwardFormula(const at::Tensor& gradient, const at::Tensor& indi
     const auto sizes = at::zeros({gradient.size(0)}, counts.options()).index_add(0, bags, counts).clamp_min(1);
     factor = factor / sizes.index_select(0, bags);
   }
-  if (byFrequency) factor = factor / at::zeros({rows}, counts.options()).index_add(0, indices, at::ones_like(counts)).index_select(0, indices);
+  if (byFrequency)
+    factor = factor /
+             at::zeros({rows}, counts.options()).index_add(0, indices, at::ones_like(counts)).index_select(0, indices);
   return zeros.index_add(0, indices, gradient.index_select(0, bags) * factor.unsqueeze(1));
 }
 
 constexpr auto bag = "_embedding_bag_backward";
 
-at::Tensor bagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& offsets, const at::Tensor& bags, const at::Tensor& bagSizes,
-                       const at::Tensor& maximum, c10::SymInt rows,  // NOLINT(performance-unnecessary-value-param): LibTorch's signature
-                       bool byFrequency, std::int64_t mode, bool sparse, const OptionalTensor& weights, std::int64_t padding) {
+at::Tensor bagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& offsets,
+                       const at::Tensor& bags, const at::Tensor& bagSizes, const at::Tensor& maximum,
+                       c10::SymInt rows,  // NOLINT(performance-unnecessary-value-param): LibTorch's signature
+                       bool byFrequency, std::int64_t mode, bool sparse, const OptionalTensor& weights,
+                       std::int64_t padding) {
   if (!sparse && isDifferentiated(bag, gradient, weights.value_or(at::Tensor())))
-    return bagBackwardFormula(gradient, indices, bagsOf(indices, offsets), bagSizes, maximum, rows.expect_int(), byFrequency, mode, weights, padding);
-  return callBelow<decltype(bagBackward)>(bag, gradient, indices, offsets, bags, bagSizes, maximum, rows, byFrequency, mode, sparse, weights, padding);
+    return bagBackwardFormula(gradient, indices, bagsOf(indices, offsets), bagSizes, maximum, rows.expect_int(),
+                              byFrequency, mode, weights, padding);
+  return callBelow<decltype(bagBackward)>(bag, gradient, indices, offsets, bags, bagSizes, maximum, rows, byFrequency,
+                                          mode, sparse, weights, padding);
 }
 
 constexpr auto denseBag = "_embedding_bag_dense_backward";
 
-at::Tensor denseBagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags, const at::Tensor& bagSizes,
-                            const at::Tensor& maximum, c10::SymInt rows,  // NOLINT(performance-unnecessary-value-param): LibTorch's signature
+at::Tensor denseBagBackward(const at::Tensor& gradient, const at::Tensor& indices, const at::Tensor& bags,
+                            const at::Tensor& bagSizes, const at::Tensor& maximum,
+                            c10::SymInt rows,  // NOLINT(performance-unnecessary-value-param): LibTorch's signature
                             bool byFrequency, std::int64_t mode, const OptionalTensor& weights, std::int64_t padding) {
   if (isDifferentiated(denseBag, gradient, weights.value_or(at::Tensor())))
-    return bagBackwardFormula(gradient, indices, bags, bagSizes, maximum, rows.expect_int(), byFrequency, mode, weights, padding);
-  return callBelow<decltype(denseBagBackward)>(denseBag, gradient, indices, bags, bagSizes, maximum, rows, byFrequency, mode, weights, padding);
+    return bagBackwardFormula(gradient, indices, bags, bagSizes, maximum, rows.expect_int(), byFrequency, mode, weights,
+                              padding);
+  return callBelow<decltype(denseBagBackward)>(denseBag, gradient, indices, bags, bagSizes, maximum, rows, byFrequency,
+                                               mode, weights, padding);
 }
 
 constexpr auto bagWeights = "_embedding_bag_per_sample_weights_backward";
 
-at::Tensor bagWeightsBackward(const at::Tensor& gradient, const at::Tensor& weight, const at::Tensor& indices, const at::Tensor& offsets,
-                              const at::Tensor& bags, std::int64_t mode, std::int64_t padding) {
+at::Tensor bagWeightsBackward(const at::Tensor& gradient, const at::Tensor& weight, const at::Tensor& indices,
+                              const at::Tensor& offsets, const at::Tensor& bags, std::int64_t mode,
+                              std::int64_t padding) {
   if (!isDifferentiated(bagWeights, gradient, weight))
     return callBelow<decltype(bagWeightsBackward)>(bagWeights, gradient, weight, indices, offsets, bags, mode, padding);
   const auto products = (gradient.index_select(0, bagsOf(indices, offsets)) * weight.index_select(0, indices)).sum(1);
@@ -208,7 +241,8 @@ at::Tensor bagWeightsBackward(const at::Tensor& gradient, const at::Tensor& weig
 constexpr auto segments = "_segment_reduce_backward";
 
 /// Of each element along `axis` its segment's number and whether it lies in one, in data's shape.
-std::pair<at::Tensor, at::Tensor> segmentsOf(const at::Tensor& data, const OptionalTensor& lengths, const OptionalTensor& offsets, std::int64_t axis) {
+std::pair<at::Tensor, at::Tensor> segmentsOf(const at::Tensor& data, const OptionalTensor& lengths,
+                                             const OptionalTensor& offsets, std::int64_t axis) {
   const bool byOffsets = offsets && offsets->defined();
   const auto ends = byOffsets ? offsets->slice(-1, 1) : lengths->cumsum(-1);
   auto positions = at::arange(data.size(axis), ends.options());
@@ -235,21 +269,27 @@ std::pair<at::Tensor, at::Tensor> segmentsOf(const at::Tensor& data, const Optio
   return {number.expand(data.sizes()), inside.expand(data.sizes())};
 }
 
-at::Tensor segmentBackward(const at::Tensor& gradient, const at::Tensor& output, const at::Tensor& data, c10::string_view reduce, const OptionalTensor& lengths,
-                           const OptionalTensor& offsets, std::int64_t axis, const std::optional<at::Scalar>& initial) {
+at::Tensor segmentBackward(const at::Tensor& gradient, const at::Tensor& output, const at::Tensor& data,
+                           c10::string_view reduce, const OptionalTensor& lengths, const OptionalTensor& offsets,
+                           std::int64_t axis, const std::optional<at::Scalar>& initial) {
   if (axis < 0) axis += data.dim();
   const bool isSum = reduce == "sum", isMean = reduce == "mean", isExtreme = reduce == "max" || reduce == "min";
   if (!(isSum || isMean || isExtreme) || !isDifferentiated(segments, gradient, data))
-    return callBelow<decltype(segmentBackward)>(segments, gradient, output, data, reduce, lengths, offsets, axis, initial);
+    return callBelow<decltype(segmentBackward)>(segments, gradient, output, data, reduce, lengths, offsets, axis,
+                                                initial);
   const auto [number, inside] = segmentsOf(data, lengths, offsets, axis);
   const auto within = inside.to(gradient.scalar_type());
   const auto perSegment = [&](const at::Tensor& elements) {
-    return at::zeros(gradient.sizes(), elements.options().requires_grad(false)).scatter_add(axis, number, elements).clamp_min(1).gather(axis, number);
+    return at::zeros(gradient.sizes(), elements.options().requires_grad(false))
+        .scatter_add(axis, number, elements)
+        .clamp_min(1)
+        .gather(axis, number);
   };
   auto arriving = gradient.gather(axis, number) * within;
   if (isSum) return arriving;
   if (isMean) return arriving / perSegment(within);
-  const auto chosen = data.detach().eq(output.detach().gather(axis, number)).to(gradient.scalar_type()) * within;  // equal ones share the gradient
+  const auto chosen = data.detach().eq(output.detach().gather(axis, number)).to(gradient.scalar_type()) *
+                      within;  // equal ones share the gradient
   return arriving * chosen / perSegment(chosen);
 }
 

@@ -26,10 +26,12 @@ Number overlap(const Box<Number>& a, const Box<Number>& b) {
 
 at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double threshold) {
   TORCH_CHECK(boxes.dim() == 2 && boxes.size(1) == 4, "boxes should be a tensor of shape [N, 4], got ", boxes.sizes());
-  TORCH_CHECK(scores.dim() == 1 && scores.size(0) == boxes.size(0), "there should be one score for each of ", boxes.size(0), " boxes, got ", scores.sizes());
+  TORCH_CHECK(scores.dim() == 1 && scores.size(0) == boxes.size(0), "there should be one score for each of ",
+              boxes.size(0), " boxes, got ", scores.sizes());
   TORCH_CHECK(boxes.scalar_type() == scores.scalar_type(), "boxes should have the type of scores");
   const auto device = boxes.device();
-  const auto order = std::get<1>(scores.detach().cpu().sort(/*stable=*/true, /*dim=*/0, /*descending=*/true)).contiguous();
+  const auto order =
+      std::get<1>(scores.detach().cpu().sort(/*stable=*/true, /*dim=*/0, /*descending=*/true)).contiguous();
   const auto all = boxes.detach().cpu().contiguous();
   const auto count = all.size(0);
   std::vector<std::int64_t> kept;
@@ -57,7 +59,8 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double thresho
 }  // namespace
 
 void registerNms(torch::Library& library) {
-  library.def(torch::schema("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"), {at::Tag::dynamic_output_shape});
+  library.def(torch::schema("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
+              {at::Tag::dynamic_output_shape});
   library.impl("nms", torch::dispatch(c10::DispatchKey::CPU, nms));
   library.impl("nms", torch::dispatch(c10::DispatchKey::CUDA, nms));
   library.impl("nms", torch::dispatch(c10::DispatchKey::Autograd, torch::CppFunction::makeFallthrough()));

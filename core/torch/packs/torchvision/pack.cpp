@@ -23,8 +23,10 @@ void registerOps() {
 }  // namespace
 
 OpPack torchvisionPack() {
-  return {
-      "torchvision", "torchvision 0.29", {"torchvision.nms.default", "torchvision.roi_align.default", "torchvision._roi_align_backward.default"}, registerOps};
+  return {"torchvision",
+          "torchvision 0.29",
+          {"torchvision.nms.default", "torchvision.roi_align.default", "torchvision._roi_align_backward.default"},
+          registerOps};
 }
 
 }  // namespace retrograd

@@ -54,7 +54,8 @@ Corners<Number> cornersOf(Number y, Number x, std::int64_t height, std::int64_t 
 
 /// Calls `visit(image, row, column, corners, 1 / samples)` for every sample of a region.
 template <class Number, class Visit>
-void forEachSample(const Number* region, const Options& options, std::int64_t height, std::int64_t width, Visit&& visit) {
+void forEachSample(const Number* region, const Options& options, std::int64_t height, std::int64_t width,
+                   Visit&& visit) {
   const auto scale = static_cast<Number>(options.scale), offset = static_cast<Number>(options.aligned ? 0.5 : 0.0);
   const auto left = region[1] * scale - offset, top = region[2] * scale - offset;
   auto across = region[3] * scale - offset - left, down = region[4] * scale - offset - top;
@@ -62,7 +63,8 @@ void forEachSample(const Number* region, const Options& options, std::int64_t he
     across = std::max<Number>(across, 1);
     down = std::max<Number>(down, 1);
   }
-  const auto cellHeight = down / static_cast<Number>(options.height), cellWidth = across / static_cast<Number>(options.width);
+  const auto cellHeight = down / static_cast<Number>(options.height),
+             cellWidth = across / static_cast<Number>(options.width);
   TORCH_CHECK(std::abs(cellHeight) < mostSamples && std::abs(cellWidth) < mostSamples && options.samples < mostSamples,
               "roi_align: a region is not finite, or its cells have more than ", mostSamples, " pixels on a side");
   const auto rows = options.samples > 0 ? options.samples : static_cast<std::int64_t>(std::ceil(cellHeight));
@@ -72,9 +74,11 @@ void forEachSample(const Number* region, const Options& options, std::int64_t he
   for (std::int64_t i = 0; i < options.height; ++i)
     for (std::int64_t j = 0; j < options.width; ++j)
       for (std::int64_t r = 0; r < rows; ++r) {
-        const auto y = top + static_cast<Number>(i) * cellHeight + (static_cast<Number>(r) + Number(0.5)) * cellHeight / static_cast<Number>(rows);
+        const auto y = top + static_cast<Number>(i) * cellHeight +
+                       (static_cast<Number>(r) + Number(0.5)) * cellHeight / static_cast<Number>(rows);
         for (std::int64_t c = 0; c < columns; ++c) {
-          const auto x = left + static_cast<Number>(j) * cellWidth + (static_cast<Number>(c) + Number(0.5)) * cellWidth / static_cast<Number>(columns);
+          const auto x = left + static_cast<Number>(j) * cellWidth +
+                         (static_cast<Number>(c) + Number(0.5)) * cellWidth / static_cast<Number>(columns);
           visit(image, i, j, cornersOf(y, x, height, width), count);
         }
       }
@@ -90,8 +94,8 @@ void checkRegions(const at::Tensor& regions, const at::Tensor& like, std::int64_
               "roi_align: a region names an image that there is not");
 }
 
-at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples,
-                    bool aligned) {
+at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height,
+                    std::int64_t width, std::int64_t samples, bool aligned) {
   checkRegions(regions, input, input.dim() == 4 ? input.size(0) : 0);
   const Options options{scale, height, width, samples, aligned};
   const auto pixels = input.contiguous(), all = regions.contiguous();
@@ -106,7 +110,8 @@ at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double s
                       for (std::int64_t c = 0; c < channels; ++c) {
                         const auto* plane = from + (image * channels + c) * high * wide;
                         scalar_t sum = 0;
-                        for (int corner = 0; corner < 4; ++corner) sum += corners.weight[corner] * plane[corners.at[corner]];
+                        for (int corner = 0; corner < 4; ++corner)
+                          sum += corners.weight[corner] * plane[corners.at[corner]];
                         to[((k * channels + c) * height + row) * width + column] += sum / count;
                       }
                     });
@@ -114,8 +119,9 @@ at::Tensor roiAlign(const at::Tensor& input, const at::Tensor& regions, double s
   return result;
 }
 
-at::Tensor roiAlignBackward(const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t images,
-                            std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples, bool aligned) {
+at::Tensor roiAlignBackward(const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height,
+                            std::int64_t width, std::int64_t images, std::int64_t channels, std::int64_t high,
+                            std::int64_t wide, std::int64_t samples, bool aligned) {
   checkRegions(regions, gradient, images);
   const Options options{scale, height, width, samples, aligned};
   const auto arriving = gradient.contiguous(), all = regions.contiguous();
@@ -129,35 +135,44 @@ at::Tensor roiAlignBackward(const at::Tensor& gradient, const at::Tensor& region
                       for (std::int64_t c = 0; c < channels; ++c) {
                         const auto part = from[((k * channels + c) * height + row) * width + column] / count;
                         auto* plane = to + (image * channels + c) * high * wide;
-                        for (int corner = 0; corner < 4; ++corner) plane[corners.at[corner]] += corners.weight[corner] * part;
+                        for (int corner = 0; corner < 4; ++corner)
+                          plane[corners.at[corner]] += corners.weight[corner] * part;
                       }
                     });
   });
   return result;
 }
 
-at::Tensor roiAlignShape(const at::Tensor& input, const at::Tensor& regions, double, std::int64_t height, std::int64_t width, std::int64_t, bool) {
+at::Tensor roiAlignShape(const at::Tensor& input, const at::Tensor& regions, double, std::int64_t height,
+                         std::int64_t width, std::int64_t, bool) {
   return at::empty({regions.size(0), input.size(1), height, width}, input.options());
 }
 
-at::Tensor roiAlignBackwardShape(const at::Tensor& gradient, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t images, std::int64_t channels,
-                                 std::int64_t high, std::int64_t wide, std::int64_t, bool) {
+at::Tensor roiAlignBackwardShape(const at::Tensor& gradient, const at::Tensor&, double, std::int64_t, std::int64_t,
+                                 std::int64_t images, std::int64_t channels, std::int64_t high, std::int64_t wide,
+                                 std::int64_t, bool) {
   return at::empty({images, channels, high, wide}, gradient.options());
 }
 
-using Forward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t, bool);
-using Backward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                            std::int64_t, bool);
+using Forward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t,
+                           bool);
+using Backward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool);
 
-auto forwardOp() { return c10::Dispatcher::singleton().findSchemaOrThrow("torchvision::roi_align", "").typed<Forward>(); }
-auto backwardOp() { return c10::Dispatcher::singleton().findSchemaOrThrow("torchvision::_roi_align_backward", "").typed<Backward>(); }
+auto forwardOp() {
+  return c10::Dispatcher::singleton().findSchemaOrThrow("torchvision::roi_align", "").typed<Forward>();
+}
+auto backwardOp() {
+  return c10::Dispatcher::singleton().findSchemaOrThrow("torchvision::_roi_align_backward", "").typed<Backward>();
+}
 
 /// What both directions keep: they are linear in the pixels, and each is the other's derivative.
 void keep(AutogradContext* context, const at::Tensor& regions, const Options& options, at::IntArrayRef sizes) {
   context->save_for_backward({regions});
   context->set_materialize_grads(false);
   context->saved_data["scale"] = options.scale;
-  context->saved_data["numbers"] = std::vector<std::int64_t>{options.height, options.width, options.samples, options.aligned};
+  context->saved_data["numbers"] =
+      std::vector<std::int64_t>{options.height, options.width, options.samples, options.aligned};
   context->saved_data["sizes"] = sizes.vec();
 }
 
@@ -167,9 +182,12 @@ struct Kept {
         scale(context->saved_data["scale"].toDouble()),
         numbers(context->saved_data["numbers"].toIntVector()),
         sizes(context->saved_data["sizes"].toIntVector()) {}
-  at::Tensor forward(const at::Tensor& input) const { return forwardOp().call(input, regions, scale, numbers[0], numbers[1], numbers[2], numbers[3] != 0); }
+  at::Tensor forward(const at::Tensor& input) const {
+    return forwardOp().call(input, regions, scale, numbers[0], numbers[1], numbers[2], numbers[3] != 0);
+  }
   at::Tensor backward(const at::Tensor& gradient) const {
-    return backwardOp().call(gradient, regions, scale, numbers[0], numbers[1], sizes[0], sizes[1], sizes[2], sizes[3], numbers[2], numbers[3] != 0);
+    return backwardOp().call(gradient, regions, scale, numbers[0], numbers[1], sizes[0], sizes[1], sizes[2], sizes[3],
+                             numbers[2], numbers[3] != 0);
   }
 
   at::Tensor regions;
@@ -178,8 +196,8 @@ struct Kept {
 };
 
 struct RoiAlign : torch::autograd::Function<RoiAlign> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width,
-                            std::int64_t samples, bool aligned) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& regions, double scale,
+                            std::int64_t height, std::int64_t width, std::int64_t samples, bool aligned) {
     keep(context, regions, {scale, height, width, samples, aligned}, input.sizes());
     at::AutoDispatchBelowADInplaceOrView below;
     return forwardOp().call(input, regions, scale, height, width, samples, aligned);
@@ -192,8 +210,9 @@ struct RoiAlign : torch::autograd::Function<RoiAlign> {
 };
 
 struct RoiAlignBackward : torch::autograd::Function<RoiAlignBackward> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height,
-                            std::int64_t width, std::int64_t images, std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples,
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gradient, const at::Tensor& regions,
+                            double scale, std::int64_t height, std::int64_t width, std::int64_t images,
+                            std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples,
                             bool aligned) {
     keep(context, regions, {scale, height, width, samples, aligned}, {images, channels, high, wide});
     at::AutoDispatchBelowADInplaceOrView below;
@@ -206,22 +225,27 @@ struct RoiAlignBackward : torch::autograd::Function<RoiAlignBackward> {
   }
 };
 
-at::Tensor differentiable(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width, std::int64_t samples,
-                          bool aligned) {
+at::Tensor differentiable(const at::Tensor& input, const at::Tensor& regions, double scale, std::int64_t height,
+                          std::int64_t width, std::int64_t samples, bool aligned) {
   return RoiAlign::apply(input, regions, scale, height, width, samples, aligned);
 }
 
-at::Tensor differentiableBackward(const at::Tensor& gradient, const at::Tensor& regions, double scale, std::int64_t height, std::int64_t width,
-                                  std::int64_t images, std::int64_t channels, std::int64_t high, std::int64_t wide, std::int64_t samples, bool aligned) {
-  return RoiAlignBackward::apply(gradient, regions, scale, height, width, images, channels, high, wide, samples, aligned);
+at::Tensor differentiableBackward(const at::Tensor& gradient, const at::Tensor& regions, double scale,
+                                  std::int64_t height, std::int64_t width, std::int64_t images, std::int64_t channels,
+                                  std::int64_t high, std::int64_t wide, std::int64_t samples, bool aligned) {
+  return RoiAlignBackward::apply(gradient, regions, scale, height, width, images, channels, high, wide, samples,
+                                 aligned);
 }
 
 }  // namespace
 
 void registerRoiAlign(torch::Library& library) {
-  library.def("roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int sampling_ratio, bool aligned) -> Tensor");
   library.def(
-      "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int batch_size, int channels, int height, int "
+      "roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int "
+      "sampling_ratio, bool aligned) -> Tensor");
+  library.def(
+      "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int "
+      "batch_size, int channels, int height, int "
       "width, "
       "int sampling_ratio, bool aligned) -> Tensor");
   const auto both = [&](auto key, Forward* forward, Backward* backward) {

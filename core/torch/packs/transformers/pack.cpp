@@ -1,4 +1,5 @@
-// Ops that the package transformers registers: products of groups of rows, which its mixture-of-experts models are made of.
+// Ops that the package transformers registers: products of groups of rows, which its mixture-of-experts models are made
+// of.
 #include "core/torch/packs/transformers/pack.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -22,8 +23,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
-/// Calls `visit(group, begin, end)` for each group that has rows. `offsets[i]` is where group i ends; the rows from the last end on belong to none. Ends
-/// beyond the rows, and negative ones, mean what they mean in a Python slice.
+/// Calls `visit(group, begin, end)` for each group that has rows. `offsets[i]` is where group i ends; the rows from the
+/// last end on belong to none. Ends beyond the rows, and negative ones, mean what they mean in a Python slice.
 template <class Visit>
 void forEachGroup(const at::Tensor& offsets, std::int64_t rows, Visit&& visit) {
   const auto ends = offsets.to(at::kCPU, at::kLong).contiguous();
@@ -39,11 +40,15 @@ void forEachGroup(const at::Tensor& offsets, std::int64_t rows, Visit&& visit) {
 }
 
 void checkShapes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) {
-  TORCH_CHECK(input.dim() == 2 && weight.dim() == 3 && offsets.dim() == 1, "grouped_mm_fallback takes tensors of 2, 3 and 1 dimensions, got ", input.dim(),
-              ", ", weight.dim(), " and ", offsets.dim());
-  TORCH_CHECK(input.size(1) == weight.size(1), "grouped_mm_fallback: rows of ", input.size(1), " for weights of ", weight.size(1), " rows");
-  TORCH_CHECK(offsets.size(0) == weight.size(0), "grouped_mm_fallback: ", offsets.size(0), " groups for ", weight.size(0), " weights");
-  TORCH_CHECK(at::isIntegralType(offsets.scalar_type(), false), "grouped_mm_fallback: offsets of type ", offsets.scalar_type());
+  TORCH_CHECK(input.dim() == 2 && weight.dim() == 3 && offsets.dim() == 1,
+              "grouped_mm_fallback takes tensors of 2, 3 and 1 dimensions, got ", input.dim(), ", ", weight.dim(),
+              " and ", offsets.dim());
+  TORCH_CHECK(input.size(1) == weight.size(1), "grouped_mm_fallback: rows of ", input.size(1), " for weights of ",
+              weight.size(1), " rows");
+  TORCH_CHECK(offsets.size(0) == weight.size(0), "grouped_mm_fallback: ", offsets.size(0), " groups for ",
+              weight.size(0), " weights");
+  TORCH_CHECK(at::isIntegralType(offsets.scalar_type(), false), "grouped_mm_fallback: offsets of type ",
+              offsets.scalar_type());
 }
 
 /// Rows of `input` times the weight of their group; zeros for rows of no group.
@@ -58,7 +63,8 @@ at::Tensor groupedMm(const at::Tensor& input, const at::Tensor& weight, const at
 }
 
 /// Gradients of `input` and `weight`, in their strides; zeros for rows of no group and weights without rows.
-Pair groupedMmBackward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets, const at::Tensor& gradient) {
+Pair groupedMmBackward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets,
+                       const at::Tensor& gradient) {
   checkShapes(input, weight, offsets);
   auto ofInput = at::zeros_like(input), ofWeight = at::zeros_like(weight);
   forEachGroup(offsets, input.size(0), [&](std::int64_t group, std::int64_t from, std::int64_t to) {
@@ -76,7 +82,8 @@ at::Tensor groupedMmShape(const at::Tensor& input, const at::Tensor& weight, con
   return at::empty({input.size(0), weight.size(2)}, input.options());
 }
 
-Pair groupedMmBackwardShape(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets, const at::Tensor&) {
+Pair groupedMmBackwardShape(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets,
+                            const at::Tensor&) {
   checkShapes(input, weight, offsets);
   return {at::empty_like(input), at::empty_like(weight)};
 }
@@ -88,7 +95,8 @@ at::Tensor callForward(const at::Tensor& input, const at::Tensor& weight, const 
   return op.call(input, weight, offsets);
 }
 
-Pair callBackward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets, const at::Tensor& gradient) {
+Pair callBackward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets,
+                  const at::Tensor& gradient) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("transformers::grouped_mm_fallback_backward", "")
                              .typed<Pair(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&)>();
@@ -96,7 +104,8 @@ Pair callBackward(const at::Tensor& input, const at::Tensor& weight, const at::T
 }
 
 struct GroupedMm : torch::autograd::Function<GroupedMm> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            const at::Tensor& offsets) {
     context->save_for_backward({input, weight, offsets});
     context->set_materialize_grads(false);
     at::AutoDispatchBelowADInplaceOrView below;
@@ -110,10 +119,11 @@ struct GroupedMm : torch::autograd::Function<GroupedMm> {
   }
 };
 
-/// Both gradients are linear in `gradient`, one also in the weights and one in the input: their derivatives are products of groups again.
+/// Both gradients are linear in `gradient`, one also in the weights and one in the input: their derivatives are
+/// products of groups again.
 struct GroupedMmBackward : torch::autograd::Function<GroupedMmBackward> {
-  static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets,
-                               const at::Tensor& gradient) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                               const at::Tensor& offsets, const at::Tensor& gradient) {
     context->save_for_backward({input, weight, offsets, gradient});
     context->set_materialize_grads(false);
     at::AutoDispatchBelowADInplaceOrView below;
@@ -137,19 +147,25 @@ struct GroupedMmBackward : torch::autograd::Function<GroupedMmBackward> {
   }
 };
 
-at::Tensor differentiable(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) { return GroupedMm::apply(input, weight, offsets); }
+at::Tensor differentiable(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets) {
+  return GroupedMm::apply(input, weight, offsets);
+}
 
-Pair differentiableBackward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets, const at::Tensor& gradient) {
+Pair differentiableBackward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& offsets,
+                            const at::Tensor& gradient) {
   const auto results = GroupedMmBackward::apply(input, weight, offsets, gradient);
   return {results[0], results[1]};
 }
 
 void registerOps() {
   static std::unique_ptr<torch::Library> library;
-  if (c10::Dispatcher::singleton().findSchema({"transformers::grouped_mm_fallback", ""})) return;  // of a library that a person named
-  library = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "transformers", std::nullopt, __FILE__, __LINE__);
+  if (c10::Dispatcher::singleton().findSchema({"transformers::grouped_mm_fallback", ""}))
+    return;  // of a library that a person named
+  library =
+      std::make_unique<torch::Library>(torch::Library::FRAGMENT, "transformers", std::nullopt, __FILE__, __LINE__);
   library->def("grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor");
-  library->def("grouped_mm_fallback_backward(Tensor input, Tensor weight, Tensor offs, Tensor grad_output) -> (Tensor, Tensor)");
+  library->def(
+      "grouped_mm_fallback_backward(Tensor input, Tensor weight, Tensor offs, Tensor grad_output) -> (Tensor, Tensor)");
   const auto both = [](auto key, auto* forward, auto* backward) {
     library->impl("grouped_mm_fallback", torch::dispatch(key, forward));
     library->impl("grouped_mm_fallback_backward", torch::dispatch(key, backward));
@@ -162,7 +178,10 @@ void registerOps() {
 }  // namespace
 
 OpPack transformersPack() {
-  return {"transformers", "transformers 5.23", {"transformers.grouped_mm_fallback.default", "transformers.grouped_mm_fallback_backward.default"}, registerOps};
+  return {"transformers",
+          "transformers 5.23",
+          {"transformers.grouped_mm_fallback.default", "transformers.grouped_mm_fallback_backward.default"},
+          registerOps};
 }
 
 }  // namespace retrograd

@@ -11,10 +11,12 @@
 namespace retrograd::nccl {
 namespace {
 
-/// LibTorch's watchdogs would end the process where a transfer fails or takes long. Here a rank says what happened, and to all others. What the user has set
-/// stays.
+/// LibTorch's watchdogs would end the process where a transfer fails or takes long. Here a rank says what happened, and
+/// to all others. What the user has set stays.
 void keepWatchdogsQuiet() {
-  for (const char* variable : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_RETHROW_CUDA_ERRORS"}) setenv(variable, "0", 0);
+  for (const char* variable :
+       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_RETHROW_CUDA_ERRORS"})
+    setenv(variable, "0", 0);
 }
 
 }  // namespace
@@ -27,14 +29,17 @@ int retrogradNcclHeaders() { return NCCL_VERSION_CODE; }
 
 void retrogradNcclUnit(int device, char* text) {
   const auto& bytes = at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device))->uuid.bytes;
-  for (std::size_t i = 0; i < sizeof bytes; ++i) std::snprintf(text + 2 * i, 3, "%02x", static_cast<unsigned char>(bytes[i]));
+  for (std::size_t i = 0; i < sizeof bytes; ++i)
+    std::snprintf(text + 2 * i, 3, "%02x", static_cast<unsigned char>(bytes[i]));
 }
 
 c10d::Backend* retrogradNcclGroup(c10d::Store* store, int rank, int size, std::int64_t timeoutInMilliseconds) {
   keepWatchdogsQuiet();
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = std::chrono::milliseconds(timeoutInMilliseconds);
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::intrusive_ptr<c10d::Store>::reclaim_copy(store), rank, size, options).release();
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::intrusive_ptr<c10d::Store>::reclaim_copy(store), rank, size,
+                                                     options)
+      .release();
 }
 
 }  // extern "C"

@@ -52,15 +52,17 @@ const std::string top = saved(tensor("0", {1, 2}, {2, 1}, 2), {{"0", floats({1, 
 const std::string bottom = saved(tensor("0", {1, 2}, {1, 1}, 2), {{"0", floats({3, 4})}});
 
 std::string twoSlices(const std::string& storage) {
-  return metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2}), chunk({1, 0}, {1, 2})})}}), storage,
-                  dict({{text("model.w"), tuple({text("model"), text("w")})}}));
+  return metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2}), chunk({1, 0}, {1, 2})})}}),
+                  storage, dict({{text("model.w"), tuple({text("model"), text("w")})}}));
 }
 
 TEST(Checkpoint, J13_readsANestedStateDictOfTorchSave) {
   const auto state = dict({{text("a.weight"), tensor("0", {2}, {1}, 2)}});
-  const auto path = test::writeTemporary(
-      "nested.pt", saved(dict({{text("model"), state}, {text("step"), whole(3)}, {text("args"), object(global("argparse", "Namespace"), dict({}))}}),
-                         {{"0", floats({1, 2})}}));
+  const auto path =
+      test::writeTemporary("nested.pt", saved(dict({{text("model"), state},
+                                                    {text("step"), whole(3)},
+                                                    {text("args"), object(global("argparse", "Namespace"), dict({}))}}),
+                                              {{"0", floats({1, 2})}}));
   const auto checkpoint = readCheckpoint(path);
   ASSERT_EQ(checkpoint.tensors.size(), 1u);
   EXPECT_EQ(checkpoint.tensors[0].name, "model.a.weight");
@@ -79,7 +81,8 @@ TEST(Checkpoint, J13_joinsShardsByTheirIndex) {
     tensor.bytes = bytes.size();
     return tensor;
   };
-  const auto path = folder("shards", {{"model.safetensors.index.json", R"({"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})"}});
+  const auto path = folder(
+      "shards", {{"model.safetensors.index.json", R"({"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})"}});
   writeSafetensors(path + "/1.safetensors", {{"a", tensorOf(one, 2)}});
   writeSafetensors(path + "/2.safetensors", {{"b", tensorOf(two, 1)}});
   for (const auto& given : {path, path + "/model.safetensors.index.json"}) {
@@ -96,10 +99,11 @@ TEST(Checkpoint, J13_joinsShardsByTheirIndex) {
 }
 
 TEST(Checkpoint, J13_putsSlicesOfADistributedCheckpointTogether) {
-  const auto path = folder("dcp", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())},
-                                                                 {index("model.w", {1, 0}), place("__1_0.distcp", 3, bottom.size())}}))},
-                                   {"__0_0.distcp", top},
-                                   {"__1_0.distcp", "xyz" + bottom}});
+  const auto path = folder(
+      "dcp", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())},
+                                            {index("model.w", {1, 0}), place("__1_0.distcp", 3, bottom.size())}}))},
+              {"__0_0.distcp", top},
+              {"__1_0.distcp", "xyz" + bottom}});
   const auto checkpoint = readCheckpoint(path);
   ASSERT_EQ(checkpoint.tensors.size(), 1u);
   EXPECT_EQ(checkpoint.tensors[0].borders, (std::vector<std::size_t>{0, 6}));
@@ -107,17 +111,26 @@ TEST(Checkpoint, J13_putsSlicesOfADistributedCheckpointTogether) {
 }
 
 TEST(Checkpoint, J13_refusesADistributedCheckpointWithHolesByName) {
-  const auto both = dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}, {index("model.w", {1, 0}), place("__0_0.distcp", 0, top.size())}});
-  auto path = folder("dcp-overlap",
-                     {{".metadata", metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2}), chunk({0, 0}, {1, 2})})}}), both, dict({}))},
-                      {"__0_0.distcp", top}});
+  const auto both = dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())},
+                          {index("model.w", {1, 0}), place("__0_0.distcp", 0, top.size())}});
+  auto path =
+      folder("dcp-overlap",
+             {{".metadata",
+               metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2}), chunk({0, 0}, {1, 2})})}}),
+                        both, dict({}))},
+              {"__0_0.distcp", top}});
   EXPECT_NE(failure(path).find("overlap"), std::string::npos) << failure(path);
   path = folder("dcp-hole",
-                {{".metadata", metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2})})}}), both, dict({}))}, {"__0_0.distcp", top}});
+                {{".metadata",
+                  metadata(dict({{text("model.w"), storedTensor({2, 2}, {chunk({0, 0}, {1, 2})})}}), both, dict({}))},
+                 {"__0_0.distcp", top}});
   EXPECT_NE(failure(path).find("2 of its 4 elements"), std::string::npos) << failure(path);
-  path = folder("dcp-place", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}}))}, {"__0_0.distcp", top}});
+  path = folder("dcp-place",
+                {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("__0_0.distcp", 0, top.size())}}))},
+                 {"__0_0.distcp", top}});
   EXPECT_NE(failure(path).find("no file holds one of its chunks"), std::string::npos) << failure(path);
-  path = folder("dcp-out", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("../x", 0, top.size())}}))}});
+  path =
+      folder("dcp-out", {{".metadata", twoSlices(dict({{index("model.w", {0, 0}), place("../x", 0, top.size())}}))}});
   EXPECT_NE(failure(path).find("outside of its folder"), std::string::npos) << failure(path);
 }
 
@@ -129,20 +142,23 @@ TEST(Checkpoint, J13_readsSlicesThatAreSafetensorsAndRefusesTransforms) {
   one.data = reinterpret_cast<const std::byte*>(bytes.data());
   one.bytes = bytes.size();
   const auto tensors = dict({{text("w"), storedTensor({2}, {chunk({0}, {2})})}});
-  const auto path = folder("dcp-st", {{".metadata", metadata(tensors, dict({{index("w", {0}), place("a.safetensors", 0, 8)}}), dict({}))}});
+  const auto path = folder(
+      "dcp-st", {{".metadata", metadata(tensors, dict({{index("w", {0}), place("a.safetensors", 0, 8)}}), dict({}))}});
   writeSafetensors(path + "/a.safetensors", {{"w", one}});
   EXPECT_EQ(valuesOf(readCheckpoint(path), "w"), (std::vector<float>{5, 6}));
   const auto transformed = folder(
       "dcp-zstd",
-      {{".metadata", metadata(tensors, dict({{index("w", {0}), place("a.distcp", 0, 8, list({text("zstandard")}))}}), dict({}))}, {"a.distcp", "12345678"}});
+      {{".metadata",
+        metadata(tensors, dict({{index("w", {0}), place("a.distcp", 0, 8, list({text("zstandard")}))}}), dict({}))},
+       {"a.distcp", "12345678"}});
   EXPECT_NE(failure(transformed).find("zstandard"), std::string::npos) << failure(transformed);
 }
 
 TEST(Checkpoint, readsTheStepThatWentNaNInEachForm) {
   const auto job = test::cases() / "jobs/nan_step";
   if (!fs::exists(job)) GTEST_SKIP() << "the cases are not beside the checkout";
-  const auto shards = readCheckpoint((job / "model.safetensors.index.json").string()), dcp = readCheckpoint((job / "dcp").string()),
-             pt = readCheckpoint((job / "step.pt").string());
+  const auto shards = readCheckpoint((job / "model.safetensors.index.json").string()),
+             dcp = readCheckpoint((job / "dcp").string()), pt = readCheckpoint((job / "step.pt").string());
   ASSERT_FALSE(shards.tensors.empty());
   for (const auto& tensor : shards.tensors) {
     const auto expected = values(tensor.load());

@@ -36,14 +36,19 @@ TEST(NameBinding, J10_takesTheWrappersOut) {
 }
 
 TEST(NameBinding, J13_choosesTheDictionaryThatFitsBest) {
-  const Checkpoint checkpoint{
-      "c", "f", {held({"ema", "a.weight"}), held({"model", "a.weight"}), held({"model", "b.weight"}), held({"optimizer", "a.weight", "exp_avg"})}, {}};
+  const Checkpoint checkpoint{"c",
+                              "f",
+                              {held({"ema", "a.weight"}), held({"model", "a.weight"}), held({"model", "b.weight"}),
+                               held({"optimizer", "a.weight", "exp_avg"})},
+                              {}};
   const auto binding = bindNames(checkpoint, wanted);
   EXPECT_EQ(binding.under, "model");
-  EXPECT_TRUE(describeMismatches(binding).empty()) << describeMismatches(binding);  // other dictionaries are not in the way
+  EXPECT_TRUE(describeMismatches(binding).empty())
+      << describeMismatches(binding);  // other dictionaries are not in the way
   EXPECT_EQ(bindNames(checkpoint, wanted, "ema").bound.size(), 1u);
   // More of the wanted names count for more than a usual key.
-  const Checkpoint averaged{"c", "f", {held({"averaged", "a.weight"}), held({"averaged", "b.weight"}), held({"model", "a.weight"})}, {}};
+  const Checkpoint averaged{
+      "c", "f", {held({"averaged", "a.weight"}), held({"averaged", "b.weight"}), held({"model", "a.weight"})}, {}};
   EXPECT_EQ(bindNames(averaged, wanted).under, "averaged");
 }
 
@@ -66,7 +71,9 @@ TEST(NameBinding, J14_listsWhatIsMissingSuperfluousOrOfAnotherShape) {
   EXPECT_EQ(namesOf(binding.missing), std::vector<std::string>{"b.weight"});
   EXPECT_EQ(namesOf(binding.different), std::vector<std::string>{"a.weight"});
   EXPECT_EQ(namesOf(binding.superfluous), std::vector<std::string>{"c.weight"});
-  EXPECT_EQ(describeMismatches(binding), "\n  missing: b.weight f32[2]\n  different: a.weight f32[3], wanted f32[2]\n  superfluous: c.weight f32[2]");
+  EXPECT_EQ(
+      describeMismatches(binding),
+      "\n  missing: b.weight f32[2]\n  different: a.weight f32[3], wanted f32[2]\n  superfluous: c.weight f32[2]");
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ std::string trouble(const std::function<void()>& body) {
 
 // Holds L2: pages that vanish are zeros and an error, for this file alone.
 TEST(MappingWatch, L2_aFileThatLosesItsPagesIsAnError) {
-  const auto path = writeTemporary("watched", std::string(pages, 'a')), other = writeTemporary("other", std::string(pages, 'b'));
+  const auto path = writeTemporary("watched", std::string(pages, 'a')),
+             other = writeTemporary("other", std::string(pages, 'b'));
   const auto file = mapFile(path), bystander = mapFile(other);
   FilesInUse files, others;
   files.add(file.data + 5000);
@@ -40,7 +41,8 @@ TEST(MappingWatch, L2_aFileThatLosesItsPagesIsAnError) {
   others.add(bystander.data);
   EXPECT_NO_THROW(files.requireUnchanged());
   ASSERT_EQ(truncate(path.c_str(), 4096), 0);
-  EXPECT_NE(trouble([&] { files.requireUnchanged(); }).find(path + ": the file lost content while it was open"), std::string::npos);
+  EXPECT_NE(trouble([&] { files.requireUnchanged(); }).find(path + ": the file lost content while it was open"),
+            std::string::npos);
   EXPECT_NO_THROW(files.requireWhole());  // nothing was read yet
   EXPECT_EQ(static_cast<char>(file.data[10]), 'a');
   EXPECT_EQ(static_cast<char>(file.data[3 * 4096]), '\0');
@@ -65,7 +67,8 @@ TEST(MappingWatch, L2_aFileThatIsWrittenInPlaceIsAnErrorAndOneThatIsReplacedIsNo
   const auto again = mapFile(path);
   usleep(20'000);  // a clock of the file system has steps
   std::fstream(path, std::ios::in | std::ios::out) << "LONGER";
-  EXPECT_NE(trouble([&] { requireUnchanged(again.data); }).find("the file changed while it was open"), std::string::npos);
+  EXPECT_NE(trouble([&] { requireUnchanged(again.data); }).find("the file changed while it was open"),
+            std::string::npos);
   EXPECT_NO_THROW(requireUnchanged(file.data));
 }
 
@@ -93,7 +96,8 @@ TEST(AtomicFile, isThereWholeOrNotAtAll) {
   }
   EXPECT_EQ(mapFile(path).text(), "before");
   EXPECT_NE(trouble([] { AtomicFile file("/dev/null"); }).find("/dev/null: is a device"), std::string::npos);
-  EXPECT_NE(trouble([] { AtomicFile file("/no/such/folder/x"); }).find("/no/such/folder/x: cannot write: No such file"), std::string::npos);
+  EXPECT_NE(trouble([] { AtomicFile file("/no/such/folder/x"); }).find("/no/such/folder/x: cannot write: No such file"),
+            std::string::npos);
   const auto link = path + ".link";
   fs::remove(link);
   fs::create_symlink(path, link);

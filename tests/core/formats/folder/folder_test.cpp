@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 namespace retrograd {
 namespace {
 
-const std::string plain = R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "made": {"torch": "2.15.0"}, "rank": 1, "ranks": 2, "step": 7,
+const std::string plain =
+    R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "made": {"torch": "2.15.0"}, "rank": 1, "ranks": 2, "step": 7,
   "failure": {"kind": "nan_loss", "message": "the loss is nan"}, "open": {"graph": "second", "at": "root"},
   "graphs": [{"name": "first", "model": "first/model.pt2"},
              {"name": "second", "model": "second/model.pt2", "values": "second/ref.safetensors", "ops": 12, "mode": "train", "compile": "0/1",
@@ -86,7 +87,9 @@ TEST_F(Folder, anyOtherPathIsNone) {
 TEST_F(Folder, pathsStayInside) {
   for (const char* outside : {"/etc/passwd", "../model.pt2", "a/../../model.pt2", ""})
     EXPECT_NE(
-        refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "capture", "graphs": [{"name": "a", "model": ")" + std::string(outside) + R"("}]})")
+        refusal(
+            R"({"format": "retrograd.folder", "version": 1, "kind": "capture", "graphs": [{"name": "a", "model": ")" +
+            std::string(outside) + R"("}]})")
             .find("not inside the folder"),
         std::string::npos)
         << outside;
@@ -94,10 +97,15 @@ TEST_F(Folder, pathsStayInside) {
 
 TEST_F(Folder, refusesByName) {
   EXPECT_NE(refusal("{}").find("retrograd.json"), std::string::npos);
-  EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 2, "kind": "catch", "graphs": []})").find("version 2"), std::string::npos);
-  EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "graphs": []})").find("no graph was saved"), std::string::npos);
+  EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 2, "kind": "catch", "graphs": []})").find("version 2"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "graphs": []})")
+                .find("no graph was saved"),
+            std::string::npos);
   EXPECT_NE(refusal("[").find("retrograd.json"), std::string::npos);
-  EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "graphs": [{"name": "a"}]})").find("model"), std::string::npos);
+  EXPECT_NE(refusal(R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "graphs": [{"name": "a"}]})")
+                .find("model"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 
 using Kind = Expression::Kind;
 
-Graph graphOf(const std::string& body, const std::string& head = "self, x: \"f32[2, 3][3, 1]cpu\", y: \"f32[2, 3][3, 1]cpu\"") {
+Graph graphOf(const std::string& body,
+              const std::string& head = "self, x: \"f32[2, 3][3, 1]cpu\", y: \"f32[2, 3][3, 1]cpu\"") {
   return readGraph("class GraphModule(torch.nn.Module):\n    def forward(" + head + "):\n" + body, "test");
 }
 
@@ -36,7 +37,8 @@ std::string refusal(const std::string& text) {
 
 // J5: lines of ops, items, methods and operators, with their types.
 TEST(FxReader, J5_LinesWithTypesBecomeNodes) {
-  const auto graph = graphOf(R"py(        mm: "bf16[2, 8*s0][Sym(8*s0), 1]cuda:1" = torch.ops.aten.mm.default(x, y, k = [1, -2], out = None);  x = y = None
+  const auto graph = graphOf(
+      R"py(        mm: "bf16[2, 8*s0][Sym(8*s0), 1]cuda:1" = torch.ops.aten.mm.default(x, y, k = [1, -2], out = None);  x = y = None
         split = torch.ops.aten.split.Tensor(mm, 32, -1)
         item: "f32[2][1]cpu" = split[1];  split = None
         n: "Sym(8*s13)" = item.item()
@@ -66,7 +68,8 @@ TEST(FxReader, J5_LinesWithTypesBecomeNodes) {
 // J5: every literal that PyTorch prints.
 TEST(FxReader, J5_Literals) {
   const auto graph = graphOf(
-      "        a = f(device(type='cpu', index=0), torch.float32, torch.strided, inf, -inf, nan, complex(1.5, -2), 1e-05, True, ..., 1j)\n"
+      "        a = f(device(type='cpu', index=0), torch.float32, torch.strided, inf, -inf, nan, complex(1.5, -2), "
+      "1e-05, True, ..., 1j)\n"
       "        b = a[(slice(None, None, None), Ellipsis, None)]\n"
       "        c = x[0:2, :, ::3]\n"
       "        d = f(18446744073709551615, -9223372036854775808, \"it's\", 'a\\'\\n\\u00e9', (1,), {'k': [x]})\n"
@@ -222,20 +225,25 @@ TEST(FxReader, J8_OneLineOfInputs) {
   EXPECT_EQ(writtenBy(graph), "PyTorch 2.6 to 2.8");
 }
 
-// J9: sizes of a DTensor that nobody uses are named and not declared; what is computed on is a local shard; collectives are ops like others.
+// J9: sizes of a DTensor that nobody uses are named and not declared; what is computed on is a local shard; collectives
+// are ops like others.
 TEST(FxReader, J9_LocalShardsAndDroppedSizesOfADTensor) {
   const auto graph = readGraph(
       "class inner_f(torch.nn.Module):\n    def forward(\n        self,\n        primals,\n        tangents,\n    ):\n"
       "        primals_1: \"f32[8, 16][16, 1]cpu\"  # PlainAOTInput(idx=0)\n"
-      "        primals_3: \"f32[16, 16][16, 1]cpu\"  # SubclassGetAttrAOTInput(base=PlainAOTInput(idx=2), attr='_local_tensor')\n"
+      "        primals_3: \"f32[16, 16][16, 1]cpu\"  # SubclassGetAttrAOTInput(base=PlainAOTInput(idx=2), "
+      "attr='_local_tensor')\n"
       "        primals_1, primals_2  , primals_3, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)\n"
       "        whole: \"DTensor(f32[16, 16], mesh=DeviceMesh('cpu', [0, 1]), placements=(Shard(dim=0),))\" = "
       "torch.ops.aten.alias.default(primals_3)\n"
       "        mm: \"f32[8, 16][16, 1]cpu\" = torch.ops.aten.mm.default(primals_1, primals_3)\n"
-      "        all_reduce: \"f32[8, 16][16, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(mm, 'sum', '0');  mm = None\n"
-      "        wait_tensor: \"f32[8, 16][16, 1]cpu\" = torch.ops._c10d_functional.wait_tensor.default(all_reduce);  all_reduce = None\n"
+      "        all_reduce: \"f32[8, 16][16, 1]cpu\" = torch.ops._c10d_functional.all_reduce.default(mm, 'sum', '0');  "
+      "mm = None\n"
+      "        wait_tensor: \"f32[8, 16][16, 1]cpu\" = torch.ops._c10d_functional.wait_tensor.default(all_reduce);  "
+      "all_reduce = None\n"
       "        return pytree.tree_unflatten([\n            wait_tensor,  # PlainAOTOutput(idx=0)\n"
-      "            primals_2,  # SubclassGetAttrAOTOutput(base=GradAOTOutput(grad_of=PlainAOTInput(idx=2)), attr='device_mesh')\n"
+      "            primals_2,  # SubclassGetAttrAOTOutput(base=GradAOTOutput(grad_of=PlainAOTInput(idx=2)), "
+      "attr='device_mesh')\n"
       "        ], self._out_spec)\n",
       "test");
   ASSERT_EQ(graph.inputs.size(), 3U);
@@ -311,12 +319,15 @@ TEST(FxReader, J5_TextThatIsNoGraphIsRefusedWithItsPlace) {
   EXPECT_NE(refusal("").find("expected 'class', found the end of the text"), std::string::npos);
   EXPECT_NE(refusal(head + "        y = f(x\n").find("test:4:1: expected ')'"), std::string::npos);
   EXPECT_NE(refusal(head + "        y = f(x)\n").find("has no 'return'"), std::string::npos);
-  EXPECT_NE(refusal(head + "        y = f(x)\n        y = f(x)\n        return y\n").find("'y' is defined twice"), std::string::npos);
+  EXPECT_NE(refusal(head + "        y = f(x)\n        y = f(x)\n        return y\n").find("'y' is defined twice"),
+            std::string::npos);
   EXPECT_NE(refusal(head + "        import os\n        return x\n").find("test:3:9"), std::string::npos);
-  EXPECT_NE(refusal(head + "        x: \"f32[]\"\n        return x\n").find("declared and never unpacked"), std::string::npos);
+  EXPECT_NE(refusal(head + "        x: \"f32[]\"\n        return x\n").find("declared and never unpacked"),
+            std::string::npos);
   EXPECT_NE(refusal(head + "        return x\nprint(1)\n").find("expected the end of the graph"), std::string::npos);
   EXPECT_NE(refusal(head + "        y = " + std::string(5000, '(') + "\n").find("nests too deeply"), std::string::npos);
-  EXPECT_NE(refusal(head + "        y = x" + std::string(5000, '.').replace(0, 0, "") + "\n").find("test:3"), std::string::npos);
+  EXPECT_NE(refusal(head + "        y = x" + std::string(5000, '.').replace(0, 0, "") + "\n").find("test:3"),
+            std::string::npos);
   std::string chain = head + "        y = x";
   for (int i = 0; i < 5000; ++i) chain += " + x";
   EXPECT_NE(refusal(chain + "\n").find("nests too deeply"), std::string::npos);
@@ -328,7 +339,9 @@ TEST(FxReader, J5_GraphsOfTheSamplesRead) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";
   int read = 0;
   for (const auto& path : test::filesBelow(folder, ".txt")) {
-    if (path.find("_graph_") == std::string::npos || path.find("metadata") != std::string::npos || path.find("runnable") != std::string::npos) continue;
+    if (path.find("_graph_") == std::string::npos || path.find("metadata") != std::string::npos ||
+        path.find("runnable") != std::string::npos)
+      continue;
     const auto graph = readGraph(test::contentOf(path), path);
     const auto names = namesOf(graph);
     for (const auto& node : graph.nodes) {

@@ -12,7 +12,8 @@ namespace retrograd::jobs {
 namespace {
 
 const std::string graphText =
-    "class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: \"f32[2][1]cpu\", L_m_parameters_w_: \"f32[2][1]cpu\"):\n"
+    "class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: \"f32[2][1]cpu\", L_m_parameters_w_: "
+    "\"f32[2][1]cpu\"):\n"
     "        l_x_ = L_x_\n        l_w = L_m_parameters_w_\n\n        # File: t.py:3 in f, code: x * w\n"
     "        mul: \"f32[2][1]cpu\" = l_x_ * l_w;  l_x_ = l_w = None\n        return (mul,)";
 
@@ -32,21 +33,26 @@ std::string record(const std::string& json, const std::string& payload = "", con
   return text;
 }
 
-std::string graphRecord(const std::string& name, const std::string& ids, const std::string& text = graphText, const std::string& pid = "77") {
+std::string graphRecord(const std::string& name, const std::string& ids, const std::string& text = graphText,
+                        const std::string& pid = "77") {
   return record(fmt::format("{{\"{}\": {{}}, {}, \"has_payload\": \"{}\"}}", name, ids, md5Of(text)), text, pid);
 }
 
 const std::string first = R"("frame_id": 0, "frame_compile_id": 0, "attempt": 0)";
 
-JobLog open(const std::string& text, const std::string& name = "job.log") { return openJobLog(test::writeTemporary(name, text)); }
+JobLog open(const std::string& text, const std::string& name = "job.log") {
+  return openJobLog(test::writeTemporary(name, text));
+}
 
-/// The nodes of a graph that are ops: no sizes, no constants and bodies, no other names of a value, and no items of a call with several results.
+/// The nodes of a graph that are ops: no sizes, no constants and bodies, no other names of a value, and no items of a
+/// call with several results.
 std::int64_t opsOf(const fx::Graph& graph) {
   using Kind = fx::Expression::Kind;
   const auto isOp = [&](const fx::Node& node) {
     if (node.type != fx::noIndex && graph.types[node.type].kind == fx::Type::Kind::number) return false;
     if (fx::ownAttribute(node.call) || node.call.is(Kind::value)) return false;
-    if (!node.call.is(Kind::item) || !node.call.items[0].is(Kind::value) || !node.call.items[1].is(Kind::integer)) return true;
+    if (!node.call.is(Kind::item) || !node.call.items[0].is(Kind::value) || !node.call.items[1].is(Kind::integer))
+      return true;
     const auto base = node.call.items[0].valueIndex();
     return base < graph.inputs.size() || graph.nodes[base - graph.inputs.size()].type != fx::noIndex;
   };
@@ -61,7 +67,8 @@ void expectAllRead(const JobLog& log) {
         for (const auto& graph : attempt.graphs) {
           const auto text = payloadText(log, graph.payload);
           const auto place = placeOf(log, graph.payload);
-          const auto read = graph.kind == GraphKind::runnable ? fx::readRepro(text, place).graph : fx::readGraph(text, place);
+          const auto read =
+              graph.kind == GraphKind::runnable ? fx::readRepro(text, place).graph : fx::readGraph(text, place);
           EXPECT_EQ(opsOf(read), graph.ops) << place;
           EXPECT_FALSE(graph.damaged) << place;
         }
@@ -73,12 +80,14 @@ void expectAllRead(const JobLog& log) {
 TEST(JobLog, J1_Md5IsTheOneOfRfc1321) {
   EXPECT_EQ(md5Of(""), "d41d8cd98f00b204e9800998ecf8427e");
   EXPECT_EQ(md5Of("message digest"), "f96b697d7cb7938d525a2f31aaf161d0");
-  EXPECT_EQ(md5Of("12345678901234567890123456789012345678901234567890123456789012345678901234567890"), "57edf4a22be3c955ac49da2e2107b67a");
+  EXPECT_EQ(md5Of("12345678901234567890123456789012345678901234567890123456789012345678901234567890"),
+            "57edf4a22be3c955ac49da2e2107b67a");
 }
 
 // J1: the payload is what stands behind the tabs, and its checksum is compared.
 TEST(JobLog, J1_PayloadsAreLinesBehindTabs) {
-  const auto log = open(graphRecord("dynamo_output_graph", first) + record(R"({"chromium_event": {}, "has_payload": "x"})", "{\n}"));
+  const auto log =
+      open(graphRecord("dynamo_output_graph", first) + record(R"({"chromium_event": {}, "has_payload": "x"})", "{\n}"));
   ASSERT_EQ(log.graphCount(), 1U);
   const auto& graph = log.processes.at(0).compiles.at(0).attempts.at(0).graphs.at(0);
   EXPECT_FALSE(graph.damaged);
@@ -97,10 +106,13 @@ TEST(JobLog, J1_DamagedGraphsAreNamed) {
 
 // J2: records belong together by frame, compile, attempt; processes by file and id.
 TEST(JobLog, J2_RecordsAreGrouped) {
-  const std::string again = R"("frame_id": 0, "frame_compile_id": 0, "attempt": 1)", other = R"("frame_id": 1, "frame_compile_id": 2, "attempt": 0)";
+  const std::string again = R"("frame_id": 0, "frame_compile_id": 0, "attempt": 1)",
+                    other = R"("frame_id": 1, "frame_compile_id": 2, "attempt": 0)";
   const std::string autograd = R"("frame_id": 3, "frame_compile_id": 0, "attempt": 0, "compiled_autograd_id": 4)";
-  const auto log = open(graphRecord("dynamo_output_graph", first) + graphRecord("dynamo_output_graph", again) + graphRecord("aot_joint_graph", other) +
-                        graphRecord("aot_joint_graph", autograd + R"(, "rank": 5)") + graphRecord("aot_joint_graph", first, graphText, "78"));
+  const auto log =
+      open(graphRecord("dynamo_output_graph", first) + graphRecord("dynamo_output_graph", again) +
+           graphRecord("aot_joint_graph", other) + graphRecord("aot_joint_graph", autograd + R"(, "rank": 5)") +
+           graphRecord("aot_joint_graph", first, graphText, "78"));
   ASSERT_EQ(log.processes.size(), 2U);
   const auto& process = log.processes[1];  // of rank 5
   EXPECT_EQ(process.rank, 5);
@@ -132,12 +144,19 @@ TEST(JobLog, J2_ACompileThatStartsAgainIsAnother) {
 // J3: metadata names inputs; metrics say how long a compile took and why it failed.
 TEST(JobLog, J3_MetadataOfInputsAndCompiles) {
   const auto log = open(
-      record(R"({"str": ["/job/train.py", 3]})") + record(R"({"dynamo_start": {"stack": [{"line": 39, "name": "step", "filename": 3}]}, )" + first + "}") +
-      record(R"({"describe_tensor": {"id": 0, "describer_id": 0, "dtype": "torch.float32", "size": [2], "requires_grad": true}, )" + first + "}") +
+      record(R"({"str": ["/job/train.py", 3]})") +
+      record(R"({"dynamo_start": {"stack": [{"line": 39, "name": "step", "filename": 3}]}, )" + first + "}") +
+      record(
+          R"({"describe_tensor": {"id": 0, "describer_id": 0, "dtype": "torch.float32", "size": [2], "requires_grad": true}, )" +
+          first + "}") +
       record(R"({"describe_source": {"describer_id": 0, "id": 0, "source": "L['x']"}, )" + first + "}") +
-      record(R"({"describe_tensor": {"id": 1, "describer_id": 0, "dtype": "torch.float32", "size": [2], "is_parameter": true}, )" + first + "}") +
-      record(R"({"describe_source": {"describer_id": 0, "id": 1, "source": "L['m']._parameters['w']"}, )" + first + "}") +
-      record(R"({"create_symbol": {"symbol": "s23", "val": "12", "source": "L['x'].size()[0]"}, )" + first + "}") + graphRecord("dynamo_output_graph", first) +
+      record(
+          R"({"describe_tensor": {"id": 1, "describer_id": 0, "dtype": "torch.float32", "size": [2], "is_parameter": true}, )" +
+          first + "}") +
+      record(R"({"describe_source": {"describer_id": 0, "id": 1, "source": "L['m']._parameters['w']"}, )" + first +
+             "}") +
+      record(R"({"create_symbol": {"symbol": "s23", "val": "12", "source": "L['x'].size()[0]"}, )" + first + "}") +
+      graphRecord("dynamo_output_graph", first) +
       record(
           R"({"compilation_metrics": {"entire_frame_compile_time_s": 1.5, "fail_type": "Unsupported", "fail_reason": "why\nmore", "restart_reasons": []}, )" +
           first + "}"));
@@ -161,7 +180,8 @@ TEST(JobLog, J3_MetadataOfInputsAndCompiles) {
 
 // J10: names as a state dict has them.
 TEST(JobLog, J10_NamesOfSources) {
-  EXPECT_EQ(readInputSource("L['model']._modules['blocks']._modules['0']._parameters['weight']").name, "blocks.0.weight");
+  EXPECT_EQ(readInputSource("L['model']._modules['blocks']._modules['0']._parameters['weight']").name,
+            "blocks.0.weight");
   EXPECT_EQ(readInputSource("G['n']._modules['bn']._buffers['running_mean']").kind, InputSource::Kind::buffer);
   EXPECT_EQ(readInputSource("L['batch']['x']").name, "batch.x");
   EXPECT_EQ(readInputSource("L['args'][0]").name, "args.0");
@@ -172,11 +192,13 @@ TEST(JobLog, J10_NamesOfSources) {
 
 // Issue 18, 4: truncated, garbled and mixed logs give a partial tree that says what is missing.
 TEST(JobLog, PartialLogsSayWhatIsMissing) {
-  const auto whole = graphRecord("dynamo_output_graph", first) + graphRecord("aot_joint_graph", first) + graphRecord("aot_forward_graph", first);
+  const auto whole = graphRecord("dynamo_output_graph", first) + graphRecord("aot_joint_graph", first) +
+                     graphRecord("aot_forward_graph", first);
   const auto log = open(whole.substr(0, whole.size() - 30));
   EXPECT_TRUE(log.processes.at(0).compiles.at(0).attempts.at(0).graphs.at(2).damaged);
   EXPECT_EQ(log.processes[0].problems.size(), 2U);
-  const auto garbled = open("\x01\x02 nonsense\n" + record(R"({"aot_joint_graph": {}, "frame_id)", "x") + whole + "more nonsense\n");
+  const auto garbled =
+      open("\x01\x02 nonsense\n" + record(R"({"aot_joint_graph": {}, "frame_id)", "x") + whole + "more nonsense\n");
   EXPECT_EQ(garbled.graphCount(), 3U);
   std::string all;
   for (const auto& problem : garbled.processes.at(0).problems) all += problem.place + ": " + problem.message + "\n";
@@ -194,7 +216,8 @@ TEST(JobLog, J4_TextLogs) {
   std::string_view rest = graphText;
   for (bool isFirst = true; !rest.empty(); isFirst = false) {
     const auto end = std::min(rest.find('\n'), rest.size());
-    text += head + (isFirst ? " /x/_lazy_graph_module.py " : "") + std::string(rest.substr(0, end)) + "\nother output\n";
+    text +=
+        head + (isFirst ? " /x/_lazy_graph_module.py " : "") + std::string(rest.substr(0, end)) + "\nother output\n";
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   const auto log = open(text);
@@ -225,13 +248,15 @@ TEST(JobLog, J2_LogsOfTheSamplesRead) {
 TEST(JobLog, J4_TlparseFolderReadsAsTheLog) {
   const auto folder = test::cases() / "jobs";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";
-  const auto made = openJobLog((folder / "tlparse" / "folder").string()), log = openJobLog((folder / "gpt" / "trace").string());
+  const auto made = openJobLog((folder / "tlparse" / "folder").string()),
+             log = openJobLog((folder / "gpt" / "trace").string());
   ASSERT_EQ(made.graphCount(), log.graphCount());
   const auto &a = made.processes.at(0).compiles.at(0), &b = log.processes.at(0).compiles.at(0);
   EXPECT_EQ(a.function, b.function);
   for (std::size_t i = 0; i < b.attempts[0].graphs.size(); ++i) {
     EXPECT_EQ(a.attempts[0].graphs[i].kind, b.attempts[0].graphs[i].kind);
-    EXPECT_EQ(payloadText(made, a.attempts[0].graphs[i].payload) + "\n", payloadText(log, b.attempts[0].graphs[i].payload));
+    EXPECT_EQ(payloadText(made, a.attempts[0].graphs[i].payload) + "\n",
+              payloadText(log, b.attempts[0].graphs[i].payload));
   }
   EXPECT_EQ(describedInputs(made, a.attempts[0]).size(), describedInputs(log, b.attempts[0]).size());
 }

@@ -20,7 +20,8 @@ TEST(LoweredPrims, SayTheSameInAten) {
 }
 
 TEST(LoweredPrims, ARangeIsFromStartToEndBySteps) {
-  const auto range = lowered({"torch.ops.prims.iota.default", {"4", "start=3", "step=-2", "dtype=torch.int64", "requires_grad=False"}});
+  const auto range = lowered(
+      {"torch.ops.prims.iota.default", {"4", "start=3", "step=-2", "dtype=torch.int64", "requires_grad=False"}});
   EXPECT_EQ(range.target, "torch.ops.aten.arange.start_step");
   EXPECT_EQ(range.arguments, (std::vector<std::string>{"3", "-5", "-2", "dtype=torch.int64"}));
 }

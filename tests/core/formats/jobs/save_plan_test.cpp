@@ -14,7 +14,8 @@
 namespace retrograd {
 namespace {
 
-// A job of four layers, as PyTorch prints its graphs: the backward computes `mm` of each layer again from the saved `relu`.
+// A job of four layers, as PyTorch prints its graphs: the backward computes `mm` of each layer again from the saved
+// `relu`.
 struct Job {
   std::size_t layers = 4;
   std::map<std::size_t, std::string> policy;  ///< of a layer's relu, where it is not MUST_SAVE
@@ -29,11 +30,15 @@ struct Job {
 
   std::string layer(std::size_t i) const {
     const auto found = policy.find(i);
-    return comment("PREFER_RECOMPUTE") + fmt::format("        t_{0}: \"f32[8, 8][1, 8]cpu\" = torch.ops.aten.t.default(primals_{0})\n", i) +
-           fmt::format("        mm_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.mm.default({1}, t_{0})\n", i, i == 0 ? "x" : fmt::format("add_{}", i - 1)) +
+    return comment("PREFER_RECOMPUTE") +
+           fmt::format("        t_{0}: \"f32[8, 8][1, 8]cpu\" = torch.ops.aten.t.default(primals_{0})\n", i) +
+           fmt::format("        mm_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.mm.default({1}, t_{0})\n", i,
+                       i == 0 ? "x" : fmt::format("add_{}", i - 1)) +
            comment(found == policy.end() ? "MUST_SAVE" : found->second) +
-           fmt::format("        relu_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.relu.default(mm_{0})\n", i) + comment("PREFER_RECOMPUTE") +
-           fmt::format("        add_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.add.Tensor(relu_{0}, {1})\n", i, i == 0 ? "x" : fmt::format("add_{}", i - 1));
+           fmt::format("        relu_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.relu.default(mm_{0})\n", i) +
+           comment("PREFER_RECOMPUTE") +
+           fmt::format("        add_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.add.Tensor(relu_{0}, {1})\n", i,
+                       i == 0 ? "x" : fmt::format("add_{}", i - 1));
   }
   std::string inputs() const {
     std::string text = "x: \"f32[2, 8][8, 1]cpu\"";
@@ -43,27 +48,38 @@ struct Job {
   std::string body() const {
     std::string text;
     for (std::size_t i = 0; i < layers; ++i) text += layer(i);
-    return text +
-           fmt::format("        # File: /job/m.py:9 in forward, code: x\n        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(add_{})\n", layers - 1);
+    return text + fmt::format(
+                      "        # File: /job/m.py:9 in forward, code: x\n        sum_1: \"f32[][]cpu\" = "
+                      "torch.ops.aten.sum.default(add_{})\n",
+                      layers - 1);
   }
   std::string forward() const {
-    auto text = fmt::format("class G(torch.nn.Module):\n    def forward(self, {}):\n{}        return (sum_1,  # PlainAOTOutput(idx=0)\n", inputs(), body());
+    auto text = fmt::format(
+        "class G(torch.nn.Module):\n    def forward(self, {}):\n{}        return (sum_1,  # PlainAOTOutput(idx=0)\n",
+        inputs(), body());
     for (std::size_t i = 0; i < layers; ++i) {
-      if (!recomputesRelu.contains(i)) text += fmt::format("            relu_{},  # SavedForBackwardsAOTOutput(idx={})\n", i, i);
-      if (savesProduct.contains(i)) text += fmt::format("            mm_{},  # SavedForBackwardsAOTOutput(idx={})\n", i, 10 + i);
+      if (!recomputesRelu.contains(i))
+        text += fmt::format("            relu_{},  # SavedForBackwardsAOTOutput(idx={})\n", i, i);
+      if (savesProduct.contains(i))
+        text += fmt::format("            mm_{},  # SavedForBackwardsAOTOutput(idx={})\n", i, 10 + i);
     }
     return text + "        )\n";
   }
   std::string backward() const {
-    auto text = fmt::format("class G(torch.nn.Module):\n    def forward(self, {}, tangents_1: \"f32[][]cpu\"):\n", inputs());
-    for (const auto i : recomputesRelu) text += fmt::format("        relu_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.relu.default(primals_{0})\n", i);
+    auto text =
+        fmt::format("class G(torch.nn.Module):\n    def forward(self, {}, tangents_1: \"f32[][]cpu\"):\n", inputs());
+    for (const auto i : recomputesRelu)
+      text += fmt::format("        relu_{0}: \"f32[2, 8][8, 1]cpu\" = torch.ops.aten.relu.default(primals_{0})\n", i);
     return text + "        neg: \"f32[][]cpu\" = torch.ops.aten.neg.default(tangents_1)\n        return (neg,)\n";
   }
   std::string joint() const {
-    auto text = fmt::format("class inner_f(torch.nn.Module):\n    def forward(self, {}, tangents_1: \"f32[][]cpu\"):\n{}", inputs(), body());
+    auto text =
+        fmt::format("class inner_f(torch.nn.Module):\n    def forward(self, {}, tangents_1: \"f32[][]cpu\"):\n{}",
+                    inputs(), body());
     text += "        neg: \"f32[][]cpu\" = torch.ops.aten.neg.default(tangents_1)\n";
     for (auto i = layers; i-- > 0;)
-      text += fmt::format("        le_{0}: \"b8[2, 8][8, 1]cpu\" = torch.ops.aten.threshold_backward.default(neg, relu_{0}, 0)\n", i);
+      text += fmt::format(
+          "        le_{0}: \"b8[2, 8][8, 1]cpu\" = torch.ops.aten.threshold_backward.default(neg, relu_{0}, 0)\n", i);
     return text + "        return (sum_1, neg)\n";
   }
   SavePlan plan() const {
@@ -106,8 +122,9 @@ TEST(SavePlan, ALayerWithAnotherPolicyIsAFindingThatSaysWhatTheOthersHave) {
     job.policy[odd] = "PREFER_RECOMPUTE";
     const auto findings = findingsOf(job.plan());
     ASSERT_EQ(findings.size(), 1u) << odd;
-    EXPECT_TRUE(findings[0].starts_with(
-        fmt::format("layer {}: relu_{} = aten.relu: f32[2, 8], 64 bytes (/job/m.py:7) is saved (PREFER_RECOMPUTE); in layers ", odd, odd)))
+    EXPECT_TRUE(findings[0].starts_with(fmt::format(
+        "layer {}: relu_{} = aten.relu: f32[2, 8], 64 bytes (/job/m.py:7) is saved (PREFER_RECOMPUTE); in layers ", odd,
+        odd)))
         << findings[0];
     EXPECT_TRUE(findings[0].ends_with(" saved (MUST_SAVE)")) << findings[0];
   }
@@ -120,7 +137,8 @@ TEST(SavePlan, ALayerThatSavesMoreIsAFindingWithBothTotals) {
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0], "layer 2 saves 128 bytes, layers 0, 1 and 3 save 64 bytes each");
   EXPECT_EQ(findings[1],
-            "layer 2: mm_2 = aten.mm: f32[2, 8], 64 bytes (/job/m.py:7) is saved (PREFER_RECOMPUTE); in layers 0, 1 and 3 not needed (PREFER_RECOMPUTE)");
+            "layer 2: mm_2 = aten.mm: f32[2, 8], 64 bytes (/job/m.py:7) is saved (PREFER_RECOMPUTE); in layers 0, 1 "
+            "and 3 not needed (PREFER_RECOMPUTE)");
 }
 
 TEST(SavePlan, OpsThatDifferInPolicyAloneAreOneFinding) {
@@ -128,7 +146,8 @@ TEST(SavePlan, OpsThatDifferInPolicyAloneAreOneFinding) {
   job.policy[1] = "";
   const auto findings = findingsOf(job.plan());
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_NE(findings[0].find("is saved (no policy); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos) << findings[0];
+  EXPECT_NE(findings[0].find("is saved (no policy); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos)
+      << findings[0];
 }
 
 TEST(SavePlan, ALayerThatRecomputesIsAFindingAndItsOpHasTheFate) {
@@ -139,8 +158,10 @@ TEST(SavePlan, ALayerThatRecomputesIsAFindingAndItsOpHasTheFate) {
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0], "layer 1 saves 0 bytes, layers 0, 2 and 3 save 64 bytes each");
   EXPECT_NE(findings[1].find("layer 1: relu_1"), std::string::npos);
-  EXPECT_NE(findings[1].find("is recomputed (MUST_SAVE); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos) << findings[1];
-  const auto must = std::find_if(plan.policies.begin(), plan.policies.end(), [](const auto& count) { return count.policy == "MUST_SAVE"; });
+  EXPECT_NE(findings[1].find("is recomputed (MUST_SAVE); in layers 0, 2 and 3 saved (MUST_SAVE)"), std::string::npos)
+      << findings[1];
+  const auto must = std::find_if(plan.policies.begin(), plan.policies.end(),
+                                 [](const auto& count) { return count.policy == "MUST_SAVE"; });
   ASSERT_NE(must, plan.policies.end());
   EXPECT_EQ(must->saved, 3u);
   EXPECT_EQ(must->recomputed, 1u);
@@ -173,8 +194,12 @@ TEST(SavePlan, AnotherLayerInTheMiddleDoesNotHideTheEqualOnes) {
 }
 
 TEST(SavePlan, ThreeEqualOpsThatReadNoInputAreNoLayers) {
-  std::string text = "class G(torch.nn.Module):\n    def forward(self, x: \"f32[2][1]cpu\"):\n        a0: \"f32[2][1]cpu\" = torch.ops.aten.sin.default(x)\n";
-  for (int i = 1; i < 20; ++i) text += fmt::format("        a{}: \"f32[2][1]cpu\" = torch.ops.aten.{}.default(a{})\n", i, i % 4 == 0 ? "cos" : "sin", i - 1);
+  std::string text =
+      "class G(torch.nn.Module):\n    def forward(self, x: \"f32[2][1]cpu\"):\n        a0: \"f32[2][1]cpu\" = "
+      "torch.ops.aten.sin.default(x)\n";
+  for (int i = 1; i < 20; ++i)
+    text += fmt::format("        a{}: \"f32[2][1]cpu\" = torch.ops.aten.{}.default(a{})\n", i,
+                        i % 4 == 0 ? "cos" : "sin", i - 1);
   EXPECT_TRUE(jobs::equalLayers(fx::readGraph(text + "        return (a19,)\n", "g"), 20).empty());
 }
 
@@ -194,7 +219,8 @@ JobGraphs graphsOf(const std::string& log) {
 std::vector<std::string> forwardLines(const std::string& content) {
   const auto begin = content.find('\n', content.find("\"aot_forward_graph\"")) + 1;
   std::vector<std::string> lines;
-  for (auto at = begin; content[at] == '\t'; at = content.find('\n', at) + 1) lines.push_back(content.substr(at + 1, content.find('\n', at) - at - 1));
+  for (auto at = begin; content[at] == '\t'; at = content.find('\n', at) + 1)
+    lines.push_back(content.substr(at + 1, content.find('\n', at) - at - 1));
   return lines;
 }
 
@@ -215,7 +241,8 @@ TEST(SavePlan, TheTableOfASampleIsItsForwardsOwnOutputsWithTheirBytes) {
     const std::map<std::string, std::int64_t> sizes{{"f32", 4}, {"i64", 8}, {"bf16", 2}, {"b8", 1}};
     for (const auto& line : forwardLines(test::contentOf(log))) {
       std::smatch match;
-      if (std::regex_match(line, match, std::regex(R"( +(\w+),  # SavedForBackwardsAOTOutput\(idx=\d+\))"))) outputs.push_back(match[1]);
+      if (std::regex_match(line, match, std::regex(R"( +(\w+),  # SavedForBackwardsAOTOutput\(idx=\d+\))")))
+        outputs.push_back(match[1]);
       if (!std::regex_search(line, match, std::regex(R"re(^ +(\w+): "(\w+)\[([\d, ]*)\])re"))) continue;
       bytes[match[1]] = sizes.at(match[2]) * productOf(match[3]);
     }
@@ -250,14 +277,17 @@ TEST(SavePlan, LayersOfADynamicGraphAreEqualThoughTheFirstComputesTheSizes) {
   if (log.empty()) GTEST_SKIP() << "no samples of jobs";
   const auto plan = savePlanOf(graphsOf(log));
   EXPECT_EQ(plan.layers.size(), 2u);
-  for (const auto& value : plan.residuals.values) EXPECT_TRUE(value.bytes) << value.name << " has sizes that the job met";
+  for (const auto& value : plan.residuals.values)
+    EXPECT_TRUE(value.bytes) << value.name << " has sizes that the job met";
 }
 
 /// Replaces `from` in the graph texts of these kinds; how often is added to `count`.
-std::string edited(std::string content, const std::string& from, const std::string& to, const std::vector<std::string>& kinds, std::size_t& count) {
+std::string edited(std::string content, const std::string& from, const std::string& to,
+                   const std::vector<std::string>& kinds, std::size_t& count) {
   for (const auto& kind : kinds) {
     const auto record = content.find("\"" + kind + "\"");
-    for (auto at = content.find(from, record); at != std::string::npos && content.rfind("\nV", at) < record; at = content.find(from, at + to.size()), ++count)
+    for (auto at = content.find(from, record); at != std::string::npos && content.rfind("\nV", at) < record;
+         at = content.find(from, at + to.size()), ++count)
       content.replace(at, from.size(), to);
   }
   return content;
@@ -267,7 +297,8 @@ TEST(SavePlan, OneLayerOfFourGivenAnotherPolicyInTheSampleIsNamed) {
   const auto log = logOf("gpt_checkpoint");
   if (log.empty()) GTEST_SKIP() << "no samples of jobs";
   const auto content = test::contentOf(log);
-  const std::vector<std::vector<std::string>> places{{"aot_forward_graph"}, {"aot_joint_graph"}, {"aot_joint_graph", "aot_forward_graph"}};
+  const std::vector<std::vector<std::string>> places{
+      {"aot_forward_graph"}, {"aot_joint_graph"}, {"aot_joint_graph", "aot_forward_graph"}};
   for (std::size_t layer = 0; layer < 4; ++layer) {
     for (const auto& kinds : places) {
       const auto line = fmt::format("# ac_graph_id: {} - MUST_SAVE File: /job/train.py:21 in", 5 + layer);
@@ -277,7 +308,8 @@ TEST(SavePlan, OneLayerOfFourGivenAnotherPolicyInTheSampleIsNamed) {
       ASSERT_EQ(count, kinds.size());
       const auto findings = findingsOf(savePlanOf(graphsOf(test::writeTemporary("policy.log", text))));
       ASSERT_EQ(findings.size(), 1u) << layer << " " << kinds[0];
-      EXPECT_TRUE(findings[0].starts_with(fmt::format("layer {} (blocks.{}): addmm_{} ", layer, layer, 4 * layer + 1))) << findings[0];
+      EXPECT_TRUE(findings[0].starts_with(fmt::format("layer {} (blocks.{}): addmm_{} ", layer, layer, 4 * layer + 1)))
+          << findings[0];
       EXPECT_NE(findings[0].find("PREFER_RECOMPUTE"), std::string::npos) << findings[0];
       EXPECT_LT(findings[0].find("PREFER_RECOMPUTE"), findings[0].rfind("MUST_SAVE")) << findings[0];
     }
@@ -291,11 +323,13 @@ TEST(SavePlan, OneLayerOfFourThatSavesAnotherValueInTheSampleIsNamed) {
   for (std::size_t layer = 0; layer < 4; ++layer) {
     std::size_t count = 0;
     const auto saved = fmt::format("addmm_{}", 4 * layer + 1), instead = fmt::format("add_{}", 2 * layer + 1);
-    const auto text = edited(content, "\t            " + saved + ",  # Saved", "\t            " + instead + ",  # Saved", {"aot_forward_graph"}, count);
+    const auto text = edited(content, "\t            " + saved + ",  # Saved",
+                             "\t            " + instead + ",  # Saved", {"aot_forward_graph"}, count);
     ASSERT_EQ(count, 1u);
     const auto findings = findingsOf(savePlanOf(graphsOf(test::writeTemporary("saved.log", text))));
     ASSERT_EQ(findings.size(), 2u) << layer;
-    for (const auto& finding : findings) EXPECT_TRUE(finding.starts_with(fmt::format("layer {} (blocks.{}): ", layer, layer))) << finding;
+    for (const auto& finding : findings)
+      EXPECT_TRUE(finding.starts_with(fmt::format("layer {} (blocks.{}): ", layer, layer))) << finding;
     EXPECT_NE(findings[0].find(saved + " "), std::string::npos) << findings[0];
     EXPECT_NE(findings[1].find(instead + " "), std::string::npos) << findings[1];
   }

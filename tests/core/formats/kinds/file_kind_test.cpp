@@ -29,10 +29,12 @@ void expectMentions(const std::string& message, const std::string& what) {
 }
 
 TEST(FileKind, namesOtherArchives) {
-  expectMentions(messageFor(test::makeZip({{"m/code/__torch__.py", ""}, {"m/constants.pkl", ""}, {"m/data.pkl", ""}})), "TorchScript");
+  expectMentions(messageFor(test::makeZip({{"m/code/__torch__.py", ""}, {"m/constants.pkl", ""}, {"m/data.pkl", ""}})),
+                 "TorchScript");
   expectMentions(messageFor(test::makeZip({{"m/data.pkl", ""}, {"m/data/0", ""}, {"m/version", "3"}})), "state dict");
   expectMentions(messageFor(test::makeZip({{"m/data/aotinductor/model/x.so", ""}})), "AOTInductor");
-  expectMentions(messageFor(test::makeZip({{"serialized_exported_program.json", "{}"}, {"version", "5.1"}})), "older layout");
+  expectMentions(messageFor(test::makeZip({{"serialized_exported_program.json", "{}"}, {"version", "5.1"}})),
+                 "older layout");
   expectMentions(messageFor(test::makeZip({{"readme", ""}})), "models/*.json");
 }
 

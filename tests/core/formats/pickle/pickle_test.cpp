@@ -12,7 +12,8 @@ using namespace std::string_literals;
 
 Pickle readCode(const std::string& code, const std::string& storage = std::string(16, '\1')) {
   auto kept = std::make_shared<std::string>(test::makeZip({{"archive/data.pkl", code}, {"archive/data/0", storage}}));
-  return readPickle(Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "sample.pt"));
+  return readPickle(
+      Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "sample.pt"));
 }
 
 std::string failure(const std::string& code, const std::string& storage = std::string(16, '\1')) {
@@ -76,7 +77,8 @@ TEST(Pickle, readsTensorsWithAttributes) {
   const auto& value = pickle.at(pickle.root);
   ASSERT_EQ(value.kind, PickleValue::Kind::tensor);
   EXPECT_EQ(value.tensor.meta.sizes, (std::vector<std::int64_t>{2, 2}));
-  EXPECT_NE(failure(marked(v2, "ctorch\nFloatStorage\n")).find("refuses to create a torch FloatStorage"), std::string::npos);
+  EXPECT_NE(failure(marked(v2, "ctorch\nFloatStorage\n")).find("refuses to create a torch FloatStorage"),
+            std::string::npos);
   EXPECT_NE(failure(marked("ctorch._utils\n_rebuild_parameter\n", tensor)), "nothing failed");
 }
 
@@ -98,11 +100,13 @@ TEST(Pickle, refusesEveryOtherGlobal) {
 }
 
 TEST(Pickle, refusesOtherOpcodes) {
-  for (const auto* code : {"i", "o", "\x81", "b", "P1\n.", "\x82\x01."}) EXPECT_NE(failure("\x80\x02"s + code), "nothing failed");
+  for (const auto* code : {"i", "o", "\x81", "b", "P1\n.", "\x82\x01."})
+    EXPECT_NE(failure("\x80\x02"s + code), "nothing failed");
 }
 
 TEST(Pickle, refusesBrokenCode) {
-  for (const auto& code : {""s, "."s, "t."s, "(."s, "h\x07."s, "X\xff\xff\xff\x7f"s, "K"s, "]K\x01u."s, "R."s, "Q."s, "0."s, "\x85."s})
+  for (const auto& code :
+       {""s, "."s, "t."s, "(."s, "h\x07."s, "X\xff\xff\xff\x7f"s, "K"s, "]K\x01u."s, "R."s, "Q."s, "0."s, "\x85."s})
     EXPECT_NE(failure("\x80\x02"s + code), "nothing failed") << code;
 }
 

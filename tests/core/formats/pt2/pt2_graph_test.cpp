@@ -14,14 +14,19 @@ std::string tensor(const std::string& name) { return R"({"as_tensor": {"name": "
 /// name: f32[2, 4] unless told otherwise
 std::string meta(const std::string& name, const std::string& sizes = R"([{"as_int": 2}, {"as_int": 4}])",
                  const std::string& strides = R"([{"as_int": 4}, {"as_int": 1}])", int dtype = 7) {
-  return "\"" + name + R"(": {"dtype": )" + std::to_string(dtype) + R"(, "sizes": )" + sizes + R"(, "strides": )" + strides +
+  return "\"" + name + R"(": {"dtype": )" + std::to_string(dtype) + R"(, "sizes": )" + sizes + R"(, "strides": )" +
+         strides +
          R"(, "requires_grad": false, "device": {"type": "cpu", "index": null}, "storage_offset": {"as_int": 0}, "layout": 7})";
 }
 
-std::string argument(const std::string& name, const std::string& value) { return R"({"name": ")" + name + R"(", "arg": )" + value + R"(, "kind": 1})"; }
+std::string argument(const std::string& name, const std::string& value) {
+  return R"({"name": ")" + name + R"(", "arg": )" + value + R"(, "kind": 1})";
+}
 
-std::string node(const std::string& target, const std::string& inputs, const std::string& outputs, const std::string& metadata = "") {
-  return R"({"target": ")" + target + R"(", "inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "metadata": {)" + metadata + "}}";
+std::string node(const std::string& target, const std::string& inputs, const std::string& outputs,
+                 const std::string& metadata = "") {
+  return R"({"target": ")" + target + R"(", "inputs": [)" + inputs + R"(], "outputs": [)" + outputs +
+         R"(], "metadata": {)" + metadata + "}}";
 }
 
 struct Graph {
@@ -30,13 +35,16 @@ struct Graph {
   std::string outputSpecs = R"({"user_output": {"arg": )" + tensor("x") + "}}";
 
   std::string body() const {
-    return R"({"inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "nodes": [)" + nodes + R"(], "tensor_values": {)" + metas + "}}";
+    return R"({"inputs": [)" + inputs + R"(], "outputs": [)" + outputs + R"(], "nodes": [)" + nodes +
+           R"(], "tensor_values": {)" + metas + "}}";
   }
   ModelFile read() const {
-    const auto json = R"({"torch_version": "2.15", "graph_module": {"graph": )" + body() + R"(, "signature": {"input_specs": [)" + inputSpecs +
-                      R"(], "output_specs": [)" + outputSpecs + "]}}}";
+    const auto json = R"({"torch_version": "2.15", "graph_module": {"graph": )" + body() +
+                      R"(, "signature": {"input_specs": [)" + inputSpecs + R"(], "output_specs": [)" + outputSpecs +
+                      "]}}}";
     auto kept = std::make_shared<std::string>(test::makeZip({{"models/model.json", json}}));
-    const auto archive = Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "hand.pt2");
+    const auto archive =
+        Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "hand.pt2");
     return readPt2(archive, test::stubLookup, {});
   }
 };
@@ -44,17 +52,25 @@ struct Graph {
 const CallPattern& patternOf(const ModelFile& file, std::size_t op) {
   return file.document->pattern(file.document->boundSymbol(file.computation.trace.ops.at(op)).pattern);
 }
-const BoundSymbol& boundOf(const ModelFile& file, std::size_t op) { return file.document->boundSymbol(file.computation.trace.ops.at(op)); }
+const BoundSymbol& boundOf(const ModelFile& file, std::size_t op) {
+  return file.document->boundSymbol(file.computation.trace.ops.at(op));
+}
 
 TEST(Pt2Graph, symbolicSizes) {
   Graph graph;
-  graph.metas = meta("x", R"j([{"as_expr": {"expr_str": "Symbol('s0', integer=True)", "hint": {"as_int": 6}}}, {"as_int": 4}])j") + ", " + meta("full");
-  graph.nodes = node("_operator.mul", argument("a", R"({"as_int": 2})") + "," + argument("b", R"({"as_int": 3})"), R"({"as_sym_int": {"as_name": "n"}})") +
-                "," +
-                node("torch.ops.aten.full.default",
-                     argument("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 4}]})") + "," + argument("fill_value", R"({"as_int": 1})") + "," +
-                         argument("dtype", R"({"as_scalar_type": 7})") + "," + argument("device", R"({"as_device": {"type": "cuda", "index": 1}})"),
-                     tensor("full"));
+  graph.metas =
+      meta("x",
+           R"j([{"as_expr": {"expr_str": "Symbol('s0', integer=True)", "hint": {"as_int": 6}}}, {"as_int": 4}])j") +
+      ", " + meta("full");
+  graph.nodes =
+      node("_operator.mul", argument("a", R"({"as_int": 2})") + "," + argument("b", R"({"as_int": 3})"),
+           R"({"as_sym_int": {"as_name": "n"}})") +
+      "," +
+      node("torch.ops.aten.full.default",
+           argument("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 4}]})") + "," +
+               argument("fill_value", R"({"as_int": 1})") + "," + argument("dtype", R"({"as_scalar_type": 7})") + "," +
+               argument("device", R"({"as_device": {"type": "cuda", "index": 1}})"),
+           tensor("full"));
   const auto file = graph.read();
   const auto& document = *file.document;
   const auto& x = document.meta(document.value(file.computation.inputs[0].value).meta);
@@ -79,8 +95,12 @@ TEST(Pt2Graph, listsFollowTheSchema) {
       node("torch.ops.aten.chunk.default", argument("self", tensor("x")) + "," + argument("chunks", R"({"as_int": 2})"),
            R"({"as_tensors": [{"name": "a"}, {"name": "b"}]})") +
       "," + node("torch.ops.aten.cat.default", argument("tensors", R"({"as_ints": []})"), tensor("cat")) + "," +
-      node("torch.ops.aten.index.Tensor", argument("self", tensor("x")) + "," + argument("indices", R"({"as_tensors": [{"name": "a"}]})"), tensor("i")) + "," +
-      node("torch.ops.aten.var.correction", argument("self", tensor("x")) + "," + argument("dim", R"({"as_int": 1})"), tensor("v"));
+      node("torch.ops.aten.index.Tensor",
+           argument("self", tensor("x")) + "," + argument("indices", R"({"as_tensors": [{"name": "a"}]})"),
+           tensor("i")) +
+      "," +
+      node("torch.ops.aten.var.correction", argument("self", tensor("x")) + "," + argument("dim", R"({"as_int": 1})"),
+           tensor("v"));
   const auto file = graph.read();
   const auto& document = *file.document;
   EXPECT_EQ(patternOf(file, 0).returns, (std::vector<std::int32_t>{2}));
@@ -95,8 +115,10 @@ TEST(Pt2Graph, anUnknownKindOfOptionalTensorIsRefusedNotLeftOut) {
   const auto indices = [](const std::string& entry) {
     Graph graph;
     graph.metas = meta("x") + "," + meta("i");
-    graph.nodes = node("torch.ops.aten.index.Tensor", argument("self", tensor("x")) + "," + argument("indices", R"({"as_optional_tensors": [)" + entry + "]}"),
-                       tensor("i"));
+    graph.nodes =
+        node("torch.ops.aten.index.Tensor",
+             argument("self", tensor("x")) + "," + argument("indices", R"({"as_optional_tensors": [)" + entry + "]}"),
+             tensor("i"));
     return graph.read();
   };
   EXPECT_EQ(patternOf(indices(R"({"as_none": true})"), 0).arguments[1].kind, Argument::Kind::list);
@@ -106,14 +128,17 @@ TEST(Pt2Graph, anUnknownKindOfOptionalTensorIsRefusedNotLeftOut) {
 TEST(Pt2Graph, numbersForTensorsStayNumbersAndIntegersForFloatsBecomeReal) {
   Graph graph;
   graph.metas = meta("x") + "," + meta("y") + "," + meta("z");
-  graph.nodes = node("torch.ops.aten.add.Tensor", argument("self", tensor("x")) + "," + argument("other", R"({"as_int": 2})"), tensor("y"));
+  graph.nodes = node("torch.ops.aten.add.Tensor",
+                     argument("self", tensor("x")) + "," + argument("other", R"({"as_int": 2})"), tensor("y"));
   EXPECT_EQ(patternOf(graph.read(), 0).arguments[1], Argument::ofInt(2));
-  graph.nodes = node("torch.ops.aten.batch_norm.default",
-                     argument("input", tensor("x")) + "," + argument("weight", R"({"as_none": true})") + "," + argument("bias", R"({"as_none": true})") + "," +
-                         argument("running_mean", R"({"as_none": true})") + "," + argument("running_var", R"({"as_none": true})") + "," +
-                         argument("training", R"({"as_bool": true})") + "," + argument("momentum", R"({"as_float": "Infinity"})") + "," +
-                         argument("eps", R"({"as_int": 1})") + "," + argument("cudnn_enabled", R"({"as_bool": false})"),
-                     tensor("z"));
+  graph.nodes =
+      node("torch.ops.aten.batch_norm.default",
+           argument("input", tensor("x")) + "," + argument("weight", R"({"as_none": true})") + "," +
+               argument("bias", R"({"as_none": true})") + "," + argument("running_mean", R"({"as_none": true})") + "," +
+               argument("running_var", R"({"as_none": true})") + "," + argument("training", R"({"as_bool": true})") +
+               "," + argument("momentum", R"({"as_float": "Infinity"})") + "," + argument("eps", R"({"as_int": 1})") +
+               "," + argument("cudnn_enabled", R"({"as_bool": false})"),
+           tensor("z"));
   const auto file = graph.read();
   EXPECT_EQ(patternOf(file, 0).arguments[7], Argument::ofReal(1));
   EXPECT_EQ(boundOf(file, 0).effects, 0);  // no statistics to write
@@ -127,7 +152,8 @@ TEST(Pt2Graph, noGradRegions) {
   Graph graph;
   graph.metas = meta("x") + "," + meta("z");
   graph.nodes = node("torch.ops.higher_order.wrap_with_set_grad_enabled",
-                     argument("", R"({"as_bool": false})") + "," + argument("", R"({"as_graph": {"name": "body", "graph": )" + inner.body() + "}}") + "," +
+                     argument("", R"({"as_bool": false})") + "," +
+                         argument("", R"({"as_graph": {"name": "body", "graph": )" + inner.body() + "}}") + "," +
                          argument("", tensor("x")),
                      tensor("z"));
   const auto file = graph.read();
@@ -135,7 +161,8 @@ TEST(Pt2Graph, noGradRegions) {
   const auto& body = file.document->subgraph(SubgraphId(patternOf(file, 0).arguments[1].integer));
   ASSERT_EQ(body.ops.size(), 1u);
   EXPECT_FALSE(file.document->boundSymbol(body.ops[0]).gradMode);
-  EXPECT_EQ(file.document->value(body.inputs[0]).storage, file.document->value(file.computation.inputs[0].value).storage);
+  EXPECT_EQ(file.document->value(body.inputs[0]).storage,
+            file.document->value(file.computation.inputs[0].value).storage);
 }
 
 TEST(Pt2Graph, tokensOrderAndAreNoTensors) {
@@ -143,9 +170,11 @@ TEST(Pt2Graph, tokensOrderAndAreNoTensors) {
   graph.inputs = tensor("token") + "," + tensor("x");
   graph.inputSpecs = R"({"token": {"arg": {"name": "token"}}}, )" + graph.inputSpecs;
   graph.metas = meta("token", "[]", "[]") + "," + meta("x") + "," + meta("y");
-  graph.nodes = node("torch.ops.higher_order.with_effects",
-                     argument("", tensor("token")) + "," + argument("", R"({"as_operator": "torch.ops.aten.sin.default"})") + "," + argument("", tensor("x")),
-                     tensor("token_1") + "," + tensor("y"));
+  graph.nodes =
+      node("torch.ops.higher_order.with_effects",
+           argument("", tensor("token")) + "," + argument("", R"({"as_operator": "torch.ops.aten.sin.default"})") +
+               "," + argument("", tensor("x")),
+           tensor("token_1") + "," + tensor("y"));
   graph.outputs = tensor("token_1") + "," + tensor("y");
   graph.outputSpecs = R"({"token": {"arg": {"name": "token_1"}}}, {"user_output": {"arg": )" + tensor("y") + "}}";
   const auto file = graph.read();
@@ -159,7 +188,8 @@ TEST(Pt2Graph, tokensOrderAndAreNoTensors) {
 TEST(Pt2Graph, fixedNumbersAreInputs) {
   Graph graph;
   graph.inputs += R"(, {"as_int": 3}, {"as_none": true})";
-  graph.inputSpecs += R"(, {"constant_input": {"name": "n", "value": {"as_int": 3}}}, {"constant_input": {"name": "mask", "value": {"as_none": true}}})";
+  graph.inputSpecs +=
+      R"(, {"constant_input": {"name": "n", "value": {"as_int": 3}}}, {"constant_input": {"name": "mask", "value": {"as_none": true}}})";
   const auto file = graph.read();
   EXPECT_EQ(file.sampleNumbers.at("n"), Argument::ofInt(3));
   EXPECT_FALSE(file.computation.trace.inputs[2]);
@@ -168,7 +198,8 @@ TEST(Pt2Graph, fixedNumbersAreInputs) {
 TEST(Pt2Graph, detachesOfDecomposedGraphsStopTheGradient) {
   Graph graph;
   graph.metas = meta("x") + "," + meta("y");
-  graph.nodes = node("torch.ops.aten.alias.default", argument("self", tensor("x")), tensor("y"), R"("torch_fn": "detach_1;method_descriptor.detach")");
+  graph.nodes = node("torch.ops.aten.alias.default", argument("self", tensor("x")), tensor("y"),
+                     R"("torch_fn": "detach_1;method_descriptor.detach")");
   const auto file = graph.read();  // the test's symbols lack alias: unknown ops keep their gradMode too
   EXPECT_FALSE(boundOf(file, 0).gradMode);
   EXPECT_EQ(file.problems.back().severity, Problem::Severity::note);
@@ -184,7 +215,9 @@ TEST(Pt2Graph, namesThatPythonDoesNotTakeAreReplaced) {
   graph.outputSpecs = R"({"user_output": {"arg": )" + tensor("a b") + "}}";
   const auto file = graph.read();
   const auto& ops = file.computation.trace.ops;
-  const auto nameOf = [&](std::size_t i) { return file.document->displayName(std::as_const(*file.document).outputs(ops[i])[0]); };
+  const auto nameOf = [&](std::size_t i) {
+    return file.document->displayName(std::as_const(*file.document).outputs(ops[i])[0]);
+  };
   EXPECT_EQ(nameOf(0), "a_b_1");
   EXPECT_EQ(nameOf(1), "v_lambda");
   EXPECT_EQ(nameOf(2), "a_b") << "the name a value has in the file is kept for it";
@@ -192,7 +225,8 @@ TEST(Pt2Graph, namesThatPythonDoesNotTakeAreReplaced) {
 }
 
 TEST(Pt2Graph, unknownKindsOfOpsAreNamed) {
-  for (const auto* target : {"torch._functorch.predispatch._vmap_increment_nesting", "torch.ops.mylib.op.default", "_operator.nonsense"}) {
+  for (const auto* target :
+       {"torch._functorch.predispatch._vmap_increment_nesting", "torch.ops.mylib.op.default", "_operator.nonsense"}) {
     Graph graph;
     graph.metas = meta("x") + "," + meta("y");
     graph.nodes = node(target, argument("", tensor("x")), tensor("y"));
@@ -207,7 +241,8 @@ TEST(Pt2Graph, refusesTooManyOperands) {
   graph.metas = meta("x") + "," + meta("y");
   std::string list;
   for (int i = 0; i < 65536; ++i) list += i ? R"(,{"name":"x"})" : R"({"name":"x"})";
-  graph.nodes = node("torch.ops.aten.cat.default", argument("tensors", R"({"as_tensors": [)" + list + "]}"), tensor("y"));
+  graph.nodes =
+      node("torch.ops.aten.cat.default", argument("tensors", R"({"as_tensors": [)" + list + "]}"), tensor("y"));
   EXPECT_THROW(graph.read(), Error);
 }
 

@@ -1,4 +1,5 @@
-// The parts of the .pt2 reader that can be looked at alone: expressions, stack traces, module paths, schema types, effects.
+// The parts of the .pt2 reader that can be looked at alone: expressions, stack traces, module paths, schema types,
+// effects.
 #include <gtest/gtest.h>
 
 #include "core/formats/pt2/pt2_metadata.h"
@@ -15,8 +16,11 @@ TEST(ShortExpression, printsInfix) {
   EXPECT_EQ(pt2::shortExpression("Mul(Integer(2), Symbol('s0', integer=True))"), "2*s0");
   EXPECT_EQ(pt2::shortExpression("Mul(Integer(2), Add(Symbol('s0'), Integer(1)))"), "2*(s0 + 1)");
   EXPECT_EQ(pt2::shortExpression("FloorDiv(Add(Symbol('s0'), Integer(-1)), Integer(2))"), "(s0 - 1)//2");
-  EXPECT_EQ(pt2::shortExpression("Add(Symbol('s0'), Mul(Integer(-1), FloorDiv(Add(Symbol('s0'), Integer(1)), Integer(2))))"), "s0 - ((s0 + 1)//2)");
-  EXPECT_EQ(pt2::shortExpression("Add(Symbol('s0'), FloorDiv(Mul(Integer(-1), Symbol('s0')), Integer(2)))"), "s0 + (-s0)//2");
+  EXPECT_EQ(
+      pt2::shortExpression("Add(Symbol('s0'), Mul(Integer(-1), FloorDiv(Add(Symbol('s0'), Integer(1)), Integer(2))))"),
+      "s0 - ((s0 + 1)//2)");
+  EXPECT_EQ(pt2::shortExpression("Add(Symbol('s0'), FloorDiv(Mul(Integer(-1), Symbol('s0')), Integer(2)))"),
+            "s0 + (-s0)//2");
   EXPECT_EQ(pt2::shortExpression("Add(Integer(4), Mul(Integer(-1), Symbol('s0'), Symbol('s1')))"), "4 - s0*s1");
   EXPECT_EQ(pt2::shortExpression("Max(Integer(1), Symbol('u0'))"), "Max(1, u0)");
   EXPECT_EQ(pt2::shortExpression("GreaterThan(Add(Symbol('s0'), Integer(1)), Integer(0))"), "s0 + 1 >= 0");
@@ -26,7 +30,8 @@ TEST(ShortExpression, printsInfix) {
 
 TEST(StackTrace, isReadInnermostLast) {
   const auto stack = pt2::parseStackTrace(
-      "File \"a b.py\", line 3, in forward\n    return self.l(x)\n           ^^^^^^\n  File \"nn/linear.py\", line 134, in forward\n    "
+      "File \"a b.py\", line 3, in forward\n    return self.l(x)\n           ^^^^^^\n  File \"nn/linear.py\", line "
+      "134, in forward\n    "
       "return F.linear(");
   ASSERT_EQ(stack.size(), 2u);
   EXPECT_EQ(stack[0].file, "a b.py");
@@ -66,9 +71,11 @@ TEST(Effects, followFlags) {
   EXPECT_EQ(writtenArguments(norm, arguments), (std::vector<std::size_t>{3, 4}));
   arguments[5] = Argument::ofBool(false);
   EXPECT_TRUE(writtenArguments(norm, arguments).empty());
-  auto dropout = test::parseSymbol("aten.dropout.default", "aten::dropout(Tensor input, float p, bool train) -> Tensor");
+  auto dropout =
+      test::parseSymbol("aten.dropout.default", "aten::dropout(Tensor input, float p, bool train) -> Tensor");
   dropout.isRandom = true;
-  EXPECT_EQ(effectsOf(dropout, std::vector{Argument::ofOperand(0), Argument::ofReal(0.5), Argument::ofBool(true)}), effect::random);
+  EXPECT_EQ(effectsOf(dropout, std::vector{Argument::ofOperand(0), Argument::ofReal(0.5), Argument::ofBool(true)}),
+            effect::random);
   EXPECT_EQ(effectsOf(dropout, std::vector{Argument::ofOperand(0), Argument::ofReal(0.5), Argument::ofBool(false)}), 0);
 }
 

@@ -17,11 +17,16 @@ namespace {
 
 using test::stubLookup;
 
-std::string pathOf(const std::string& name, const std::string& file = "model.pt2") { return (test::data() / name / file).string(); }
-ModelFile read(const std::string& name, const std::string& file = "model.pt2") { return readModelFile(pathOf(name, file), stubLookup); }
+std::string pathOf(const std::string& name, const std::string& file = "model.pt2") {
+  return (test::data() / name / file).string();
+}
+ModelFile read(const std::string& name, const std::string& file = "model.pt2") {
+  return readModelFile(pathOf(name, file), stubLookup);
+}
 
 /// Archive content with one record changed, and right checksums around it.
-std::string changed(const std::string& name, const std::string& record, const std::function<std::string(std::string)>& change) {
+std::string changed(const std::string& name, const std::string& record,
+                    const std::function<std::string(std::string)>& change) {
   const auto archive = Archive::open(pathOf(name));
   test::ZipContent content;
   for (const auto& entry : archive->entries()) {
@@ -37,12 +42,16 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-ModelFile readBytes(const std::string& bytes) { return readModelFile(test::writeTemporary("changed.pt2", bytes), stubLookup); }
+ModelFile readBytes(const std::string& bytes) {
+  return readModelFile(test::writeTemporary("changed.pt2", bytes), stubLookup);
+}
 
 /// Without a file, for the loops over many damaged archives.
 ModelFile readInMemory(const std::string& bytes) {
   auto kept = std::make_shared<std::string>(bytes);
-  return readPt2(Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "changed.pt2"), stubLookup, {});
+  return readPt2(
+      Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "changed.pt2"),
+      stubLookup, {});
 }
 
 std::string failure(const std::string& bytes) {
@@ -57,7 +66,8 @@ std::string failure(const std::string& bytes) {
 }
 
 std::string graphFailure(const std::string& from, const std::string& to, const std::string& name = "mlp") {
-  return failure(changed(name, "models/model.json", [&](std::string text) { return replaced(std::move(text), from, to); }));
+  return failure(
+      changed(name, "models/model.json", [&](std::string text) { return replaced(std::move(text), from, to); }));
 }
 
 /// All that a reader could get wrong, as one text.
@@ -69,7 +79,8 @@ std::string summary(const ModelFile& file) {
     for (const auto v : document.operands(op)) text += " " + document.displayName(v);
     text += " ->";
     for (const auto v : document.outputs(op))
-      text += " " + document.displayName(v) + (document.isTensor(v) ? typeComment(document.meta(document.value(v).meta)) : "");
+      text += " " + document.displayName(v) +
+              (document.isTensor(v) ? typeComment(document.meta(document.value(v).meta)) : "");
     text += " @" + std::string(document.text(document.boundSymbol(op).module)) + "\n";
   }
   for (const auto& [name, tensor] : file.weights) {
@@ -147,7 +158,8 @@ TEST(ModelFile, A30_ANameMeansOneValueOverAllGraphs) {
     const auto name = document.displayName(ValueId(static_cast<std::int64_t>(i)));
     EXPECT_TRUE(names.insert(name).second) << name;
   }
-  EXPECT_TRUE(names.contains("x") && names.contains("x_1") && names.contains("x_2")) << "of the main graph and of both branches";
+  EXPECT_TRUE(names.contains("x") && names.contains("x_1") && names.contains("x_2"))
+      << "of the main graph and of both branches";
 }
 
 TEST(ModelFile, trainingBatchNormWritesItsStatistics) {
@@ -167,7 +179,9 @@ TEST(ModelFile, decomposedGraphsReturnMutations) {
 }
 
 TEST(ModelFile, unknownOpsAreProblems) {
-  const auto bytes = changed("mlp", "models/model.json", [](std::string text) { return replaced(std::move(text), "aten.linear.default", "mine.op.default"); });
+  const auto bytes = changed("mlp", "models/model.json", [](std::string text) {
+    return replaced(std::move(text), "aten.linear.default", "mine.op.default");
+  });
   const auto file = readBytes(bytes);
   ASSERT_EQ(file.problems.size(), 1u);
   EXPECT_EQ(file.problems[0].severity, Problem::Severity::warning);
@@ -177,58 +191,84 @@ TEST(ModelFile, unknownOpsAreProblems) {
 }
 
 TEST(ModelFile, customFunctionsAreWarnedOf) {
-  const auto bytes =
-      changed("mlp", "models/model.json", [](std::string text) { return replaced(std::move(text), "\\n    return F.linear(", "\\n    return Mine.apply("); });
+  const auto bytes = changed("mlp", "models/model.json", [](std::string text) {
+    return replaced(std::move(text), "\\n    return F.linear(", "\\n    return Mine.apply(");
+  });
   const auto file = readBytes(bytes);
   ASSERT_EQ(file.problems.size(), 1u);
   EXPECT_EQ(file.problems[0].severity, Problem::Severity::warning);
 }
 
 TEST(ModelFile, refusesWrongGraphs) {
-  EXPECT_NE(graphFailure(R"({"name": "input")", R"({"name": "inputs")").find("has no argument 'inputs'"), std::string::npos);
-  EXPECT_NE(graphFailure(R"({"name": "weight", "arg")", R"({"name": "input", "arg")").find("given twice"), std::string::npos);
-  EXPECT_NE(graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_string": "x"}, "kind")").find("schema wants Tensor"),
+  EXPECT_NE(graphFailure(R"({"name": "input")", R"({"name": "inputs")").find("has no argument 'inputs'"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_tensor": {"name": "y"}}, "kind")").find("'y' is used"),
+  EXPECT_NE(graphFailure(R"({"name": "weight", "arg")", R"({"name": "input", "arg")").find("given twice"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [])").find("outputs where the schema"), std::string::npos);
-  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [{"as_tensor": {"name": "x"}}])").find("defined twice"),
+  EXPECT_NE(graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_string": "x"}, "kind")")
+                .find("schema wants Tensor"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": -16}, {"as_int": 8}])").find("negative"), std::string::npos);
-  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 17}, {"as_int": 8}])").find("in the graph but"),
+  EXPECT_NE(
+      graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_tensor": {"name": "y"}}, "kind")")
+          .find("'y' is used"),
+      std::string::npos);
+  EXPECT_NE(graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [])")
+                .find("outputs where the schema"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 9223372036854775807}, {"as_int": 8}])").find("2^63"),
+  EXPECT_NE(
+      graphFailure(R"("outputs": [{"as_tensor": {"name": "linear"}}])", R"("outputs": [{"as_tensor": {"name": "x"}}])")
+          .find("defined twice"),
+      std::string::npos);
+  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": -16}, {"as_int": 8}])")
+                .find("negative"),
             std::string::npos);
-  EXPECT_NE(graphFailure(R"("graph_module")", R"("graph_modules")").find("'graph_module' is missing"), std::string::npos);
+  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])", R"("sizes": [{"as_int": 17}, {"as_int": 8}])")
+                .find("in the graph but"),
+            std::string::npos);
+  EXPECT_NE(graphFailure(R"("sizes": [{"as_int": 16}, {"as_int": 8}])",
+                         R"("sizes": [{"as_int": 9223372036854775807}, {"as_int": 8}])")
+                .find("2^63"),
+            std::string::npos);
+  EXPECT_NE(graphFailure(R"("graph_module")", R"("graph_modules")").find("'graph_module' is missing"),
+            std::string::npos);
   EXPECT_NE(graphFailure(R"("as_tensor": {"name": "x"})", R"("as_future": {"name": "x"})"), "nothing failed");
   EXPECT_NE(graphFailure(R"("nodes": [)", R"("nodes": {)").find("not valid JSON"), std::string::npos);
 }
 
 TEST(ModelFile, errorsNameRecordAndNode) {
-  const auto text = graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_string": "x"}, "kind")");
+  const auto text =
+      graphFailure(R"("arg": {"as_tensor": {"name": "x"}}, "kind")", R"("arg": {"as_string": "x"}, "kind")");
   EXPECT_NE(text.find("changed.pt2: models/model.json: node linear: argument 'input'"), std::string::npos) << text;
 }
 
 TEST(ModelFile, refusesShortAndMissingWeights) {
-  EXPECT_NE(failure(changed("mlp", "data/weights/weight_0", [](std::string s) { return s.substr(4); })).find("has 508 bytes"), std::string::npos);
+  EXPECT_NE(
+      failure(changed("mlp", "data/weights/weight_0", [](std::string s) { return s.substr(4); })).find("has 508 bytes"),
+      std::string::npos);
   const auto config = [](const char* from, const char* to) {
-    return failure(changed("mlp", "data/weights/model_weights_config.json", [&](std::string s) { return replaced(std::move(s), from, to); }));
+    return failure(changed("mlp", "data/weights/model_weights_config.json",
+                           [&](std::string s) { return replaced(std::move(s), from, to); }));
   };
   EXPECT_NE(config("\"weight_3\"", "\"weight_9\"").find("lacks this record"), std::string::npos);
   EXPECT_NE(config("\"l2.bias\"", "\"other\"").find("no data for 'l2.bias'"), std::string::npos);
   EXPECT_NE(config("\"dtype\": 7", "\"dtype\": 99").find("unknown dtype"), std::string::npos);
-  EXPECT_NE(config("\"storage_offset\": {\"as_int\": 0}", "\"storage_offset\": {\"as_int\": 4611686018427387904}").find("2^63"), std::string::npos);
+  EXPECT_NE(config("\"storage_offset\": {\"as_int\": 0}", "\"storage_offset\": {\"as_int\": 4611686018427387904}")
+                .find("2^63"),
+            std::string::npos);
 }
 
 TEST(ModelFile, refusesDeepJson) {
   const auto deep = [](std::size_t n) { return std::string(n, '['); };
-  EXPECT_NE(failure(changed("mlp", "models/model.json", [&](std::string) { return deep(1'000'000); })).find("nested deeper"), std::string::npos);
+  EXPECT_NE(
+      failure(changed("mlp", "models/model.json", [&](std::string) { return deep(1'000'000); })).find("nested deeper"),
+      std::string::npos);
   EXPECT_NE(failure(changed("mlp", "models/model.json", [](std::string) { return std::string(); })), "nothing failed");
-  EXPECT_NE(failure(changed("mlp", "models/model.json", [](std::string) { return std::string("42"); })), "nothing failed");
+  EXPECT_NE(failure(changed("mlp", "models/model.json", [](std::string) { return std::string("42"); })),
+            "nothing failed");
 }
 
 TEST(ModelFile, samplesThatCannotBeReadAreANote) {
-  const auto file = readBytes(changed("mlp", "data/sample_inputs/model.pt", [](std::string) { return std::string("garbage"); }));
+  const auto file =
+      readBytes(changed("mlp", "data/sample_inputs/model.pt", [](std::string) { return std::string("garbage"); }));
   EXPECT_TRUE(file.sampleInputs.empty());
   ASSERT_EQ(file.problems.size(), 1u);
   EXPECT_EQ(file.problems[0].severity, Problem::Severity::note);
@@ -240,7 +280,8 @@ TEST(ModelFile, truncatedFilesAreRefused) {
 }
 
 TEST(ModelFile, flippedBitsGiveAnErrorOrTheSameModel) {
-  test::expectFlippedBitsNoticed(test::contentOf(pathOf("mlp")), 101, [](const std::string& bytes) { return summary(readInMemory(bytes)); });
+  test::expectFlippedBitsNoticed(test::contentOf(pathOf("mlp")), 101,
+                                 [](const std::string& bytes) { return summary(readInMemory(bytes)); });
 }
 
 TEST(ModelFile, damagedJsonBehindRightChecksumsNeverCrashes) {

@@ -11,7 +11,8 @@ namespace {
 using Paths = std::vector<std::string>;
 
 TEST(Pt2Structure, CallsAreNumberedByModule) {
-  const auto calls = parseModuleCalls("L__self__,,model.M;L__self__l@1,l,model.L;L__self__l.a@12,l.a,torch.nn.modules.linear.Linear");
+  const auto calls =
+      parseModuleCalls("L__self__,,model.M;L__self__l@1,l,model.L;L__self__l.a@12,l.a,torch.nn.modules.linear.Linear");
   EXPECT_EQ(calls, (std::map<std::string, int>{{"l", 1}, {"l.a", 12}}));
   EXPECT_EQ(parseModuleCalls("L__self__l,l,model.L"), (std::map<std::string, int>{{"l", 0}}));
   EXPECT_TRUE(parseModuleCalls("").empty());
@@ -21,8 +22,9 @@ TEST(Pt2Structure, CallsAreNumberedByModule) {
 TEST(Pt2Structure, LeavesHavePaths) {
   const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
   EXPECT_EQ(leafPaths("[1, " + leaf + "]"), Paths{""});
-  EXPECT_EQ(leafPaths(R"([1, {"type": "builtins.dict", "context": "[\"loss\", \"logits\", 3]", "children_spec": [)" + leaf +
-                      R"(, {"type": "builtins.tuple", "context": "null", "children_spec": [)" + leaf + ", " + leaf + "]}, " + leaf + "]}]"),
+  EXPECT_EQ(leafPaths(R"([1, {"type": "builtins.dict", "context": "[\"loss\", \"logits\", 3]", "children_spec": [)" +
+                      leaf + R"(, {"type": "builtins.tuple", "context": "null", "children_spec": [)" + leaf + ", " +
+                      leaf + "]}, " + leaf + "]}]"),
             (Paths{"loss", "logits.0", "logits.1", "3"}));
   EXPECT_THROW(leafPaths("[1]"), Error);
   EXPECT_THROW(leafPaths("{"), Error);

@@ -34,7 +34,8 @@ std::string written(const TensorData& t) {
 /// The dictionary of a file's header; the data begin at a multiple of 64 bytes right after it.
 std::string headerOf(const std::string& file) {
   EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
-  const auto length = static_cast<std::size_t>(static_cast<unsigned char>(file[8])) | static_cast<std::size_t>(static_cast<unsigned char>(file[9])) << 8;
+  const auto length = static_cast<std::size_t>(static_cast<unsigned char>(file[8])) |
+                      static_cast<std::size_t>(static_cast<unsigned char>(file[9])) << 8;
   EXPECT_EQ((10 + length) % 64, 0u);
   EXPECT_EQ(file[10 + length - 1], '\n');
   auto header = file.substr(10, length);
@@ -51,9 +52,12 @@ TEST(Npy, HoldsShapeTypeAndBytes) {
 
 TEST(Npy, ShapesOfOneAndNoDimensionAreTuples) {
   const std::int64_t numbers[3] = {7, 8, 9};
-  EXPECT_EQ(headerOf(written(tensor(DType::i64, {3}, numbers))), "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }");
-  EXPECT_EQ(headerOf(written(tensor(DType::i64, {}, numbers))), "{'descr': '<i8', 'fortran_order': False, 'shape': (), }");
-  EXPECT_EQ(headerOf(written(tensor(DType::b8, {0, 4}, numbers))), "{'descr': '|b1', 'fortran_order': False, 'shape': (0, 4), }");
+  EXPECT_EQ(headerOf(written(tensor(DType::i64, {3}, numbers))),
+            "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }");
+  EXPECT_EQ(headerOf(written(tensor(DType::i64, {}, numbers))),
+            "{'descr': '<i8', 'fortran_order': False, 'shape': (), }");
+  EXPECT_EQ(headerOf(written(tensor(DType::b8, {0, 4}, numbers))),
+            "{'descr': '|b1', 'fortran_order': False, 'shape': (0, 4), }");
 }
 
 TEST(Npy, BeginsAtTheOffset) {

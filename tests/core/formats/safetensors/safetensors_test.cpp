@@ -39,7 +39,9 @@ TEST(Safetensors, readsAReference) {
 
 TEST(Safetensors, readsBackWhatItWrote) {
   const auto path = test::writeTemporary("round.safetensors", "");
-  TensorMap tensors{{"a \"quoted\" ä", floatTensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"empty", floatTensor({0, 4}, {})}, {"scalar", floatTensor({}, {7})}};
+  TensorMap tensors{{"a \"quoted\" ä", floatTensor({2, 3}, {1, 2, 3, 4, 5, 6})},
+                    {"empty", floatTensor({0, 4}, {})},
+                    {"scalar", floatTensor({}, {7})}};
   writeSafetensors(path, tensors, {{"seed", "3"}});
   const auto file = readSafetensors(path);
   EXPECT_EQ(file.metadata.at("seed"), "3");
@@ -102,13 +104,18 @@ TEST(Safetensors, refusesWrongHeaders) {
   EXPECT_NE(failure(std::string(8, '\xff') + good), "nothing failed");
   EXPECT_NE(failure(withHeader("[]", "")), "nothing failed");
   const auto entry = [](const std::string& rest) { return withHeader("{\"t\":{" + rest + "}}", std::string(8, 'x')); };
-  EXPECT_NE(failure(entry(R"("dtype":"F31","shape":[2],"data_offsets":[0,8])")).find("unknown dtype"), std::string::npos);
+  EXPECT_NE(failure(entry(R"("dtype":"F31","shape":[2],"data_offsets":[0,8])")).find("unknown dtype"),
+            std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])")).find("needs 12"), std::string::npos);
-  EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[-2,-1],"data_offsets":[0,8])")).find("negative"), std::string::npos);
-  EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[4611686018427387904,4611686018427387904],"data_offsets":[0,8])")).find("too large"), std::string::npos);
+  EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[-2,-1],"data_offsets":[0,8])")).find("negative"),
+            std::string::npos);
+  EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[4611686018427387904,4611686018427387904],"data_offsets":[0,8])"))
+                .find("too large"),
+            std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])")).find("outside"), std::string::npos);
   EXPECT_NE(failure(entry(R"("dtype":"F32","shape":[2])")).find("'data_offsets' is missing"), std::string::npos);
-  const std::string overlap = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
+  const std::string overlap =
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
   EXPECT_NE(failure(withHeader(overlap, std::string(8, 'x'))).find("overlap"), std::string::npos);
 }
 

@@ -12,7 +12,8 @@
 
 namespace retrograd::test {
 
-/// A session by hand, with the ops of stub_symbols.h: y = sum(sin(x) + w), its joint trace with an accumulation, and the halves of it.
+/// A session by hand, with the ops of stub_symbols.h: y = sum(sin(x) + w), its joint trace with an accumulation, and
+/// the halves of it.
 class SessionBuilder {
  public:
   SessionBuilder() {
@@ -25,7 +26,8 @@ class SessionBuilder {
   SessionFile build() {
     const auto x = input(InputKind::user, "x"), w = input(InputKind::parameter, "w");
     const auto sine = value("sine", {2, 3}), shifted = value("shifted", {2, 3}), y = value("y", {});
-    const std::vector<BoundSymbolId> computation{op("aten.sin.default", {x}, sine), op("aten.add.Tensor", {sine, w}, shifted),
+    const std::vector<BoundSymbolId> computation{op("aten.sin.default", {x}, sine),
+                                                 op("aten.add.Tensor", {sine, w}, shifted),
                                                  op("aten.sum.default", {shifted}, y)};
     auto& model = session_.model;
     model.computation.outputs.push_back({OutputKind::user, y, {}, {}});
@@ -86,7 +88,8 @@ class SessionBuilder {
   BoundSymbolId op(const std::string& name, std::vector<ValueId> operands, ValueId output, const Origin& origin = {}) {
     const auto symbol = *stubLookup(name);
     CallPattern pattern;
-    for (std::size_t i = 0; i < operands.size(); ++i) pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      pattern.arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
     pattern.arguments.resize(symbol.arguments.size(), Argument::ofMissing());
     pattern.operandCount = static_cast<std::int32_t>(operands.size());
     BoundSymbol bound;
@@ -102,14 +105,19 @@ class SessionBuilder {
   }
 
   /// The gradients are not those of the model: what is saved is not asked what it means.
-  void addJoint(ValueId x, ValueId w, ValueId sine, ValueId shifted, ValueId y, const std::vector<BoundSymbolId>& from) {
-    const auto origin = [&](std::size_t i, Role role, ValueId of = {}) { return Origin{.op = from[i], .role = role, .operand = 0, .value = of}; };
+  void addJoint(ValueId x, ValueId w, ValueId sine, ValueId shifted, ValueId y,
+                const std::vector<BoundSymbolId>& from) {
+    const auto origin = [&](std::size_t i, Role role, ValueId of = {}) {
+      return Origin{.op = from[i], .role = role, .operand = 0, .value = of};
+    };
     const auto cotangent = value("cotangent_0", {}, ValueKind::cotangent);
-    const auto cosine = value("", {2, 3}), gradient = value("", {2, 3}), literal = value("", {2, 3}, ValueKind::constant);
+    const auto cosine = value("", {2, 3}), gradient = value("", {2, 3}),
+               literal = value("", {2, 3}, ValueKind::constant);
     auto& joint = session_.joint;
     joint.kind = TraceKind::joint;
     joint.name = "joint";
-    joint.ops = {op("aten.sin.default", {x}, sine, origin(0, Role::forward)), op("aten.add.Tensor", {sine, w}, shifted, origin(1, Role::forward)),
+    joint.ops = {op("aten.sin.default", {x}, sine, origin(0, Role::forward)),
+                 op("aten.add.Tensor", {sine, w}, shifted, origin(1, Role::forward)),
                  op("aten.sum.default", {shifted}, y, origin(2, Role::forward))};
     joint.forwardCount = joint.ops.size();
     joint.ops.push_back(op("aten.cos.default", {x}, cosine, origin(0, Role::gradient, x)));

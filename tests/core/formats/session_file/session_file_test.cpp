@@ -34,14 +34,17 @@ std::string builtByHand() {
 /// Without a file, for the loops over many damaged archives.
 SessionFile readInMemory(const std::string& bytes) {
   auto kept = std::make_shared<std::string>(bytes);
-  const auto archive = Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "session");
+  const auto archive =
+      Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "session");
   return readSessionRecords(archive, stubLookup, {});
 }
 
 /// The archive with one record changed, and right checksums around it.
-std::string changed(const std::string& bytes, const std::string& record, const std::function<std::string(std::string)>& change) {
+std::string changed(const std::string& bytes, const std::string& record,
+                    const std::function<std::string(std::string)>& change) {
   auto kept = std::make_shared<std::string>(bytes);
-  const auto archive = Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "session");
+  const auto archive =
+      Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "session");
   test::ZipContent content;
   for (const auto& entry : archive->entries()) {
     std::string text(archive->read(entry.name).text());
@@ -61,7 +64,8 @@ std::string refusal(const std::string& bytes) {
 }
 
 /// What is refused when `from` in a record becomes `to`.
-std::string refusalOf(const std::string& record, const std::string& from, const std::string& to, const std::string& bytes = builtByHand()) {
+std::string refusalOf(const std::string& record, const std::string& from, const std::string& to,
+                      const std::string& bytes = builtByHand()) {
   EXPECT_NO_THROW(readInMemory(bytes));
   return refusal(changed(bytes, record, [&](std::string text) {
     const auto at = text.find(from);
@@ -70,7 +74,9 @@ std::string refusalOf(const std::string& record, const std::string& from, const 
   }));
 }
 
-void expectMentions(const std::string& text, const std::string& part) { EXPECT_NE(text.find(part), std::string::npos) << text; }
+void expectMentions(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
 
 std::string bytesOf(const TensorData& tensor) { return {reinterpret_cast<const char*>(tensor.data), tensor.bytes}; }
 
@@ -139,7 +145,8 @@ TEST(SessionFile, keepsTheTracesWithTheirIds) {
 TEST(SessionFile, tensorsAreMappedAndAligned) {
   const auto path = written(SessionBuilder().build());
   const auto session = readSessionFile(path, stubLookup);
-  for (const auto* tensor : {&session.model.weights.at("w"), &session.inputs.at("x"), &session.values.begin()->second}) {
+  for (const auto* tensor :
+       {&session.model.weights.at("w"), &session.inputs.at("x"), &session.values.begin()->second}) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor->data) % 64, 0u);
   }
   EXPECT_EQ(session.inputs.at("x").data, session.model.sampleInputs.at("x").data);  // one record for both
@@ -151,7 +158,9 @@ TEST(SessionFile, everyTestModelKeepsItsComputation) {
     before.model = readModelFile(path, stubLookup);
     before.model.embedded = true;
     const auto after = readSessionFile(written(before), stubLookup);
-    EXPECT_EQ(printTrace(*before.model.document, before.model.computation.trace), printTrace(*after.model.document, after.model.computation.trace)) << path;
+    EXPECT_EQ(printTrace(*before.model.document, before.model.computation.trace),
+              printTrace(*after.model.document, after.model.computation.trace))
+        << path;
     EXPECT_FALSE(after.derived());
     EXPECT_EQ(after.model.problems.size(), before.model.problems.size());
     for (const auto& [name, tensor] : before.model.weights) expectSame(tensor, after.model.weights.at(name));
@@ -171,7 +180,8 @@ TEST(SessionFile, textsNeedNotBeUtf8) {
   const auto after = readSessionFile(written(before), stubLookup);
   EXPECT_EQ(after.model.path, before.model.path);
   EXPECT_EQ(after.model.document->stringCount(), before.model.document->stringCount());
-  EXPECT_EQ(after.model.document->text(StringId(static_cast<std::int64_t>(after.model.document->stringCount()) - 1)), "caf\xe9");
+  EXPECT_EQ(after.model.document->text(StringId(static_cast<std::int64_t>(after.model.document->stringCount()) - 1)),
+            "caf\xe9");
 }
 
 TEST(SessionFile, argumentsOfEveryKindComeBack) {
@@ -264,14 +274,17 @@ TEST(SessionFile, aNewerFormatIsSaidToBeNewer) {
 }
 
 TEST(SessionFile, anOpThatNoFileMayNameIsRefused) {
-  expectMentions(refusalOf("document/symbols.json", "aten.sin.default", "aten.from_file.default"), "aten.from_file.default");
+  expectMentions(refusalOf("document/symbols.json", "aten.sin.default", "aten.from_file.default"),
+                 "aten.from_file.default");
   // Neither as an op unknown to LibTorch, which a session may hold but never run.
-  const auto hidden = refusalOf("document/symbols.json", R"("aten.sin.default","known":true)", R"("aten.from_file.default","known":false)");
+  const auto hidden = refusalOf("document/symbols.json", R"("aten.sin.default","known":true)",
+                                R"("aten.from_file.default","known":false)");
   expectMentions(hidden, "aten.from_file.default");
 }
 
 TEST(SessionFile, aSchemaIsComparedNotBelieved) {
-  expectMentions(refusalOf("document/symbols.json", "aten::sin(Tensor self)", "aten::sin(Tensor self, int n)"), "another LibTorch");
+  expectMentions(refusalOf("document/symbols.json", "aten::sin(Tensor self)", "aten::sin(Tensor self, int n)"),
+                 "another LibTorch");
 }
 
 TEST(SessionFile, effectsCannotBeHidden) {
@@ -287,11 +300,13 @@ TEST(SessionFile, effectsCannotBeHidden) {
   const auto x = session.joint.inputs[0];
   document.addBoundSymbol(bound, std::vector{x, x}, std::vector{x});
   const auto bytes = test::contentOf(written(session));
-  expectMentions(refusalOf("document/ops.json", "[0,0],[0],-1,-1,-1,-1,1,", "[0,0],[0],-1,-1,-1,-1,0,", bytes), "effect");
+  expectMentions(refusalOf("document/ops.json", "[0,0],[0],-1,-1,-1,-1,1,", "[0,0],[0],-1,-1,-1,-1,0,", bytes),
+                 "effect");
 }
 
 TEST(SessionFile, refusesWhatDoesNotFitTogether) {
-  expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[9,0,[0],[2]"), "document/ops.json: entry 0: 9 where a number from -1 to");
+  expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[9,0,[0],[2]"),
+                 "document/ops.json: entry 0: 9 where a number from -1 to");
   expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[0,0,[99],[2]"), "99");
   expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[0,0,[2],[2]"), "before it is defined");
   expectMentions(refusalOf("document/ops.json", "[0,0,[0],[2]", "[0,0,[],[2]"), "holes");
@@ -350,7 +365,8 @@ TEST(SessionFile, bodiesThatHoldEachOtherAreRefused) {
   const auto circle = R"("ops":[)" + last + "]}]";
   expectMentions(refusalOf("document/subgraphs.json", R"("ops":[]}])", circle, bytes), "circle");
   expectMentions(refusalOf("document/patterns.json", R"({"subgraph":1})", R"({"subgraph":0})", bytes), "same body");
-  expectMentions(refusalOf("document/patterns.json", R"({"subgraph":1})", R"({"subgraph":2})", bytes), "a number from 0 to 1");
+  expectMentions(refusalOf("document/patterns.json", R"({"subgraph":1})", R"({"subgraph":2})", bytes),
+                 "a number from 0 to 1");
 }
 
 TEST(SessionFile, whatReadingWouldRefuseIsNotWritten) {
@@ -393,13 +409,15 @@ std::string summary(const SessionFile& session) {
 }
 
 TEST(SessionFile, flippedBitsGiveAnErrorOrTheSameSession) {
-  test::expectFlippedBitsNoticed(builtByHand(), 13, [](const std::string& bytes) { return summary(readInMemory(bytes)); });
+  test::expectFlippedBitsNoticed(builtByHand(), 13,
+                                 [](const std::string& bytes) { return summary(readInMemory(bytes)); });
 }
 
 TEST(SessionFile, damagedJsonBehindRightChecksumsNeverCrashes) {
   const auto bytes = builtByHand();
   auto kept = std::make_shared<std::string>(bytes);
-  const auto archive = Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "session");
+  const auto archive =
+      Archive::open(ByteRegion{reinterpret_cast<const std::byte*>(kept->data()), kept->size(), kept}, "session");
   for (const auto& entry : archive->entries()) {
     if (!entry.name.ends_with(".json")) continue;
     const std::string json(archive->read(entry.name).text());

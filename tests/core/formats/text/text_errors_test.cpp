@@ -38,58 +38,81 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
       {head + "    y = aten.sin(x))\n    return y\n", "m.txt:3:20: expected the end of the line, found ')'"},
       {head + "    y = x\n    return y\n", "m.txt:3:9: expected an op that is called"},
       {head + "    y = aten.sin(\"a\n    return y\n", "m.txt:3:18: expected a closing quote"},
-      {head + "    y = aten.sin(x); z = y\n    return y\n", "m.txt:3:20: expected an op, a name or a number, found \";\""},
-      {head + "    y = aten.sin(x)\n      z = aten.cos(y)\n    return y\n", "m.txt:4:7: expected the indentation of the lines before, 4 spaces"},
+      {head + "    y = aten.sin(x); z = y\n    return y\n",
+       "m.txt:3:20: expected an op, a name or a number, found \";\""},
+      {head + "    y = aten.sin(x)\n      z = aten.cos(y)\n    return y\n",
+       "m.txt:4:7: expected the indentation of the lines before, 4 spaces"},
       {head + "    y = aten.sin(x)\n", "m.txt:1:1: expected 'return' at the end of 'computation'"},
       {head + "    return x\n    y = aten.sin(x)\n", "m.txt:4:5: expected nothing behind 'return'"},
       {head + "    x = aten.sin(x)\n    return x\n", "m.txt:3:5: expected a new name: 'x' is defined in line 1"},
       {head + "    y = aten.sin(x, x)\n    return y\n", "m.txt:3:21: expected fewer unnamed arguments for aten::sin"},
       {head + "    y = aten.sin()\n    return y\n", "m.txt:3:9: expected argument 'self' of aten::sin"},
       {head + "    y = aten.sin(x, dim=1)\n    return y\n", "m.txt:3:25: expected an argument of aten::sin"},
-      {head + "    y = aten.mul.Tensor(x, other=x, other=x)\n    return y\n", "m.txt:3:37: expected 'other' to be given once"},
+      {head + "    y = aten.mul.Tensor(x, other=x, other=x)\n    return y\n",
+       "m.txt:3:37: expected 'other' to be given once"},
       {head + "    y = aten.mul.Tensor(self=x, x)\n    return y\n", "m.txt:3:33: expected a named argument"},
-      {head + "    y = aten.view(x, [1.5])\n    return y\n", "m.txt:3:22: expected SymInt[] for argument 'size', found '[1.5]'"},
-      {head + "    y = aten.view(x, x)\n    return y\n", "m.txt:3:22: expected SymInt[] for argument 'size', found a tensor"},
+      {head + "    y = aten.view(x, [1.5])\n    return y\n",
+       "m.txt:3:22: expected SymInt[] for argument 'size', found '[1.5]'"},
+      {head + "    y = aten.view(x, x)\n    return y\n",
+       "m.txt:3:22: expected SymInt[] for argument 'size', found a tensor"},
       {head + "    y, z = aten.sin(x)\n    return y\n", "m.txt:3:5: expected 1 name"},
       {head + "    y = aten.max.dim(x, 0)\n    return y\n", "m.txt:3:5: expected 2 names, such as (values, indices)"},
       {head + "    y = aten.split.Tensor(x, 1)\n    return y\n", "m.txt:3:5: expected a list of names"},
       {head + "    y = aten._assert_async(x)\n    return y\n", "m.txt:3:5: expected no result"},
-      {head + "    y = torch.sin(x)\n    return y\n", "m.txt:3:9: expected an op by its full name, such as torch.ops.aten.sin.default"},
-      {head + "    y = aten.mul(x, x)\n    return y\n", "m.txt:3:9: expected the op with its overload, such as torch.ops.aten.mul.Tensor"},
+      {head + "    y = torch.sin(x)\n    return y\n",
+       "m.txt:3:9: expected an op by its full name, such as torch.ops.aten.sin.default"},
+      {head + "    y = aten.mul(x, x)\n    return y\n",
+       "m.txt:3:9: expected the op with its overload, such as torch.ops.aten.mul.Tensor"},
       {head + "    y = sin(x)\n    return y\n", "m.txt:3:9: expected an op such as"},
-      {head + "    y = aten.sin(aten.cos(x))\n    return y\n", "m.txt:3:18: expected a value, found 'aten.cos(x)'; an op has a line of its own"},
-      {head + "    y = aten.sin(x)  # y: \"f32[2, 3\"\n    return y\n", "m.txt:3:36: expected ',' or ']', found the end"},
-      {head + "    y = aten.sin(x)  # y: \"f33[2, 3]\"\n    return y\n", "m.txt:3:28: expected a type such as f32[2, 3], found 'f33'"},
+      {head + "    y = aten.sin(aten.cos(x))\n    return y\n",
+       "m.txt:3:18: expected a value, found 'aten.cos(x)'; an op has a line of its own"},
+      {head + "    y = aten.sin(x)  # y: \"f32[2, 3\"\n    return y\n",
+       "m.txt:3:36: expected ',' or ']', found the end"},
+      {head + "    y = aten.sin(x)  # y: \"f33[2, 3]\"\n    return y\n",
+       "m.txt:3:28: expected a type such as f32[2, 3], found 'f33'"},
       {head + "    y = aten.sin(x)  # y: \"f32[-2]\"\n    return y\n", "m.txt:3:34: expected a size"},
       {head + "    y = aten.sin(x)  # y: \"f32[2]\", sharez x\n    return y\n",
        "m.txt:3:37: expected a type, an origin or another remark on this op, found 'sharez'"},
-      {head + "    y = aten.sin(x)  # y: \"f32[2]\", shares z\n    return y\n", "m.txt:3:24: expected a tensor above to share storage with, found 'z'"},
-      {head + "    y = aten.sin(x)  # z: \"f32[2]\"\n    return y\n", "m.txt:3:24: expected the type of what this line makes, found 'z'"},
+      {head + "    y = aten.sin(x)  # y: \"f32[2]\", shares z\n    return y\n",
+       "m.txt:3:24: expected a tensor above to share storage with, found 'z'"},
+      {head + "    y = aten.sin(x)  # z: \"f32[2]\"\n    return y\n",
+       "m.txt:3:24: expected the type of what this line makes, found 'z'"},
       {head + "    y = aten.sin(x)  # y: \"number\"\n    return y\n", "m.txt:3:24: expected the type of a tensor"},
-      {"def computation(x, y):\n    # x: \"f32[2]\"\n    return x\n", "m.txt:1:20: expected a comment under the signature that says what 'y' is"},
-      {"def computation(x):\n    # x: \"f32[2]\"\n    # x: \"f32[2]\"\n    return x\n", "m.txt:3:7: expected one description of 'x'"},
+      {"def computation(x, y):\n    # x: \"f32[2]\"\n    return x\n",
+       "m.txt:1:20: expected a comment under the signature that says what 'y' is"},
+      {"def computation(x):\n    # x: \"f32[2]\"\n    # x: \"f32[2]\"\n    return x\n",
+       "m.txt:3:7: expected one description of 'x'"},
       {"def computation(x, x):\n    return x\n", "m.txt:1:20: expected a name that no other parameter has"},
-      {"def computation(lambda):\n    # lambda: \"f32[]\"\n    return lambda\n", "m.txt:1:17: expected a name that a value may have, found 'lambda'"},
+      {"def computation(lambda):\n    # lambda: \"f32[]\"\n    return lambda\n",
+       "m.txt:1:17: expected a name that a value may have, found 'lambda'"},
       {"def f(x):\n    return x\n", "m.txt:1:1: expected computation, joint, forward or backward, found 'f'"},
       {head + "    return x\n" + head + "    return x\n", "m.txt:4:1: expected one 'computation', found another"},
       {"x = 1\n", "m.txt:1:1: expected 'def', found 'x'"},
-      {"def backward(x):\n    # x: \"f32[2]\"\n    return x\n", "m.txt:1:14: expected 'x' to be 'saved for backward' or 'cotangent'"},
+      {"def backward(x):\n    # x: \"f32[2]\"\n    return x\n",
+       "m.txt:1:14: expected 'x' to be 'saved for backward' or 'cotangent'"},
       {"def backward(c, x):\n    # c: \"f32[2]\", cotangent\n    # x: \"f32[2]\", saved for backward\n    return x\n",
        "m.txt:1:17: expected what is saved for backward before all cotangents"},
-      {"def forward(x):\n    # x: \"f32[2]\"\n    y = aten.sin(x)\n    return (y,), ()\n", "m.txt:3:5: expected the type of 'y' behind the line"},
+      {"def forward(x):\n    # x: \"f32[2]\"\n    y = aten.sin(x)\n    return (y,), ()\n",
+       "m.txt:3:5: expected the type of 'y' behind the line"},
       {head + "    y = aten.sin(x)\n    return y\ndef forward(x):\n    # x: \"f32[3]\"\n    return (x,), ()\n",
        "m.txt:6:7: expected the type that 'x' had above, \"cpu f32[2, 3]\""},
-      {head + "    y = aten.sin(x)\n    return y\ndef joint(x):\n    z = aten.sin(x)  # z: \"f32[2, 3]\"\n    return (z,), ()\n",
-       "m.txt:6:5: expected 'z' to be made by this op in the computation, or a comment that names the op it comes from"},
-      {head + "    y = aten.sin(x)\n    return y\ndef joint(x):\n    z = aten.cos(x)  # z: \"f32[2, 3]\", computation: w: "
-              "\"torch.ops.aten.sin.default\"\n    return (z,), ()\n",
+      {head + "    y = aten.sin(x)\n    return y\ndef joint(x):\n    z = aten.sin(x)  # z: \"f32[2, 3]\"\n    return "
+              "(z,), ()\n",
+       "m.txt:6:5: expected 'z' to be made by this op in the computation, or a comment that names the op it comes "
+       "from"},
+      {head +
+           "    y = aten.sin(x)\n    return y\ndef joint(x):\n    z = aten.cos(x)  # z: \"f32[2, 3]\", computation: w: "
+           "\"torch.ops.aten.sin.default\"\n    return (z,), ()\n",
        "m.txt:6:53: expected an op of the computation, found 'w': \"torch.ops.aten.sin.default\""},
-      {"def joint(x):\n    # x: \"f32[2]\"\n    # backward\n    z = aten.cos(x)  # z: \"f32[2]\"\n    return (x,), (z,)\n",
+      {"def joint(x):\n    # x: \"f32[2]\"\n    # backward\n    z = aten.cos(x)  # z: \"f32[2]\"\n    return (x,), "
+       "(z,)\n",
        "m.txt:4:5: expected a trace that holds together: has no origin"},
-      {head + "    def f(a):\n        return a\n    y = aten.sin(f)\n    return y\n", "m.txt:3:5: expected a higher-order op to take the function 'f'"},
+      {head + "    def f(a):\n        return a\n    y = aten.sin(f)\n    return y\n",
+       "m.txt:3:5: expected a higher-order op to take the function 'f'"},
       {head + "    y = aten.sin(99999999999999999999)\n    return y\n", "m.txt:3:18: expected an integer of 64 bits"},
       {head + "    y = aten.sin(1e999)\n    return y\n", "m.txt:3:18: expected a number that a double can hold"},
-      {head + "    y = torch.ops.my.op(x, \"\\q\")\n    return y\n", "m.txt:3:28: expected \\n, \\r, \\t, \\xNN or a quote after a backslash"},
+      {head + "    y = torch.ops.my.op(x, \"\\q\")\n    return y\n",
+       "m.txt:3:28: expected \\n, \\r, \\t, \\xNN or a quote after a backslash"},
   };
   for (const auto& mistake : mistakes) {
     const auto said = failure(mistake.text);
@@ -98,9 +121,11 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
 }
 
 TEST(TextErrors, SizesAndNestingHaveLimits) {
-  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[4611686018427387904, 4611686018427387904]\"\n    return x\n").find("larger than 2^63 bytes"),
+  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[4611686018427387904, 4611686018427387904]\"\n    return x\n")
+                .find("larger than 2^63 bytes"),
             std::string::npos);
-  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[2] strides [9223372036854775807]\"\n    return x\n").find("larger than 2^63 bytes"),
+  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[2] strides [9223372036854775807]\"\n    return x\n")
+                .find("larger than 2^63 bytes"),
             std::string::npos);
   const auto deep = [](std::size_t n, const std::string& open, const std::string& close) {
     std::string text = head + "    y = torch.ops.my.op(";
@@ -120,16 +145,21 @@ TEST(TextErrors, SizesAndNestingHaveLimits) {
   EXPECT_NE(failure(functions).find("at most 32 functions"), std::string::npos);
   std::string rank = "1";
   for (int i = 0; i < 100; ++i) rank += ", 1";
-  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[" + rank + "]\"\n    return x\n").find("at most 64 sizes"), std::string::npos);
+  EXPECT_NE(failure("def computation(x):\n    # x: \"f32[" + rank + "]\"\n    return x\n").find("at most 64 sizes"),
+            std::string::npos);
   std::string operands = "x";
   for (int i = 0; i < 70000; ++i) operands += ",x";
-  EXPECT_NE(failure(head + "    y = torch.ops.my.op([" + operands + "])\n    return y\n").find("at most 65535 operands"), std::string::npos);
+  EXPECT_NE(
+      failure(head + "    y = torch.ops.my.op([" + operands + "])\n    return y\n").find("at most 65535 operands"),
+      std::string::npos);
   std::string outputs = "a0";
   for (int i = 1; i < 70000; ++i) outputs += ",a" + std::to_string(i);
-  EXPECT_NE(failure(head + "    " + outputs + " = torch.ops.my.op(x)\n    return x\n").find("at most 65535 results"), std::string::npos);
+  EXPECT_NE(failure(head + "    " + outputs + " = torch.ops.my.op(x)\n    return x\n").find("at most 65535 results"),
+            std::string::npos);
 }
 
-/// Whatever a text holds: it is refused as bad input, or it is read, and then what is printed of it reads back to the same print.
+/// Whatever a text holds: it is refused as bad input, or it is read, and then what is printed of it reads back to the
+/// same print.
 void expectReadOrRefusal(const std::string& text) {
   const auto printAll = [](const TextTraces& traces) {
     PrintOptions options;
@@ -236,11 +266,13 @@ TEST(TextErrors, LinesThatAreSwappedOrMissing) {
 
 TEST(TextErrors, TruncatedTexts) {
   const auto text = test::contentOf(test::data() / "../texts/linear_all.txt");
-  for (std::size_t length = 0; length < text.size(); length += 7) ASSERT_NO_FATAL_FAILURE(expectReadOrRefusal(text.substr(0, length)));
+  for (std::size_t length = 0; length < text.size(); length += 7)
+    ASSERT_NO_FATAL_FAILURE(expectReadOrRefusal(text.substr(0, length)));
 }
 
 TEST(TextErrors, AFileIsKnownByItsContent) {
-  const auto file = readModelFile(test::writeTemporary("linear.pt2", test::contentOf(test::data() / "../texts/linear_all.txt")), stubLookup);
+  const auto file = readModelFile(
+      test::writeTemporary("linear.pt2", test::contentOf(test::data() / "../texts/linear_all.txt")), stubLookup);
   EXPECT_TRUE(file.isText);
   ASSERT_TRUE(file.printed);
   EXPECT_EQ(file.printed->derived.size(), 3u);
@@ -252,7 +284,8 @@ TEST(TextErrors, AFileIsKnownByItsContent) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::badInput);
-    EXPECT_NE(std::string(e.what()).find("expected a trace to start from, 'def computation(...):'"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("expected a trace to start from, 'def computation(...):'"), std::string::npos)
+        << e.what();
   }
 }
 

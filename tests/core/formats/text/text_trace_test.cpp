@@ -29,7 +29,8 @@ std::string print(const TextTraces& traces) {
   options.numbers = &traces.numbers;
   std::string text;
   if (traces.computation) text = printTrace(*traces.document, traces.computation->trace, options);
-  for (const auto& trace : traces.derived) text += (text.empty() ? "" : "\n") + printTrace(*traces.document, trace, options);
+  for (const auto& trace : traces.derived)
+    text += (text.empty() ? "" : "\n") + printTrace(*traces.document, trace, options);
   return text;
 }
 
@@ -110,25 +111,30 @@ TEST(TextTrace, PythonsFreedomsAreTaken) {
 
 TEST(TextTrace, LiteralsReadBackAsTheyWereWritten) {
   const auto text = computation(
-      "    y = torch.ops.mylib.op.default(x, None, True, -9223372036854775808, 0.1, -0.0, 5e-324, 1e+22, float('nan'), -float('inf'), "
+      "    y = torch.ops.mylib.op.default(x, None, True, -9223372036854775808, 0.1, -0.0, 5e-324, 1e+22, float('nan'), "
+      "-float('inf'), "
       "complex(1.0, -float('inf')), \"a\\\"\\\\\\n\\x01\\xff\", torch.bfloat16, torch.strided, torch.channels_last, "
       "torch.device(\"cuda:1\"), torch.ops.aten.mm.default, [[1, -2], []], named=[x, None])\n");
   const auto traces = read(text);
   const auto& arguments = patternOf(traces, 0).arguments;
   using K = Argument::Kind;
-  const std::vector<K> kinds{K::operand, K::none,   K::boolean, K::integer, K::real,         K::real,   K::real, K::real, K::real, K::real,
-                             K::complex, K::string, K::dtype,   K::layout,  K::memoryFormat, K::device, K::op,   K::list, K::list};
+  const std::vector<K> kinds{K::operand,      K::none,   K::boolean, K::integer, K::real,   K::real,  K::real,
+                             K::real,         K::real,   K::real,    K::complex, K::string, K::dtype, K::layout,
+                             K::memoryFormat, K::device, K::op,      K::list,    K::list};
   ASSERT_EQ(arguments.size(), kinds.size());
   for (std::size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(arguments[i].kind, kinds[i]) << i;
   EXPECT_EQ(arguments[3].integer, std::numeric_limits<std::int64_t>::min());
   EXPECT_TRUE(std::signbit(arguments[5].real));
   EXPECT_EQ(arguments[11].text, "a\"\\\n\x01\xff");
   EXPECT_EQ(patternOf(traces, 0).names.back(), "named");
-  EXPECT_NE(print(traces).find(text.substr(text.find("y = "), text.find(")\n    return") - text.find("y = "))), std::string::npos) << print(traces);
+  EXPECT_NE(print(traces).find(text.substr(text.find("y = "), text.find(")\n    return") - text.find("y = "))),
+            std::string::npos)
+      << print(traces);
 }
 
 TEST(TextTrace, ArgumentsFollowTheSchema) {
-  const auto traces = read(computation("    a = aten.dropout(x, 1, train=0)\n    y = torch.ops.aten.sum.dim_IntList(a, 1)\n"));
+  const auto traces =
+      read(computation("    a = aten.dropout(x, 1, train=0)\n    y = torch.ops.aten.sum.dim_IntList(a, 1)\n"));
   EXPECT_EQ(patternOf(traces, 0).arguments[1], Argument::ofReal(1));
   EXPECT_EQ(patternOf(traces, 0).arguments[2], Argument::ofBool(false));
   EXPECT_EQ(patternOf(traces, 1).arguments[1], Argument::ofList({Argument::ofInt(1)}));
@@ -207,7 +213,8 @@ TEST(TextTrace, BodiesHaveNamesOfTheirOwn) {
 TEST(TextTrace, SeveralResults) {
   const auto text = computation(
       "    (_, i) = torch.ops.aten.max.dim(x, 0)  # i: \"cpu i64[3]\", node max_1\n"
-      "    [a, b] = torch.ops.aten.split.Tensor(x, 1)  # a: \"cpu f32[1, 3]\", b: \"cpu f32[1, 3] offset 3\", node split\n"
+      "    [a, b] = torch.ops.aten.split.Tensor(x, 1)  # a: \"cpu f32[1, 3]\", b: \"cpu f32[1, 3] offset 3\", node "
+      "split\n"
       "    [] = torch.ops.aten.split.Tensor(x, 9)  # node none\n"
       "    torch.ops.aten._assert_async.default(a)  # effects opaque, node check\n"
       "    (c, [d]) = torch.ops.mylib.two.default(b)  # c: \"number\", d: \"cpu f32[2]\", node two\n",
@@ -263,14 +270,16 @@ TEST(TextTrace, FourTracesAreOneDocument) {
   const auto traces = read(text);
   ASSERT_EQ(traces.derived.size(), 3u);
   const auto &document = documentOf(traces), &joint = document;
-  const auto &all = *traces.find(TraceKind::joint), &forward = *traces.find(TraceKind::forward), &backward = *traces.find(TraceKind::backward);
+  const auto &all = *traces.find(TraceKind::joint), &forward = *traces.find(TraceKind::forward),
+             &backward = *traces.find(TraceKind::backward);
   auto both = forward.ops;
   both.insert(both.end(), backward.ops.begin(), backward.ops.end());
   EXPECT_EQ(both, all.ops) << "an op that stands in several traces is one";
   EXPECT_EQ(all.forwardCount, forward.ops.size());
   EXPECT_EQ(backward.savedCount, 3u);
-  EXPECT_EQ(std::vector(backward.inputs.begin(), backward.inputs.begin() + 3),
-            std::vector(forward.outputs.begin() + static_cast<std::ptrdiff_t>(forward.resultCount), forward.outputs.end()));
+  EXPECT_EQ(
+      std::vector(backward.inputs.begin(), backward.inputs.begin() + 3),
+      std::vector(forward.outputs.begin() + static_cast<std::ptrdiff_t>(forward.resultCount), forward.outputs.end()));
   const auto& origin = joint.boundSymbol(backward.ops[1]).origin;  // tanh_backward
   EXPECT_EQ(origin.role, Role::gradient);
   EXPECT_EQ(origin.op, op(traces, 1));
@@ -283,10 +292,12 @@ TEST(TextTrace, FourTracesAreOneDocument) {
 }
 
 TEST(TextTrace, TheComputationMayStandAnywhere) {
-  const auto text = std::regex_replace(test::contentOf(test::data() / "../texts/linear_all.txt"), std::regex("# Constructed.*\n"), "");
+  const auto text = std::regex_replace(test::contentOf(test::data() / "../texts/linear_all.txt"),
+                                       std::regex("# Constructed.*\n"), "");
   const auto begin = text.find("def computation"), end = text.find("def joint");
   ASSERT_LT(begin, end);
-  const auto computation = text.substr(begin, end - begin), others = text.substr(end), forward = others.substr(others.find("def forward"));
+  const auto computation = text.substr(begin, end - begin), others = text.substr(end),
+             forward = others.substr(others.find("def forward"));
   const auto first = printed(computation + others);
   EXPECT_EQ(printed(others + "\n" + computation), first);
   EXPECT_EQ(printed(others.substr(0, others.size() - forward.size()) + computation + forward), first);
@@ -355,7 +366,8 @@ def joint(x, w, ct):
   EXPECT_EQ(printTrace(*traces.document, traces.derived[0], plain), text);
 }
 
-/// Sums of the gradients of `values`, which take turns, of `count` terms each. A sum of more than eight says the one before.
+/// Sums of the gradients of `values`, which take turns, of `count` terms each. A sum of more than eight says the one
+/// before.
 std::string longSums(const std::vector<std::string>& values, int count) {
   std::string text = "import torch\n\ndef joint(" + fmt::format("{}", fmt::join(values, ", "));
   for (int i = 0; i < count; ++i) text += fmt::format(", c{}", i);
@@ -363,14 +375,17 @@ std::string longSums(const std::vector<std::string>& values, int count) {
   for (const auto& value : values) text += fmt::format("    # {}: \"cpu f32[3]\"\n", value);
   for (int i = 0; i < count; ++i) text += fmt::format("    # c{}: \"cpu f32[3]\", cotangent\n", i);
   text += "\n    # backward\n";
-  const auto sumOf = [](const std::string& value, int terms) { return terms == 1 ? "c0" : fmt::format("{}_{}", value, terms); };
+  const auto sumOf = [](const std::string& value, int terms) {
+    return terms == 1 ? "c0" : fmt::format("{}_{}", value, terms);
+  };
   for (int terms = 2; terms <= count; ++terms)
     for (const auto& value : values) {
       std::string all = terms > 8 ? sumOf(value, terms - 1) : "c0";
       for (int i = terms > 8 ? terms - 1 : 1; i < terms; ++i) all += fmt::format(" + c{}", i);
-      text +=
-          fmt::format("    {0} = torch.ops.aten.add.Tensor({1}, c{2})  # {0}: \"cpu f32[3]\", accumulation: gradient of {3} = {4}, forward: {3}: \"input\"\n",
-                      sumOf(value, terms), sumOf(value, terms - 1), terms - 1, value, all);
+      text += fmt::format(
+          "    {0} = torch.ops.aten.add.Tensor({1}, c{2})  # {0}: \"cpu f32[3]\", accumulation: gradient of {3} = {4}, "
+          "forward: {3}: \"input\"\n",
+          sumOf(value, terms), sumOf(value, terms - 1), terms - 1, value, all);
     }
   return text + fmt::format("    return ({}_{})\n", fmt::join(values, fmt::format("_{0}, ", count)), count);
 }
@@ -386,7 +401,8 @@ TEST(TextTrace, LongSumsOfGradientsAreReadByTheSumBefore) {
     const auto terms = document.terms(origin);
     for (std::size_t i = 0; i < terms.size(); ++i) EXPECT_EQ(document.displayName(terms[i]), fmt::format("c{}", i));
     if (terms.size() == count) lists.insert(origin.termsBegin);
-    if (terms.size() > 8) EXPECT_TRUE(implied::sumBefore(document, op)) << "longer sums share the list of the one before";
+    if (terms.size() > 8)
+      EXPECT_TRUE(implied::sumBefore(document, op)) << "longer sums share the list of the one before";
   }
   EXPECT_EQ(lists.size(), 2u);
   PrintOptions plain;
@@ -394,11 +410,15 @@ TEST(TextTrace, LongSumsOfGradientsAreReadByTheSumBefore) {
   EXPECT_EQ(printTrace(document, traces.derived[0], plain), text);
   auto branched = text;
   const std::string line =
-      "    y_9 = torch.ops.aten.add.Tensor(y_8, c8)  # y_9: \"cpu f32[3]\", accumulation: gradient of y = y_8 + c8, forward: y: \"input\"\n";
+      "    y_9 = torch.ops.aten.add.Tensor(y_8, c8)  # y_9: \"cpu f32[3]\", accumulation: gradient of y = y_8 + c8, "
+      "forward: y: \"input\"\n";
   ASSERT_NE(branched.find(line), std::string::npos);
   branched.insert(branched.find(line),
-                  "    other = torch.ops.aten.add.Tensor(y_8, c0)  # other: \"cpu f32[3]\", accumulation: gradient of y = y_8 + c0, forward: y: \"input\"\n");
-  EXPECT_NE(failure(branched).find("expected one sum that goes on from 'y_8', found another with 'c8'"), std::string::npos) << failure(branched);
+                  "    other = torch.ops.aten.add.Tensor(y_8, c0)  # other: \"cpu f32[3]\", accumulation: gradient of "
+                  "y = y_8 + c0, forward: y: \"input\"\n");
+  EXPECT_NE(failure(branched).find("expected one sum that goes on from 'y_8', found another with 'c8'"),
+            std::string::npos)
+      << failure(branched);
 }
 
 TEST(TextTrace, SymbolicSizesAreEvaluatedAndKept) {
@@ -414,9 +434,12 @@ TEST(TextTrace, SymbolicSizesAreEvaluatedAndKept) {
   EXPECT_EQ(sizes[3].integer, 5);
   EXPECT_EQ(sizes[3].text, "s7");
   EXPECT_EQ(sizes[4], Argument::ofInt(-6)) << "no size in it";
-  EXPECT_NE(failure(text).find("model.txt:3:23: expected a number or a symbolic size"), std::string::npos) << failure(text);
+  EXPECT_NE(failure(text).find("model.txt:3:23: expected a number or a symbolic size"), std::string::npos)
+      << failure(text);
   EXPECT_NE(failure(with("    # s7: 9223372036854775807, symbolic size\n")).find("64 bits"), std::string::npos);
-  EXPECT_NE(failure(computation("    # s7: 5, symbolic size\n    y = aten.view(x, [6 // (s7 - 5)])\n")).find("a divisor other than 0"), std::string::npos);
+  EXPECT_NE(failure(computation("    # s7: 5, symbolic size\n    y = aten.view(x, [6 // (s7 - 5)])\n"))
+                .find("a divisor other than 0"),
+            std::string::npos);
   const auto met = read("def computation(x):\n    # x: \"f32[s0=4, 2]\"\n    y = aten.view(x, [s0*2])\n    return y\n");
   EXPECT_EQ(patternOf(met, 0).arguments[1].items[0].integer, 8) << "a size that a type names needs no declaration";
 }

@@ -71,7 +71,9 @@ TEST(Archive, refusesWrongChecksums) {
   }
 }
 
-TEST(Archive, refusesTwoMembersOfOneName) { EXPECT_NE(failure(makeZip({{"a", "1"}, {"a", "2"}})).find("twice"), std::string::npos); }
+TEST(Archive, refusesTwoMembersOfOneName) {
+  EXPECT_NE(failure(makeZip({{"a", "1"}, {"a", "2"}})).find("twice"), std::string::npos);
+}
 
 TEST(Archive, refusesOverlappingMembers) {
   auto bytes = makeZip({{"a", "same"}, {"a", "same"}});
@@ -102,14 +104,19 @@ TEST(Archive, largeRecordsCostNoMemory) {
   };
   const std::string zeros(1 << 20, '\0');
   uLong crc = 0;
-  for (std::size_t at = 0; at < size; at += zeros.size()) crc = crc32_z(crc, reinterpret_cast<const Bytef*>(zeros.data()), zeros.size());
+  for (std::size_t at = 0; at < size; at += zeros.size())
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(zeros.data()), zeros.size());
   std::string head, tail;
-  test::put(head, 0x04034b50, 4), test::put(head, 20, 2), test::put(head, 0, 8), test::put(head, crc, 4), test::put(head, size, 4);
+  test::put(head, 0x04034b50, 4), test::put(head, 20, 2), test::put(head, 0, 8), test::put(head, crc, 4),
+      test::put(head, size, 4);
   test::put(head, size, 4), test::put(head, 1, 2), test::put(head, 0, 2), head += 'w';
-  test::put(tail, 0x02014b50, 4), test::put(tail, 20, 2), test::put(tail, 20, 2), test::put(tail, 0, 8), test::put(tail, crc, 4);
-  test::put(tail, size, 4), test::put(tail, size, 4), test::put(tail, 1, 2), test::put(tail, 0, 12), test::put(tail, 0, 4), tail += 'w';
+  test::put(tail, 0x02014b50, 4), test::put(tail, 20, 2), test::put(tail, 20, 2), test::put(tail, 0, 8),
+      test::put(tail, crc, 4);
+  test::put(tail, size, 4), test::put(tail, size, 4), test::put(tail, 1, 2), test::put(tail, 0, 12),
+      test::put(tail, 0, 4), tail += 'w';
   const auto directory = tail.size();
-  test::put(tail, 0x06054b50, 4), test::put(tail, 0, 4), test::put(tail, 1, 2), test::put(tail, 1, 2), test::put(tail, directory, 4);
+  test::put(tail, 0x06054b50, 4), test::put(tail, 0, 4), test::put(tail, 1, 2), test::put(tail, 1, 2),
+      test::put(tail, directory, 4);
   test::put(tail, head.size() + size, 4), test::put(tail, 0, 2);
   const auto path = writeTemporary("large.zip", head);
   std::filesystem::resize_file(path, head.size() + size);
@@ -124,7 +131,9 @@ TEST(Archive, largeRecordsCostNoMemory) {
 /// Large weights, more than open() waits for; the last byte of the last one is flipped where `damaged`.
 std::string largeWeights(bool damaged) {
   test::ZipContent content{{"model/models/model.json", "{}"}};
-  for (int i = 0; i < 5; ++i) content.emplace_back("model/data/weights/weight_" + std::to_string(i), std::string(60u << 20, static_cast<char>('a' + i)));
+  for (int i = 0; i < 5; ++i)
+    content.emplace_back("model/data/weights/weight_" + std::to_string(i),
+                         std::string(60u << 20, static_cast<char>('a' + i)));
   auto bytes = makeZip(content);
   if (damaged) bytes[bytes.rfind("eeee") + 3] ^= 1;
   return bytes;
@@ -136,7 +145,8 @@ TEST(Archive, S3largeWeightsAreVerifiedBesideTheProgram) {
   EXPECT_EQ(archive->read("models/model.json").text(), "{}");
   ASSERT_TRUE(archive->deferred());
   EXPECT_EQ(archive->deferred()->bytes(), std::uint64_t{300} << 20);
-  const auto first = archive->readUnverified("data/weights/weight_0"), last = archive->readUnverified("data/weights/weight_4");
+  const auto first = archive->readUnverified("data/weights/weight_0"),
+             last = archive->readUnverified("data/weights/weight_4");
   requireVerified(first.data + 1000);  // whole
   try {
     requireVerified(last.data);  // before its first use, wherever the check is

@@ -41,27 +41,33 @@ inline std::string makeZip(const ZipContent& content, ZipOptions options = {}) {
     const std::string stored = options.deflate ? deflated(text) : text;
     const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
     const int method = options.deflate ? 8 : 0;
-    put(out, 0x04034b50, 4), put(out, 20, 2), put(out, 0, 2), put(out, static_cast<std::uint64_t>(method), 2), put(out, 0, 4), put(out, crc, 4);
+    put(out, 0x04034b50, 4), put(out, 20, 2), put(out, 0, 2), put(out, static_cast<std::uint64_t>(method), 2),
+        put(out, 0, 4), put(out, crc, 4);
     put(out, stored.size(), 4), put(out, text.size(), 4), put(out, name.size(), 2), put(out, 0, 2);
     out += name + stored;
     put(directory, 0x02014b50, 4), put(directory, 20, 2), put(directory, 20, 2), put(directory, 0, 2);
     put(directory, static_cast<std::uint64_t>(method), 2), put(directory, 0, 4), put(directory, crc, 4);
     put(directory, in32(stored.size()), 4), put(directory, in32(text.size()), 4), put(directory, name.size(), 2);
-    put(directory, options.zip64 ? 28 : 0, 2), put(directory, 0, 2), put(directory, 0, 2), put(directory, 0, 2), put(directory, 0, 4);
+    put(directory, options.zip64 ? 28 : 0, 2), put(directory, 0, 2), put(directory, 0, 2), put(directory, 0, 2),
+        put(directory, 0, 4);
     put(directory, in32(offset), 4);
     directory += name;
-    if (options.zip64) put(directory, 1, 2), put(directory, 24, 2), put(directory, text.size(), 8), put(directory, stored.size(), 8), put(directory, offset, 8);
+    if (options.zip64)
+      put(directory, 1, 2), put(directory, 24, 2), put(directory, text.size(), 8), put(directory, stored.size(), 8),
+          put(directory, offset, 8);
   }
   const auto begin = out.size();
   out += directory;
   if (options.zip64) {
     const auto end = out.size();
-    put(out, 0x06064b50, 4), put(out, 44, 8), put(out, 45, 2), put(out, 45, 2), put(out, 0, 8), put(out, content.size(), 8);
+    put(out, 0x06064b50, 4), put(out, 44, 8), put(out, 45, 2), put(out, 45, 2), put(out, 0, 8),
+        put(out, content.size(), 8);
     put(out, content.size(), 8), put(out, directory.size(), 8), put(out, begin, 8);
     put(out, 0x07064b50, 4), put(out, 0, 4), put(out, end, 8), put(out, 1, 4);
   }
   put(out, 0x06054b50, 4), put(out, 0, 4), put(out, options.zip64 ? 0xffff : content.size(), 2);
-  put(out, options.zip64 ? 0xffff : content.size(), 2), put(out, in32(directory.size()), 4), put(out, in32(begin), 4), put(out, 0, 2);
+  put(out, options.zip64 ? 0xffff : content.size(), 2), put(out, in32(directory.size()), 4), put(out, in32(begin), 4),
+      put(out, 0, 2);
   return out;
 }
 

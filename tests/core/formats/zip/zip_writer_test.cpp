@@ -33,7 +33,9 @@ TEST(ZipWriter, storedMembersLieAligned) {
   const auto path = test::writeTemporary("aligned.zip", "x");
   {
     ZipWriter zip(path);
-    for (int i = 0; i < 100; ++i) zip.addStored(std::string(static_cast<std::size_t>(i + 1), 'n'), bytesOf(std::string(static_cast<std::size_t>(i), 'c')));
+    for (int i = 0; i < 100; ++i)
+      zip.addStored(std::string(static_cast<std::size_t>(i + 1), 'n'),
+                    bytesOf(std::string(static_cast<std::size_t>(i), 'c')));
     zip.commit();
   }
   const auto archive = Archive::open(path);

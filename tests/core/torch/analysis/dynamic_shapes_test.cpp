@@ -19,7 +19,9 @@ namespace retrograd::test {
 namespace {
 
 std::string file(const std::string& name) { return sourcePath("tests/data/dynamic/") + name; }
-std::string reference(const std::string& name) { return std::filesystem::path(file(name)).replace_filename("ref.safetensors").string(); }
+std::string reference(const std::string& name) {
+  return std::filesystem::path(file(name)).replace_filename("ref.safetensors").string();
+}
 
 std::shared_ptr<const Analysis> openAsExported(const std::string& name, const PartitionOptions& partition = {}) {
   DerivationRequest options;
@@ -61,7 +63,8 @@ std::string failureWith(const std::string& name, const TensorMap& inputs) {
 }
 
 void expectContains(const std::string& text, std::initializer_list<std::string> parts) {
-  for (const auto& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in: " << text;
+  for (const auto& part : parts)
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in: " << text;
 }
 
 PartitionOptions recomputingAll() { return {PartitionOptions::defaultKind, {}, {"all"}}; }
@@ -99,7 +102,9 @@ std::vector<std::string> listing(const Analysis& analysis, const Trace& trace) {
   std::vector<std::string> lines;
   const auto typed = [&](ValueId value) {
     std::string text = analysis.document->displayName(value) + ": ";
-    return analysis.document->isTensor(value) ? text + symbolicShape(analysis.document->meta(analysis.document->value(value).meta)) : text;
+    return analysis.document->isTensor(value)
+               ? text + symbolicShape(analysis.document->meta(analysis.document->value(value).meta))
+               : text;
   };
   for (auto input : trace.inputs) lines.push_back(input ? typed(input) : "None");
   for (auto op : trace.ops) {
@@ -116,9 +121,11 @@ struct GenericFile : testing::TestWithParam<const char*> {
     EXPECT_NE(exported->document->sizeHints(), other->document->sizeHints());
     for (const auto* analysis : {exported.get(), other.get()})
       for (const auto& problem : analysis->problems)
-        if (problem.message.find("recomputed") == std::string::npos) ADD_FAILURE() << problem.place << ": " << problem.message;
+        if (problem.message.find("recomputed") == std::string::npos)
+          ADD_FAILURE() << problem.place << ": " << problem.message;
     for (const auto* trace : {&other->joint, &other->forward, &other->backward})
-      for (const auto& problem : verify(*other->document, *trace)) ADD_FAILURE() << problem.place << ": " << problem.message;
+      for (const auto& problem : verify(*other->document, *trace))
+        ADD_FAILURE() << problem.place << ": " << problem.message;
     EXPECT_EQ(listing(*exported, exported->joint), listing(*other, other->joint));
     EXPECT_EQ(listing(*exported, exported->forward), listing(*other, other->forward));
     EXPECT_EQ(listing(*exported, exported->backward), listing(*other, other->backward));
@@ -126,14 +133,16 @@ struct GenericFile : testing::TestWithParam<const char*> {
 };
 
 // Holds test_cache_symbolic_values_grad_matmul, test_cache_symbolic_values_grad_unsqueeze.
-// Derived for other sizes, each op, shape and literal comes out as the same expression: nothing in a listing is tied to the hints.
+// Derived for other sizes, each op, shape and literal comes out as the same expression: nothing in a listing is tied to
+// the hints.
 TEST_P(GenericFile, listsTheSameForAllSizes) { expectSameListings({}); }
 TEST_P(GenericFile, listsTheSameForAllSizesWithAllRecomputed) { expectSameListings(recomputingAll()); }
 
 /// Expressions of all numbers in a literal, and the numbers.
 void eachNumber(const Argument& argument, const std::function<void(const std::string&, double)>& visit) {
   if (argument.kind == Argument::Kind::integer || argument.kind == Argument::Kind::real)
-    visit(argument.text, argument.kind == Argument::Kind::integer ? static_cast<double>(argument.integer) : argument.real);
+    visit(argument.text,
+          argument.kind == Argument::Kind::integer ? static_cast<double>(argument.integer) : argument.real);
   for (const auto& item : argument.items) eachNumber(item, visit);
 }
 
@@ -142,7 +151,8 @@ TEST_P(GenericFile, everyExpressionComesToItsHint) {
   for (const auto& analysis : {openAsExported(GetParam()), openAsReference(GetParam())}) {
     const auto& document = *analysis->document;
     const auto hints = document.sizeHints();
-    for (const auto* trace : {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}) {
+    for (const auto* trace :
+         {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}) {
       for (auto op : trace->ops) {
         for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
           eachNumber(argument, [&](const std::string& text, double number) {
@@ -163,24 +173,30 @@ TEST_P(GenericFile, everyExpressionComesToItsHint) {
     }
   }
   EXPECT_GT(sizes, 0u);
-  if (GetParam() == std::string("attention/model.pt2") || GetParam() == std::string("shapes/model.pt2")) EXPECT_GT(literals, 20u);
+  if (GetParam() == std::string("attention/model.pt2") || GetParam() == std::string("shapes/model.pt2"))
+    EXPECT_GT(literals, 20u);
 }
 
 INSTANTIATE_TEST_SUITE_P(OnDisk, GenericFile, testing::ValuesIn(generic), testName);
 
-std::string printed(const Analysis& analysis, const Trace& trace) { return printTrace(*analysis.document, trace, {false, false}); }
+std::string printed(const Analysis& analysis, const Trace& trace) {
+  return printTrace(*analysis.document, trace, {false, false});
+}
 
 TEST(DynamicShapes, literalsAndTypesNameTheSymbols) {
   const auto analysis = openAsExported("attention/model.pt2");
-  expectContains(printed(*analysis, analysis->forward), {"    # s77: 3, symbolic size in [2, 64]\n    # s27: 5, symbolic size in [2, 128]\n",
-                                                         "(x, [s27*s77, 8])", "\"cpu f32[s27*s77=15, 8]\"", "[s77, s27, 2, 4])", "[2*s77, s27, 4])"});
+  expectContains(printed(*analysis, analysis->forward),
+                 {"    # s77: 3, symbolic size in [2, 64]\n    # s27: 5, symbolic size in [2, 128]\n",
+                  "(x, [s27*s77, 8])", "\"cpu f32[s27*s77=15, 8]\"", "[s77, s27, 2, 4])", "[2*s77, s27, 4])"});
   expectContains(printed(*analysis, analysis->backward),
-                 {"    # s77: 3, symbolic size in [2, 64]\n", "[s77, s27, 8])", "\"cpu f32[2*s77=6, s27=5, s27=5]\"", ".div.Scalar(", ", 8*s27*s77)"});
+                 {"    # s77: 3, symbolic size in [2, 64]\n", "[s77, s27, 8])", "\"cpu f32[2*s77=6, s27=5, s27=5]\"",
+                  ".div.Scalar(", ", 8*s27*s77)"});
 }
 
 TEST(DynamicShapes, theListedHintsAreThoseOfTheInputs) {
   const auto analysis = openAsReference("attention/model.pt2");
-  for (const auto* trace : {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}) {
+  for (const auto* trace :
+       {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}) {
     const auto text = printed(*analysis, *trace);
     expectContains(text, {"# s77: 4, symbolic size in [2, 64]", "# s27: 7, symbolic size in [2, 128]", "s77=4, s27=7"});
     EXPECT_EQ(text.find("s77=3"), std::string::npos);
@@ -191,21 +207,22 @@ TEST(DynamicShapes, theListedHintsAreThoseOfTheInputs) {
 TEST(DynamicShapes, aNumberAmongTheInputsIsASizeToo) {
   const auto analysis = openAsReference("halves/model.pt2");
   const auto text = printed(*analysis, analysis->forward);
-  expectContains(text,
-                 {"# n: \"s86=7\"", "# s39: 11, symbolic size in [3, 40]", "# s86: 7, symbolic size in [0, 40]", "x: \"cpu f32[2*s39=22, 4]\"", "0, 0, s86)"});
+  expectContains(text, {"# n: \"s86=7\"", "# s39: 11, symbolic size in [3, 40]", "# s86: 7, symbolic size in [0, 40]",
+                        "x: \"cpu f32[2*s39=22, 4]\"", "0, 0, s86)"});
 }
 
 // Holds B7, test_grad_transform_saved_for_backward_proxy, test_update_forward_with_new_saved_for_backward_numberproxy.
-// A number that forward and backward both need is a literal with its expression on both sides: nothing but tensors is saved, and the
-// number is not baked in.
+// A number that forward and backward both need is a literal with its expression on both sides: nothing but tensors is
+// saved, and the number is not baked in.
 TEST(DynamicShapes, B7_NumbersAreLiteralsOnBothSidesAndNotSaved) {
   for (const auto& analysis : {openAsExported("halves/model.pt2"), openAsReference("halves/model.pt2")}) {
     const auto& saved = analysis->backward.inputs;
     ASSERT_GT(analysis->backward.savedCount, 0u);
     for (std::size_t i = 0; i < analysis->backward.savedCount; ++i) EXPECT_TRUE(analysis->document->isTensor(saved[i]));
     expectContains(printed(*analysis, analysis->forward), {"aten.mul.Tensor(narrow, s86)"});
-    expectContains(printed(*analysis, analysis->backward),
-                   {"aten.mul.Tensor(cotangent_1, s86)", "# s86: " + std::to_string(analysis->document->sizeHints().at("s86"))});
+    expectContains(
+        printed(*analysis, analysis->backward),
+        {"aten.mul.Tensor(cotangent_1, s86)", "# s86: " + std::to_string(analysis->document->sizeHints().at("s86"))});
   }
 }
 
@@ -231,26 +248,33 @@ TEST(DynamicShapes, whatHasNoExpressionIsToldAndTheRestIsSymbolic) {
 }
 
 TEST(DynamicShapes, aSizeOutOfRangeIsRefusedByName) {
-  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({65, 5, 8})}}), {"input x: ", "dimension 0 is 65", "s77 is in [2, 64]"});
-  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 1, 8})}}), {"input x: ", "dimension 1 is 1", "s27 is in [2, 128]"});
+  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({65, 5, 8})}}),
+                 {"input x: ", "dimension 0 is 65", "s77 is in [2, 64]"});
+  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 1, 8})}}),
+                 {"input x: ", "dimension 1 is 1", "s27 is in [2, 128]"});
   expectContains(failureWith("halves/model.pt2", {{"x", tensorOf({4, 4})}}),
                  {"input x: ", "dimension 0 is 4", "s39 is in [3, 40]", "2*s39 = 4 asks for s39 = 2"});
-  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 5, 9})}}), {"input x: ", "[4, 5, 9]", "[s77, s27, 8]"});
-  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 8})}}), {"input x: ", "[4, 8]", "[s77, s27, 8]"});
+  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 5, 9})}}),
+                 {"input x: ", "[4, 5, 9]", "[s77, s27, 8]"});
+  expectContains(failureWith("attention/model.pt2", {{"x", tensorOf({4, 8})}}),
+                 {"input x: ", "[4, 8]", "[s77, s27, 8]"});
 }
 
 TEST(DynamicShapes, aSizeThatNoSymbolGivesIsRefused) {
-  expectContains(failureWith("halves/model.pt2", {{"x", tensorOf({13, 4})}}), {"input x: ", "dimension 0 is 13", "no s39", "2*s39", "in [3, 40]"});
+  expectContains(failureWith("halves/model.pt2", {{"x", tensorOf({13, 4})}}),
+                 {"input x: ", "dimension 0 is 13", "no s39", "2*s39", "in [3, 40]"});
 }
 
 TEST(DynamicShapes, inputsThatContradictOneAnotherAreRefusedByName) {
   expectContains(failureWith("loss/model.pt2", {{"x", tensorOf({9, 8})}, {"target", tensorOf({8}, DType::i64)}}),
                  {"input target: ", "dimension 0 is 8", "s48 is 9", "dimension 0 of input x", "in [2, 512]"});
-  expectContains(failureWith("loss/model.pt2", {{"x", tensorOf({9, 8})}}), {"input target", "the file's sample: give this input too", "[6]", "[s48]", "[9]"});
+  expectContains(failureWith("loss/model.pt2", {{"x", tensorOf({9, 8})}}),
+                 {"input target", "the file's sample: give this input too", "[6]", "[s48]", "[9]"});
 }
 
 TEST(DynamicShapes, aConditionOfTheExportIsKept) {
-  expectContains(failureWith("statistics/model.pt2", {{"x", tensorOf({2, 4})}}), {"input x: ", "dimension 0 is 2", "!= 1", "s77 = 2"});
+  expectContains(failureWith("statistics/model.pt2", {{"x", tensorOf({2, 4})}}),
+                 {"input x: ", "dimension 0 is 2", "!= 1", "s77 = 2"});
 }
 
 /// x [n, 4] times [4, 50] times [50, 40]: which product comes first depends on n, and LibTorch decides as it traces.
@@ -272,8 +296,9 @@ TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsToldAndTheRestIsSymbol
     expectContains(problem.place, {"aten.linalg_multi_dot.default"});
     expectContains(problem.message, {"for other sizes (n = ", "takes other ops"});
   }
-  expectContains(printed(*analysis, analysis->forward), {"aten.sin.default(x)  # t3: \"cpu f32[n=3, 4]\"", "# t6: \"cpu f32[3, 50]\"",
-                                                         "view.default(t7, [3, 40])  # t4: \"cpu f32[n=3, 40]\"", "# t5: \"cpu f32[n=3, 40]\""});
+  expectContains(printed(*analysis, analysis->forward),
+                 {"aten.sin.default(x)  # t3: \"cpu f32[n=3, 4]\"", "# t6: \"cpu f32[3, 50]\"",
+                  "view.default(t7, [3, 40])  # t4: \"cpu f32[n=3, 40]\"", "# t5: \"cpu f32[n=3, 40]\""});
 }
 
 TEST(DynamicShapes, fixedShapesHaveNoSymbols) {

@@ -31,7 +31,8 @@ void expectSameGradients(const RunResult& run, const RunResult& eager, double to
       comparison.add(name, ours->second, tensor);
     }
   }
-  for (const auto& [name, tensor] : run.gradients) EXPECT_TRUE(eager.gradients.contains(name) || isZero(tensor)) << name;
+  for (const auto& [name, tensor] : run.gradients)
+    EXPECT_TRUE(eager.gradients.contains(name) || isZero(tensor)) << name;
   EXPECT_LE(comparison.error(), tolerance) << comparison.worst() << comparison.failure();
 }
 
@@ -44,9 +45,11 @@ TEST(HigherOrder, D6_SecondDerivativesEqualLibTorchs) {
   const auto a = twice(m);
   ASSERT_TRUE(a->derived());
   for (const auto* trace : {&a->joint, &a->forward, &a->backward})
-    for (const auto& problem : verify(*a->document, *trace)) ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*a->document, *trace))
+      ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
   const auto eager = runEagerTwice(*a);
-  EXPECT_TRUE(eager.gradients.contains("in.x") && eager.gradients.contains("p.w") && eager.gradients.contains("in.cotangent_0"));
+  EXPECT_TRUE(eager.gradients.contains("in.x") && eager.gradients.contains("p.w") &&
+              eager.gradients.contains("in.cotangent_0"));
   expectSameGradients(runSplit(*a), eager);
 }
 
@@ -89,8 +92,8 @@ TEST(HigherOrder, ThirdDerivative) {
   expectSameGradients(runSplit(*a), runEager(*a));
 }
 
-// Formulas that LibTorch only uses when nothing is differentiated again (here: the LU decomposition that det saves) would give a wrong
-// second derivative without a word.
+// Formulas that LibTorch only uses when nothing is differentiated again (here: the LU decomposition that det saves)
+// would give a wrong second derivative without a word.
 TEST(HigherOrder, FormulasAreThoseThatCanBeDifferentiated) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 3});
@@ -108,7 +111,8 @@ TEST(HigherOrder, WhatAnOpWritesWithoutReturningItIsReadByLaterOnes) {
   const auto a = twice(m);
   ASSERT_TRUE(a->derived());
   for (const auto* trace : {&a->joint, &a->forward, &a->backward})
-    for (const auto& problem : verify(*a->document, *trace)) ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*a->document, *trace))
+      ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
   expectSameGradients(runSplit(*a), runEagerTwice(*a));
 }
 
@@ -147,10 +151,11 @@ TEST_P(OfAModel, EqualsLibTorchs) {
   EXPECT_EQ(report.originsMissing, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(HigherOrder, OfAModel,
-                         testing::Values("tests/data/models/mlp/model.pt2", "tests/data/models/batchnorm_train/model.pt2",
-                                         "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
-                                         "tests/data/models/multi_output/model.pt2", "tests/data/models/cond_hop/model.pt2"));
+INSTANTIATE_TEST_SUITE_P(
+    HigherOrder, OfAModel,
+    testing::Values("tests/data/models/mlp/model.pt2", "tests/data/models/batchnorm_train/model.pt2",
+                    "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
+                    "tests/data/models/multi_output/model.pt2", "tests/data/models/cond_hop/model.pt2"));
 
 }  // namespace
 }  // namespace retrograd::test

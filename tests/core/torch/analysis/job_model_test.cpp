@@ -35,11 +35,14 @@ TEST(JobModel, J10_ALogTakesWeightsAndABatchAsAModelDoes) {
     Judge judge(analysis);
     std::size_t compared = 0;
     for (const auto& [name, expected] : reference) {
-      const auto ours = name == "loss" ? "out.0" : name.starts_with("grad.") ? "grad.p." + name.substr(5) : std::string();
+      const auto ours = name == "loss"              ? "out.0"
+                        : name.starts_with("grad.") ? "grad.p." + name.substr(5)
+                                                    : std::string();
       if (ours.empty()) continue;
       ASSERT_TRUE(run.contains(ours)) << job << ": " << ours;
       const auto verdict = judge.compare(ours, run.at(ours), expected);
-      EXPECT_TRUE(verdict.good()) << job << ": " << ours << " is off by " << verdict.deviation << ", tolerance " << verdict.tolerance;
+      EXPECT_TRUE(verdict.good()) << job << ": " << ours << " is off by " << verdict.deviation << ", tolerance "
+                                  << verdict.tolerance;
       ++compared;
     }
     EXPECT_GT(compared, 4u) << job;
@@ -57,7 +60,9 @@ TEST(JobModel, OpsHaveTheLinesOfThePythonProgram) {
   const auto& document = *analysis->document;
   std::size_t withLine = 0;
   for (auto op : analysis->computation().trace.ops)
-    if (const auto source = document.boundSymbol(op).source; source && document.source(source).at(0).file.ends_with(".py")) ++withLine;
+    if (const auto source = document.boundSymbol(op).source;
+        source && document.source(source).at(0).file.ends_with(".py"))
+      ++withLine;
   EXPECT_EQ(withLine, analysis->computation().trace.ops.size());
 }
 

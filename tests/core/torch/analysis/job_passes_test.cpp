@@ -13,12 +13,15 @@ namespace {
 using State = FollowedOp::State;
 
 std::string graph(const std::string& body) {
-  return "class G(torch.nn.Module):\n    def forward(self, x: \"f32[4, 4][4, 1]cpu\", w: \"f32[4, 4][4, 1]cpu\"):\n" + body;
+  return "class G(torch.nn.Module):\n    def forward(self, x: \"f32[4, 4][4, 1]cpu\", w: \"f32[4, 4][4, 1]cpu\"):\n" +
+         body;
 }
 
 std::string line(int number) { return fmt::format("        # File: /job/m.py:{} in f, code: y\n", number); }
 
-std::string op(const std::string& name, const std::string& call) { return fmt::format("        {}: \"f32[4, 4][4, 1]cpu\" = {}\n", name, call); }
+std::string op(const std::string& name, const std::string& call) {
+  return fmt::format("        {}: \"f32[4, 4][4, 1]cpu\" = {}\n", name, call);
+}
 
 /// A structured log of one compile with these graphs, by the keys or, after a colon, the names of artifacts.
 std::string logOf(const std::vector<std::pair<std::string, std::string>>& graphs) {
@@ -26,10 +29,13 @@ std::string logOf(const std::vector<std::pair<std::string, std::string>>& graphs
   for (const auto& [key, payload] : graphs) {
     jobs::Md5 md5;
     md5.add(payload);
-    const auto what = key.starts_with("artifact:") ? fmt::format("\"artifact\": {{\"name\": \"{}\", \"encoding\": \"string\"}}", key.substr(9))
-                                                   : fmt::format("\"{}\": {{}}", key);
-    text += fmt::format("V1122 08:20:21.133000 77 a/b.py:18] {{{}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"{}\"}}\n", what,
-                        md5.digest());
+    const auto what = key.starts_with("artifact:")
+                          ? fmt::format("\"artifact\": {{\"name\": \"{}\", \"encoding\": \"string\"}}", key.substr(9))
+                          : fmt::format("\"{}\": {{}}", key);
+    text += fmt::format(
+        "V1122 08:20:21.133000 77 a/b.py:18] {{{}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, "
+        "\"has_payload\": \"{}\"}}\n",
+        what, md5.digest());
     std::string_view rest = payload;
     while (!rest.empty()) {
       const auto end = std::min(rest.find('\n'), rest.size());
@@ -45,16 +51,19 @@ JobPasses passesOf(const std::string& path, const std::string& compile = {}) {
   return jobPasses(log, jobs::chooseCompile(log, compile));
 }
 
-/// Dynamo's graph, ATen's, and two of Inductor: `mul` is dropped, mm and relu become one op, `neg` stays and sees another operand.
+/// Dynamo's graph, ATen's, and two of Inductor: `mul` is dropped, mm and relu become one op, `neg` stays and sees
+/// another operand.
 JobPasses planted() {
-  const auto dynamo = graph(line(3) + op("linear", "torch._C._nn.linear(x, w)") + line(4) + op("h", "linear.relu()") + line(5) + op("scaled", "h * 1.0") +
-                            line(6) + op("part", "scaled[(slice(None, 2, None), Ellipsis)]") + "        return (part,)");
-  const auto head =
-      line(3) + op("t", "torch.ops.aten.t.default(w)") + op("mm", "torch.ops.aten.mm.default(x, t)") + line(4) + op("relu", "torch.ops.aten.relu.default(mm)");
-  const auto tail =
-      line(5) + op("mul", "torch.ops.aten.mul.Tensor(relu, 1.0)") + line(6) + op("neg", "torch.ops.aten.neg.default(mul)") + "        return (neg,)";
-  const auto fused = graph(line(3) + op("fused", "torch.ops.mkldnn._linear_pointwise.default(x, w, None, 'relu', [], '')") + line(6) +
-                           op("neg", "torch.ops.aten.neg.default(fused)") + "        return (neg,)");
+  const auto dynamo = graph(line(3) + op("linear", "torch._C._nn.linear(x, w)") + line(4) + op("h", "linear.relu()") +
+                            line(5) + op("scaled", "h * 1.0") + line(6) +
+                            op("part", "scaled[(slice(None, 2, None), Ellipsis)]") + "        return (part,)");
+  const auto head = line(3) + op("t", "torch.ops.aten.t.default(w)") + op("mm", "torch.ops.aten.mm.default(x, t)") +
+                    line(4) + op("relu", "torch.ops.aten.relu.default(mm)");
+  const auto tail = line(5) + op("mul", "torch.ops.aten.mul.Tensor(relu, 1.0)") + line(6) +
+                    op("neg", "torch.ops.aten.neg.default(mul)") + "        return (neg,)";
+  const auto fused =
+      graph(line(3) + op("fused", "torch.ops.mkldnn._linear_pointwise.default(x, w, None, 'relu', [], '')") + line(6) +
+            op("neg", "torch.ops.aten.neg.default(fused)") + "        return (neg,)");
   return passesOf(test::writeTemporary("passes.log", logOf({{"dynamo_output_graph", dynamo},
                                                             {"aot_inference_graph", graph(head + tail)},
                                                             {"artifact:before_post_grad_graph", graph(head + tail)},
@@ -68,7 +77,9 @@ BoundSymbolId opNamed(const JobPass& pass, const std::string& value) {
   return {};
 }
 
-std::string valueOf(const JobPass& pass, BoundSymbolId op) { return pass.analysis->document->displayName(pass.analysis->document->outputs(op)[0]); }
+std::string valueOf(const JobPass& pass, BoundSymbolId op) {
+  return pass.analysis->document->displayName(pass.analysis->document->outputs(op)[0]);
+}
 
 // Holds J3: the graphs of one compile in the order of its passes, each with what it changed.
 TEST(JobPasses, J3_GraphsOfACompileAreAChainWithWhatEachPassChanged) {
@@ -83,7 +94,8 @@ TEST(JobPasses, J3_GraphsOfACompileAreAChainWithWhatEachPassChanged) {
   }
   EXPECT_EQ(chain.passes[0].trace().ops.size(), 4u);
   EXPECT_EQ(chain.passes[0].analysis->document->opName(opNamed(chain.passes[0], "h")), "torch.ops.Tensor.relu.default");
-  EXPECT_EQ(chain.passes[0].analysis->document->opName(opNamed(chain.passes[0], "linear")), "torch.ops.torch__C__nn.linear.default");
+  EXPECT_EQ(chain.passes[0].analysis->document->opName(opNamed(chain.passes[0], "linear")),
+            "torch.ops.torch__C__nn.linear.default");
   EXPECT_TRUE(chain.passes[2].diff->equal());
   EXPECT_EQ(chain.passes[3].diff->counts.onlyRight + chain.passes[3].diff->counts.changed, 2u);  // fused; neg reads it
   EXPECT_GE(chain.passes[3].diff->counts.onlyLeft, 3u);
@@ -114,21 +126,26 @@ TEST(JobPasses, J3_AnOpIsFollowedToWhereItIsDroppedOrReplaced) {
 
 // The log's list, which counts by lines, and the passes, which are read, give one number.
 TEST(JobPasses, J3_AGraphHasAsManyOpsInTheListOfTheLogAsInItsPasses) {
-  std::vector<std::string> folders{sourcePath("resources/samples/layers/trace"), sourcePath("resources/samples/lost_precision/trace")};
-  for (const auto* job : {"gpt", "gpt_torch260", "gpt_torch2100", "convolution", "gpt_checkpoint", "gpt_dynamic", "gpt_amp", "tp"})
-    if (const auto folder = test::cases() / "jobs" / job / "trace"; std::filesystem::exists(folder)) folders.push_back(folder.string());
+  std::vector<std::string> folders{sourcePath("resources/samples/layers/trace"),
+                                   sourcePath("resources/samples/lost_precision/trace")};
+  for (const auto* job :
+       {"gpt", "gpt_torch260", "gpt_torch2100", "convolution", "gpt_checkpoint", "gpt_dynamic", "gpt_amp", "tp"})
+    if (const auto folder = test::cases() / "jobs" / job / "trace"; std::filesystem::exists(folder))
+      folders.push_back(folder.string());
   for (const auto& folder : folders) {
     const auto log = jobs::openJobLog(folder);
     const auto place = jobs::chooseCompile(log, {});
     for (const auto& pass : jobPasses(log, place).passes) {
       ASSERT_TRUE(pass.analysis) << folder << ": " << pass.name;
-      EXPECT_EQ(place.attempt->graphs[pass.graph].ops, static_cast<std::int64_t>(pass.trace().ops.size())) << folder << ": " << pass.name;
+      EXPECT_EQ(place.attempt->graphs[pass.graph].ops, static_cast<std::int64_t>(pass.trace().ops.size()))
+          << folder << ": " << pass.name;
     }
   }
 }
 
 TEST(JobPasses, J3_AllGraphsOfTheSamplesAreInTheChain) {
-  for (const auto* job : {"gpt", "gpt_torch260", "gpt_torch2100", "convolution", "gpt_checkpoint", "gpt_dynamic", "gpt_amp", "tp", "lost_precision"}) {
+  for (const auto* job : {"gpt", "gpt_torch260", "gpt_torch2100", "convolution", "gpt_checkpoint", "gpt_dynamic",
+                          "gpt_amp", "tp", "lost_precision"}) {
     const auto folder = (test::cases() / "jobs" / job / "trace").string();
     if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder;
     const auto chain = passesOf(folder);

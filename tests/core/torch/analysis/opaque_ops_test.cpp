@@ -57,7 +57,8 @@ std::string writeText(const std::string& name, const std::string& text) {
 TEST(OpaqueOps, whatDoesNotDependOnThemWorks) {
   const auto analysis = opened(model);
   ASSERT_TRUE(analysis->derived());
-  EXPECT_NE(printTrace(*analysis->document, analysis->forward).find("torch.ops.mine.mix.default(p, c, 3)"), std::string::npos);
+  EXPECT_NE(printTrace(*analysis->document, analysis->forward).find("torch.ops.mine.mix.default(p, c, 3)"),
+            std::string::npos);
   const auto run = runJoint(*analysis);
   EXPECT_TRUE(run.outputs.at(0));
   EXPECT_FALSE(run.outputs.at(1));
@@ -80,7 +81,8 @@ TEST(OpaqueOps, gradientsThroughThemAreRefusedByName) {
   }
   EXPECT_EQ(names, "x a c ");  // c has a part that does not pass through it, too: a sum that lacks a part is not shown
   bool said = false;
-  for (const auto& problem : analysis->problems) said |= problem.place == "torch.ops.mine.mix.default" && problem.message.find("x, a, c") != std::string::npos;
+  for (const auto& problem : analysis->problems)
+    said |= problem.place == "torch.ops.mine.mix.default" && problem.message.find("x, a, c") != std::string::npos;
   EXPECT_TRUE(said);
 }
 
@@ -164,7 +166,8 @@ TEST(OpaqueOps, checkSaysWhatIsLeftOut) {
   EXPECT_EQ(report.leftOut, (std::vector<std::string>{"grad.in.x", "grad.p.a", "grad.p.c", "out.1"}));
   EXPECT_NE(reportLine(report).find("mine.mix.default"), std::string::npos);
   options.filled["q"] = tensor({2, 3}, 0.5f);
-  EXPECT_EQ(checkModel(writeText("opaque_check.txt", model), options).leftOut, (std::vector<std::string>{"grad.in.x", "grad.p.a", "grad.p.c"}));
+  EXPECT_EQ(checkModel(writeText("opaque_check.txt", model), options).leftOut,
+            (std::vector<std::string>{"grad.in.x", "grad.p.a", "grad.p.c"}));
 }
 
 TEST(OpaqueOps, aCheckThatComparesNothingIsASkip) {

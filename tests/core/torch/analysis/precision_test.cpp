@@ -57,7 +57,8 @@ TEST(Precision, MovesParametersInputsAndLiterals) {
     EXPECT_EQ(analysis->file.weights.at("w").meta.dtype, precision);
     for (auto op : analysis->joint.ops)
       for (auto output : document.outputs(op))
-        if (output && document.isTensor(output)) EXPECT_EQ(document.meta(document.value(output).meta).dtype, precision) << document.opName(op);
+        if (output && document.isTensor(output))
+          EXPECT_EQ(document.meta(document.value(output).meta).dtype, precision) << document.opName(op);
     EXPECT_EQ(analysis->request.precision, precision);
     EXPECT_EQ(ownPrecision(analysis->file), precision);
   }
@@ -71,7 +72,8 @@ TEST(Precision, LeavesWhatTheModelHasInAnother) {
   const auto analysis = moved(m, DType::f64);
   const auto& document = *analysis->document;
   std::vector<DType> made;
-  for (auto op : analysis->forward.ops) made.push_back(document.meta(document.value(document.outputs(op)[0]).meta).dtype);
+  for (auto op : analysis->forward.ops)
+    made.push_back(document.meta(document.value(document.outputs(op)[0]).meta).dtype);
   EXPECT_EQ(made, (std::vector{DType::f64, DType::bf16, DType::bf16, DType::f64}));
 }
 
@@ -90,15 +92,19 @@ def computation(x):
   const auto analysis = openModel(path, options);
   ASSERT_EQ(analysis->forward.ops.size(), 2u);
   for (auto op : analysis->forward.ops)
-    EXPECT_EQ(analysis->document->meta(analysis->document->value(analysis->document->outputs(op)[0]).meta).dtype, DType::f64) << analysis->document->opName(op);
+    EXPECT_EQ(analysis->document->meta(analysis->document->value(analysis->document->outputs(op)[0]).meta).dtype,
+              DType::f64)
+        << analysis->document->opName(op);
 }
 
 TEST(Precision, ALimitBecomesTheNewLimit) {
   const double least = -double(std::numeric_limits<float>::max());
-  for (const auto& [precision, expected] : {std::pair(DType::f16, -65504.0), {DType::bf16, -0x1.fep127}, {DType::f64, least}}) {
+  for (const auto& [precision, expected] :
+       {std::pair(DType::f16, -65504.0), {DType::bf16, -0x1.fep127}, {DType::f64, least}}) {
     ModelBuilder m;
     const auto x = m.input("x", {3}), w = m.parameter("w", {3});
-    m.output(m.op("aten.masked_fill.Scalar", {m.op("aten.mul.Tensor", {x, w}), m.op("aten.gt.Scalar", {x, 0.0}), least}));
+    m.output(
+        m.op("aten.masked_fill.Scalar", {m.op("aten.mul.Tensor", {x, w}), m.op("aten.gt.Scalar", {x, 0.0}), least}));
     const auto analysis = moved(m, precision);
     ASSERT_TRUE(analysis->derived());
     const auto& document = *analysis->document;
@@ -136,7 +142,8 @@ TEST(Precision, TiedWeightsStayTied) {
 TEST(Precision, OnlyFourAreForModels) {
   ModelBuilder m;
   m.output(m.op("aten.mul.Tensor", {m.input("x", {3}), m.parameter("w", {3})}));
-  EXPECT_NE(messageOf([&] { (void)moved(m, DType::i64); }).find("int64 is not a precision for a model"), std::string::npos);
+  EXPECT_NE(messageOf([&] { (void)moved(m, DType::i64); }).find("int64 is not a precision for a model"),
+            std::string::npos);
 }
 
 /// Each narrower one is further from float32, by about its rounding, and all ops answer to one another.
@@ -145,7 +152,8 @@ TEST(Precision, RunsPartByTheRoundingOfThePrecision) {
     SCOPED_TRACE(file);
     const auto a = openModel(root + file);
     double before = 0;
-    for (const auto& [precision, rounding] : {std::pair(DType::f64, 0x1p-24), {DType::f16, 0x1p-11}, {DType::bf16, 0x1p-8}}) {
+    for (const auto& [precision, rounding] :
+         {std::pair(DType::f64, 0x1p-24), {DType::f16, 0x1p-11}, {DType::bf16, 0x1p-8}}) {
       const auto b = counterpart(a, precision);
       ASSERT_TRUE(b->derived()) << torchName(precision);
       const auto comparison = compareRuns(*a, *b, usualTolerance(precision));
@@ -159,12 +167,14 @@ TEST(Precision, RunsPartByTheRoundingOfThePrecision) {
   }
 }
 
-/// In half precision attention converts first and takes its products in another order: ops stand against their like, what is more stands alone.
+/// In half precision attention converts first and takes its products in another order: ops stand against their like,
+/// what is more stands alone.
 TEST(Precision, OtherDecompositionsAreAlignedByKindAndShape) {
   ModelBuilder m;
   const auto x = m.input("x", {2, 1, 5, 8}), w = m.parameter("w", {8});
   const auto q = m.op("aten.mul.Tensor", {x, w}), k = m.op("aten.sin.default", {q}), v = m.op("aten.cos.default", {q});
-  m.output(m.op("aten.scaled_dot_product_attention.default", {q, k, v, Argument::ofNone(), 0.5, Argument::ofBool(false)}));
+  m.output(
+      m.op("aten.scaled_dot_product_attention.default", {q, k, v, Argument::ofNone(), 0.5, Argument::ofBool(false)}));
   auto file = m.take();
   auto narrow = file;
   narrow.document = std::make_shared<Document>(*file.document);
@@ -186,7 +196,8 @@ TEST(Precision, AnOpThatHasNoSuchKernelIsNamed) {
   m.output(m.op("aten._linalg_det.default", {m.op("aten.mul.Tensor", {x, w})}));
   const auto message = messageOf([&] {
     const auto analysis = moved(m, DType::bf16);
-    if (!analysis->derived()) throw Error(ErrorCode::execution, analysis->problems.back().message, analysis->problems.back().place);
+    if (!analysis->derived())
+      throw Error(ErrorCode::execution, analysis->problems.back().message, analysis->problems.back().place);
     (void)compareRuns(*analysis, *analysis, 0);
   });
   EXPECT_NE(message.find("_linalg_det"), std::string::npos) << message;

@@ -30,18 +30,22 @@ namespace {
 
 std::string model(const std::string& name) { return (data() / name / "model.pt2").string(); }
 
-std::string saved(const Analysis& analysis, const SaveSessionOptions& options = {}, const std::string& name = "saved.retrograd") {
+std::string saved(const Analysis& analysis, const SaveSessionOptions& options = {},
+                  const std::string& name = "saved.retrograd") {
   const auto path = writeTemporary(name, "x");
   saveSession(analysis, path, options);
   return path;
 }
 
-std::vector<const Trace*> tracesOf(const Analysis& analysis) { return {&analysis.computation().trace, &analysis.joint, &analysis.forward, &analysis.backward}; }
+std::vector<const Trace*> tracesOf(const Analysis& analysis) {
+  return {&analysis.computation().trace, &analysis.joint, &analysis.forward, &analysis.backward};
+}
 
 std::string printed(const Analysis& analysis) {
   std::string text;
   for (const auto* trace : tracesOf(analysis)) text += printTrace(*analysis.document, *trace);
-  TraceDocumentInfo info{analysis.file.path, analysis.file.torchVersion, &analysis.computation(), &analysis.forward, analysis.problems, analysis.inputSource};
+  TraceDocumentInfo info{analysis.file.path, analysis.file.torchVersion, &analysis.computation(),
+                         &analysis.forward,  analysis.problems,          analysis.inputSource};
   return text + dumpJson(traceDocument(*analysis.document, tracesOf(analysis), info), 1);
 }
 
@@ -79,7 +83,8 @@ TEST_P(SavedModels, openAsTheyWere) {
     const auto after = loadSession(saved(*before, {.embed = embed}));
     EXPECT_EQ(printed(*before), printed(*after));
     for (const auto* trace : tracesOf(*after))
-      for (const auto& problem : verify(*after->document, *trace)) ADD_FAILURE() << problem.place << ": " << problem.message;
+      for (const auto& problem : verify(*after->document, *trace))
+        ADD_FAILURE() << problem.place << ": " << problem.message;
     EXPECT_EQ(before->derived(), after->derived());
     if (embed && after->derived()) expectSameRun(*before, *after);
   }
@@ -97,7 +102,8 @@ TEST_P(SavedModels, canBeDerivedAgain) {
 }
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
-  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" + fs::path(info.param).stem().string();
+  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" +
+              fs::path(info.param).stem().string();
   std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
@@ -157,7 +163,8 @@ TEST(SavedSession, keepsInputsThatWereGiven) {
 }
 
 TEST(SavedSession, keepsMarksThroughLoadingSavingAndDerivingAnew) {
-  const std::map<std::string, std::string> marks{{"breakpoints", R"([ {"op": "linear", "role": 1} ])"}, {"notes", R"({"7": "why?"})"}};
+  const std::map<std::string, std::string> marks{{"breakpoints", R"([ {"op": "linear", "role": 1} ])"},
+                                                 {"notes", R"({"7": "why?"})"}};
   const auto own = [](std::map<std::string, std::string> all) {
     EXPECT_EQ(all.erase("threads"), 1u);  // beside the user's: with how many threads it was saved
     return all;
@@ -250,7 +257,8 @@ TEST(SavedSession, aComputationWithUnknownOpsComesBackUnderived) {
   const auto before = analyse(std::move(file));
   const auto after = loadSession(saved(*before));
   EXPECT_FALSE(after->derived());
-  EXPECT_EQ(printTrace(*before->document, before->computation().trace), printTrace(*after->document, after->computation().trace));
+  EXPECT_EQ(printTrace(*before->document, before->computation().trace),
+            printTrace(*after->document, after->computation().trace));
 }
 
 /// A copy of a model in a folder of its own, which can be moved and changed.
@@ -348,7 +356,8 @@ TEST(SavedSession, anOpThatNoFileMayNameIsNotSaved) {
 TEST(SavedSession, filesOfFormatOneOpen) {
   const auto path = (fs::path(sourcePath("tests/data/sessions/mlp_format1.retrograd"))).string();
   const auto analysis = loadSession(path);
-  EXPECT_EQ(analysis->marks, (std::map<std::string, std::string>{{"breakpoints", R"([{"op":"linear","role":"gradient"}])"}}));
+  EXPECT_EQ(analysis->marks,
+            (std::map<std::string, std::string>{{"breakpoints", R"([{"op":"linear","role":"gradient"}])"}}));
   EXPECT_FALSE(analysis->values.empty());
   EXPECT_EQ(analysis->document->value(analysis->joint.inputs[0]).kind, ValueKind::parameter);
   EXPECT_EQ(analysis->document->value(analysis->joint.inputs.back()).kind, ValueKind::cotangent);

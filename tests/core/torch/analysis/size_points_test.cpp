@@ -69,8 +69,10 @@ TEST(SizePoints, keepToTheRange) {
 
 TEST(SizePoints, keepToTheConditionsOfTheFile) {
   auto file = fileWith({"2*a", "b"}, {{"a", 4, 2, {}}, {"b", 8, 2, {}}});
-  file.guards = {"L['x'].size()[0] % 4 == 0", "L['y'].size()[0] >= L['x'].size()[0]", "L['unknown'].size()[0] == 7", "L['y'].is_leaf", "L['y'].size()[0] == 9"};
-  EXPECT_EQ(sizeConditions(file).size(), 2u) << "what is not understood, or does not hold for the file itself, is no condition";
+  file.guards = {"L['x'].size()[0] % 4 == 0", "L['y'].size()[0] >= L['x'].size()[0]", "L['unknown'].size()[0] == 7",
+                 "L['y'].is_leaf", "L['y'].size()[0] == 9"};
+  EXPECT_EQ(sizeConditions(file).size(), 2u)
+      << "what is not understood, or does not hold for the file itself, is no condition";
   SizePoints points(file);
   const auto all = take(points, 4);
   ASSERT_EQ(all.size(), 4u);
@@ -103,7 +105,8 @@ TEST(SizePoints, aModelThatDividesWithoutSayingSoIsDerivedForMultiples) {
   std::set<std::string> symbols;
   for (auto op : analysis->joint.ops)
     for (auto output : analysis->document->outputs(op))
-      for (const auto& symbol : analysis->document->meta(analysis->document->value(output).meta).symbols) symbols.insert(symbol);
+      for (const auto& symbol : analysis->document->meta(analysis->document->value(output).meta).symbols)
+        symbols.insert(symbol);
   EXPECT_EQ(symbols, (std::set<std::string>{"", "4*n//3", "n"}));
 }
 

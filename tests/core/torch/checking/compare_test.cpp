@@ -24,7 +24,9 @@ TensorData tensor(DType dtype, std::vector<std::int64_t> sizes, const std::vecto
   t.owner = memory;
   return t;
 }
-TensorData doubles(const std::vector<double>& elements) { return tensor(DType::f64, {static_cast<std::int64_t>(elements.size())}, elements); }
+TensorData doubles(const std::vector<double>& elements) {
+  return tensor(DType::f64, {static_cast<std::int64_t>(elements.size())}, elements);
+}
 
 // Holds N2: a small tensor is not hidden by a large one.
 TEST(Compare, N2_DifferencesAreRelativeToTheTensorsOwnLargest) {
@@ -43,7 +45,8 @@ TEST(Compare, N2_DifferencesAreRelativeToTheTensorsOwnLargest) {
 TEST(Compare, N3_NaNAndInfinityWhereNoneIsExpectedAreCounted) {
   const auto found = difference(doubles({nan, inf, 1, nan, 2}), doubles({1, 1, 1, nan, inf}));
   EXPECT_EQ(found.failure,
-            "1 element is NaN where it is not expected, 1 element is infinite where it is not expected, 1 element is finite where NaN or infinity is expected");
+            "1 element is NaN where it is not expected, 1 element is infinite where it is not expected, 1 element is "
+            "finite where NaN or infinity is expected");
   EXPECT_TRUE(std::isinf(found.deviation));
   const auto count = countNonFinite(doubles({nan, inf, -inf, 0}));
   EXPECT_EQ(count.nan, 1u);
@@ -56,14 +59,18 @@ TEST(Compare, N5_FloatsOfEightBitsAreEqualOrNot) {
     const auto a = tensor<std::uint8_t>(dtype, {3}, {200, 100, 0}), b = tensor<std::uint8_t>(dtype, {3}, {200, 101, 0});
     EXPECT_TRUE(difference(a, a).failure.empty());
     EXPECT_EQ(difference(a, a).deviation, 0);
-    EXPECT_NE(difference(a, b).failure.find("1 of 3 elements have other bits"), std::string::npos) << difference(a, b).failure;
+    EXPECT_NE(difference(a, b).failure.find("1 of 3 elements have other bits"), std::string::npos)
+        << difference(a, b).failure;
     EXPECT_TRUE(std::isinf(difference(a, b).deviation));
   }
 }
 
 TEST(Compare, WholeNumbersBeyondADoublesPrecisionDiffer) {
   const auto large = std::int64_t{1} << 60;
-  EXPECT_GT(difference(tensor<std::int64_t>(DType::i64, {1}, {large}), tensor<std::int64_t>(DType::i64, {1}, {large + 1})).deviation, 0);
+  EXPECT_GT(
+      difference(tensor<std::int64_t>(DType::i64, {1}, {large}), tensor<std::int64_t>(DType::i64, {1}, {large + 1}))
+          .deviation,
+      0);
 }
 
 TEST(Compare, nanEqualsNanAndInfinityTheSameInfinity) {
@@ -98,7 +105,8 @@ TEST(Compare, complexEqualsItsViewAsReal) {
 }
 
 TEST(Compare, smallTypesAreRead) {
-  EXPECT_EQ(asDoubles(tensor<std::uint16_t>(DType::f16, {4}, {0x3c00, 0xc000, 0x0001, 0x7c00})), (std::vector{1.0, -2.0, std::ldexp(1, -24), inf}));
+  EXPECT_EQ(asDoubles(tensor<std::uint16_t>(DType::f16, {4}, {0x3c00, 0xc000, 0x0001, 0x7c00})),
+            (std::vector{1.0, -2.0, std::ldexp(1, -24), inf}));
   EXPECT_EQ(asDoubles(tensor<std::uint16_t>(DType::bf16, {2}, {0x3f80, 0xc000})), (std::vector{1.0, -2.0}));
   EXPECT_EQ(asDoubles(tensor<std::int8_t>(DType::i8, {1}, {-3})), std::vector{-3.0});
 }

@@ -58,14 +58,17 @@ void expectGradientsOfTheModelInOnePiece(const char* model, std::optional<Device
   CutRequest request;
   request.stages = 3;
   request.balance = Balance::estimate;
-  auto cut = openCut((data() / model / "model.pt2").string(), request, {}, [](const ModelFile&) { return onCuda(); }, true);
-  const auto microbatches = rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)), 2);
+  auto cut =
+      openCut((data() / model / "model.pt2").string(), request, {}, [](const ModelFile&) { return onCuda(); }, true);
+  const auto microbatches =
+      rotatedMicrobatches(std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)), 2);
   RankStages stages(microbatches, false, linked);
   for (std::int32_t m = 0; m < 2; ++m) {
     std::map<std::int32_t, StageValues> arriving, returning;
     for (std::int32_t s = 0; s < 3; ++s)
       for (auto& [to, values] : stages.forward(s, m, arriving[s])) {
-        for (const auto& [name, tensor] : values) EXPECT_EQ(tensor.memory, name == "generator" ? Device() : linked.value_or(Device()));
+        for (const auto& [name, tensor] : values)
+          EXPECT_EQ(tensor.memory, name == "generator" ? Device() : linked.value_or(Device()));
         arriving[to][s] = values;
       }
     for (std::int32_t s = 3; s-- > 0;)
@@ -89,7 +92,8 @@ TEST(Gpu, ranksDrawWhatTheModelInOnePieceDraws) {
 
 TEST(Gpu, whatCrossesMayStayOnTheGpu) {
   NEED_DEVICE();
-  for (const auto* model : {"mlp", "dropout_train", "batchnorm_train"}) expectGradientsOfTheModelInOnePiece(model, cuda);
+  for (const auto* model : {"mlp", "dropout_train", "batchnorm_train"})
+    expectGradientsOfTheModelInOnePiece(model, cuda);
 }
 
 TEST(Gpu, aSessionRunsInBothDirections) {
@@ -108,7 +112,8 @@ TEST(Gpu, aSessionRunsInBothDirections) {
   session.runTo(session.size());
   const auto again = session.results().at(0);
   ASSERT_TRUE(again);
-  EXPECT_EQ(std::vector(first->data, first->data + first->bytes), std::vector(again->data, again->data + again->bytes));  // the same draws
+  EXPECT_EQ(std::vector(first->data, first->data + first->bytes),
+            std::vector(again->data, again->data + again->bytes));  // the same draws
 }
 
 TEST(Gpu, statisticsAreThoseOfTheCpu) {

@@ -25,7 +25,9 @@ namespace {
 
 using test::writeTemporary;
 
-std::shared_ptr<const Analysis> opened(const std::string& text) { return openModel(writeTemporary("judged.txt", text)); }
+std::shared_ptr<const Analysis> opened(const std::string& text) {
+  return openModel(writeTemporary("judged.txt", text));
+}
 
 /// float32 elements times `factor`, plus `by` in the first.
 TensorData changed(const TensorData& tensor, float factor, float by = 0) {
@@ -116,7 +118,8 @@ TEST(Judge, N2_ASmallGradientIsNotHiddenByALargeOne) {
   for (const std::string name : {"grad.p.w", "grad.p.u"}) {
     const auto& gradient = run.at(name);
     EXPECT_TRUE(judge.compare(name, gradient, gradient).good());
-    const auto off = judge.compare(name, changed(gradient, 1.001f), gradient), zero = judge.compare(name, changed(gradient, 0), gradient);
+    const auto off = judge.compare(name, changed(gradient, 1.001f), gradient),
+               zero = judge.compare(name, changed(gradient, 0), gradient);
     EXPECT_FALSE(off.good()) << name << " " << off.deviation << " " << off.tolerance;
     EXPECT_FALSE(zero.good()) << name;
     EXPECT_FALSE(off.tooNoisy()) << name;
@@ -180,7 +183,8 @@ std::string illConditioned(int layers) {
   for (int i = 0; i < layers; ++i) {
     const auto n = std::to_string(i);
     text += "    a" + n + " = aten.linear(" + h + ", w" + n + ")\n";
-    text += "    b" + n + ", m" + n + ", s" + n + " = aten.native_batch_norm(a" + n + ", w, None, None, None, True, 0.1, 1e-05)\n";
+    text += "    b" + n + ", m" + n + ", s" + n + " = aten.native_batch_norm(a" + n +
+            ", w, None, None, None, True, 0.1, 1e-05)\n";
     text += "    r" + n + " = aten.relu(b" + n + ")\n";
     text += "    h" + n + " = aten.add.Tensor(" + h + ", r" + n + ")\n";
     h = "h" + n;
@@ -188,7 +192,8 @@ std::string illConditioned(int layers) {
   return text + "    return " + h + "\n";
 }
 
-// Holds N2: a run that was rounded otherwise, as with another number of threads, raises no alarm where the model is ill-conditioned.
+// Holds N2: a run that was rounded otherwise, as with another number of threads, raises no alarm where the model is
+// ill-conditioned.
 TEST(Judge, N2_OtherRoundingOfAnIllConditionedModelIsNoFailure) {
   const auto path = writeTemporary("judged.txt", illConditioned(8));
   const auto analysis = openModel(path);
@@ -232,7 +237,8 @@ TEST(Judge, N3_NaNEverywhereIsNoPassAndTheOpIsNamed) {
 
 /// Elements that a file's numbers can have.
 TEST(Judge, OneStepMovesWhatIsRoundedAndLeavesWhatIsExact) {
-  auto memory = std::make_shared<std::vector<float>>(std::vector{0.f, 1.f, -0.5f, 3.f, 0.1f, -1.7f, std::numeric_limits<float>::infinity(), std::nanf("")});
+  auto memory = std::make_shared<std::vector<float>>(
+      std::vector{0.f, 1.f, -0.5f, 3.f, 0.1f, -1.7f, std::numeric_limits<float>::infinity(), std::nanf("")});
   TensorData tensor;
   tensor.meta.dtype = DType::f32;
   tensor.meta.sizes = {static_cast<std::int64_t>(memory->size())};

@@ -1,4 +1,5 @@
-// Does the judge see what is wrong? Each model runs once and is then held against its reference with one gradient spoiled.
+// Does the judge see what is wrong? Each model runs once and is then held against its reference with one gradient
+// spoiled.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +59,8 @@ std::vector<Spoiled> spoil(const TensorData& tensor) {
   if (tensor.meta.elements() == 0 || !std::isfinite(most)) return all;
   const auto wrong = static_cast<std::size_t>(tensor.meta.elements() / 2);
   const auto add = [&](const char* what, auto&& change) {
-    if (auto spoiled = changed(tensor, change); spoiled && difference(*spoiled, tensor).deviation > 0) all.push_back({what, std::move(spoiled)});
+    if (auto spoiled = changed(tensor, change); spoiled && difference(*spoiled, tensor).deviation > 0)
+      all.push_back({what, std::move(spoiled)});
   };
   add("times 1.02", [](std::size_t, double x) { return x * (1 + wrongBy); });
   add("set to zero", [](std::size_t, double) { return 0.0; });
@@ -66,15 +68,18 @@ std::vector<Spoiled> spoil(const TensorData& tensor) {
   return all;
 }
 
-/// The gradients of a reference to spoil: those with the smallest elements, which a judge by the largest would not see, and some others.
+/// The gradients of a reference to spoil: those with the smallest elements, which a judge by the largest would not see,
+/// and some others.
 std::vector<std::pair<TensorMap Expected::*, std::string>> chosen(const Expected& expected) {
   std::vector<std::tuple<double, TensorMap Expected::*, std::string>> all;
   for (const auto map : {&Expected::inputGradients, &Expected::parameterGradients})
     for (const auto& [name, tensor] : expected.*map) all.emplace_back(largest(tensor), map, name);
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
   std::vector<std::pair<TensorMap Expected::*, std::string>> some;
   const auto step = std::max<std::size_t>(1, all.size() / gradientsTried);
-  for (std::size_t i = 0; i < all.size() && some.size() < gradientsTried; i += step) some.emplace_back(std::get<1>(all[i]), std::get<2>(all[i]));
+  for (std::size_t i = 0; i < all.size() && some.size() < gradientsTried; i += step)
+    some.emplace_back(std::get<1>(all[i]), std::get<2>(all[i]));
   return some;
 }
 
@@ -90,12 +95,14 @@ Seen seen(const CheckReport& report, const std::string& name) {
 
 /// The run has no such gradient, and the reference zeros.
 bool isNone(const CheckReport& report, const std::string& name) {
-  return std::any_of(report.notes.begin(), report.notes.end(), [&](const std::string& note) { return note.starts_with(name + " is None"); });
+  return std::any_of(report.notes.begin(), report.notes.end(),
+                     [&](const std::string& note) { return note.starts_with(name + " is None"); });
 }
 
 class Mutations : public testing::TestWithParam<SuiteCase> {};
 
-// Holds N2. A gradient that is off by 2 %, zero, missing, or wrong in one element, is seen wherever the tensor's tolerance is below 1 %.
+// Holds N2. A gradient that is off by 2 %, zero, missing, or wrong in one element, is seen wherever the tensor's
+// tolerance is below 1 %.
 TEST_P(Mutations, AreSeen) {
   ModelCheck check(GetParam().model, GetParam().options);
   ASSERT_NE(check.reference(), nullptr);
@@ -136,7 +143,8 @@ TEST_P(Mutations, AreSeen) {
 
 std::vector<SuiteCase> cases() {
   std::vector<SuiteCase> found;
-  for (const char* folder : {"tests/data/models", "tests/data/dynamic", "../shared/cases/models", "../shared/cases/models_2.9", "../shared/cases/ops"}) {
+  for (const char* folder : {"tests/data/models", "tests/data/dynamic", "../shared/cases/models",
+                             "../shared/cases/models_2.9", "../shared/cases/ops"}) {
     const auto path = fs::path(sourcePath(folder));
     if (!fs::is_directory(path)) continue;
     for (auto& one : findCases(path.string()))

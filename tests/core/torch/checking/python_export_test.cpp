@@ -1,5 +1,5 @@
-// Exported scripts run in PyTorch and give the numbers that the session gives. The interpreter comes from RETROGRAD_PYTHON, else it is the
-// python3 of the path; skipped where that has no PyTorch.
+// Exported scripts run in PyTorch and give the numbers that the session gives. The interpreter comes from
+// RETROGRAD_PYTHON, else it is the python3 of the path; skipped where that has no PyTorch.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,8 @@ std::vector<Model> models() {
     const auto path = fs::path(sourcePath(folder));
     if (!fs::is_directory(path)) continue;
     for (const auto& entry : fs::directory_iterator(path))
-      if (entry.path().extension() == ".txt") found.push_back({entry.path().stem().string(), entry.path().string(), {}});
+      if (entry.path().extension() == ".txt")
+        found.push_back({entry.path().stem().string(), entry.path().string(), {}});
     if (path.filename() == "texts") continue;
     for (const auto& one : findCases(path.string())) {
       found.push_back({one.name, one.model, {}});
@@ -58,7 +59,9 @@ std::vector<Model> models() {
 
 class Scripts : public testing::Test {
  protected:
-  Scripts() : folder_(fs::temp_directory_path() / fmt::format("retrograd_scripts_{}", ::getpid())) { fs::create_directories(folder_); }
+  Scripts() : folder_(fs::temp_directory_path() / fmt::format("retrograd_scripts_{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
   ~Scripts() override { fs::remove_all(folder_); }
 
   std::string script(std::size_t i) const { return (folder_ / fmt::format("case{}.py", i)).string(); }
@@ -95,7 +98,8 @@ struct Script {
 
 void compare(const Script& script, const Expected& actual) {
   test::Comparison comparison;
-  const auto add = [&](const std::string& key, const TensorData& wanted, const TensorMap& map, const std::string& name) {
+  const auto add = [&](const std::string& key, const TensorData& wanted, const TensorMap& map,
+                       const std::string& name) {
     const auto found = map.find(name);
     if (found == map.end()) return comparison.fail(key, "missing");
     comparison.add(key, found->second, wanted);
@@ -106,9 +110,11 @@ void compare(const Script& script, const Expected& actual) {
   const auto isInput = [](const std::string& key) { return key.starts_with("in."); };
   const auto target = [](const std::string& key) { return key.substr(key.find('.') + 1); };
   for (const auto& [key, tensor] : expected.gradients)
-    if (script.hasBackward) add("grad." + key, tensor, isInput(key) ? actual.inputGradients : actual.parameterGradients, target(key));
+    if (script.hasBackward)
+      add("grad." + key, tensor, isInput(key) ? actual.inputGradients : actual.parameterGradients, target(key));
   for (const auto& [key, tensor] : expected.mutated)
-    if (script.hasBackward) add("mut." + key, tensor, isInput(key) ? actual.inputMutations : actual.bufferMutations, target(key));
+    if (script.hasBackward)
+      add("mut." + key, tensor, isInput(key) ? actual.inputMutations : actual.bufferMutations, target(key));
   EXPECT_EQ(comparison.failure(), "") << script.name;
   EXPECT_LE(comparison.error(), 1e-6) << script.name << ": " << comparison.worst();
   EXPECT_GT(comparison.count(), 0u) << script.name;
@@ -122,7 +128,8 @@ TEST_F(Scripts, GiveTheSessionsNumbers) {
     const auto analysis = openModel(model.path, model.options);
     if (!analysis->derived()) continue;
     const auto expected = std::make_shared<RunResult>(runSplit(*analysis));
-    for (const auto& kinds : {std::vector{TraceKind::forward, TraceKind::backward}, std::vector{TraceKind::joint}, std::vector{TraceKind::computation}}) {
+    for (const auto& kinds : {std::vector{TraceKind::forward, TraceKind::backward}, std::vector{TraceKind::joint},
+                              std::vector{TraceKind::computation}}) {
       exportFile(*findExportFormat("python"), {*analysis, tracesOf(*analysis, kinds), {}, script(scripts.size())});
       scripts.push_back({model.name + " " + std::string(name(kinds[0])), kinds[0] != TraceKind::computation, expected});
     }

@@ -27,7 +27,8 @@ TensorData doubles(std::vector<double> elements) {
 }
 
 struct ReferenceFile : testing::Test {
-  std::string path = (fs::temp_directory_path() / ("retrograd-reference-" + std::to_string(getpid()) + ".safetensors")).string();
+  std::string path =
+      (fs::temp_directory_path() / ("retrograd-reference-" + std::to_string(getpid()) + ".safetensors")).string();
   void TearDown() override { fs::remove(path); }
 
   Reference write(const std::vector<std::string>& keys, const std::map<std::string, std::string>& metadata = {}) const {
@@ -52,8 +53,9 @@ ModelFile model() {
 }
 
 TEST_F(ReferenceFile, keysAreSortedIntoTheirPlaces) {
-  const auto r = write({"in.x", "y", "cot.0", "out.0", "grad.in.x", "grad.p.l.weight", "mut.b.count", "mut.in.x", "f64/out.0"},
-                       {{"seed", "1234"}, {"requires_grad", "x,y"}});
+  const auto r =
+      write({"in.x", "y", "cot.0", "out.0", "grad.in.x", "grad.p.l.weight", "mut.b.count", "mut.in.x", "f64/out.0"},
+            {{"seed", "1234"}, {"requires_grad", "x,y"}});
   EXPECT_TRUE(r.inputs.contains("x") && r.inputs.contains("y"));
   EXPECT_TRUE(r.cotangents.contains("0"));
   EXPECT_TRUE(r.expected.outputs.contains("0"));

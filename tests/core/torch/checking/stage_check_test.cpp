@@ -13,7 +13,9 @@ namespace retrograd {
 namespace {
 
 CutModel cutModel() {
-  return openCut(sourcePath("tests/data/pipeline/mlp_3st/model.pt2"), {}, {}, [](const ModelFile&) { return DerivationRequest(); }, true);
+  return openCut(
+      sourcePath("tests/data/pipeline/mlp_3st/model.pt2"), {}, {}, [](const ModelFile&) { return DerivationRequest(); },
+      true);
 }
 
 const StageCheckRow& row(const StageCheck& check, const std::string& name) {

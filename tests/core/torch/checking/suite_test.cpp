@@ -34,7 +34,8 @@ std::vector<SuiteCase> named(std::initializer_list<std::string> names) {
 
 TEST(Suite, everyArchiveIsACaseWithWhatItsFolderSays) {
   const Folder folder;
-  for (auto file : {"mlp/model.pt2", "mlp/core.pt2", "mlp/ref.safetensors", "rand/model.pt2", "rand/notes.txt"}) folder.write(file);
+  for (auto file : {"mlp/model.pt2", "mlp/core.pt2", "mlp/ref.safetensors", "rand/model.pt2", "rand/notes.txt"})
+    folder.write(file);
   folder.write("manifest.json", R"([{"dir": "rand", "deterministic": false}])");
   const auto cases = findCases(folder.path.string());
   ASSERT_EQ(cases.size(), 3u);
@@ -75,7 +76,8 @@ TEST(Suite, noCaseCanEndTheOthers) {
     return report;
   };
   std::vector<std::string> seen;
-  const auto reports = checkSuite(named({"a", "crash", "b", "hang", "exit", "throw", "c"}), options, [&](const auto& r) { seen.push_back(r.name); });
+  const auto reports = checkSuite(named({"a", "crash", "b", "hang", "exit", "throw", "c"}), options,
+                                  [&](const auto& r) { seen.push_back(r.name); });
   ASSERT_EQ(reports.size(), 7u);
   EXPECT_EQ(seen, (std::vector<std::string>{"a", "crash", "b", "hang", "exit", "throw", "c"}));
   EXPECT_NE(reports[1].reason.find("signal 11"), std::string::npos) << reports[1].reason;
@@ -109,7 +111,8 @@ TEST(Report, survivesJson) {
   report.ops = {1, 2, 3, 4};
   report.originsMissing = 5;
   report.scale = 2;
-  report.tensors = {{"out.0", 0.5, 1e-5, 2, ""}, {"grad.p.w", std::numeric_limits<double>::infinity(), 0, 0, "missing"}};
+  report.tensors = {{"out.0", 0.5, 1e-5, 2, ""},
+                    {"grad.p.w", std::numeric_limits<double>::infinity(), 0, 0, "missing"}};
   report.tooNoisy = {"grad.p.b"};
   report.notCompared = {"grad.in.x"};
   const auto back = reportFromJson(toJson(report));

@@ -20,8 +20,8 @@ namespace {
 
 std::vector<std::string> models() {
   std::vector<std::string> found;
-  for (const char* folder :
-       {"tests/data/models", "tests/data/dynamic", "resources/samples", "../shared/cases/models", "../shared/cases/models_2.9", "../shared/cases/large"})
+  for (const char* folder : {"tests/data/models", "tests/data/dynamic", "resources/samples", "../shared/cases/models",
+                             "../shared/cases/models_2.9", "../shared/cases/large"})
     if (const auto path = fs::path(sourcePath(folder)); fs::is_directory(path))
       for (const auto& one : findCases(path.string())) found.push_back(one.model);
   // Of the ops a sample: they are some thousand.
@@ -59,7 +59,9 @@ void expectReadsBack(const std::string& path, const DerivationRequest& analysisO
   options.computation = &analysis->computation();
   options.numbers = &analysis->request.numbers;
   options.guards = &analysis->file.guards;
-  const auto text = print(*analysis->document, {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}, options);
+  const auto text =
+      print(*analysis->document,
+            {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}, options);
   const auto read = readTextTraces(text, "printed", lookupSymbol);
   ASSERT_TRUE(read.computation);
   ASSERT_EQ(read.derived.size(), 3u);
@@ -69,8 +71,10 @@ void expectReadsBack(const std::string& path, const DerivationRequest& analysisO
   TraceComparison comparison(*analysis->document, *read.document);
   for (const auto* trace : {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward})
     if (const auto difference = comparison.compare(*trace, *read.find(trace->kind)))
-      ADD_FAILURE() << name(trace->kind) << ", " << difference->what << "\nwritten: " << difference->first << "\nread:    " << difference->second;
-  expectSame(text, print(*read.document, {&read.computation->trace, &read.derived[0], &read.derived[1], &read.derived[2]}, options));
+      ADD_FAILURE() << name(trace->kind) << ", " << difference->what << "\nwritten: " << difference->first
+                    << "\nread:    " << difference->second;
+  expectSame(text, print(*read.document,
+                         {&read.computation->trace, &read.derived[0], &read.derived[1], &read.derived[2]}, options));
 }
 
 TEST_P(PrintedModels, readBackAsTheyWere) { expectReadsBack(GetParam(), {}); }
@@ -85,7 +89,9 @@ TEST(PrintedDynamicModels, deriveTheSameAgain) {
     options.computation = &analysis->computation();
     options.numbers = &analysis->request.numbers;
     options.guards = &analysis->file.guards;
-    const auto text = print(*analysis->document, {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}, options);
+    const auto text =
+        print(*analysis->document,
+              {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}, options);
     const auto again = analyse(readTextModel(text, "printed", lookupSymbol), {});
     EXPECT_EQ(again->printedDifferences.size(), 0u) << one.model << ": " << again->printedDifferences.front();
     symbolic += !analysis->document->sizeSymbols().empty();
@@ -102,7 +108,8 @@ TEST_P(PrintedModels, readBackWithRecomputation) {
 }
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
-  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" + fs::path(info.param).stem().string();
+  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" +
+              fs::path(info.param).stem().string();
   std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }

@@ -32,7 +32,9 @@ TEST_P(ScriptModels, agreesWithPyTorch) {
   EXPECT_EQ(report.originsMissing, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ScriptModels, testing::Values("control", "traced", "dropout", "inplace", "batchnorm", "containers", "nested", "tied", "nograd"),
+INSTANTIATE_TEST_SUITE_P(All, ScriptModels,
+                         testing::Values("control", "traced", "dropout", "inplace", "batchnorm", "containers", "nested",
+                                         "tied", "nograd"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(ScriptModels, areOpenedLikeAnyModel) {
@@ -45,7 +47,8 @@ TEST(ScriptModels, areOpenedLikeAnyModel) {
   ASSERT_FALSE(analysis->dataDependent.empty());
   EXPECT_NE(analysis->dataDependent[0].find("aten.item.default, make.py:"), std::string::npos);
   for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
-    for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*analysis->document, *trace))
+      ADD_FAILURE() << problem.place << ": " << problem.message;
 }
 
 TEST(ScriptModels, withoutInputsTheErrorSaysWhatToGive) {

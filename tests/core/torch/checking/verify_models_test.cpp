@@ -27,7 +27,8 @@ TEST_P(Models, everyTraceVerifiesAndPrints) {
   ASSERT_TRUE(analysis->derived());
   const Trace* traces[] = {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward};
   for (const auto* trace : traces) {
-    for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*analysis->document, *trace))
+      ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
     const auto text = printTrace(*analysis->document, *trace);
     EXPECT_GE(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), trace->ops.size());
   }
@@ -43,7 +44,8 @@ TEST_P(Models, everyTraceVerifiesWithRecomputation) {
     const auto analysis = openModel(GetParam(), options);
     ASSERT_TRUE(analysis->derived());
     for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
-      for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
+      for (const auto& problem : verify(*analysis->document, *trace))
+        ADD_FAILURE() << name(trace->kind) << ": " << problem.place << ": " << problem.message;
   }
 }
 
@@ -52,7 +54,8 @@ std::vector<std::string> halfOfTheModules(const Analysis& analysis) {
   std::set<std::string> paths;
   const auto& joint = analysis.joint;
   for (std::size_t i = 0; i < joint.forwardCount; ++i)
-    if (const auto path = analysis.document->text(analysis.document->boundSymbol(joint.ops[i]).module); !path.empty()) paths.emplace(path);
+    if (const auto path = analysis.document->text(analysis.document->boundSymbol(joint.ops[i]).module); !path.empty())
+      paths.emplace(path);
   std::vector<std::string> half;
   std::size_t i = 0;
   for (const auto& path : paths)
@@ -80,13 +83,16 @@ std::vector<SuiteCase> cases() {
 }
 
 std::string nameOfFile(std::size_t index, const std::string& file) {
-  auto text = std::to_string(index) + "_" + fs::path(file).parent_path().filename().string() + "_" + fs::path(file).stem().string();
+  auto text = std::to_string(index) + "_" + fs::path(file).parent_path().filename().string() + "_" +
+              fs::path(file).stem().string();
   std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
 
-INSTANTIATE_TEST_SUITE_P(OnDisk, Cases, testing::ValuesIn(cases()), [](const auto& info) { return nameOfFile(info.index, info.param.model); });
-INSTANTIATE_TEST_SUITE_P(OnDisk, Models, testing::ValuesIn(test::everyModel()), [](const auto& info) { return nameOfFile(info.index, info.param); });
+INSTANTIATE_TEST_SUITE_P(OnDisk, Cases, testing::ValuesIn(cases()),
+                         [](const auto& info) { return nameOfFile(info.index, info.param.model); });
+INSTANTIATE_TEST_SUITE_P(OnDisk, Models, testing::ValuesIn(test::everyModel()),
+                         [](const auto& info) { return nameOfFile(info.index, info.param); });
 
 }  // namespace
 }  // namespace retrograd

@@ -99,7 +99,8 @@ TEST(CudaTwin, headAndTailOfVectorsCount) {
   const auto numbers = normals(4099);
   for (std::size_t begin = 0; begin < 6; ++begin)
     for (std::size_t end = numbers.size() - 5; end <= numbers.size(); ++end) {
-      const std::vector<double> part(numbers.begin() + static_cast<std::ptrdiff_t>(begin), numbers.begin() + static_cast<std::ptrdiff_t>(end));
+      const std::vector<double> part(numbers.begin() + static_cast<std::ptrdiff_t>(begin),
+                                     numbers.begin() + static_cast<std::ptrdiff_t>(end));
       auto tensor = flat(numbers, DType::f32);
       tensor.data = numbers.data() + begin;
       tensor.elements = static_cast<std::int64_t>(part.size());
@@ -119,7 +120,8 @@ TEST(CudaTwin, stridedElementsAreFound) {
   std::vector<double> expected;
   for (std::int64_t i = 0; i < sizes[0]; ++i)
     for (std::int64_t j = 0; j < sizes[1]; ++j)
-      for (std::int64_t k = 0; k < sizes[2]; ++k) expected.push_back(numbers[static_cast<std::size_t>(i * strides[0] + j * strides[1] + k * strides[2])]);
+      for (std::int64_t k = 0; k < sizes[2]; ++k)
+        expected.push_back(numbers[static_cast<std::size_t>(i * strides[0] + j * strides[1] + k * strides[2])]);
   expectMoments(summaryOf(tensor), expected);
 }
 
@@ -154,7 +156,8 @@ void expectSmallFloats(DType dtype, int exponentBits, int mantissaBits, int bias
   std::int64_t subnormal = 0;
   for (int i = 0; i < count; ++i) {
     const double sign = i >> (bits - 1) ? -1 : 1;
-    const int exponent = i >> mantissaBits & ((1 << exponentBits) - 1), mantissa = i & ((1 << mantissaBits) - 1), greatest = (1 << exponentBits) - 1;
+    const int exponent = i >> mantissaBits & ((1 << exponentBits) - 1), mantissa = i & ((1 << mantissaBits) - 1),
+              greatest = (1 << exponentBits) - 1;
     const double fraction = static_cast<double>(mantissa) / (1 << mantissaBits);
     double x = exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
     if (specials == Specials::ieee && exponent == greatest) x = mantissa ? NAN : INFINITY;
@@ -187,7 +190,8 @@ TEST(CudaTwin, smallFloatsInAllTheirPatterns) {
   expectSmallFloats(DType::f8e5m2fnuz, 5, 2, 16, Specials::fnuz);
   std::vector<std::uint8_t> exponents;
   std::vector<double> powers;
-  for (int i = 0; i < 256; ++i) exponents.push_back(static_cast<std::uint8_t>(i)), powers.push_back(i == 255 ? NAN : std::ldexp(1.0, i - 127));
+  for (int i = 0; i < 256; ++i)
+    exponents.push_back(static_cast<std::uint8_t>(i)), powers.push_back(i == 255 ? NAN : std::ldexp(1.0, i - 127));
   expectMoments(summaryOf(flat(exponents, DType::f8e8m0fnu)), powers);
 }
 

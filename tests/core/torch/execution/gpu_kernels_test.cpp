@@ -1,4 +1,5 @@
-// libretrograd_cuda.so: that it loads without a driver, and, where there is a GPU, that its kernels give what their twin on the CPU gives.
+// libretrograd_cuda.so: that it loads without a driver, and, where there is a GPU, that its kernels give what their
+// twin on the CPU gives.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -81,7 +82,8 @@ void expectSame(const cuda::Summary& a, const cuda::Summary& b) {
   for (int i = 0; i < cuda::magnitudeCells; ++i) EXPECT_EQ(a.magnitudes[i], b.magnitudes[i]) << "cell " << i;
   const auto same = [](double x, double y, const char* what) {
     if (std::isnan(x) && std::isnan(y)) return;
-    EXPECT_TRUE(x == y || std::abs(x - y) <= 1e-13 * std::max(std::abs(x), std::abs(y))) << what << ": " << x << " and " << y;
+    EXPECT_TRUE(x == y || std::abs(x - y) <= 1e-13 * std::max(std::abs(x), std::abs(y)))
+        << what << ": " << x << " and " << y;
   };
   same(a.least, b.least, "least");
   same(a.greatest, b.greatest, "greatest");
@@ -164,7 +166,13 @@ TEST(Gpu, statisticsKeepUpWithMemory) {
   double copy = 0;
   ASSERT_EQ(cudaLibrary()->timeCopy(to.memory(), from.memory(), bytes, 10, &copy), 0);
   for (const auto dtype : {DType::f32, DType::bf16}) {
-    cuda::Tensor tensor{from.memory(), static_cast<std::int64_t>(bytes) / itemSize(dtype), {}, {}, 0, static_cast<std::int32_t>(dtype), 1};
+    cuda::Tensor tensor{from.memory(),
+                        static_cast<std::int64_t>(bytes) / itemSize(dtype),
+                        {},
+                        {},
+                        0,
+                        static_cast<std::int32_t>(dtype),
+                        1};
     double statistics = 0;
     ASSERT_EQ(cudaLibrary()->timeSummary(&tensor, 10, &statistics), 0);
     const double share = copy / 2 / statistics;

@@ -119,10 +119,12 @@ TEST(Statistics, equalTheTwinOfTheGpusKernels) {
     const auto dtype = static_cast<DType>(i);
     SCOPED_TRACE(std::string(shortName(dtype)));
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(itemSize(dtype)) * 3001);
-    // Doubles of all sizes have no norm, and complex numbers with one infinite part are nobody's friends: exponents near 1 there.
+    // Doubles of all sizes have no norm, and complex numbers with one infinite part are nobody's friends: exponents
+    // near 1 there.
     const bool wide = dtype == DType::f64 || isComplex(dtype);
     const auto part = static_cast<std::size_t>(itemSize(dtype)) / (isComplex(dtype) ? 2 : 1);
-    for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = wide && k % part == part - 1 ? 0x3c : static_cast<std::uint8_t>(random());
+    for (std::size_t k = 0; k < bytes.size(); ++k)
+      bytes[k] = wide && k % part == part - 1 ? 0x3c : static_cast<std::uint8_t>(random());
     if (dtype == DType::b8)
       for (auto& b : bytes) b &= 1;
     const auto [session, x] = sessionOver(dtype, bytes);
@@ -136,7 +138,8 @@ TEST(Statistics, equalTheTwinOfTheGpusKernels) {
     EXPECT_EQ(a.zeros, b.zeros);
     EXPECT_EQ(a.subnormal, b.subnormal);
     const auto near = [](double x, double y, double tolerance, const char* what) {
-      EXPECT_TRUE(x == y || std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y))) << what << ": " << x << " and " << y;
+      EXPECT_TRUE(x == y || std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y)))
+          << what << ": " << x << " and " << y;
     };
     const double rounding = isComplex(dtype) ? 1e-6 : 0;  // absolute values are rounded on the way
     near(a.min, b.min, rounding, "min");
@@ -144,7 +147,9 @@ TEST(Statistics, equalTheTwinOfTheGpusKernels) {
     near(a.mean, b.mean, 1e-6, "mean");
     near(a.standardDeviation, b.standardDeviation, 1e-6, "standard deviation");
     near(a.norm, b.norm, 1e-6, "norm");
-    if (!isComplex(dtype)) EXPECT_EQ(session->magnitudes(x), std::vector<std::int64_t>(summary.magnitudes, summary.magnitudes + cuda::magnitudeCells));
+    if (!isComplex(dtype))
+      EXPECT_EQ(session->magnitudes(x),
+                std::vector<std::int64_t>(summary.magnitudes, summary.magnitudes + cuda::magnitudeCells));
     if (isComplex(dtype) || a.min == a.max) continue;
     std::vector<std::int64_t> counts(20);
     ASSERT_TRUE(cuda::twin::histogram(tensor, b.min, cuda::linearScale(b.min, b.max, 20), counts));
@@ -155,7 +160,10 @@ TEST(Statistics, equalTheTwinOfTheGpusKernels) {
 TEST(Statistics, aLazilyNegatedTensorIsNegative) {
   ModelBuilder m;
   const auto x = m.input("x", {2}, DType::c64);
-  const auto y = m.op("aten.select.int", {m.op("aten.view_as_real.default", {m.op("aten.resolve_conj.default", {m.op("aten._conj.default", {x})})}), 1, 1});
+  const auto y =
+      m.op("aten.select.int",
+           {m.op("aten.view_as_real.default", {m.op("aten.resolve_conj.default", {m.op("aten._conj.default", {x})})}),
+            1, 1});
   const auto lazy = m.op("aten._neg_view.default", {y});
   m.output(lazy);
   DerivationRequest options;

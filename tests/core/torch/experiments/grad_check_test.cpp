@@ -45,7 +45,8 @@ TEST(GradientCheck, AWrongRuleFailsBothComparisons) {
 TEST(GradientCheck, DrawsAreTheSameEachTime) {
   ModelBuilder m;
   const auto x = m.input("x", {64});
-  m.output(m.op("aten.sum.default", {m.op("aten.dropout.default", {m.op("aten.mul.Tensor", {x, x}), 0.5, Argument::ofBool(true)})}));
+  m.output(m.op("aten.sum.default",
+                {m.op("aten.dropout.default", {m.op("aten.mul.Tensor", {x, x}), 0.5, Argument::ofBool(true)})}));
   const auto a = m.analyse();
   EXPECT_TRUE(checkGradients(*a, a->computation().trace.ops).passed);
 }

@@ -12,10 +12,15 @@ namespace {
 
 using Kind = DiffRow::Kind;
 
-std::shared_ptr<const Analysis> model(const std::string& name) { return openModel(sourcePath("tests/data/models/") + name + "/model.pt2"); }
-const std::vector<std::string> models{"mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train", "inplace_views"};
+std::shared_ptr<const Analysis> model(const std::string& name) {
+  return openModel(sourcePath("tests/data/models/") + name + "/model.pt2");
+}
+const std::vector<std::string> models{"mlp",           "cond_hop",     "multi_output", "batchnorm_train",
+                                      "dropout_train", "inplace_views"};
 
-DiffSide sideOf(const Analysis& a, const Trace& trace) { return {a.document.get(), &trace, &a.computation().trace, &a.joint}; }
+DiffSide sideOf(const Analysis& a, const Trace& trace) {
+  return {a.document.get(), &trace, &a.computation().trace, &a.joint};
+}
 
 std::string parameter(const Trace& trace, const std::string& pass, const std::string& name) {
   for (const auto& record : trace.history)
@@ -33,9 +38,13 @@ TEST(Passes, EachIsWhatItsRecordSays) {
     const auto passes = passesOf(*analysis);
     const auto at = passes.find("dead", TraceKind::joint);
     EXPECT_EQ(passes.results[at].pass, "Dead code elimination");
-    const auto side = [&](const Trace& trace) { return DiffSide{passes.analysis->document.get(), &trace, nullptr, nullptr}; };
+    const auto side = [&](const Trace& trace) {
+      return DiffSide{passes.analysis->document.get(), &trace, nullptr, nullptr};
+    };
     const auto diff = diffTraces(side(passes.before(at)), side(passes.results[at].trace));
-    EXPECT_EQ(std::to_string(diff.counts.onlyLeft), parameter(passes.results[at].trace, "Dead code elimination", "removed")) << name;
+    EXPECT_EQ(std::to_string(diff.counts.onlyLeft),
+              parameter(passes.results[at].trace, "Dead code elimination", "removed"))
+        << name;
     EXPECT_EQ(diff.counts.changed + diff.counts.onlyRight + diff.counts.moved, 0U) << name;
     // Deriving anew ends where the analysis did.
     const auto same = diffTraces(sideOf(*analysis, analysis->joint), sideOf(*passes.analysis, passes.analysis->joint));
@@ -52,7 +61,8 @@ TEST(Passes, TheSplitDealsOutTheJoint) {
   for (auto kind : {TraceKind::forward, TraceKind::backward}) {
     const auto at = passes.find("Split", kind);
     ASSERT_EQ(passes.results[at].trace.kind, kind);
-    const auto diff = diffTraces({passes.analysis->document.get(), &passes.before(at)}, {passes.analysis->document.get(), &passes.results[at].trace});
+    const auto diff = diffTraces({passes.analysis->document.get(), &passes.before(at)},
+                                 {passes.analysis->document.get(), &passes.results[at].trace});
     same += diff.counts.same;
     EXPECT_EQ(diff.counts.changed, 0U);
   }
@@ -74,7 +84,9 @@ TEST(Passes, OnesThatWereNotRunAreRefusedWithThoseThatWere) {
 TEST(TraceDiffOfModels, AModelOpenedTwiceIsEqualInAllItsTraces) {
   for (const auto& name : models) {
     const auto a = model(name), b = model(name);
-    const auto traces = [](const Analysis& x) { return std::vector<const Trace*>{&x.computation().trace, &x.joint, &x.forward, &x.backward}; };
+    const auto traces = [](const Analysis& x) {
+      return std::vector<const Trace*>{&x.computation().trace, &x.joint, &x.forward, &x.backward};
+    };
     for (std::size_t i = 0; i < 4; ++i) {
       const auto diff = diffTraces(sideOf(*a, *traces(*a)[i]), sideOf(*b, *traces(*b)[i]));
       EXPECT_TRUE(diff.equal()) << name << " " << i;
@@ -112,7 +124,8 @@ TEST(TraceDiffOfModels, AComputationStandsBesideWhatItBecame) {
   std::string changed;
   for (const auto& row : diff.rows)
     if (row.part == DiffRow::Part::op && row.left >= 0)
-      changed += a->document->opName(diff.op(row, Side::left)).substr(15) + ">" + a->document->opName(diff.op(row, Side::right)).substr(15) + " ";
+      changed += a->document->opName(diff.op(row, Side::left)).substr(15) + ">" +
+                 a->document->opName(diff.op(row, Side::right)).substr(15) + " ";
   EXPECT_TRUE(changed.starts_with("linear.default>addmm.default relu.default>relu.default ")) << changed;
 }
 

@@ -85,19 +85,23 @@ TEST(Loops, ScanAndMapUnroll) {
 // Holds N8: files of PyTorch 2.6 and older say dim and reverse. The last step of a reversed scan is at index 0.
 TEST(Loops, N8_ScanRunsBackwardsWhereTheFileSaysSo) {
   for (const bool reverse : {false, true}) {
-    const auto run = expectAsEager(
-        textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 0, " + std::string(reverse ? "True" : "False") + ", [w])\n    return (carry, ys)",
-               "(e, e)"));
+    const auto run =
+        expectAsEager(textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 0, " +
+                                 std::string(reverse ? "True" : "False") + ", [w])\n    return (carry, ys)",
+                             "(e, e)"));
     const auto carry = floats(*run.outputs[0]), ys = floats(*run.outputs[1]);
     ASSERT_EQ(ys.size(), 3 * carry.size());
     const auto last = reverse ? ys.begin() : ys.end() - 4;
     EXPECT_TRUE(std::equal(carry.begin(), carry.end(), last)) << reverse;
     EXPECT_FALSE(std::equal(carry.begin(), carry.end(), reverse ? ys.end() - 4 : ys.begin())) << reverse;
   }
-  EXPECT_REFUSED(textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 1, False, [w])\n    return (carry, ys)"), "dimension 1");
+  EXPECT_REFUSED(
+      textOf("carry, ys = torch.ops.higher_order.scan(body, [start], [x], 1, False, [w])\n    return (carry, ys)"),
+      "dimension 1");
 }
 
-// Holds N8: a scan over no tensors gives its carry, as in PyTorch; a loop over nothing, None, a length of 0 or of two lengths is refused.
+// Holds N8: a scan over no tensors gives its carry, as in PyTorch; a loop over nothing, None, a length of 0 or of two
+// lengths is refused.
 TEST(Loops, N8_LoopsOverNothing) {
   const std::string scan = "carry = torch.ops.higher_order.scan(body, [start], ";
   const auto run = expectAsEager(textOf(scan + "[], [w, w])\n    return carry", "(e,)"));
@@ -105,14 +109,18 @@ TEST(Loops, N8_LoopsOverNothing) {
   EXPECT_REFUSED(textOf(scan + "[None], [w])\n    return carry", "(e,)"), "can only run over tensors");
   EXPECT_REFUSED(textOf(scan + "[2], [w])\n    return carry", "(e,)"), "can only run over tensors");
   EXPECT_REFUSED(textOf(scan + "[x, y], [w])\n    return carry", "(e,)"), "different lengths, 3 and 2");
-  EXPECT_REFUSED(textOf("empty = aten.slice.Tensor(x, 0, 3)\n    " + scan + "[empty], [w])\n    return carry", "(e,)"), "length of 0");
-  EXPECT_REFUSED(textOf("a = torch.ops.higher_order.map_impl(body, [], [start, x, w])\n    return a", "(e,)"), "nothing to run over");
+  EXPECT_REFUSED(textOf("empty = aten.slice.Tensor(x, 0, 3)\n    " + scan + "[empty], [w])\n    return carry", "(e,)"),
+                 "length of 0");
+  EXPECT_REFUSED(textOf("a = torch.ops.higher_order.map_impl(body, [], [start, x, w])\n    return a", "(e,)"),
+                 "nothing to run over");
 }
 
 // Holds N8: a body gives back what it carries.
 TEST(Loops, N8_ABodyThatReturnsLessThanItsCarryIsRefused) {
-  EXPECT_REFUSED(textOf("carry = torch.ops.higher_order.scan(body, [start], [x], [w])\n    return carry", "()"), "returns 0 values and carries 1");
-  EXPECT_REFUSED(textOf("a, b = torch.ops.higher_order.map_impl(body, [x], [w, start])\n    return (a, b)", "(e, 3)"), "where a tensor is stacked");
+  EXPECT_REFUSED(textOf("carry = torch.ops.higher_order.scan(body, [start], [x], [w])\n    return carry", "()"),
+                 "returns 0 values and carries 1");
+  EXPECT_REFUSED(textOf("a, b = torch.ops.higher_order.map_impl(body, [x], [w, start])\n    return (a, b)", "(e, 3)"),
+                 "where a tensor is stacked");
 }
 
 std::string whileText(const std::string& condition, const std::string& body) {
@@ -147,7 +155,8 @@ TEST(Loops, N8_AWhileLoopThatNeverEndsCanBeCancelled) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     source.request_stop();
   });
-  EXPECT_NE(refusal(whileText("g = aten.sum(c)\n        h = aten.eq.Tensor(g, g)\n        return (h,)", "e = aten.sin(d)\n        return (e,)"),
+  EXPECT_NE(refusal(whileText("g = aten.sum(c)\n        h = aten.eq.Tensor(g, g)\n        return (h,)",
+                              "e = aten.sin(d)\n        return (e,)"),
                     Progress(source.get_token(), {}))
                 .find("cancelled"),
             std::string::npos);

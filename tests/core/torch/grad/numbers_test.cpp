@@ -13,14 +13,16 @@ TEST(NumberOps, TakeAndGiveArguments) {
   EXPECT_EQ(evaluateNumberOp("_operator.floordiv", {Argument::ofInt(-7), Argument::ofInt(2)}), Argument::ofInt(-4));
   EXPECT_EQ(evaluateNumberOp("_operator.truediv", {Argument::ofInt(3), Argument::ofInt(2)}), Argument::ofReal(1.5));
   EXPECT_EQ(evaluateNumberOp("_operator.lt", {Argument::ofInt(3), Argument::ofReal(3.5)}), Argument::ofBool(true));
-  EXPECT_EQ(evaluateNumberOp("torch.sym_sum", {Argument::ofList({Argument::ofInt(3), Argument::ofInt(4)})}), Argument::ofInt(7));
+  EXPECT_EQ(evaluateNumberOp("torch.sym_sum", {Argument::ofList({Argument::ofInt(3), Argument::ofInt(4)})}),
+            Argument::ofInt(7));
 }
 
 // Holds N4: integers meet bit by bit, bools as bools.
 TEST(NumberOps, AndOrOfIntegersAreBits) {
   EXPECT_EQ(evaluateNumberOp("_operator.and_", {Argument::ofInt(6), Argument::ofInt(3)}), Argument::ofInt(2));
   EXPECT_EQ(evaluateNumberOp("_operator.or_", {Argument::ofInt(6), Argument::ofInt(3)}), Argument::ofInt(7));
-  EXPECT_EQ(evaluateNumberOp("_operator.and_", {Argument::ofBool(true), Argument::ofBool(false)}), Argument::ofBool(false));
+  EXPECT_EQ(evaluateNumberOp("_operator.and_", {Argument::ofBool(true), Argument::ofBool(false)}),
+            Argument::ofBool(false));
 }
 
 TEST(NumberOps, RefuseWhatIsNoArithmetic) {

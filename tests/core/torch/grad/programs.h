@@ -16,7 +16,8 @@ inline fuzz::Verdict verdictOf(const std::string& text, const fuzz::Mode& mode =
 /// Outputs, gradients, written memory and the generator's state are eager's.
 inline void expectAsEager(const std::string& text, const fuzz::Mode& mode = {}, std::uint64_t seed = 1) {
   const auto verdict = verdictOf(text, mode, seed);
-  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::same) << verdict.where << ": " << fuzz::name(verdict.kind) << ": " << verdict.message;
+  EXPECT_EQ(verdict.kind, fuzz::Verdict::Kind::same)
+      << verdict.where << ": " << fuzz::name(verdict.kind) << ": " << verdict.message;
 }
 
 inline void expectRefused(const std::string& text, const fuzz::Mode& mode = {}) {

@@ -70,7 +70,8 @@ TEST(Programs, AStageWhoseDrawsDecideBehindOtherDrawsIsNoCut) {
   expectAsEager(program, mode);
 }
 
-// Elements of an expanded value share memory, which a write through one of them changes for all; a copy in another stage has a place for each.
+// Elements of an expanded value share memory, which a write through one of them changes for all; a copy in another
+// stage has a place for each.
 TEST(Programs, AStageDoesNotWriteToMemoryThatAnExpandedValueShares) {
   const std::string program = R"(def computation(x0, x1):
     # x0: "f64[3]"
@@ -108,7 +109,8 @@ TEST(Programs, AStageKeepsTheStridesOfWhatItWritesTo) {
                 mode);
 }
 
-// Whether resolve_conj and resolve_neg copy depends on whether a tensor is conjugated or negated lazily, so a stage keeps that of what it writes to.
+// Whether resolve_conj and resolve_neg copy depends on whether a tensor is conjugated or negated lazily, so a stage
+// keeps that of what it writes to.
 TEST(Programs, AStageKeepsTheLazyConjugateOfWhatItWritesTo) {
   fuzz::Mode mode;
   mode.cuts = {2};
@@ -136,7 +138,8 @@ TEST(Programs, AStageKeepsTheLazyConjugateOfWhatItWritesTo) {
                 mode);
 }
 
-// The document knows a tensor by the sizes and strides that it had, under each of its names: an op in place gives it another, and so does a region.
+// The document knows a tensor by the sizes and strides that it had, under each of its names: an op in place gives it
+// another, and so does a region.
 TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNoCut) {
   const auto expectNoCut = [](const std::string& text, std::size_t cut) {
     fuzz::Mode mode;

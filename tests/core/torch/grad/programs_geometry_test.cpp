@@ -72,7 +72,8 @@ TEST(Programs, NothingBehindAViewMadeUnderNoGradIsDifferentiated) {
 TEST(Programs, TheGradientOfAnInputHasTheSizesThatTheFirstOpSaw) {
   const std::string recorded = "v1 = torch.ops.aten.mul.Scalar(x0, 2.0)";
   for (int order : {1, 2}) {
-    expectAsEager(reshaped("3", "v1 = torch.ops.aten.detach.default(x0)", "unsqueeze_.default(v43, 0)"), ofOrder(order));
+    expectAsEager(reshaped("3", "v1 = torch.ops.aten.detach.default(x0)", "unsqueeze_.default(v43, 0)"),
+                  ofOrder(order));
     expectAsEager(reshaped("3", recorded, "unsqueeze_.default(v43, 0)"), ofOrder(order));
     expectAsEager(reshaped("3, 3", recorded, "transpose_.default(v43, 0, 1)"), ofOrder(order));
   }
@@ -97,7 +98,8 @@ TEST(Programs, AViewThatChangesItsGeometryUnderNoGradKeepsItsPlaceInMemory) {
 )",
                        first, write, results);
   };
-  const std::string_view write = "    v4 = torch.ops.aten.select.int(v23, 0, 1)\n    v5 = torch.ops.aten.mul_.Scalar(v4, 3)\n";
+  const std::string_view write =
+      "    v4 = torch.ops.aten.select.int(v23, 0, 1)\n    v5 = torch.ops.aten.mul_.Scalar(v4, 3)\n";
   expectAsEager(programOf("repeat.default(x0, [1])", "", "v3,"));
   expectAsEager(programOf("view.default(x0, [4])", "", "v3,"));  // of a leaf
   expectAsEager(programOf("repeat.default(x0, [1])", write, "v3, v1"));
@@ -153,7 +155,8 @@ TEST(Programs, ABaseThatChangesItsGeometryUnderNoGradKeepsItsHistory) {
 )");
 }
 
-// Eager PyTorch lets nothing write to a leaf while it records, so the input is differentiated as one that requires no gradient.
+// Eager PyTorch lets nothing write to a leaf while it records, so the input is differentiated as one that requires no
+// gradient.
 TEST(Programs, ALeafThatChangedItsGeometryUnderNoGradIsALeafStill) {
   expectAsEager(R"(def computation(x2):
     # x2: "f64[4, 4]"
@@ -166,8 +169,9 @@ TEST(Programs, ALeafThatChangedItsGeometryUnderNoGradIsALeafStill) {
 )");
 }
 
-/// avg_pool1d gives a view of what avg_pool2d made. Autograd makes a view's history again after a change of its geometry that it did not record, which is not
-/// so of a tensor that is no view: refused, or the gradient would be that of the other.
+/// avg_pool1d gives a view of what avg_pool2d made. Autograd makes a view's history again after a change of its
+/// geometry that it did not record, which is not so of a tensor that is no view: refused, or the gradient would be that
+/// of the other.
 TEST(Programs, GeometryOfAViewMadeInARuleChangedUnderNoGrad) {
   expectRefused(R"(def computation(x):
     # x: "f64[2, 1, 5]"
@@ -194,7 +198,8 @@ TEST(Programs, GeometryOfAViewInAnotherDtypeChangedUnderNoGrad) {
 )");
 }
 
-/// A change of geometry that changes nothing leaves the tensor with its views, which follow a later write; one that does is refused.
+/// A change of geometry that changes nothing leaves the tensor with its views, which follow a later write; one that
+/// does is refused.
 TEST(Programs, ViewsTakenBeforeAChangeOfGeometryFollowALaterWrite) {
   const auto program = [](const char* sizes, const char* change) {
     return fmt::format(R"(def computation(x):
@@ -214,7 +219,8 @@ TEST(Programs, ViewsTakenBeforeAChangeOfGeometryFollowALaterWrite) {
   expectRefused(program("3, 3", "transpose_.default(v, 0, 1)"));
 }
 
-/// Autograd makes a view's history again from the sizes that its base has by then, and sends the gradient to other elements.
+/// Autograd makes a view's history again from the sizes that its base has by then, and sends the gradient to other
+/// elements.
 TEST(Programs, AViewReadAfterItsBaseChangedItsGeometryUnderNoGradIsRefused) {
   for (const auto* write : {"neg.default(z)", "mul_.Tensor(z, x)"}) {
     expectRefused(fmt::format(R"(def computation(x):
@@ -248,8 +254,9 @@ TEST(Programs, ABaseThatIsTransposedInPlaceAndAgainUnseenIsNoView) {
                               between));
 }
 
-/// Autograd makes the history of a complex tensor's part again by its op, which knows nothing of the transposition that came after: eager's gradient of a later
-/// write is that of other elements where the tensor is square, and an error where it is not. Without a write there is no such error.
+/// Autograd makes the history of a complex tensor's part again by its op, which knows nothing of the transposition that
+/// came after: eager's gradient of a later write is that of other elements where the tensor is square, and an error
+/// where it is not. Without a write there is no such error.
 TEST(Programs, AWriteToATransposedPartOfAComplexTensorIsRefused) {
   const auto program = [](const char* view, const char* then, const char* result) {
     return fmt::format(R"(def computation(p1):

@@ -1,4 +1,5 @@
-// Programs of the fuzzer: late reads of what was written, complex and conjugated memory, gradients that are None, NaN or zero.
+// Programs of the fuzzer: late reads of what was written, complex and conjugated memory, gradients that are None, NaN
+// or zero.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +8,8 @@
 namespace retrograd {
 namespace {
 
-// LibTorch's sign of slogdet sends no gradient back, and as_strided_scatter, whose derivative is our own, makes no zeros of it.
+// LibTorch's sign of slogdet sends no gradient back, and as_strided_scatter, whose derivative is our own, makes no
+// zeros of it.
 TEST(Programs, WhereNoGradientArrivesAsStridedScatterGivesNone) {
   expectAsEager(R"(def computation(x0, x1):
     # x0: "f64[3, 3]"
@@ -18,7 +20,8 @@ TEST(Programs, WhereNoGradientArrivesAsStridedScatterGivesNone) {
 )");
 }
 
-// Values inside of an op's rule get no gradient of their own: the view as real numbers within real is not the one that the write goes through.
+// Values inside of an op's rule get no gradient of their own: the view as real numbers within real is not the one that
+// the write goes through.
 TEST(Programs, AWriteThroughTheRealPartKeepsTheGradientOfTheWhole) {
   expectAsEager(R"(def computation(p1):
     # p1: "c128[3, 2]", parameter
@@ -29,7 +32,8 @@ TEST(Programs, AWriteThroughTheRealPartKeepsTheGradientOfTheWhole) {
 )");
 }
 
-// The memory of a lazily conjugated result is not what its elements are: the copy that an aliased write runs on is one of the memory.
+// The memory of a lazily conjugated result is not what its elements are: the copy that an aliased write runs on is one
+// of the memory.
 TEST(Programs, AnAliasedWriteIntoConjugatedMemoryReadsTheMemory) {
   expectAsEager(R"(def computation(x1):
     # x1: "f64[4, 4]", no grad
@@ -40,7 +44,8 @@ TEST(Programs, AnAliasedWriteIntoConjugatedMemoryReadsTheMemory) {
 )");
 }
 
-// A copy is resolved: what takes the place of lazily conjugated memory has to be conjugated again, or the views made of it look at something else.
+// A copy is resolved: what takes the place of lazily conjugated memory has to be conjugated again, or the views made of
+// it look at something else.
 TEST(Programs, AWriteIntoConjugatedMemoryLeavesItConjugated) {
   const std::string program = R"(def computation(x1):
     # x1: "f64[6]", parameter
@@ -59,8 +64,8 @@ TEST(Programs, AWriteIntoConjugatedMemoryLeavesItConjugated) {
   EXPECT_EQ(verdictOf(program, mode).kind, fuzz::Verdict::Kind::same) << verdictOf(program, mode).message;
 }
 
-// `quantile` writes in place inside: in the second derivation that write is the last one that the memory of its result has, and it came before the one
-// in the program, which the joint trace makes in a copy.
+// `quantile` writes in place inside: in the second derivation that write is the last one that the memory of its result
+// has, and it came before the one in the program, which the joint trace makes in a copy.
 TEST(Programs, ASecondDerivativeReadsWhatWasWrittenLast) {
   const std::string program = R"(def computation(b4, x6):
     # b4: "f64[3]", buffer
@@ -185,7 +190,8 @@ TEST(Programs, APseudoinverseInAnAutocastRegionIsRefused) {
   expectAsEager(programOf("f64"));
 }
 
-// kron looks at its operands through views that autograd does not know of; the lazy conjugate of a buffer lies in the buffer's memory.
+// kron looks at its operands through views that autograd does not know of; the lazy conjugate of a buffer lies in the
+// buffer's memory.
 TEST(Programs, AConjugateThatIsReadLateIsOfWhatWasWritten) {
   expectAsEager(R"(def computation(b2, p3):
     # b2: "c128[2]", buffer
@@ -197,7 +203,8 @@ TEST(Programs, AConjugateThatIsReadLateIsOfWhatWasWritten) {
 )");
 }
 
-// At other sizes a slice of the first derivative may hold fewer elements, and LibTorch's kernel of batch norm does not look how many weights there are.
+// At other sizes a slice of the first derivative may hold fewer elements, and LibTorch's kernel of batch norm does not
+// look how many weights there are.
 TEST(Programs, ADerivationAtOtherSizesRefusesBatchNormOfTooFewWeights) {
   fuzz::Mode mode;
   mode.order = 2;
@@ -217,7 +224,8 @@ TEST(Programs, ADerivationAtOtherSizesRefusesBatchNormOfTooFewWeights) {
                 mode);
 }
 
-// What `reshape` gives is a view at one size and a copy at the other, so the write reaches the input at the first size only.
+// What `reshape` gives is a view at one size and a copy at the other, so the write reaches the input at the first size
+// only.
 TEST(Programs, AWriteThatReachesAnInputAtOneSizeOnly) {
   fuzz::Mode mode;
   mode.otherSize = 7;
@@ -251,7 +259,8 @@ TEST(Programs, AGradientThatCancelsIsJudgedByItsOwnNoise) {
                 mode, 215);
 }
 
-// Batch norm writes both running statistics without a word. Where they share elements, each sees the other's write, which no rule says.
+// Batch norm writes both running statistics without a word. Where they share elements, each sees the other's write,
+// which no rule says.
 TEST(Programs, RunningStatisticsThatOverlapAreRefused) {
   const auto program = [](const char* variance) {
     return fmt::format(R"(def computation(x, b):
@@ -273,7 +282,8 @@ TEST(Programs, RunningStatisticsThatOverlapAreRefused) {
   }
 }
 
-// The offset of as_strided_scatter counts in the memory of its operand; the gradient that comes may lie behind an offset of its own.
+// The offset of as_strided_scatter counts in the memory of its operand; the gradient that comes may lie behind an
+// offset of its own.
 TEST(Programs, AStridedScatterTakesAGradientBehindAnOffset) {
   for (const auto* from : {"None", "1"})
     expectAsEager(fmt::format(R"(def computation(p1, s):
@@ -288,7 +298,8 @@ TEST(Programs, AStridedScatterTakesAGradientBehindAnOffset) {
                               from));
 }
 
-// LibTorch divides a product by each element where none is zero, and multiplies the others where one is: they differ in what NaN, infinity and overflow leave.
+// LibTorch divides a product by each element where none is zero, and multiplies the others where one is: they differ in
+// what NaN, infinity and overflow leave.
 TEST(Programs, TheGradientOfAProductIsChosenByItsValues) {
   const auto product = [](const std::string& dtype, const std::string& values, const std::string& op) {
     return fmt::format(R"(def computation(x0):
@@ -310,17 +321,21 @@ TEST(Programs, TheGradientOfAProductIsChosenByItsValues) {
         "s6 = torch.ops.aten.slice.Tensor(v3, 0, {1}, 4)\n    v8 = torch.ops.aten.cat.default([s5, s6], 0)",
         change, count);
   };
-  const std::string plain = "v8 = torch.ops.aten.clone.default(v3)", zero = "mul.Scalar(s4, 0.0)", large = "mul.Scalar(s4, 1e200)";
+  const std::string plain = "v8 = torch.ops.aten.clone.default(v3)", zero = "mul.Scalar(s4, 0.0)",
+                    large = "mul.Scalar(s4, 1e200)";
   const std::string notANumber = "pow.Scalar(-2.0, s4)";
   for (int order : {1, 2})
     for (const auto* op : {"default(v9)", "dim_int(v9, 0)", "dim_int(v9, -1, True)"}) {
       for (const auto* dtype : {"f64", "f32", "c128"})
-        for (const auto& values : {plain, with(zero, 1), with(zero, 3)}) expectAsEager(product(dtype, values, op), ofOrder(order));
-      for (const auto& values : {with(notANumber, 1), with(large, 2), with(large, 4)}) expectAsEager(product("f64", values, op), ofOrder(order));
+        for (const auto& values : {plain, with(zero, 1), with(zero, 3)})
+          expectAsEager(product(dtype, values, op), ofOrder(order));
+      for (const auto& values : {with(notANumber, 1), with(large, 2), with(large, 4)})
+        expectAsEager(product("f64", values, op), ofOrder(order));
     }
 }
 
-// The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor or not.
+// The derivative of sgn is a ZeroTensor: what is multiplied with it or divides it stays zero, NaN of the other factor
+// or not.
 TEST(Programs, AZeroGradientOutlivesNaN) {
   for (const auto* last : {"sgn_", "sgn"})
     expectAsEager(fmt::format(R"(def computation(p1):
@@ -344,7 +359,8 @@ TEST(Programs, AZeroGradientOutlivesNaN) {
 )");
 }
 
-// Batch norm tells no version of its running statistics: what an earlier op saved of their memory is read as they are by then.
+// Batch norm tells no version of its running statistics: what an earlier op saved of their memory is read as they are
+// by then.
 TEST(Programs, TheBackwardReadsRunningStatisticsAsBatchNormLeftThem) {
   const std::string program = R"(def computation(x1, x2, p3, b4):
     # x1: "f64[3]", no grad
@@ -363,8 +379,8 @@ TEST(Programs, TheBackwardReadsRunningStatisticsAsBatchNormLeftThem) {
   expectAsEager(legitimate);
 }
 
-// The same where an input itself was saved, or a view of it; also in the second derivative, though the input has its new content at the end of the first
-// joint's forward.
+// The same where an input itself was saved, or a view of it; also in the second derivative, though the input has its
+// new content at the end of the first joint's forward.
 TEST(Programs, TheBackwardReadsAnInputAsBatchNormLeftIt) {
   for (const char* program : {R"(def computation(x0, x5, b6):
     # x0: "f64[3]"

@@ -1,5 +1,5 @@
-// Programs that the program fuzzer found (scripts/fuzz programs), each the smallest that showed what it showed: outputs, gradients, written memory and
-// the generator's state are eager LibTorch's.
+// Programs that the program fuzzer found (scripts/fuzz programs), each the smallest that showed what it showed:
+// outputs, gradients, written memory and the generator's state are eager LibTorch's.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -211,7 +211,8 @@ TEST(Programs, WhatIsDrawnIntoMemoryWithGapsIsDrawnAsEagerDraws) {
                 {}, 810);
 }
 
-// The gradient of sgn is zero, which LibTorch's formula says with a ZeroTensor: one without memory, on which mul by a number gives another dtype.
+// The gradient of sgn is zero, which LibTorch's formula says with a ZeroTensor: one without memory, on which mul by a
+// number gives another dtype.
 TEST(Programs, ZerosOfAFormulaHaveMemory) {
   expectAsEager(R"(def computation(p1):
     # p1: "f32[]", parameter
@@ -256,7 +257,8 @@ TEST(Programs, AutocastReachesIntoKernelsMadeOfOtherOps) {
 // What matmul gives here is a view of a product that it folded: the rule's own tensor, in which no gradient comes in.
 TEST(Programs, AWriteToAViewThatACompositeOpGives) {
   for (const char* sizes : {"2, 2, 1", "2, 2, 3"})
-    for (const char* ops : {"select.int(v38, 1, 2)", "transpose.int(v38, 0, 1)", "as_strided.default(v38, [2], [1], 1)"})
+    for (const char* ops :
+         {"select.int(v38, 1, 2)", "transpose.int(v38, 0, 1)", "as_strided.default(v38, [2], [1], 1)"})
       expectAsEager(fmt::format(R"(def computation(p1, x5):
     # p1: "f64[3, 2]", parameter
     # x5: "f64[{}]"
@@ -273,7 +275,8 @@ TEST(Programs, AWriteToAViewThatACompositeOpGives) {
 
 // --- sizes ---
 
-// Symbolic sizes are tried at other points, at which the buffers no longer fit: LibTorch's kernel would read beyond them.
+// Symbolic sizes are tried at other points, at which the buffers no longer fit: LibTorch's kernel would read beyond
+// them.
 TEST(Programs, BatchNormDoesNotReadBeyondItsStatistics) {
   expectAsEager(R"(def computation(x1, x2, b3, b4):
     # s0: 3, symbolic size in [2, 64]
@@ -289,7 +292,8 @@ TEST(Programs, BatchNormDoesNotReadBeyondItsStatistics) {
 
 // --- further derivatives ---
 
-// The second derivative takes x2 for differentiated too: what its memory holds in the end was written through detach, unseen by autograd.
+// The second derivative takes x2 for differentiated too: what its memory holds in the end was written through detach,
+// unseen by autograd.
 TEST(Programs, AWriteUnseenByAutogradStaysUnseenInOrderTwo) {
   fuzz::Mode mode;
   mode.order = 2;

@@ -1,5 +1,5 @@
-// Registered gradient rules: the protocol of get_grad and put_grad, pairs, decompositions, their order, their errors (A.. and E.. of the
-// specification).
+// Registered gradient rules: the protocol of get_grad and put_grad, pairs, decompositions, their order, their errors
+// (A.. and E.. of the specification).
 #include "core/derivation/registry.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/open.h"
@@ -62,16 +62,23 @@ std::shared_ptr<const Analysis> sinUnderPair(AugmentedForward forward, Augmented
   return derive(m, rules);
 }
 
-// Holds A3: a grad transform goes before a pair, a pair before LibTorch's own derivative, and that before a decomposition.
+// Holds A3: a grad transform goes before a pair, a pair before LibTorch's own derivative, and that before a
+// decomposition.
 TEST(RegisteredRules, A3_OrderOfPrecedence) {
   const GradTransform transform = [](RuleScope& s, const RuleArguments& a) {
     const auto y = s.call("aten.sin.default", {a[0]});
     s.putGrad(a[0], s.call("aten.mul.Scalar", {s.getGrad(y), 3.0}));
     return Arguments{y};
   };
-  const AugmentedForward forward = [](RuleScope& s, const RuleArguments& a) { return Augmented{{s.call("aten.sin.default", {a[0]})}, {}}; };
-  const AugmentedBackward backward = [](RuleScope& s, const Arguments&, const Arguments& g) { return Arguments{s.call("aten.neg.default", {g[0]})}; };
-  const Decomposition decomposition = [](RuleScope& s, const RuleArguments& a) { return Arguments{s.call("aten.tan.default", {a[0]})}; };
+  const AugmentedForward forward = [](RuleScope& s, const RuleArguments& a) {
+    return Augmented{{s.call("aten.sin.default", {a[0]})}, {}};
+  };
+  const AugmentedBackward backward = [](RuleScope& s, const Arguments&, const Arguments& g) {
+    return Arguments{s.call("aten.neg.default", {g[0]})};
+  };
+  const Decomposition decomposition = [](RuleScope& s, const RuleArguments& a) {
+    return Arguments{s.call("aten.tan.default", {a[0]})};
+  };
   auto rules = std::make_shared<RuleRegistry>();
   const auto names = [&] {
     ModelBuilder m;
@@ -87,7 +94,8 @@ TEST(RegisteredRules, A3_OrderOfPrecedence) {
   EXPECT_EQ(names(), "sin mul");
 }
 
-// Holds A7, A10: the rule emits forward and gradient in any order; what the outputs need runs in the forward, the rest in the backward.
+// Holds A7, A10: the rule emits forward and gradient in any order; what the outputs need runs in the forward, the rest
+// in the backward.
 TEST(RegisteredRules, A7_A10_SplitByWhatTheOutputsNeed) {
   const auto a = sinUnder([](RuleScope& s, const RuleArguments& args) {
     const auto cosine = s.call("aten.cos.default", {args[0]});  // stands first and is needed by the backward only
@@ -117,7 +125,8 @@ TEST(RegisteredRules, B12_WhatOnlyTheBackwardNeedsIsNotSaved) {
 
 // Holds A6: a rule that reads no gradient gives the op no backward.
 TEST(RegisteredRules, A6_RuleWithoutGetGradHasNoBackward) {
-  const auto a = sinUnder([](RuleScope& s, const RuleArguments& args) { return Arguments{s.call("aten.sin.default", {args[0]})}; });
+  const auto a = sinUnder(
+      [](RuleScope& s, const RuleArguments& args) { return Arguments{s.call("aten.sin.default", {args[0]})}; });
   EXPECT_EQ(opNames(*a, a->forward), "sin");
   EXPECT_TRUE(a->backward.ops.empty());
   EXPECT_FALSE(a->backward.outputs[0]);
@@ -131,17 +140,19 @@ TEST(RegisteredRules, A8_E3_OutputCountIsChecked) {
   });
   const auto problem = problemOf(*a);
   EXPECT_NE(problem.find("torch.ops.aten.sin.default"), std::string::npos) << problem;
-  EXPECT_NE(
-      problem.find("While generating forward and backward functions for aten.sin.default, encountered an error.\n"
-                   "The number of outputs of the gradient transform function must be the same as the number of outputs of the original forward function."),
-      std::string::npos)
+  EXPECT_NE(problem.find("While generating forward and backward functions for aten.sin.default, encountered an error.\n"
+                         "The number of outputs of the gradient transform function must be the same as the number of "
+                         "outputs of the original forward function."),
+            std::string::npos)
       << problem;
 }
 
 // Holds A12: the pair becomes one rule; an output that is an argument is copied first, so that its gradient is its own.
 TEST(RegisteredRules, A12_PairBecomesARuleAndReturnedArgumentsAreCopied) {
   const auto a = sinUnderPair([](RuleScope&, const RuleArguments& args) { return Augmented{{args[0]}, {args[0]}}; },
-                              [](RuleScope& s, const Arguments& saved, const Arguments& g) { return Arguments{s.call("aten.mul.Tensor", {g[0], saved[0]})}; });
+                              [](RuleScope& s, const Arguments& saved, const Arguments& g) {
+                                return Arguments{s.call("aten.mul.Tensor", {g[0], saved[0]})};
+                              });
   ASSERT_TRUE(a->derived());
   EXPECT_EQ(opNames(*a, a->joint), "alias mul");
   ASSERT_EQ(a->backward.savedCount, 1u);
@@ -151,24 +162,33 @@ TEST(RegisteredRules, A12_PairBecomesARuleAndReturnedArgumentsAreCopied) {
 // Holds A13, with the words of E2.
 TEST(RegisteredRules, A13_E2_GradientCountIsChecked) {
   auto rules = std::make_shared<RuleRegistry>();
-  const AugmentedForward forward = [](RuleScope& s, const RuleArguments& a) { return Augmented{{s.call("aten.mul.Tensor", {a[0], a[1]})}, {}}; };
+  const AugmentedForward forward = [](RuleScope& s, const RuleArguments& a) {
+    return Augmented{{s.call("aten.mul.Tensor", {a[0], a[1]})}, {}};
+  };
   const auto under = [&](std::size_t count) {
-    rules->addAugmentedPair("aten.mul.Tensor", forward, [count](RuleScope&, const Arguments&, const Arguments& g) { return Arguments(count, g[0]); });
+    rules->addAugmentedPair("aten.mul.Tensor", forward, [count](RuleScope&, const Arguments&, const Arguments& g) {
+      return Arguments(count, g[0]);
+    });
     ModelBuilder m;
     m.output(m.op("aten.mul.Tensor", {m.input("x", {3}), m.input("y", {3})}));
     return derive(m, rules);
   };
   EXPECT_TRUE(under(2)->derived());
-  EXPECT_NE(problemOf(*under(1)).find("Backward for aten.mul.Tensor returned 1 value(s), but expected 2"), std::string::npos);
-  EXPECT_NE(problemOf(*under(3)).find("Backward for aten.mul.Tensor returned 3 value(s), but expected 2"), std::string::npos);
+  EXPECT_NE(problemOf(*under(1)).find("Backward for aten.mul.Tensor returned 1 value(s), but expected 2"),
+            std::string::npos);
+  EXPECT_NE(problemOf(*under(3)).find("Backward for aten.mul.Tensor returned 3 value(s), but expected 2"),
+            std::string::npos);
 }
 
 // Holds A13: arguments that are no tensors may be counted too, and their gradient is None.
 TEST(RegisteredRules, A13_NumbersExpectNone) {
   auto rules = std::make_shared<RuleRegistry>();
   rules->addAugmentedPair(
-      "aten.mul.Scalar", [](RuleScope& s, const RuleArguments& a) { return Augmented{{s.call("aten.mul.Scalar", {a[0], a[1]})}, {a[1]}}; },
-      [](RuleScope& s, const Arguments& saved, const Arguments& g) { return Arguments{s.call("aten.mul.Scalar", {g[0], saved[0]}), Argument::ofNone()}; });
+      "aten.mul.Scalar",
+      [](RuleScope& s, const RuleArguments& a) { return Augmented{{s.call("aten.mul.Scalar", {a[0], a[1]})}, {a[1]}}; },
+      [](RuleScope& s, const Arguments& saved, const Arguments& g) {
+        return Arguments{s.call("aten.mul.Scalar", {g[0], saved[0]}), Argument::ofNone()};
+      });
   ModelBuilder m;
   m.output(m.op("aten.mul.Scalar", {m.input("x", {3}), 2.5}));
   const auto a = derive(m, rules);
@@ -176,13 +196,14 @@ TEST(RegisteredRules, A13_NumbersExpectNone) {
   EXPECT_EQ(a->backward.savedCount, 0u);  // the number is a literal of both traces
 }
 
-// Holds A15: of an output whose gradient does not arrive the rule gets zeros, which stand in the trace as such and only where they are used.
+// Holds A15: of an output whose gradient does not arrive the rule gets zeros, which stand in the trace as such and only
+// where they are used.
 TEST(RegisteredRules, A15_ZerosForAnUnusedOutput) {
   auto rules = std::make_shared<RuleRegistry>();
   rules->addGradTransform("aten.aminmax.default", [](RuleScope& s, const RuleArguments& a) {
     const auto both = s.callAll("aten.aminmax.default", {a[0]});
-    s.putGrad(a[0],
-              s.call("aten.expand.default", {s.call("aten.add.Tensor", {s.getGrad(both[0]), s.getGrad(both[1])}), Argument::ofList({Argument::ofInt(5)})}));
+    s.putGrad(a[0], s.call("aten.expand.default", {s.call("aten.add.Tensor", {s.getGrad(both[0]), s.getGrad(both[1])}),
+                                                   Argument::ofList({Argument::ofInt(5)})}));
     return both;
   });
   ModelBuilder m;
@@ -237,10 +258,13 @@ TEST(RegisteredRules, WrongUseIsAnErrorThatNamesTheRule) {
     s.putGrad(args[0], s.call("aten.sum.default", {s.getGrad(y)}));
     return Arguments{y};
   });
-  EXPECT_NE(problemOf(*wrongShape).find("the gradient of argument 0 is cpu f32[], expected cpu f32[3]"), std::string::npos);
-  const auto thrown = sinUnder([](RuleScope&, const RuleArguments&) -> Arguments { throw std::runtime_error("not today"); });
+  EXPECT_NE(problemOf(*wrongShape).find("the gradient of argument 0 is cpu f32[], expected cpu f32[3]"),
+            std::string::npos);
+  const auto thrown =
+      sinUnder([](RuleScope&, const RuleArguments&) -> Arguments { throw std::runtime_error("not today"); });
   EXPECT_NE(problemOf(*thrown).find("it fails: not today"), std::string::npos);
-  const auto unknownOp = sinUnder([](RuleScope& s, const RuleArguments& args) { return Arguments{s.call("aten.nothing.default", {args[0]})}; });
+  const auto unknownOp = sinUnder(
+      [](RuleScope& s, const RuleArguments& args) { return Arguments{s.call("aten.nothing.default", {args[0]})}; });
   EXPECT_NE(problemOf(*unknownOp).find("aten.nothing.default"), std::string::npos);
 }
 
@@ -261,7 +285,9 @@ TEST(RegisteredRules, A2_DecompositionStandsInPlaceOfItsOp) {
 
 TEST(RegisteredRules, DecompositionsNestAndMayNotBeEndless) {
   auto rules = exampleLibrary();
-  rules->addDecomposition("myops.no_rule.default", [](RuleScope& s, const RuleArguments& a) { return Arguments{s.call("myops.cube.default", {a[0]})}; });
+  rules->addDecomposition("myops.no_rule.default", [](RuleScope& s, const RuleArguments& a) {
+    return Arguments{s.call("myops.cube.default", {a[0]})};
+  });
   const auto names = [&]() -> std::string {
     ModelBuilder m;
     m.output(m.op("myops.no_rule.default", {m.input("x", {3})}));
@@ -269,12 +295,14 @@ TEST(RegisteredRules, DecompositionsNestAndMayNotBeEndless) {
     return a->derived() ? opNames(*a, a->forward) : problemOf(*a);
   };
   EXPECT_EQ(names(), "mul mul");
-  rules->addDecomposition("myops.cube.default", [](RuleScope& s, const RuleArguments& a) { return Arguments{s.call("myops.no_rule.default", {a[0]})}; });
+  rules->addDecomposition("myops.cube.default", [](RuleScope& s, const RuleArguments& a) {
+    return Arguments{s.call("myops.no_rule.default", {a[0]})};
+  });
   EXPECT_NE(names().find("leads back to itself"), std::string::npos);
 }
 
-// Holds A5 the other way round, on purpose: an op of a library is not taken for a constant. Without a derivative it is an error, E1, which
-// names the op, its schema and its place.
+// Holds A5 the other way round, on purpose: an op of a library is not taken for a constant. Without a derivative it is
+// an error, E1, which names the op, its schema and its place.
 TEST(RegisteredRules, A5_E1_OpWithoutAnyDerivative) {
   ModelBuilder m;
   exampleLibrary();
@@ -289,7 +317,8 @@ TEST(RegisteredRules, A5_E1_OpWithoutAnyDerivative) {
 TEST(RegisteredRules, WithoutGradientNoRuleIsAsked) {
   ModelBuilder m;
   auto rules = std::make_shared<RuleRegistry>();
-  rules->addGradTransform("aten.abs.default", [](RuleScope&, const RuleArguments&) -> Arguments { throw std::runtime_error("asked"); });
+  rules->addGradTransform("aten.abs.default",
+                          [](RuleScope&, const RuleArguments&) -> Arguments { throw std::runtime_error("asked"); });
   m.output(m.op("aten.abs.default", {m.input("x", {3}, DType::i64)}));
   EXPECT_TRUE(derive(m, rules)->derived());
 }
@@ -303,7 +332,8 @@ TEST(Library, BringsOpsAndRulesForFiles) {
     for (auto op : trace->ops) EXPECT_NE(a->document->boundSymbol(op).origin.role, Role::none);
   std::set<std::string> made;
   for (auto op : a->forward.ops) made.insert(a->document->displayName(a->document->outputs(op)[0]));
-  for (const auto* name : {"swish", "cube", "doubled"}) EXPECT_TRUE(made.contains(name)) << name;  // values keep their names
+  for (const auto* name : {"swish", "cube", "doubled"})
+    EXPECT_TRUE(made.contains(name)) << name;  // values keep their names
 }
 
 TEST(Library, WhatIsNoLibraryIsRefused) {

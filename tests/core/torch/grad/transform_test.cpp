@@ -1,5 +1,5 @@
-// The grad transform on small traces; each test names the statement of the specification that it holds (A.. transform, D.. defects
-// of other tools that must not be copied).
+// The grad transform on small traces; each test names the statement of the specification that it holds (A.. transform,
+// D.. defects of other tools that must not be copied).
 #include "core/torch/grad/transform.h"
 #include "core/torch/analysis/analyse.h"
 
@@ -23,7 +23,8 @@ using Arg = ModelBuilder::Arg;
 void expectRight(const std::shared_ptr<const Analysis>& analysis, double tolerance = 1e-5) {
   ASSERT_TRUE(analysis->derived()) << (analysis->problems.empty() ? "" : analysis->problems[0].message);
   for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
-    for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*analysis->document, *trace))
+      ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
   Session session(analysis);
   session.runTo(session.size());
   const auto eager = runEager(*analysis);
@@ -140,7 +141,8 @@ TEST(GradTransform, A15_D8_UnusedOutputsAreNotComputedWith) {
 TEST(GradTransform, A16_ContributionsAreSummedInReplayOrderEarlierOnTheLeft) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
-  const auto first = m.op("aten.sin.default", {x}), second = m.op("aten.exp.default", {x}), third = m.op("aten.tanh.default", {x});
+  const auto first = m.op("aten.sin.default", {x}), second = m.op("aten.exp.default", {x}),
+             third = m.op("aten.tanh.default", {x});
   m.output(m.op("aten.add.Tensor", {m.op("aten.add.Tensor", {first, second}), third}));
   const auto a = m.analyse();
   expectRight(a);
@@ -216,7 +218,8 @@ TEST(GradTransform, A28_A29_BorderAndHistory) {
   const auto x = m.input("x", {4});
   m.output(m.op("aten.sin.default", {x}));
   const auto a = m.analyse();
-  for (std::size_t i = 0; i < a->joint.ops.size(); ++i) EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount);
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
+    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount);
   ASSERT_FALSE(a->joint.history.empty());
   EXPECT_EQ(a->joint.history.front().pass, "Grad transform");
   EXPECT_EQ(a->joint.history.front().parent, "computation");
@@ -235,7 +238,8 @@ TEST(GradTransform, A30_NamesDoNotClash) {
     for (auto output : a->document->outputs(op)) values.insert(output);
   for (auto input : a->joint.inputs)
     if (input) values.insert(input);
-  for (auto value : values) EXPECT_TRUE(names.insert(a->document->displayName(value)).second) << a->document->displayName(value);
+  for (auto value : values)
+    EXPECT_TRUE(names.insert(a->document->displayName(value)).second) << a->document->displayName(value);
 }
 
 // Holds D2.
@@ -253,7 +257,8 @@ TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
   for (auto op : a->backward.ops) EXPECT_NE(a->document->symbol(bound(*a, op).symbol).name, "aten.copy_.default");
 }
 
-// Holds D2. LibTorch scatters no complex numbers: they are scattered as pairs of reals, whose dimension the diagonal must not pass.
+// Holds D2. LibTorch scatters no complex numbers: they are scattered as pairs of reals, whose dimension the diagonal
+// must not pass.
 TEST(GradTransform, D2_WritesThroughADiagonalOfComplexNumbers) {
   ModelBuilder m;
   const auto x = m.input("x", {2, 3, 4, 2}), y = m.input("y", {2, 3});
@@ -295,7 +300,8 @@ TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
   const auto a = m.analyse();
   expectRight(a);
   EXPECT_EQ(a->document->boundSymbol(a->document->value(a->joint.outputs[0]).producer).origin.role, Role::forward);
-  for (std::size_t i = 0; i < a->joint.ops.size(); ++i) EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
+  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
+    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
 }
 
 // Holds D2.
@@ -313,7 +319,8 @@ TEST(GradTransform, D2_WritesToInputsLandAtTheEndOfTheForward) {
   Session session(a);
   session.runTo(session.size());
   const auto before = asDoubles(a->file.weights.at("b")), after = asDoubles(session.mutated().at("b.b"));
-  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(static_cast<float>(after[i]), static_cast<float>(before[i] * 0.5));
+  for (std::size_t i = 0; i < before.size(); ++i)
+    EXPECT_FLOAT_EQ(static_cast<float>(after[i]), static_cast<float>(before[i] * 0.5));
 }
 
 TEST(GradTransform, InPlaceStaysWhereNobodyCanTell) {
@@ -408,7 +415,8 @@ TEST(GradTransform, DataDecidedOpsAreTracedWithTheInputsAndSaySo) {
 TEST(GradTransform, LiteralTensorsFilledBehindTheDispatcherAreConstants) {
   ModelBuilder m;  // the formula holds at::tensor(0): aten::empty, and a write that no op makes
   const auto theta = m.input("theta", {1, 2, 3});
-  m.output(m.op("aten.affine_grid_generator.default", {theta, ModelBuilder::list({1, 1, 2, 1}), Argument::ofBool(false)}));
+  m.output(
+      m.op("aten.affine_grid_generator.default", {theta, ModelBuilder::list({1, 1, 2, 1}), Argument::ofBool(false)}));
   const auto a = m.analyse();
   EXPECT_FALSE(a->constants.empty());
   expectRight(a);
@@ -417,7 +425,8 @@ TEST(GradTransform, LiteralTensorsFilledBehindTheDispatcherAreConstants) {
 TEST(GradTransform, RulesAreSharedByEqualLayers) {
   ModelBuilder m;
   auto x = m.input("x", {4, 4});
-  for (int layer = 0; layer < 20; ++layer) x = m.op("aten.tanh.default", {m.op("aten.mm.default", {x, m.parameter("w" + std::to_string(layer), {4, 4})})});
+  for (int layer = 0; layer < 20; ++layer)
+    x = m.op("aten.tanh.default", {m.op("aten.mm.default", {x, m.parameter("w" + std::to_string(layer), {4, 4})})});
   m.output(x);
   auto file = m.take();
   TransformOptions options;
@@ -446,7 +455,8 @@ TEST(GradTransform, B5_ACopyIntoAnInputBelongsToTheForwardThoughNobodyReadsItsOu
 // Holds D2.
 TEST(GradTransform, D2_WritesThroughViewsOfComplexTensors) {
   ModelBuilder m;
-  const auto x = m.input("x", {4, 3}, DType::c64), w = m.input("w", {2, 3}, DType::c64), v = m.input("v", {3}, DType::c64);
+  const auto x = m.input("x", {4, 3}, DType::c64), w = m.input("w", {2, 3}, DType::c64),
+             v = m.input("v", {3}, DType::c64);
   const auto copy = m.op("aten.clone.default", {x});
   const auto part = m.op("aten.slice.Tensor", {copy, -2, 1, 3});
   m.op("aten.mul_.Tensor", {part, w});
@@ -468,7 +478,8 @@ bool computesVectors(const Analysis& a, const std::string& decomposition) {
   return false;
 }
 
-// Without a gradient eager PyTorch takes a routine that computes no vectors, and gives other last bits: what rounds them would differ by one.
+// Without a gradient eager PyTorch takes a routine that computes no vectors, and gives other last bits: what rounds
+// them would differ by one.
 TEST(GradTransform, SingularValuesWithoutAGradientAreComputedAlone) {
   const std::pair<std::string, std::string> kinds[] = {{"aten.linalg_svdvals.default", "aten._linalg_svd.default"},
                                                        {"aten.linalg_eigvalsh.default", "aten._linalg_eigh.default"}};

@@ -23,11 +23,13 @@ struct Drawn {
 Drawn draw(const std::string& path) {
   Drawn drawn;
   drawn.analysis = openModel(path);
-  drawn.tree = std::make_shared<const GraphTree>(buildTree(*drawn.analysis->document, drawn.analysis->joint, &drawn.analysis->computation()));
+  drawn.tree = std::make_shared<const GraphTree>(
+      buildTree(*drawn.analysis->document, drawn.analysis->joint, &drawn.analysis->computation()));
   Folds open(static_cast<std::size_t>(drawn.tree->size()), false);
   for (std::int32_t i = 0; i < drawn.tree->size(); ++i) open[static_cast<std::size_t>(i)] = drawn.tree->canOpen(i);
   DotClient dot;
-  Shaper shaper(drawn.tree, [&](const LayerGraph& graph, const Progress& progress) { return bestLayering(dot, graph, progress); });
+  Shaper shaper(drawn.tree,
+                [&](const LayerGraph& graph, const Progress& progress) { return bestLayering(dot, graph, progress); });
   drawn.scene = makeScene(shaper, open);
   return drawn;
 }
@@ -50,7 +52,9 @@ void everyBackwardOpStandsInItsRow(const std::string& path, std::size_t atLeast)
   const auto drawn = draw(path);
   const auto& document = *drawn.analysis->document;
   const auto& joint = drawn.analysis->joint;
-  const auto inRow = [](const Rect& rect, std::pair<float, float> row) { return rect.y >= row.first && rect.bottom() <= row.second; };
+  const auto inRow = [](const Rect& rect, std::pair<float, float> row) {
+    return rect.y >= row.first && rect.bottom() <= row.second;
+  };
   std::size_t checked = 0;
   for (auto i = joint.forwardCount; i < joint.ops.size(); ++i) {
     const auto node = drawn.tree->nodeOf(joint.ops[i]);
@@ -86,8 +90,9 @@ TEST(LadderOfModels, gpt2) {
   everyBackwardOpStandsInItsRow(cases + "gpt2/model.pt2", 187);
 }
 
-/// How tangled the joint is, with every group open. A figure that grows fails: the layout has become worse, or the model's joint is another one. To renew a row
-/// with what `retrograd bench --layout` says, look at the graph before and after.
+/// How tangled the joint is, with every group open. A figure that grows fails: the layout has become worse, or the
+/// model's joint is another one. To renew a row with what `retrograd bench --layout` says, look at the graph before and
+/// after.
 struct Tangle {
   const char* model;
   std::int64_t crossings, savedCrossings, rows;

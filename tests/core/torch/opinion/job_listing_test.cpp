@@ -21,7 +21,8 @@ std::string printed(const TextTraces& traces) {
 }
 
 std::int64_t callsOf(const fx::Graph& graph) {
-  return std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) { return node.call.is(fx::Expression::Kind::call); });
+  return std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                       [](const auto& node) { return node.call.is(fx::Expression::Kind::call); });
 }
 
 // Issue 18, 1: the listing of a graph has its calls, and its printed form reads back.
@@ -37,7 +38,9 @@ TEST(JobListing, ListingsOfTheSamplesReadBack) {
       ASSERT_NE(record, nullptr);
       const auto graph = fx::readGraph(payloadText(log, record->payload), job);
       ListingOptions options;
-      options.kind = kind == GraphKind::joint ? TraceKind::joint : kind == GraphKind::forward ? TraceKind::forward : TraceKind::backward;
+      options.kind = kind == GraphKind::joint     ? TraceKind::joint
+                     : kind == GraphKind::forward ? TraceKind::forward
+                                                  : TraceKind::backward;
       if (kind == GraphKind::joint) options.backwardFrom = backwardBorder(graph);
       if (kind != GraphKind::forward) options.origins = linksByLine(graph, options.backwardFrom, graph);
       const auto traces = readTextTraces(listingOf(graph, lookupSymbol, options).text, job, lookupSymbol);
@@ -54,7 +57,8 @@ TEST(JobListing, ListingsOfTheSamplesReadBack) {
 // J8: the border of a joint graph is found by marks, and by dependence on tangents.
 TEST(JobListing, J8_BorderOfAJointGraph) {
   const std::string head =
-      "class joint_helper(torch.nn.Module):\n    def forward(self, primals, tangents):\n        primals_1: \"f32[2][1]cpu\"; tangents_1: "
+      "class joint_helper(torch.nn.Module):\n    def forward(self, primals, tangents):\n        primals_1: "
+      "\"f32[2][1]cpu\"; tangents_1: "
       "\"f32[2][1]cpu\"; \n"
       "        primals_1, tangents_1, = fx_pytree.tree_flatten_spec([primals, tangents], self._in_spec)\n"
       "        exp: \"f32[2][1]cpu\" = torch.ops.aten.exp.default(primals_1)\n";
@@ -63,20 +67,26 @@ TEST(JobListing, J8_BorderOfAJointGraph) {
       "torch.ops.aten.mul.Tensor(tangents_1, exp)\n"
       "        return pytree.tree_unflatten([exp, mul], self._out_spec)\n";
   EXPECT_EQ(backwardBorder(fx::readGraph(head + tail, "test")), 2U);
-  EXPECT_EQ(backwardBorder(fx::readGraph(head + "        # Backward of forward node: File: t.py:1 in f, code: x\n" + tail, "test")), 1U);
+  EXPECT_EQ(backwardBorder(fx::readGraph(
+                head + "        # Backward of forward node: File: t.py:1 in f, code: x\n" + tail, "test")),
+            1U);
 }
 
 // Sizes that are symbols become the numbers of the job; numbers of the graph are worked out.
 TEST(JobListing, J5_SizesAreThoseOfTheJob) {
   const auto graph = fx::readGraph(
-      "class G(torch.nn.Module):\n    def forward(self, s: \"Sym(s23)\", x: \"f32[s23, 4][4, 1]cpu\"):\n        mul: \"Sym(4*s23)\" = s * "
+      "class G(torch.nn.Module):\n    def forward(self, s: \"Sym(s23)\", x: \"f32[s23, 4][4, 1]cpu\"):\n        mul: "
+      "\"Sym(4*s23)\" = s * "
       "4\n"
-      "        view: \"f32[4*s23][1]cpu\" = torch.ops.aten.view.default(x, [mul]);  mul = None\n        return (view,)\n",
+      "        view: \"f32[4*s23][1]cpu\" = torch.ops.aten.view.default(x, [mul]);  mul = None\n        return "
+      "(view,)\n",
       "test");
   ListingOptions options;
   options.sizes["s23"] = 3;
   auto listing = listingOf(graph, lookupSymbol, options);
-  EXPECT_NE(listing.text.find("view = torch.ops.aten.view.default(x, [12])  # view: \"cpu f32[12]\""), std::string::npos) << listing.text;
+  EXPECT_NE(listing.text.find("view = torch.ops.aten.view.default(x, [12])  # view: \"cpu f32[12]\""),
+            std::string::npos)
+      << listing.text;
   EXPECT_TRUE(listing.notes.empty());
   options.sizes.clear();
   listing = listingOf(graph, lookupSymbol, options);
@@ -84,17 +94,21 @@ TEST(JobListing, J5_SizesAreThoseOfTheJob) {
   EXPECT_NE(listing.notes[0].find("the log does not say what s23 was"), std::string::npos);
 }
 
-// Numbers made of sizes may be fractions and truths; what cannot be worked out is taken for a number, and its text is named.
+// Numbers made of sizes may be fractions and truths; what cannot be worked out is taken for a number, and its text is
+// named.
 TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
   const auto list = [](const std::string& number, const std::string& dimension = "s23") {
     ListingOptions options;
     options.sizes["s23"] = 5;
-    return listingOf(fx::readGraph(fmt::format("class G(torch.nn.Module):\n    def forward(self, s: \"Sym(s23)\", x: \"f32[{0}][1]cpu\"):\n"
-                                               "        n: \"Sym({1})\" = s / 4\n"
-                                               "        y: \"f32[{0}][1]cpu\" = torch.ops.aten.mul.Tensor(x, n);  n = None\n        return (y,)\n",
-                                               dimension, number),
-                                   "test"),
-                     lookupSymbol, options);
+    return listingOf(
+        fx::readGraph(
+            fmt::format(
+                "class G(torch.nn.Module):\n    def forward(self, s: \"Sym(s23)\", x: \"f32[{0}][1]cpu\"):\n"
+                "        n: \"Sym({1})\" = s / 4\n"
+                "        y: \"f32[{0}][1]cpu\" = torch.ops.aten.mul.Tensor(x, n);  n = None\n        return (y,)\n",
+                dimension, number),
+            "test"),
+        lookupSymbol, options);
   };
   const std::pair<const char*, const char*> known[] = {
       {"FloatTrueDiv(IntTrueDiv(16*s23, 16), (IntTrueDiv(16*s23, 16)) - 1.0)", "1.25"},
@@ -127,12 +141,14 @@ TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
   };
   for (const auto& [number, text] : known) {
     const auto listing = list(number);
-    EXPECT_NE(listing.text.find(fmt::format("mul.Tensor(x, {})", text)), std::string::npos) << number << "\n" << listing.text;
+    EXPECT_NE(listing.text.find(fmt::format("mul.Tensor(x, {})", text)), std::string::npos) << number << "\n"
+                                                                                            << listing.text;
     EXPECT_TRUE(listing.notes.empty()) << number;
     EXPECT_FALSE(listing.assumedSizes) << number;
   }
   // What is in no list of functions, and what Python would raise at: the graph is listed, the text is in a note.
-  for (const auto* number : {"SomeNewFunction(s23, 2)", "FloatTrueDiv(1.0, s23 - 5)", "Piecewise((7, s23 > 9), (8, True))", "zoo"}) {
+  for (const auto* number :
+       {"SomeNewFunction(s23, 2)", "FloatTrueDiv(1.0, s23 - 5)", "Piecewise((7, s23 > 9), (8, True))", "zoo"}) {
     const auto listing = list(number);
     EXPECT_NE(listing.text.find("mul.Tensor(x, 2)"), std::string::npos) << listing.text;
     ASSERT_EQ(listing.notes.size(), 1U) << number;
@@ -142,20 +158,25 @@ TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
   // A dimension is a whole number.
   EXPECT_NE(list("s23", "IntTrueDiv(2*s23, 2)").text.find("# x: \"cpu f32[5]\""), std::string::npos);
   const auto fraction = list("s23", "IntTrueDiv(s23, 2)");
-  EXPECT_EQ(fraction.notes, (std::vector<std::string>{"the log does not say what IntTrueDiv(s23, 2) was; 2 is taken for it"}));
+  EXPECT_EQ(fraction.notes,
+            (std::vector<std::string>{"the log does not say what IntTrueDiv(s23, 2) was; 2 is taken for it"}));
 }
 
 TEST(JobListing, J3_GraphsThatAreNoAtenGraphsAreRefused) {
   const auto refuse = [](const std::string& body) -> std::string {
     try {
-      listingOf(fx::readGraph("class G(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n" + body, "test"), lookupSymbol, {});
+      listingOf(fx::readGraph("class G(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n" + body, "test"),
+                lookupSymbol, {});
     } catch (const Error& e) {
       return e.what();
     }
     return "listed";
   };
-  EXPECT_NE(refuse("        y: \"f32[4]\" = x.float()\n        return y\n").find("y (line 3 of the graph): is not a call of an op"), std::string::npos);
-  EXPECT_NE(refuse("        y: \"f32[4]\" = torch.ops.aten.neg.default(z)\n        return y\n").find("reads 'z', which is defined nowhere above"),
+  EXPECT_NE(refuse("        y: \"f32[4]\" = x.float()\n        return y\n")
+                .find("y (line 3 of the graph): is not a call of an op"),
+            std::string::npos);
+  EXPECT_NE(refuse("        y: \"f32[4]\" = torch.ops.aten.neg.default(z)\n        return y\n")
+                .find("reads 'z', which is defined nowhere above"),
             std::string::npos);
 }
 

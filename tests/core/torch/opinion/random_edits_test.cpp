@@ -35,7 +35,8 @@ class Editor {
     for (int tries = 0; tries < 200; ++tries) {
       const auto n = pick(graph.nodes.size() + graph.outputs.size());
       const bool isOutput = n >= graph.nodes.size();
-      auto& line = lines.at(static_cast<std::size_t>(isOutput ? graph.outputs[n - graph.nodes.size()].line : graph.nodes[n].line) - 1);
+      auto& line = lines.at(
+          static_cast<std::size_t>(isOutput ? graph.outputs[n - graph.nodes.size()].line : graph.nodes[n].line) - 1);
       const auto before = line;
       if (isOutput) {
         editOutput(line);
@@ -52,7 +53,8 @@ class Editor {
   std::size_t pick(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
 
   void editOutput(std::string& line) {
-    if (line.find("None") == std::string::npos && line.find(",  #") != std::string::npos) line = "            None," + line.substr(line.find(",  #") + 1);
+    if (line.find("None") == std::string::npos && line.find(",  #") != std::string::npos)
+      line = "            None," + line.substr(line.find(",  #") + 1);
   }
 
   void editNode(const fx::Graph& graph, std::size_t n, std::string& line) {
@@ -97,7 +99,8 @@ class Editor {
     const auto& from = graph.valueName(old);
     for (auto at = right.find(from); at != std::string::npos; at = right.find(from, at + 1)) {
       const auto isPart = [&](std::size_t i) {
-        return i < right.size() && (std::isalnum(static_cast<unsigned char>(right[i])) || right[i] == '_' || right[i] == '.');
+        return i < right.size() &&
+               (std::isalnum(static_cast<unsigned char>(right[i])) || right[i] == '_' || right[i] == '.');
       };
       if (isPart(at - 1) || isPart(at + from.size())) continue;
       right.replace(at, from.size(), graph.valueName(others[pick(others.size())]));
@@ -108,7 +111,8 @@ class Editor {
   std::mt19937_64 random_;
 };
 
-/// Whether two sets of gradients differ by more than rounding: the oracle of the edits, which asks nothing of the second opinion.
+/// Whether two sets of gradients differ by more than rounding: the oracle of the edits, which asks nothing of the
+/// second opinion.
 bool changed(const TensorMap& before, const TensorMap& after) {
   if (before.size() != after.size()) return true;
   for (const auto& [name, tensor] : before) {
@@ -146,13 +150,15 @@ TEST(SecondOpinion, J15_RandomEditsAreFound) {
         lines += "\t" + edited.substr(at, end - at) + "\n";
         at = end + 1;
       }
-      const auto file = test::writeTemporary("edited.log", all.substr(0, payload.offset) + lines + all.substr(payload.offset + payload.bytes));
+      const auto file = test::writeTemporary(
+          "edited.log", all.substr(0, payload.offset) + lines + all.substr(payload.offset + payload.bytes));
       const auto opinion = secondOpinion(jobs::openJobLog(file), request);
       ++edits;
       const bool doesNotRun = opinion.imported.empty() && opinion.verdict == Verdict::differs;
       if (!doesNotRun && !changed(original.imported, opinion.imported)) continue;
       ++changes;
-      EXPECT_EQ(opinion.verdict, Verdict::differs) << name << ", edit " << i << ": " << opinion.reason << "\n" << edited;
+      EXPECT_EQ(opinion.verdict, Verdict::differs) << name << ", edit " << i << ": " << opinion.reason << "\n"
+                                                   << edited;
     }
   }
   EXPECT_GE(edits, 200);

@@ -22,8 +22,8 @@ using Verdict = SecondOpinion::Verdict;
 /// A log of one compile, made of its texts.
 std::string logOf(const std::string& forward, const std::string& backward) {
   const auto record = [](const std::string& name, std::string_view text) {
-    std::string out =
-        "V1122 08:20:21.133000 77 a/b.py:18] {\"" + name + "\": {}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"\"}\n";
+    std::string out = "V1122 08:20:21.133000 77 a/b.py:18] {\"" + name +
+                      "\": {}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"\"}\n";
     for (std::size_t at = 0; at <= text.size();) {
       const auto end = std::min(text.find('\n', at), text.size());
       out.append("\t").append(text.substr(at, end - at)).append("\n");
@@ -32,18 +32,24 @@ std::string logOf(const std::string& forward, const std::string& backward) {
     return out;
   };
   const auto plain = [](const std::string& json) {
-    return "V1122 08:20:21.133000 77 a/b.py:18] {" + json + ", \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}\n";
+    return "V1122 08:20:21.133000 77 a/b.py:18] {" + json +
+           ", \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}\n";
   };
   std::string described;
   for (const auto* name : {"x", "w"}) {
     const int id = *name == 'x' ? 0 : 1;
-    described += plain(fmt::format(R"("describe_tensor": {{"id": {}, "describer_id": 0, "dtype": "torch.float32", "size": [3], "requires_grad": true}})", id));
-    described += plain(fmt::format(R"("describe_source": {{"id": {}, "describer_id": 0, "source": "L['{}']"}})", id, name));
+    described += plain(fmt::format(
+        R"("describe_tensor": {{"id": {}, "describer_id": 0, "dtype": "torch.float32", "size": [3], "requires_grad": true}})",
+        id));
+    described +=
+        plain(fmt::format(R"("describe_source": {{"id": {}, "describer_id": 0, "source": "L['{}']"}})", id, name));
   }
   const std::string dynamo =
-      "class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: \"f32[4, 3]\", L_w_: \"f32[3, 5]\"):\n        l_x_ = L_x_\n        "
+      "class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: \"f32[4, 3]\", L_w_: \"f32[3, 5]\"):\n        "
+      "l_x_ = L_x_\n        "
       "l_w_ = L_w_\n        return (l_x_,)";
-  return described + record("dynamo_output_graph", dynamo) + record("aot_forward_graph", forward) + record("aot_backward_graph", backward);
+  return described + record("dynamo_output_graph", dynamo) + record("aot_forward_graph", forward) +
+         record("aot_backward_graph", backward);
 }
 
 // loss = sum(tanh(x @ w) * 2)
@@ -95,8 +101,10 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-SecondOpinion opinionOn(const std::string& forwardText, const std::string& backwardText, const SecondOpinionRequest& request = {}) {
-  return secondOpinion(jobs::openJobLog(test::writeTemporary("opinion.log", logOf(forwardText, backwardText))), request);
+SecondOpinion opinionOn(const std::string& forwardText, const std::string& backwardText,
+                        const SecondOpinionRequest& request = {}) {
+  return secondOpinion(jobs::openJobLog(test::writeTemporary("opinion.log", logOf(forwardText, backwardText))),
+                       request);
 }
 
 TEST(SecondOpinion, J15_ABackwardThatIsRightAgrees) {
@@ -118,9 +126,9 @@ TEST(SecondOpinion, J15_NoneAndDtypesAreCompared) {
   auto opinion = opinionOn(forward, replaced(backward, "            mm_1,  #", "            None,  #"));
   ASSERT_EQ(opinion.verdict, Verdict::differs);
   EXPECT_EQ(opinion.findings.at(0).what, "is None, and ours is not");
-  opinion =
-      opinionOn(forward, replaced(replaced(backward, "mm_2: \"f32", "mm_3: \"f32"), "        return (",
-                                  "        mm_2: \"bf16[3, 5][5, 1]cpu\" = torch.ops.aten._to_copy.default(mm_3, dtype = torch.bfloat16)\n        return ("));
+  opinion = opinionOn(forward, replaced(replaced(backward, "mm_2: \"f32", "mm_3: \"f32"), "        return (",
+                                        "        mm_2: \"bf16[3, 5][5, 1]cpu\" = torch.ops.aten._to_copy.default(mm_3, "
+                                        "dtype = torch.bfloat16)\n        return ("));
   ASSERT_EQ(opinion.verdict, Verdict::differs);
   EXPECT_NE(opinion.findings.at(0).what.find("bf16"), std::string::npos) << opinion.findings[0].what;
   opinion = opinionOn(forward, replaced(backward, "mul_3: \"f32", "mul_3: \"bf16"));
@@ -137,12 +145,15 @@ TEST(SecondOpinion, J15_ABackwardThatDoesNotRunDiffers) {
 /// Forward and backward with a factor that is drawn.
 std::pair<std::string, std::string> withDraws() {
   auto drawn = replaced(forward, "torch.ops.aten.mul.Tensor(tanh, 2)", "torch.ops.aten.mul.Tensor(tanh, rand)");
-  drawn = replaced(drawn, "        mul: ",
-                   "        rand: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.rand.default([4, 5], dtype = torch.float32, device = "
-                   "device(type='cpu'))\n        mul: ");
-  drawn = replaced(drawn, "            tanh,  # Saved", "            rand,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
+  drawn = replaced(
+      drawn, "        mul: ",
+      "        rand: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.rand.default([4, 5], dtype = torch.float32, device = "
+      "device(type='cpu'))\n        mul: ");
+  drawn = replaced(drawn, "            tanh,  # Saved",
+                   "            rand,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
   auto read = replaced(backward, "torch.ops.aten.mul.Tensor(expand, 2)", "torch.ops.aten.mul.Tensor(expand, rand)");
-  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        rand: \"f32[4, 5][5, 1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n",
+                  "        rand: \"f32[4, 5][5, 1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
   return {drawn, read};
 }
 
@@ -169,14 +180,16 @@ TEST(SecondOpinion, J15_AReferenceOfAForwardThatDrawsIsNotCompared) {
 // A log has no data for constants of the program: they are drawn where all is, and both backwards read the same.
 TEST(SecondOpinion, J15_ConstantsAreDrawn) {
   const std::string constant = "        _tensor_constant0: \"f32[5][1]cpu\" = self._tensor_constant0\n";
-  const auto scaled = replaced(replaced(forward, "mul.Tensor(tanh, 2)", "mul.Tensor(tanh, _tensor_constant0)"), "        mul: ", constant + "        mul: ");
-  const auto read =
-      replaced(replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, _tensor_constant0)"), "        mul_1: ", constant + "        mul_1: ");
+  const auto scaled = replaced(replaced(forward, "mul.Tensor(tanh, 2)", "mul.Tensor(tanh, _tensor_constant0)"),
+                               "        mul: ", constant + "        mul: ");
+  const auto read = replaced(replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, _tensor_constant0)"),
+                             "        mul_1: ", constant + "        mul_1: ");
   auto opinion = opinionOn(scaled, read);
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
   EXPECT_EQ(opinion.compared, 2U);
   EXPECT_EQ(opinion.drawn, 3U);
-  EXPECT_EQ(opinionOn(scaled, replaced(read, "mul.Tensor(expand, _tensor", "add.Tensor(expand, _tensor")).verdict, Verdict::differs);
+  EXPECT_EQ(opinionOn(scaled, replaced(read, "mul.Tensor(expand, _tensor", "add.Tensor(expand, _tensor")).verdict,
+            Verdict::differs);
   SecondOpinionRequest request;
   request.batch["x"] = opinion.imported.at("primals_1");
   request.batch["w"] = opinion.imported.at("primals_2");
@@ -190,7 +203,8 @@ TEST(SecondOpinion, J15_ConstantsAreDrawn) {
 // The inputs of a backward are what is saved and cotangents alone: a constant is described, not passed.
 TEST(SecondOpinion, J5_ABackwardThatReadsAConstantIsListed) {
   const std::string constant = "        held: \"f32[5][1]cpu\" = self._tensor_constant0\n";
-  const auto read = replaced(replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, held)"), "        mul_1: ", constant + "        mul_1: ");
+  const auto read = replaced(replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, held)"),
+                             "        mul_1: ", constant + "        mul_1: ");
   jobs::ListingOptions options;
   options.kind = TraceKind::backward;
   const auto before = fx::readGraph(forward, "forward"), graph = fx::readGraph(read, "constant");
@@ -203,10 +217,12 @@ TEST(SecondOpinion, J5_ABackwardThatReadsAConstantIsListed) {
   EXPECT_EQ(trace->inputs.size(), 4U);
 }
 
-// Two ways to write a formula in float32 round a few elements to other numbers of 16 bits: that is noise where our own backward has 16 bits there.
+// Two ways to write a formula in float32 round a few elements to other numbers of 16 bits: that is noise where our own
+// backward has 16 bits there.
 TEST(SecondOpinion, J15_OtherRoundingsToSixteenBitsAgree) {
   const auto text = [](const std::string& inputs, const std::string& body) {
-    return "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n        primals_1: \"f32[64, 64][64, 1]cpu\",  # PlainAOTInput(idx=0)\n"
+    return "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n        primals_1: \"f32[64, 64][64, "
+           "1]cpu\",  # PlainAOTInput(idx=0)\n"
            "        primals_2: \"f32[64, 64][64, 1]cpu\",  # PlainAOTInput(idx=1)\n" +
            inputs + "    ):\n" + body;
   };
@@ -214,43 +230,55 @@ TEST(SecondOpinion, J15_OtherRoundingsToSixteenBitsAgree) {
     return fmt::format("        {}: \"{}[64, 64][64, 1]cpu\" = torch.ops.aten.{}\n", name, dtype, call);
   };
   const auto product = node("low", "_to_copy.default(primals_1, dtype = torch.bfloat16)", "bf16") +
-                       node("wide", "_to_copy.default(low, dtype = torch.float32)") + node("mul", "mul.Tensor(wide, primals_2)");
-  const auto before =
-      text("", product + node("sin", "sin.default(mul)") +
-                   "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(sin)\n        return (\n            sum_1,  # PlainAOTOutput(idx=0)\n"
-                   "            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
-                   "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n");
+                       node("wide", "_to_copy.default(low, dtype = torch.float32)") +
+                       node("mul", "mul.Tensor(wide, primals_2)");
+  const auto before = text("", product + node("sin", "sin.default(mul)") +
+                                   "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(sin)\n        return "
+                                   "(\n            sum_1,  # PlainAOTOutput(idx=0)\n"
+                                   "            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
+                                   "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n");
   // `near`: the cosine with the rounding error of a larger number.
   const auto after = [&](const std::string& widened) {
-    return text("        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n",
-                product + node("cos", "cos.default(mul)") + node("more", "add.Tensor(cos, 100)") + node("near", "add.Tensor(more, -100)") +
-                    node("g", "mul.Tensor(cos, tangents_1)") + node("h", "mul.Tensor(near, tangents_1)") + node("gx", "mul.Tensor(h, primals_2)") +
-                    node("rounded", "_to_copy.default(gx, dtype = torch.bfloat16)", "bf16") + widened + node("gy", "mul.Tensor(g, wide)") +
-                    "        return (\n            gw,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gy,  # "
-                    "GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n");
+    return text(
+        "        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n",
+        product + node("cos", "cos.default(mul)") + node("more", "add.Tensor(cos, 100)") +
+            node("near", "add.Tensor(more, -100)") + node("g", "mul.Tensor(cos, tangents_1)") +
+            node("h", "mul.Tensor(near, tangents_1)") + node("gx", "mul.Tensor(h, primals_2)") +
+            node("rounded", "_to_copy.default(gx, dtype = torch.bfloat16)", "bf16") + widened +
+            node("gy", "mul.Tensor(g, wide)") +
+            "        return (\n            gw,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gy,  # "
+            "GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n");
   };
   const auto opinion = opinionOn(before, after(node("gw", "_to_copy.default(rounded, dtype = torch.float32)")));
-  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason << (opinion.findings.empty() ? "" : opinion.findings[0].what);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees)
+      << opinion.reason << (opinion.findings.empty() ? "" : opinion.findings[0].what);
   EXPECT_EQ(opinion.compared, 2U);
   ASSERT_EQ(opinion.gradients.size(), 2U);
   EXPECT_GT(opinion.gradients[0].deviation, 1e-5);  // something did round otherwise
-  const auto off = node("g_wide", "_to_copy.default(rounded, dtype = torch.float32)") + node("gw", "mul.Tensor(g_wide, 1.02)");
+  const auto off =
+      node("g_wide", "_to_copy.default(rounded, dtype = torch.float32)") + node("gw", "mul.Tensor(g_wide, 1.02)");
   EXPECT_EQ(opinionOn(before, after(off)).verdict, Verdict::differs);
 }
 
 // Checkpointed dropout: the backward draws once more from the state that the forward saved.
 TEST(SecondOpinion, J15_CheckpointedDrawsAreShared) {
   auto drawn = replaced(forward, "torch.ops.aten.mul.Tensor(tanh, 2)", "torch.ops.aten.mul.Tensor(out, 2)");
-  drawn = replaced(drawn, "        mul: ",
-                   "        pair = torch.ops.higher_order.run_and_save_rng_state(torch.ops.aten.native_dropout.default, tanh, 0.5, True)\n"
-                   "        state: \"u8[5056][1]cpu\" = pair[0]\n        results = pair[1]\n"
-                   "        out: \"f32[4, 5][5, 1]cpu\" = results[0]\n        mul: ");
-  drawn = replaced(drawn, "            tanh,  # Saved", "            state,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
-  auto read = replaced(backward, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        state_0: \"u8[5056][1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  drawn =
+      replaced(drawn, "        mul: ",
+               "        pair = torch.ops.higher_order.run_and_save_rng_state(torch.ops.aten.native_dropout.default, "
+               "tanh, 0.5, True)\n"
+               "        state: \"u8[5056][1]cpu\" = pair[0]\n        results = pair[1]\n"
+               "        out: \"f32[4, 5][5, 1]cpu\" = results[0]\n        mul: ");
+  drawn = replaced(drawn, "            tanh,  # Saved",
+                   "            state,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
+  auto read = replaced(backward, "        tanh: \"f32[4, 5][5, 1]cpu\",\n",
+                       "        state_0: \"u8[5056][1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
   read = replaced(read, "        mul_2: ",
-                  "        again = torch.ops.higher_order.run_with_rng_state(state_0, torch.ops.aten.native_dropout.default, tanh, 0.5, True)\n"
+                  "        again = torch.ops.higher_order.run_with_rng_state(state_0, "
+                  "torch.ops.aten.native_dropout.default, tanh, 0.5, True)\n"
                   "        mask: \"b8[4, 5][5, 1]cpu\" = again[1]\n"
-                  "        masked: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.native_dropout_backward.default(mul_1, mask, 2.0)\n        mul_2: ");
+                  "        masked: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.native_dropout_backward.default(mul_1, "
+                  "mask, 2.0)\n        mul_2: ");
   const auto right = replaced(read, "mul.Tensor(mul_1, sub)", "mul.Tensor(masked, sub)");
   const auto opinion = opinionOn(drawn, right);
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
@@ -262,10 +290,15 @@ TEST(SecondOpinion, J15_CheckpointedDrawsAreShared) {
 TEST(SecondOpinion, J15_OpsOfPrimsAreSaidInAten) {
   const auto fused = replaced(backward, "mul_3: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(mul_1, sub)",
                               "mul_3: \"f32[4, 5][5, 1]cpu\" = torch.ops.prims.fma.default(mul_1, sub, expand)");
-  const auto zero = replaced(fused, "        mul_1: ", "        zero: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(expand, 0)\n        mul_1: ");
-  EXPECT_EQ(opinionOn(forward, replaced(zero, "fma.default(mul_1, sub, expand)", "fma.default(mul_1, sub, zero)")).verdict, Verdict::agrees);
+  const auto zero =
+      replaced(fused, "        mul_1: ",
+               "        zero: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(expand, 0)\n        mul_1: ");
+  EXPECT_EQ(
+      opinionOn(forward, replaced(zero, "fma.default(mul_1, sub, expand)", "fma.default(mul_1, sub, zero)")).verdict,
+      Verdict::agrees);
   EXPECT_EQ(opinionOn(forward, zero).verdict, Verdict::differs);
-  const auto unknown = opinionOn(forward, replaced(backward, "torch.ops.aten.mul.Tensor(mul_1, sub)", "torch.ops.prims.no_such_op.default(mul_1, sub)"));
+  const auto unknown = opinionOn(forward, replaced(backward, "torch.ops.aten.mul.Tensor(mul_1, sub)",
+                                                   "torch.ops.prims.no_such_op.default(mul_1, sub)"));
   EXPECT_EQ(unknown.verdict, Verdict::notPossible);
   EXPECT_NE(unknown.reason.find("prims.no_such_op"), std::string::npos) << unknown.reason;
 
@@ -273,11 +306,14 @@ TEST(SecondOpinion, J15_OpsOfPrimsAreSaidInAten) {
   const std::string draw =
       "        seed: \"i64[][]cpu\" = torch.ops.prims.inductor_lookup_seed.default(seeds, 0)\n"
       "        noise: \"f32[4, 5][5, 1]cpu\" = torch.ops.prims.inductor_random.default([4, 5], seed, 'rand')\n";
-  drawn = replaced(
-      drawn, "        mul: ", "        seeds: \"i64[1][1]cpu\" = torch.ops.prims.inductor_seeds.default(1, device(type='cpu'))\n" + draw + "        mul: ");
-  drawn = replaced(drawn, "            tanh,  # Saved", "            seeds,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
+  drawn = replaced(drawn, "        mul: ",
+                   "        seeds: \"i64[1][1]cpu\" = torch.ops.prims.inductor_seeds.default(1, device(type='cpu'))\n" +
+                       draw + "        mul: ");
+  drawn = replaced(drawn, "            tanh,  # Saved",
+                   "            seeds,  # SavedForBackwardsAOTOutput(idx=3)\n            tanh,  # Saved");
   auto read = replaced(backward, "torch.ops.aten.mul.Tensor(expand, 2)", "torch.ops.aten.mul.Tensor(expand, noise)");
-  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n", "        seeds: \"i64[1][1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
+  read = replaced(read, "        tanh: \"f32[4, 5][5, 1]cpu\",\n",
+                  "        seeds: \"i64[1][1]cpu\",\n        tanh: \"f32[4, 5][5, 1]cpu\",\n");
   const auto opinion = opinionOn(drawn, replaced(read, "        mul_1: ", draw + "        mul_1: "));
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
   EXPECT_EQ(opinion.compared, 2U);
@@ -285,7 +321,8 @@ TEST(SecondOpinion, J15_OpsOfPrimsAreSaidInAten) {
 
 // What fake tensors said of a saved value need not be what LibTorch makes.
 TEST(SecondOpinion, J15_SavedValuesHaveTheTypesThatTheyHave) {
-  EXPECT_EQ(opinionOn(forward, replaced(backward, "        tanh: \"f32[4, 5]", "        tanh: \"bf16[4, 5]")).verdict, Verdict::agrees);
+  EXPECT_EQ(opinionOn(forward, replaced(backward, "        tanh: \"f32[4, 5]", "        tanh: \"bf16[4, 5]")).verdict,
+            Verdict::agrees);
 }
 
 TEST(SecondOpinion, J15_InputsThatAreDrawnAreCounted) {
@@ -324,13 +361,15 @@ TEST(SecondOpinion, J15_WithoutABackwardThereIsNothingToCompare) {
   EXPECT_EQ(graphs.results, 1U);
   EXPECT_TRUE(isDifferentiated(graphs, 0));
   EXPECT_THROW(readUnpairedGraphs(opened, *jobs::chooseCompile(opened, "0/0").attempt), Error);
-  const auto inference = jobs::openJobLog(test::writeTemporary("inference.log", replaced(log, "aot_forward_graph", "aot_inference_graph")));
+  const auto inference = jobs::openJobLog(
+      test::writeTemporary("inference.log", replaced(log, "aot_forward_graph", "aot_inference_graph")));
   EXPECT_NE(secondOpinion(inference, {}).reason.find("compiled for inference"), std::string::npos);
   EXPECT_FALSE(isDifferentiated(readComputedGraphs(inference, *jobs::chooseCompile(inference, "0/0").attempt), 0));
 }
 
 TEST(SecondOpinion, J15_WhatCannotRunIsNotPossible) {
-  const auto opinion = opinionOn(replaced(forward, "torch.ops.aten.tanh.default(mm)", "torch.ops.custom.tanh.default(mm)"), backward);
+  const auto opinion =
+      opinionOn(replaced(forward, "torch.ops.aten.tanh.default(mm)", "torch.ops.custom.tanh.default(mm)"), backward);
   EXPECT_EQ(opinion.verdict, Verdict::notPossible);
   EXPECT_NE(opinion.reason.find("custom.tanh"), std::string::npos) << opinion.reason;
 }
@@ -341,7 +380,9 @@ TEST(SecondOpinion, J10_J15_SamplesWithTheirData) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const auto job = entry.path();
-    if (!std::filesystem::exists(job / "trace") || !std::filesystem::exists(job / "model.safetensors") || job.filename() == "graph_break") continue;
+    if (!std::filesystem::exists(job / "trace") || !std::filesystem::exists(job / "model.safetensors") ||
+        job.filename() == "graph_break")
+      continue;
     const auto opinion = secondOpinion(jobs::openJobLog((job / "trace").string()), requestOf(job));
     const bool isFaulty = job.filename() == "lost_precision";
     EXPECT_EQ(opinion.verdict, isFaulty ? Verdict::differs : Verdict::agrees)
@@ -352,7 +393,8 @@ TEST(SecondOpinion, J10_J15_SamplesWithTheirData) {
     }
     EXPECT_GT(opinion.referenced.size(), 5U) << job;
     for (const auto& verdict : opinion.referenced)
-      EXPECT_TRUE(verdict.good()) << job << " " << verdict.name << ": " << verdict.deviation << " of " << verdict.tolerance << verdict.failure;
+      EXPECT_TRUE(verdict.good()) << job << " " << verdict.name << ": " << verdict.deviation << " of "
+                                  << verdict.tolerance << verdict.failure;
   }
 }
 

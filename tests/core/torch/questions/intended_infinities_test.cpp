@@ -23,7 +23,8 @@ DerivationRequest withX(std::vector<std::int64_t> sizes, std::vector<float> numb
   return request;
 }
 
-/// Scores with a causal mask: triu(full_like(x, -inf), `diagonal`) added, and the softmax of that. With diagonal 0 the last row is masked as a whole.
+/// Scores with a causal mask: triu(full_like(x, -inf), `diagonal`) added, and the softmax of that. With diagonal 0 the
+/// last row is masked as a whole.
 struct Attention {
   ModelBuilder m;
   ValueId x, masked;
@@ -57,7 +58,8 @@ TEST(IntendedInfinities, AMaskIsNoFault) {
   EXPECT_EQ(runWithBreakOnBadNumber(analysis), StopReason::end);
 }
 
-// The infinities are meant, the NaN that softmax makes of a row with nothing else is not: it is the root, and the explanation names the mask.
+// The infinities are meant, the NaN that softmax makes of a row with nothing else is not: it is the root, and the
+// explanation names the mask.
 TEST(IntendedInfinities, ARowThatIsMaskedAsAWholeIsFoundWhereItTurnsToNaN) {
   Attention a(0);
   const auto analysis = a.m.analyse(withX({2, 2}, {1, 2, 3, 4}));
@@ -80,7 +82,8 @@ TEST(IntendedInfinities, AnOverflowBehindAMaskIsAFault) {
   BoundSymbolId found;
   for (auto op : analysis->joint.ops)
     for (auto output : analysis->document->outputs(op))
-      if (!found && record.of(output).recorded && intended.isFault(output, record.of(output).statistics) && OriginLinks::origin(*analysis->document, op) == exp)
+      if (!found && record.of(output).recorded && intended.isFault(output, record.of(output).statistics) &&
+          OriginLinks::origin(*analysis->document, op) == exp)
         found = op;
   EXPECT_TRUE(found);
 }
@@ -103,7 +106,8 @@ TEST(IntendedInfinities, AWalkFromAMaskLeadsToItsLiteral) {
   const auto record = recordRun(*analysis);
   ValueId masked;
   for (auto op : analysis->joint.ops)
-    if (OriginLinks::origin(*analysis->document, op) == analysis->document->value(a.masked).producer && !masked) masked = analysis->document->outputs(op)[0];
+    if (OriginLinks::origin(*analysis->document, op) == analysis->document->value(a.masked).producer && !masked)
+      masked = analysis->document->outputs(op)[0];
   ASSERT_TRUE(masked);
   const auto walk = walkToRoot(*analysis, record, masked);
   EXPECT_EQ(analysis->document->opName(walk.root), "torch.ops.aten.full_like.default");

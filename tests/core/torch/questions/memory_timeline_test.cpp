@@ -40,7 +40,8 @@ TEST_P(Timelines, equalTheLiveStorages) {
     const auto& measures = session.measures();
     ASSERT_EQ(timeline.liveBytes.size(), measures.size());
     for (std::size_t i = 0; i < measures.size(); ++i)
-      ASSERT_EQ(timeline.total(i), measures[i].liveBytes) << recompute << " after #" << i << " " << analysis->document->opName(session.opAt(i));
+      ASSERT_EQ(timeline.total(i), measures[i].liveBytes)
+          << recompute << " after #" << i << " " << analysis->document->opName(session.opAt(i));
     EXPECT_EQ(timeline.peakBytes, session.peakBytes());
     std::int64_t saved = 0;
     for (const auto& life : timeline.lives) saved += life.use == MemoryUse::saved ? life.bytes : 0;
@@ -49,7 +50,8 @@ TEST_P(Timelines, equalTheLiveStorages) {
 }
 
 std::string testName(const testing::TestParamInfo<std::string>& info) {
-  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" + fs::path(info.param).stem().string();
+  auto text = std::to_string(info.index) + "_" + fs::path(info.param).parent_path().filename().string() + "_" +
+              fs::path(info.param).stem().string();
   std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return text;
 }
@@ -58,7 +60,8 @@ INSTANTIATE_TEST_SUITE_P(OnDisk, Timelines, testing::ValuesIn(models()), testNam
 TEST(MemoryTimeline, TellsWhatMemoryIsFor) {
   ModelBuilder m;
   const auto x = m.input("x", {8});
-  const auto hidden = m.op("aten.sigmoid.default", {m.op("aten.mul.Tensor", {x, 2.0})});  // its result is saved, the product is not
+  const auto hidden =
+      m.op("aten.sigmoid.default", {m.op("aten.mul.Tensor", {x, 2.0})});  // its result is saved, the product is not
   m.output(m.op("aten.sum.default", {hidden}));
   const auto a = m.analyse();
   const auto timeline = memoryTimeline(*a);

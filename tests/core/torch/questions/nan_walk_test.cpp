@@ -113,8 +113,9 @@ TEST(NanWalk, PlantedModelsLeadToTheirRootInOneCommand) {
     const char *file, *command, *role;
   };
   for (const auto& [file, command, role] :
-       {Case{"log_of_zero", "walk-nan loss", "forward"}, Case{"log_of_zero", "walk-nan", "forward"}, Case{"log_of_zero", "walk-nan grad w", "gradient"},
-        Case{"zero_over_zero", "walk-nan", "gradient"}, Case{"zero_over_zero", "walk-nan grad w", "gradient"}, Case{"half_overflow", "walk-nan", "forward"},
+       {Case{"log_of_zero", "walk-nan loss", "forward"}, Case{"log_of_zero", "walk-nan", "forward"},
+        Case{"log_of_zero", "walk-nan grad w", "gradient"}, Case{"zero_over_zero", "walk-nan", "gradient"},
+        Case{"zero_over_zero", "walk-nan grad w", "gradient"}, Case{"half_overflow", "walk-nan", "forward"},
         Case{"half_overflow", "walk-nan loss", "forward"}}) {
     SCOPED_TRACE(std::string(file) + ": " + command);
     const auto analysis = openModel(sourcePath("tests/data/planted/") + file + ".txt");
@@ -161,7 +162,8 @@ TEST(CompareRuns, APlantedChangeIsWhereTheyPart) {
   const auto third = a->document->outputs(a->joint.ops[2])[0];
   const auto& meta = a->document->meta(a->document->value(third).meta);
   RecordOptions options;
-  options.replaced[third] = floatTensor(meta.sizes, std::vector<float>(static_cast<std::size_t>(meta.elements()), 0.25f));
+  options.replaced[third] =
+      floatTensor(meta.sizes, std::vector<float>(static_cast<std::size_t>(meta.elements()), 0.25f));
   const auto comparison = compareRuns(*a, *a, 0, options);
   ASSERT_TRUE(comparison.firstDivergence);
   EXPECT_EQ(comparison.rows[*comparison.firstDivergence].valueA, third);

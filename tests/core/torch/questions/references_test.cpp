@@ -34,7 +34,8 @@ TEST(References, OfAForwardValueNamesMakerUsersAndReadersInTheBackward) {
   EXPECT_EQ(ops(*a, found, Kind::savedFor), "cos.default");
   EXPECT_EQ(ops(*a, found, Kind::backwardUser), "");
   for (const auto& r : found)
-    if (r.kind == Kind::user && r.trace == TraceKind::joint && a->document->opName(r.op) == "torch.ops.aten.add.Tensor") {
+    if (r.kind == Kind::user && r.trace == TraceKind::joint &&
+        a->document->opName(r.op) == "torch.ops.aten.add.Tensor") {
       EXPECT_EQ(r.operand, 1u);
       EXPECT_EQ(r.argument, "other");
     }
@@ -80,7 +81,8 @@ TEST(References, AnInputHasNoMakerAndAResultIsNamed) {
   const auto a = m.analyse();
   for (const auto& r : referencesOf(*a, a->joint.inputs[0])) EXPECT_NE(r.kind, Kind::producer);
   bool isResult = false;
-  for (const auto& r : referencesOf(*a, a->joint.outputs[0])) isResult |= r.kind == Kind::result && r.trace == TraceKind::joint;
+  for (const auto& r : referencesOf(*a, a->joint.outputs[0]))
+    isResult |= r.kind == Kind::result && r.trace == TraceKind::joint;
   EXPECT_TRUE(isResult);
   EXPECT_TRUE(referencesOf(*a, {}).empty());
 }

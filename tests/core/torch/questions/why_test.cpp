@@ -94,7 +94,8 @@ TEST(WhyNoGradient, LeadsToEachPlaceThatCutsItOff) {
   EXPECT_FALSE(why.gradient);
   std::map<Kind, const GradientStop*> found;
   for (const auto& stop : why.stops) found[stop.kind] = &stop;
-  ASSERT_TRUE(found.contains(Kind::detached) && found.contains(Kind::noGradRegion) && found.contains(Kind::integerOp) && found.contains(Kind::unused));
+  ASSERT_TRUE(found.contains(Kind::detached) && found.contains(Kind::noGradRegion) && found.contains(Kind::integerOp) &&
+              found.contains(Kind::unused));
   EXPECT_EQ(found.size(), 4u);
   EXPECT_EQ(found[Kind::detached]->op, detachOp);
   EXPECT_EQ(found[Kind::detached]->path, (std::vector{scaledOp, detachOp}));
@@ -134,7 +135,8 @@ TEST(WhyNoGradient, AGradientThatPassesUnchangedIsOne) {
   const auto a = m.analyse();
   const auto gradient = gradientOf(*a, same);
   ASSERT_TRUE(gradient);
-  for (auto value : {left, right, sum}) EXPECT_EQ(whyNoGradient(*a, value).gradient, gradient) << a->document->displayName(value);
+  for (auto value : {left, right, sum})
+    EXPECT_EQ(whyNoGradient(*a, value).gradient, gradient) << a->document->displayName(value);
   EXPECT_EQ(gradientOf(*a, result), a->joint.inputs.back());  // the cotangent itself
   EXPECT_EQ(gradientTermsOf(*a, x).size(), 2u);
   // A session keeps it.
@@ -145,7 +147,8 @@ TEST(WhyNoGradient, AGradientThatPassesUnchangedIsOne) {
   EXPECT_EQ(gradientOf(*loadSession(path), left), gradient);
 }
 
-// The table of all values says what a search for each of them finds: sums, tied parameters, cotangents that pass unchanged.
+// The table of all values says what a search for each of them finds: sums, tied parameters, cotangents that pass
+// unchanged.
 TEST(GradientOf, AllValuesAreAsEachAlone) {
   ModelBuilder m;
   const auto x = m.input("x", {3}), w = m.parameter("w", {3}), frozen = m.input("y", {3});

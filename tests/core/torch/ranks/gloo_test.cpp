@@ -18,7 +18,8 @@
 #include "core/schedule/schedule_lowering.h"
 #include "tests/core/ranks/linear_stages.h"
 
-// Ranks as processes of this machine: each test launches this program again, which then runs the disabled test below as a rank.
+// Ranks as processes of this machine: each test launches this program again, which then runs the disabled test below as
+// a rank.
 namespace retrograd {
 namespace {
 
@@ -117,7 +118,8 @@ void sumNumbers(Transport& transport, bool linked) {
 
 /// Ranks that do not offer the same: one rank's stages run on several devices.
 void differ(Transport& transport) {
-  const auto [link, refusal] = transport.linkDevices(transport.rank() == 1 ? std::nullopt : std::optional(Device()), {});
+  const auto [link, refusal] =
+      transport.linkDevices(transport.rank() == 1 ? std::nullopt : std::optional(Device()), {});
   ASSERT_EQ(link, nullptr);
   ASSERT_EQ(refusal, "the stages of rank 1 run on several devices");
   fmt::print("refused\n");
@@ -189,8 +191,11 @@ Ran launch(int ranks, const std::string& what, std::chrono::milliseconds grace =
   LaunchOptions options;
   options.ranks = ranks;
   options.grace = grace;
-  options.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "--gtest_also_run_disabled_tests", "--gtest_filter=RankProcess.DISABLED_body"};
-  options.onLine = [&](int rank, bool, std::string_view line) { ran.lines[static_cast<std::size_t>(rank)].emplace_back(line); };
+  options.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "--gtest_also_run_disabled_tests",
+                     "--gtest_filter=RankProcess.DISABLED_body"};
+  options.onLine = [&](int rank, bool, std::string_view line) {
+    ran.lines[static_cast<std::size_t>(rank)].emplace_back(line);
+  };
   setenv(scenarioVariable, what.c_str(), 1);
   const auto begin = std::chrono::steady_clock::now();
   ran.result = launchRanks(options);
@@ -200,12 +205,14 @@ Ran launch(int ranks, const std::string& what, std::chrono::milliseconds grace =
 }
 
 TEST(Gloo, schedulesTrainOverProcesses) {
-  for (const auto& [name, ranks, stages] : {std::tuple("1F1B", 2, 1), {"ZBVZeroBubble", 3, 2}, {"DualPipeV", 2, 2}, {"skip", 4, 1}}) {
+  for (const auto& [name, ranks, stages] :
+       {std::tuple("1F1B", 2, 1), {"ZBVZeroBubble", 3, 2}, {"DualPipeV", 2, 2}, {"skip", 4, 1}}) {
     for (const char* how : {"run ", "direct "}) {
       SCOPED_TRACE(std::string(how) + name);
       const auto ran = launch(ranks, std::string(how) + name);
       EXPECT_EQ(ran.result.exitCode, 0) << ran.all();
-      for (int rank = 0; rank < ranks; ++rank) EXPECT_TRUE(ran.says(rank, "trained " + std::to_string(stages) + " stages"));
+      for (int rank = 0; rank < ranks; ++rank)
+        EXPECT_TRUE(ran.says(rank, "trained " + std::to_string(stages) + " stages"));
     }
   }
 }
@@ -236,7 +243,8 @@ TEST(Gloo, aRankThatDiesIsReportedByAllOthers) {
     const auto ran = launch(4, std::string("trouble ") + what);
     EXPECT_EQ(ran.result.failedRank, 1);
     EXPECT_EQ(ran.result.exitCode, std::string(what).starts_with("killed") ? 128 + SIGKILL : 5);
-    for (const int rank : {0, 2, 3}) EXPECT_NE(ran.reportOf(rank).find(": rank 1 is gone or does not answer: "), std::string::npos) << ran.all();
+    for (const int rank : {0, 2, 3})
+      EXPECT_NE(ran.reportOf(rank).find(": rank 1 is gone or does not answer: "), std::string::npos) << ran.all();
     EXPECT_LT(ran.seconds, 25) << ran.all();
   }
 }
@@ -244,9 +252,12 @@ TEST(Gloo, aRankThatDiesIsReportedByAllOthers) {
 TEST(Gloo, aRankThatStopsOrThrowsIsReportedByAllOthers) {
   const auto thrown = launch(3, "trouble throws");
   for (const int rank : {0, 2})
-    EXPECT_NE(thrown.reportOf(rank).find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos) << thrown.all();
+    EXPECT_NE(thrown.reportOf(rank).find("rank 1 failed: action 11 (1F2): aten.mm: out of memory"), std::string::npos)
+        << thrown.all();
   const auto stopped = launch(3, "trouble stopped", 8s);
-  for (const int rank : {0, 2}) EXPECT_NE(stopped.reportOf(rank).find("rank 1 has given no sign of life for 4 s"), std::string::npos) << stopped.all();
+  for (const int rank : {0, 2})
+    EXPECT_NE(stopped.reportOf(rank).find("rank 1 has given no sign of life for 4 s"), std::string::npos)
+        << stopped.all();
   EXPECT_NE(stopped.result.exitCode, 0);
 }
 

@@ -52,8 +52,10 @@ TEST(DebugScript, L5_CountsBeyondTheEndDoNotSpin) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   EXPECT_EQ(script.run("step 9223372036854775807").json["position"], size);
   EXPECT_EQ(script.run("run-to 9223372036854775807").json["position"], size);
-  for (const auto* command : {"step 1e30", "step -1", "step 2.5", "step nan", "next 1e19", "reverse-step 9223372036854775808", "run-to 99999999999999999999",
-                              "break any after 1e30", "break any after -1", "break any after 0.5", "what-if budget 1e30", "what-if budget -1"}) {
+  for (const auto* command :
+       {"step 1e30", "step -1", "step 2.5", "step nan", "next 1e19", "reverse-step 9223372036854775808",
+        "run-to 99999999999999999999", "break any after 1e30", "break any after -1", "break any after 0.5",
+        "what-if budget 1e30", "what-if budget -1"}) {
     try {
       script.run(command);
       ADD_FAILURE() << command;
@@ -108,7 +110,8 @@ TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
   EXPECT_EQ(row.json["contents"]["elements"][2], whole[1][2]);
   const auto both = script.run("print both l1.weight[0]").json;
   EXPECT_EQ(both["gradient"]["contents"]["sizes"], both["contents"]["sizes"]);
-  EXPECT_EQ(both["gradient"]["contents"]["elements"][0], script.run("print grad l1.weight[0, 0]").json["contents"]["elements"]);
+  EXPECT_EQ(both["gradient"]["contents"]["elements"][0],
+            script.run("print grad l1.weight[0, 0]").json["contents"]["elements"]);
   EXPECT_THROW(script.run("print l1.weight[99]"), Error);
 }
 
@@ -209,7 +212,8 @@ TEST(WhatIf, IsTheReSplitItself) {
 
 TEST(DebugScript, WrongWordsAreToldFromRightOnes) {
   DebugScript script(tinyGpt());
-  for (const char* line : {"jump", "print", "print nothing", "run-to nowhere", "delete 3", "what-if fly", "step x", "set tokens", "break", "walk-nan nothing"})
+  for (const char* line : {"jump", "print", "print nothing", "run-to nowhere", "delete 3", "what-if fly", "step x",
+                           "set tokens", "break", "walk-nan nothing"})
     EXPECT_THROW(script.run(line), Error) << line;
   EXPECT_TRUE(script.run("").text.empty());
   EXPECT_TRUE(script.run("# a comment").text.empty());

@@ -27,12 +27,14 @@ TEST(AllocatorPeak, NamesTheOpWhoseWorkspaceMakesTheDifference) {
   ModelBuilder m;
   const auto x = m.input("x", {128, 256});
   const auto y = m.op("aten.sin.default", {x});
-  m.output(m.op("aten.logcumsumexp.default", {m.op("aten.matrix_exp.default", {m.op("aten.mm.default", {y, m.op("aten.t.default", {y})})}), 0}));
+  m.output(m.op("aten.logcumsumexp.default",
+                {m.op("aten.matrix_exp.default", {m.op("aten.mm.default", {y, m.op("aten.t.default", {y})})}), 0}));
   const auto a = m.analyse();
   const auto measured = allocatorPeak(a);
   EXPECT_GT(measured.workspaceBytes, 128 * 128 * 4);
-  const auto op = measured.workspacePosition < a->forward.ops.size() ? a->forward.ops[measured.workspacePosition]
-                                                                     : a->backward.ops[measured.workspacePosition - a->forward.ops.size()];
+  const auto op = measured.workspacePosition < a->forward.ops.size()
+                      ? a->forward.ops[measured.workspacePosition]
+                      : a->backward.ops[measured.workspacePosition - a->forward.ops.size()];
   EXPECT_NE(a->document->opName(op).find("matrix_exp"), std::string::npos) << a->document->opName(op);
   EXPECT_EQ(measured.peakBytes >= measured.tensorBytes, true);
 }

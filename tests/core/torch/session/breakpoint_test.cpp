@@ -17,16 +17,22 @@ namespace {
 
 std::shared_ptr<const Analysis> mlp() { return openModel(sourcePath("tests/data/models/mlp/model.pt2")); }
 
-std::string opBefore(const Session& session) { return session.analysis().document->opName(session.opAt(session.position() - 1)); }
-std::string opNext(const Session& session) { return session.analysis().document->opName(session.opAt(session.position())); }
+std::string opBefore(const Session& session) {
+  return session.analysis().document->opName(session.opAt(session.position() - 1));
+}
+std::string opNext(const Session& session) {
+  return session.analysis().document->opName(session.opAt(session.position()));
+}
 
 TEST(Breakpoint, IsReadFromWordsAndWrittenAsThem) {
   const auto a = mlp();
-  for (const char* text : {"kind mm", "module l1 if norm > 2.5", "any if nan", "any if inf after 3", "value tanh if max > 1", "kind mm if meta"})
+  for (const char* text : {"kind mm", "module l1 if norm > 2.5", "any if nan", "any if inf after 3",
+                           "value tanh if max > 1", "kind mm if meta"})
     EXPECT_EQ(describe(*a, parseBreakpoint(*a, text)), text);
-  EXPECT_EQ(a->document->opName(parseBreakpoint(*a, "tanh").op), "torch.ops.aten.tanh.default");  // the op that makes it
-  for (const char* text : {"", "#", "#99999", "#x", "kind", "kind nothing", "module nowhere", "value nothing", "any if", "any if cold", "any if norm",
-                           "any if norm > x", "any if norm < 3", "any after", "any what"})
+  EXPECT_EQ(a->document->opName(parseBreakpoint(*a, "tanh").op),
+            "torch.ops.aten.tanh.default");  // the op that makes it
+  for (const char* text : {"", "#", "#99999", "#x", "kind", "kind nothing", "module nowhere", "value nothing", "any if",
+                           "any if cold", "any if norm", "any if norm > x", "any if norm < 3", "any after", "any what"})
     EXPECT_THROW(parseBreakpoint(*a, text), Error) << text;
 }
 
@@ -51,11 +57,13 @@ TEST(Breakpoint, StopsAfterTheOpThatMeetsACondition) {
   Session session(mlp());
   const auto& a = session.analysis();
   session.setBreakpoints({parseBreakpoint(a, "module l2"), parseBreakpoint(a, "any if norm > 1e-9 after 2")});
-  ASSERT_EQ(session.continueForward(), StopReason::breakpoint);  // views of weights count too: their statistics are looked at
+  ASSERT_EQ(session.continueForward(),
+            StopReason::breakpoint);  // views of weights count too: their statistics are looked at
   EXPECT_EQ(session.hitBreakpoint()->index, 1u);
   EXPECT_EQ(describe(a, session.hitBreakpoint()->breakpoint), "any if norm > 1e-09 after 2");
   EXPECT_EQ(session.position(), 3u);
-  EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{1, 3}));  // the two that were let pass are among them, and l2 comes next
+  EXPECT_EQ(session.breakpointHits(),
+            (std::vector<std::int64_t>{1, 3}));  // the two that were let pass are among them, and l2 comes next
   session.restart();
   EXPECT_EQ(session.breakpointHits(), (std::vector<std::int64_t>{0, 0}));
 }
@@ -76,11 +84,13 @@ TEST(Breakpoint, OneThatStaysKeepsItsHits) {
 TEST(Breakpoint, ThoseAtOnePlaceAllCount) {
   Session session(mlp());
   const auto& a = session.analysis();
-  ASSERT_EQ((session.setBreakpoints({parseBreakpoint(a, "kind mm")}), session.continueForward()), StopReason::breakpoint);
+  ASSERT_EQ((session.setBreakpoints({parseBreakpoint(a, "kind mm")}), session.continueForward()),
+            StopReason::breakpoint);
   const auto op = session.opAt(session.position());
   const auto before = session.opAt(session.position() - 1);
   session.restart();
-  // Two at the op itself, one that lets it pass, and one with a condition that the op before meets: all at one position.
+  // Two at the op itself, one that lets it pass, and one with a condition that the op before meets: all at one
+  // position.
   auto after = parseBreakpoint(a, "any if norm > 0");
   after.where = Breakpoint::Where::op;
   after.op = before;
@@ -171,7 +181,8 @@ TEST(Breakpoint, OnlyTheOpThatMakesItStopsAtNan) {
 }
 
 TEST(SetContents, GoesOnWithAnotherValueAndIsTakenBack) {
-  for (const std::int64_t budget : {std::int64_t{1} << 30, std::int64_t{0}}) {  // undone from history, and by running again
+  for (const std::int64_t budget :
+       {std::int64_t{1} << 30, std::int64_t{0}}) {  // undone from history, and by running again
     SessionOptions options;
     options.historyBytes = budget;
     Session session(mlp(), options);
@@ -180,7 +191,8 @@ TEST(SetContents, GoesOnWithAnotherValueAndIsTakenBack) {
     session.restart();
     session.runTo(session.forwardSize());
     const auto saved = session.analysis().backward.inputs;
-    const auto tanh = *std::find_if(saved.begin(), saved.end(), [&](ValueId id) { return session.analysis().document->displayName(id) == "tanh"; });
+    const auto tanh = *std::find_if(saved.begin(), saved.end(),
+                                    [&](ValueId id) { return session.analysis().document->displayName(id) == "tanh"; });
     auto content = session.contents(tanh);
     auto numbers = std::make_shared<std::vector<float>>(content.bytes / sizeof(float), 0.5f);
     content.data = reinterpret_cast<const std::byte*>(numbers->data());

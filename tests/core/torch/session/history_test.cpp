@@ -90,7 +90,8 @@ TEST_P(WithinBudget, StepsForwardAndBackBitForBit) {
     Session session(analysis, options);
     Witness witness(session);
     witness.runToTheEnd();
-    EXPECT_TRUE(session.history().reruns > 0 || session.history().entries < session.size()) << "the budget is so large that nothing has to run again";
+    EXPECT_TRUE(session.history().reruns > 0 || session.history().entries < session.size())
+        << "the budget is so large that nothing has to run again";
     while (session.position() > 0 && !testing::Test::HasFailure()) {
       session.stepBack();
       witness.expectAsBefore();
@@ -104,12 +105,13 @@ TEST_P(WithinBudget, StepsForwardAndBackBitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, WithinBudget,
-                         testing::Values("tests/data/models/batchnorm_train/model.pt2", "tests/data/models/cond_hop/model.pt2",
-                                         "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
-                                         "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
-                                         "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
-                                         "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
+INSTANTIATE_TEST_SUITE_P(
+    Models, WithinBudget,
+    testing::Values("tests/data/models/batchnorm_train/model.pt2", "tests/data/models/cond_hop/model.pt2",
+                    "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
+                    "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
+                    "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
+                    "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
 
 /// Of a transformer, two thirds of the memory are enough for steps back of a few ops, wherever they begin.
 TEST(History, StepsBackOverATransformerAreShort) {
@@ -146,7 +148,8 @@ TEST(Remaking, PlansTheOpsThatMakeWhatIsMissing) {
   const auto x = m.input("x", {4, 4}), noise = m.op("aten.dropout.default", {x, 0.5, Argument::ofBool(true)});
   const auto y = m.op("aten.sin.default", {x}), z = m.op("aten.view.default", {y, ModelBuilder::list({16})});
   const auto sum = m.op("aten.mul.Tensor", {m.op("aten.add.Tensor", {y, noise}), 2.0});
-  m.output(m.op("aten.exp.default", {m.op("aten.add.Tensor", {m.op("aten.sum.default", {z}), m.op("aten.sum.default", {sum})})}));
+  m.output(m.op("aten.exp.default",
+                {m.op("aten.add.Tensor", {m.op("aten.sum.default", {z}), m.op("aten.sum.default", {sum})})}));
   const auto analysis = m.analyse();
   const auto& document = *analysis->document;
   const auto& ops = analysis->joint.ops;

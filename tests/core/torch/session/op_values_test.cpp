@@ -58,7 +58,8 @@ bool isUninitialised(const Document& document, ValueId value) {
   return maker && document.opName(maker).find("aten.empty") != std::string::npos;
 }
 
-void expectSame(const Document& document, const std::map<ValueId, TensorData>& expected, const Moment& moment, Side side) {
+void expectSame(const Document& document, const std::map<ValueId, TensorData>& expected, const Moment& moment,
+                Side side) {
   for (const auto& [value, tensor] : expected) {
     if (isUninitialised(document, value)) continue;
     const auto state = moment.state(value, side);
@@ -108,12 +109,13 @@ TEST_P(V1OfModel, AnyOpIsAsInARunThatStopsThere) {
   EXPECT_TRUE(letsGo || ops.size() < 30) << "nothing had to be made again";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, V1OfModel,
-                         testing::Values("tests/data/models/batchnorm_train/model.pt2", "tests/data/models/cond_hop/model.pt2",
-                                         "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
-                                         "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
-                                         "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
-                                         "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
+INSTANTIATE_TEST_SUITE_P(
+    Models, V1OfModel,
+    testing::Values("tests/data/models/batchnorm_train/model.pt2", "tests/data/models/cond_hop/model.pt2",
+                    "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2",
+                    "tests/data/models/mlp/model.pt2", "tests/data/models/multi_output/model.pt2",
+                    "tests/data/dynamic/attention/model.pt2", "tests/data/dynamic/convolution/model.pt2",
+                    "tests/data/dynamic/loss/model.pt2", "resources/samples/tiny_gpt.pt2"));
 
 /// Every op, in an order that goes to and fro.
 std::vector<BoundSymbolId> shuffled(const Analysis& analysis) {
@@ -134,7 +136,9 @@ TEST(OpValues, V1_BothSidesOfAWriteInPlace) {
       if (!moment->writes(operand)) continue;  // memory of the file: the op wrote to a copy
       ++written;
       const bool mayLeaveIt = document.opName(op).find("relu_") != std::string::npos;  // where all of it is positive
-      EXPECT_TRUE(mayLeaveIt || !identical(moment->contents(operand, Side::before), moment->contents(operand, Side::after))) << document.opName(op);
+      EXPECT_TRUE(mayLeaveIt ||
+                  !identical(moment->contents(operand, Side::before), moment->contents(operand, Side::after)))
+          << document.opName(op);
     }
   }
   EXPECT_GT(written, 0);
@@ -173,8 +177,10 @@ TEST(OpValues, V1_TheSessionGoesOnAsWithoutIt) {
       for (std::size_t i = 0; i < analysis->document->valueCount(); ++i) {
         const ValueId value(i);
         ASSERT_EQ(session.state(value).present, alone.state(value).present);
-        if (session.state(value).present && !session.state(value).number && !isUninitialised(*analysis->document, value))
-          EXPECT_TRUE(identical(session.contents(value), alone.contents(value))) << analysis->document->displayName(value);
+        if (session.state(value).present && !session.state(value).number &&
+            !isUninitialised(*analysis->document, value))
+          EXPECT_TRUE(identical(session.contents(value), alone.contents(value)))
+              << analysis->document->displayName(value);
       }
     }
   }
@@ -249,7 +255,8 @@ TEST(OpValues, V1_AnOpOfTheComputationHasTheValuesOfItsForwardOps) {
   for (auto op : analysis->computation().trace.ops) {
     const auto moment = values.at(op);
     for (auto output : document.outputs(op)) {
-      EXPECT_TRUE(moment->state(output, Side::after).present) << document.opName(op) << ": " << moment->state(output, Side::after).reason;
+      EXPECT_TRUE(moment->state(output, Side::after).present)
+          << document.opName(op) << ": " << moment->state(output, Side::after).reason;
       EXPECT_EQ(moment->state(output, Side::before).reason, "not computed yet");
     }
   }

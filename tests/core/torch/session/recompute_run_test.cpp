@@ -27,7 +27,9 @@ namespace {
 
 std::string model(const std::string& name) { return sourcePath("tests/data/models/") + name + "/model.pt2"; }
 
-PartitionOptions recomputing(std::vector<std::string> what) { return {PartitionOptions::defaultKind, {}, std::move(what)}; }
+PartitionOptions recomputing(std::vector<std::string> what) {
+  return {PartitionOptions::defaultKind, {}, std::move(what)};
+}
 PartitionOptions minCut(std::optional<std::int64_t> budget = {}) { return {PartitionOptions::minCut, budget, {}}; }
 
 std::shared_ptr<const Analysis> open(const std::string& name, const PartitionOptions& partition) {
@@ -45,7 +47,8 @@ struct RealFile : testing::TestWithParam<std::string> {
     EXPECT_EQ(report.status, CheckStatus::pass) << report.reason;
     const auto analysis = open(GetParam(), partition);
     for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
-      for (const auto& problem : verify(*analysis->document, *trace)) ADD_FAILURE() << problem.place << ": " << problem.message;
+      for (const auto& problem : verify(*analysis->document, *trace))
+        ADD_FAILURE() << problem.place << ": " << problem.message;
   }
 };
 
@@ -59,7 +62,8 @@ TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
   const auto plain = open(GetParam(), {});
   std::set<std::string> modules;
   for (auto op : plain->forward.ops)
-    if (const auto path = plain->document->text(plain->document->boundSymbol(op).module); !path.empty()) modules.emplace(path);
+    if (const auto path = plain->document->text(plain->document->boundSymbol(op).module); !path.empty())
+      modules.emplace(path);
   std::vector<std::string> half;
   bool take = true;
   for (const auto& path : modules)
@@ -86,7 +90,9 @@ TEST_P(RealFile, C2_MinCutRepeatsNoHeavyOpAndNoDraw) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnDisk, RealFile, testing::Values("mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train", "inplace_views"),
+INSTANTIATE_TEST_SUITE_P(OnDisk, RealFile,
+                         testing::Values("mlp", "cond_hop", "multi_output", "batchnorm_train", "dropout_train",
+                                         "inplace_views"),
                          [](const auto& info) { return info.param; });
 
 // Holds D1.
@@ -97,7 +103,8 @@ TEST(RecomputeRun, D1_RepeatedDropoutHasTheForwardsMask) {
   EXPECT_EQ(replays, 2u);
   const auto expected = runJoint(*plain), actual = runSplit(*again);
   ASSERT_EQ(actual.gradients.size(), expected.gradients.size());
-  for (const auto& [key, gradient] : expected.gradients) EXPECT_TRUE(identical(actual.gradients.at(key), gradient)) << key;
+  for (const auto& [key, gradient] : expected.gradients)
+    EXPECT_TRUE(identical(actual.gradients.at(key), gradient)) << key;
 }
 
 // Holds D1.
@@ -109,7 +116,8 @@ TEST(RecomputeRun, D1_SteppingBackAndForthReplaysTheSameDraw) {
   for (const auto position : {session.forwardSize() + 3, std::size_t{2}, session.forwardSize()}) {
     session.runTo(position);
     session.runTo(session.size());
-    for (const auto& [key, gradient] : session.gradients()) EXPECT_TRUE(identical(gradient, expected.at(key))) << key << " after " << position;
+    for (const auto& [key, gradient] : session.gradients())
+      EXPECT_TRUE(identical(gradient, expected.at(key))) << key << " after " << position;
   }
 }
 
@@ -146,7 +154,9 @@ TEST(RecomputeRun, D9_DerivesTwiceFromOneDocument) {
 
 TEST(RecomputeRun, WritesThatRunOnceAreNamed) {
   const auto analysis = open("batchnorm_train", recomputing({"all"}));
-  const auto isBatchNorm = [](const Problem& p) { return p.place.find("batch_norm") != std::string::npos && p.severity == Problem::Severity::note; };
+  const auto isBatchNorm = [](const Problem& p) {
+    return p.place.find("batch_norm") != std::string::npos && p.severity == Problem::Severity::note;
+  };
   EXPECT_TRUE(std::any_of(analysis->problems.begin(), analysis->problems.end(), isBatchNorm));
 }
 
@@ -168,8 +178,10 @@ class CheckpointModel {
     file_.path = "by hand";
     file_.document = std::make_shared<Document>();
     const auto x = input("x", InputKind::user), w = input("w", InputKind::parameter);
-    const auto result = nested ? region({x, w}, [&](auto in) { return region({in[0], in[1]}, [&](auto inner) { return body(inner); }); })
-                               : region({x, w}, [&](auto in) { return body(in); });
+    const auto result =
+        nested
+            ? region({x, w}, [&](auto in) { return region({in[0], in[1]}, [&](auto inner) { return body(inner); }); })
+            : region({x, w}, [&](auto in) { return body(in); });
     const auto y = call("aten.exp.default", {result});
     file_.computation.trace.ops = ops_;
     file_.computation.trace.outputs = {y};
@@ -206,18 +218,20 @@ class CheckpointModel {
     if (kind == InputKind::parameter) {
       auto numbers = std::make_shared<std::vector<float>>(36);
       for (std::size_t i = 0; i < 36; ++i) (*numbers)[i] = 0.1f * static_cast<float>(i % 7) - 0.2f;
-      file_.weights[name] = {file_.document->meta(file_.document->value(id).meta), reinterpret_cast<const std::byte*>(numbers->data()), 144, numbers};
+      file_.weights[name] = {file_.document->meta(file_.document->value(id).meta),
+                             reinterpret_cast<const std::byte*>(numbers->data()), 144, numbers};
     }
     file_.computation.inputs.push_back(spec);
     file_.computation.trace.inputs.push_back(id);
     return id;
   }
 
-  BoundSymbolId bind(SymbolId symbol, std::vector<Argument> arguments, const std::vector<ValueId>& operands, const std::vector<ValueId>& outputs,
-                     std::vector<std::int32_t> returns = {}) {
+  BoundSymbolId bind(SymbolId symbol, std::vector<Argument> arguments, const std::vector<ValueId>& operands,
+                     const std::vector<ValueId>& outputs, std::vector<std::int32_t> returns = {}) {
     BoundSymbol bound;
     bound.symbol = symbol;
-    bound.pattern = file_.document->internPattern({std::move(arguments), {}, static_cast<std::int32_t>(operands.size()), std::move(returns)});
+    bound.pattern = file_.document->internPattern(
+        {std::move(arguments), {}, static_cast<std::int32_t>(operands.size()), std::move(returns)});
     bound.parent = parent_;
     bound.name = file_.document->intern("node_" + std::to_string(file_.document->boundSymbolCount()));
     return file_.document->addBoundSymbol(bound, operands, outputs);
@@ -225,10 +239,12 @@ class CheckpointModel {
 
   ValueId call(const std::string& op, std::vector<ValueId> operands, const std::vector<Argument>& more = {}) {
     std::vector<Argument> arguments;
-    for (std::size_t i = 0; i < operands.size(); ++i) arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
     arguments.insert(arguments.end(), more.begin(), more.end());
     const auto symbol = file_.document->internSymbol(*lookupSymbol(op));
-    while (arguments.size() < file_.document->symbol(symbol).arguments.size()) arguments.push_back(Argument::ofMissing());
+    while (arguments.size() < file_.document->symbol(symbol).arguments.size())
+      arguments.push_back(Argument::ofMissing());
     const auto out = value("v" + std::to_string(file_.document->valueCount()), ValueKind::activation);
     ops_.push_back(bind(symbol, std::move(arguments), operands, {out}));
     file_.document->value(out).producer = ops_.back();
@@ -245,12 +261,14 @@ class CheckpointModel {
     graph.name = "region";
     const auto graphId = file_.document->addSubgraph(graph);
     std::vector<Argument> list{Argument::ofSubgraph(graphId)};
-    for (std::size_t i = 0; i < arguments.size(); ++i) list.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      list.push_back(Argument::ofOperand(static_cast<std::int64_t>(i)));
     const auto out = value("region" + std::to_string(graphId.index), ValueKind::activation);
     const auto op = bind(file_.document->internSymbol(symbol), list, arguments, {out}, {1});
     const auto outerOps = std::exchange(ops_, {});
     const auto outerParent = std::exchange(parent_, op);
-    for (std::size_t i = 0; i < arguments.size(); ++i) graph.inputs.push_back(value("arg" + std::to_string(i), ValueKind::activation));
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      graph.inputs.push_back(value("arg" + std::to_string(i), ValueKind::activation));
     graph.outputValues = {body(graph.inputs)};
     graph.outputs = {Argument::ofOperand(0)};
     graph.ops = std::exchange(ops_, outerOps);
@@ -268,7 +286,8 @@ class CheckpointModel {
 std::vector<std::string> recomputedOps(const Analysis& analysis) {
   std::vector<std::string> names;
   for (auto op : analysis.joint.ops)
-    if (analysis.document->boundSymbol(op).recomputed) names.push_back(analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name);
+    if (analysis.document->boundSymbol(op).recomputed)
+      names.push_back(analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name);
   return names;
 }
 
@@ -283,15 +302,18 @@ void expectEagersGradients(const Analysis& analysis) {
 }
 
 // Holds A23, D1, D3.
-// What A25 describes cannot happen: a region of the file is kept, so the values inside its last op are not saved either.
+// What A25 describes cannot happen: a region of the file is kept, so the values inside its last op are not saved
+// either.
 TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheirLastOp) {
   const auto analysis = analyse(CheckpointModel().take());
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;
-  for (const auto& problem : verify(*analysis->document, analysis->joint)) ADD_FAILURE() << problem.place << ": " << problem.message;
+  for (const auto& problem : verify(*analysis->document, analysis->joint))
+    ADD_FAILURE() << problem.place << ": " << problem.message;
   const auto again = recomputedOps(*analysis);
   EXPECT_EQ(std::count(again.begin(), again.end(), "aten.tanh.default"), 1);
   EXPECT_EQ(std::count(again.begin(), again.end(), "aten.bernoulli_.float"), 1);
-  EXPECT_EQ(savedBytes(*analysis->document, analysis->joint).storages, 144) << "exp's own result alone: no mask, no tanh";
+  EXPECT_EQ(savedBytes(*analysis->document, analysis->joint).storages, 144)
+      << "exp's own result alone: no mask, no tanh";
   expectEagersGradients(*analysis);
 }
 
@@ -299,7 +321,8 @@ TEST(Checkpoint, A23_RegionsOfTheFileAreRecomputed_D1_WithTheSameDraw_D3_ToTheir
 TEST(Checkpoint, A24_ResultsAreShallowCopiesThatStayOutside) {
   const auto analysis = analyse(CheckpointModel().take());
   bool copied = false;
-  for (auto op : analysis->forward.ops) copied |= analysis->document->symbol(analysis->document->boundSymbol(op).symbol).name == "aten.alias.default";
+  for (auto op : analysis->forward.ops)
+    copied |= analysis->document->symbol(analysis->document->boundSymbol(op).symbol).name == "aten.alias.default";
   EXPECT_TRUE(copied);
 }
 

@@ -35,9 +35,11 @@ TEST(RecordStatistics, S2viewsShareWhatWasFoundUntilTheirMemoryIsWritten) {
   const auto y = m.op("aten.mul.Tensor", {x, 2.0});
   const auto turned = m.op("aten.t.default", {y});
   const auto part = m.op("aten.select.int", {y, 0, 1});
-  const auto wide = m.op("aten.expand.default", {m.op("aten.unsqueeze.default", {y, 0}), ModelBuilder::list({5, 3, 4})});
+  const auto wide =
+      m.op("aten.expand.default", {m.op("aten.unsqueeze.default", {y, 0}), ModelBuilder::list({5, 3, 4})});
   m.output(m.op("aten.add.Tensor",
-                {m.op("aten.sum.default", {wide}), m.op("aten.add.Tensor", {m.op("aten.sum.default", {turned}), m.op("aten.sum.default", {part})})}));
+                {m.op("aten.sum.default", {wide}),
+                 m.op("aten.add.Tensor", {m.op("aten.sum.default", {turned}), m.op("aten.sum.default", {part})})}));
   const auto analysis = m.analyse({});
   std::size_t values = 0;
   RecordOptions options;
@@ -52,7 +54,8 @@ TEST(RecordStatistics, S2viewsShareWhatWasFoundUntilTheirMemoryIsWritten) {
     if (tensor.meta.dtype != DType::f32) continue;
     const auto* numbers = reinterpret_cast<const float*>(tensor.data);
     double squares = 0, least = numbers[0];
-    for (std::int64_t i = 0; i < tensor.meta.elements(); ++i) squares += double{numbers[i]} * numbers[i], least = std::min<double>(least, numbers[i]);
+    for (std::int64_t i = 0; i < tensor.meta.elements(); ++i)
+      squares += double{numbers[i]} * numbers[i], least = std::min<double>(least, numbers[i]);
     const auto& s = record.values[value].statistics;
     EXPECT_EQ(s.elements, tensor.meta.elements());
     EXPECT_NEAR(s.norm, std::sqrt(squares), 1e-9 * std::sqrt(squares));

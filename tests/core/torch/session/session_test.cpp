@@ -24,7 +24,8 @@ std::map<int, TensorData> snapshot(const Session& session) {
     const auto state = session.state(id);
     const auto& document = *session.analysis().document;
     const auto producer = document.value(id).producer;
-    if (producer && document.opName(producer).find("aten.empty") != std::string::npos) continue;  // memory nobody has written yet
+    if (producer && document.opName(producer).find("aten.empty") != std::string::npos)
+      continue;  // memory nobody has written yet
     if (state.present && !state.number) values[id.index] = session.contents(id);
   }
   return values;
@@ -52,7 +53,8 @@ void expectReversible(const std::shared_ptr<const Analysis>& analysis, std::int6
   }
   while (session.position() > 0) {
     session.stepBack();
-    SCOPED_TRACE("at position " + std::to_string(session.position()) + " before " + analysis->document->opName(session.opAt(session.position())));
+    SCOPED_TRACE("at position " + std::to_string(session.position()) + " before " +
+                 analysis->document->opName(session.opAt(session.position())));
     expectSame(seen[session.position()], snapshot(session));
   }
 }
@@ -68,7 +70,9 @@ std::shared_ptr<const Analysis> randomInPlaceModel() {
   return m.analyse();
 }
 
-TEST(Session, StepsBackOverDropoutInPlaceAndCopyBitForBit) { expectReversible(randomInPlaceModel(), std::int64_t{1} << 30); }
+TEST(Session, StepsBackOverDropoutInPlaceAndCopyBitForBit) {
+  expectReversible(randomInPlaceModel(), std::int64_t{1} << 30);
+}
 TEST(Session, StepsBackWithoutHistoryByRunningAgain) { expectReversible(randomInPlaceModel(), 0); }
 TEST(Session, StepsBackOverBatchNorm) { expectReversible(openModel(model("batchnorm_train")), std::int64_t{1} << 30); }
 

@@ -10,7 +10,9 @@
 namespace retrograd::test {
 namespace {
 
-std::shared_ptr<const Analysis> model(const std::string& name) { return openModel(sourcePath("tests/data/models/") + name + "/model.pt2"); }
+std::shared_ptr<const Analysis> model(const std::string& name) {
+  return openModel(sourcePath("tests/data/models/") + name + "/model.pt2");
+}
 
 /// The first position whose op stands within a body, and the higher-order op that holds it.
 std::pair<std::size_t, BoundSymbolId> firstInBody(const Analysis& analysis, const Steps& steps) {

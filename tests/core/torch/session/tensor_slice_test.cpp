@@ -66,7 +66,8 @@ TEST(TensorSlice, FollowsStridesAndOffset) {
 
 TEST(TensorSlice, RefusesWhatDoesNotFit) {
   const auto t = counting({2, 3});
-  for (const char* slice : {"2", "-3", "0, 0, 0", "x", "1:2:3:4", "::0", "::-1", ",", "1,,2", "..., ...", "0.5", "99999999999999999999"})
+  for (const char* slice :
+       {"2", "-3", "0, 0, 0", "x", "1:2:3:4", "::0", "::-1", ",", "1,,2", "..., ...", "0.5", "99999999999999999999"})
     EXPECT_THROW(sliced(t, slice), Error) << slice;
 }
 

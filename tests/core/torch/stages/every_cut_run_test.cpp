@@ -14,7 +14,8 @@ using test::at;
 using test::derived;
 using test::openedText;
 
-/// Views that hold only in the strides of the value that they are of: parts of one projection (gaps), expanded values (stride 0), windows (overlaps).
+/// Views that hold only in the strides of the value that they are of: parts of one projection (gaps), expanded values
+/// (stride 0), windows (overlaps).
 constexpr const char* attention = R"(
 def computation(x, w, b, o):
     # x: "f32[2, 3, 4]"
@@ -52,10 +53,12 @@ def computation(x, w, b, o):
 // Holds N12: what crosses a border has the strides that it has in the whole model, so that views of it hold there too.
 TEST(EveryCut, N12_GivesWhatTheWholeModelGives) {
   std::size_t told = 0;
-  const auto reports = checkEveryCut(test::writeTemporary("attention.txt", attention), {}, {}, [&](const CheckReport&) { ++told; });
+  const auto reports =
+      checkEveryCut(test::writeTemporary("attention.txt", attention), {}, {}, [&](const CheckReport&) { ++told; });
   EXPECT_EQ(reports.size(), 24u);
   EXPECT_EQ(told, reports.size());
-  for (const auto& report : reports) EXPECT_EQ(report.status, CheckStatus::pass) << report.name << ": " << report.reason;
+  for (const auto& report : reports)
+    EXPECT_EQ(report.status, CheckStatus::pass) << report.name << ": " << report.reason;
 }
 
 // Holds N12.
@@ -92,7 +95,8 @@ def computation(x, w):
                                      {}, {}, [](const CheckReport&) {});
   ASSERT_EQ(reports.size(), 4u);
   for (const auto& report : reports) {
-    EXPECT_TRUE(report.status == CheckStatus::pass || report.status == CheckStatus::skip) << report.name << ": " << report.reason;
+    EXPECT_TRUE(report.status == CheckStatus::pass || report.status == CheckStatus::skip)
+        << report.name << ": " << report.reason;
     if (report.status == CheckStatus::skip) {
       EXPECT_NE(report.reason.find('#'), std::string::npos) << report.reason;
     }

@@ -1,5 +1,6 @@
-// Golden tests: what passes make of small programs, as text (tests/data/golden). A file there is what `retrograd trace FILE --show all` printed; opening it
-// derives its traces once more and compares them with those in the text. RETROGRAD_UPDATE_GOLDEN=1 writes them anew: look at the difference before it is kept.
+// Golden tests: what passes make of small programs, as text (tests/data/golden). A file there is what `retrograd trace
+// FILE --show all` printed; opening it derives its traces once more and compares them with those in the text.
+// RETROGRAD_UPDATE_GOLDEN=1 writes them anew: look at the difference before it is kept.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -56,7 +57,9 @@ TEST_P(Golden, TracesAreThoseInTheText) {
   const auto path = folder / (GetParam() + ".txt");
   const auto analysis = openModel(path.string(), requestOf(GetParam()));
   ASSERT_TRUE(analysis->derived());
-  if (updates()) return write(path, print(*analysis, {&analysis->computation().trace, &analysis->joint, &analysis->forward, &analysis->backward}));
+  if (updates())
+    return write(path, print(*analysis, {&analysis->computation().trace, &analysis->joint, &analysis->forward,
+                                         &analysis->backward}));
   ASSERT_TRUE(analysis->file.printed);
   for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward})
     EXPECT_TRUE(analysis->file.printed->find(kind)) << name(kind) << " is not in the text";
@@ -75,7 +78,9 @@ TEST(GoldenStages, AreThoseInTheText) {
   std::string text;
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
     text += "# stage " + std::to_string(s) + "\n" +
-            print(*pipeline.stages[s], {&pipeline.stages[s]->computation().trace, &pipeline.stages[s]->forward, &pipeline.stages[s]->backward}) + "\n";
+            print(*pipeline.stages[s], {&pipeline.stages[s]->computation().trace, &pipeline.stages[s]->forward,
+                                        &pipeline.stages[s]->backward}) +
+            "\n";
   const auto expected = folder / "split.stages";
   if (updates()) return write(expected, text);
   std::stringstream known;

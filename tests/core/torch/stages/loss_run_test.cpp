@@ -86,7 +86,8 @@ TEST(PipelineRun, AModelIsOpenedForItsLoss) {
   EXPECT_TRUE(gradients.contains("p.u"));
   Counterpart again;
   again.seed = 3;
-  EXPECT_EQ(openCounterpart(*analysis, again)->request.cotangents.size(), 1u) << "compared with another seed, it begins at the loss there too";
+  EXPECT_EQ(openCounterpart(*analysis, again)->request.cotangents.size(), 1u)
+      << "compared with another seed, it begins at the loss there too";
   EXPECT_THROW(open("s"), Error);
   EXPECT_THROW(open("lost"), Error);
 }
@@ -111,9 +112,9 @@ TEST(PipelineRun, ASessionIsOpenedForItsLoss) {
   EXPECT_THROW(openForLoss(path, "loss", twice), Error);
 }
 
-// Holds P7: TrivialLossWrapper, once exported, is a model that returns its loss and nothing else. Every way to name that output is the same, and so is
-// naming none, where PyTorch makes no backward.
-// Holds P48: the gradient of the loss is 1, so that of w is x.
+// Holds P7: TrivialLossWrapper, once exported, is a model that returns its loss and nothing else. Every way to name
+// that output is the same, and so is naming none, where PyTorch makes no backward. Holds P48: the gradient of the loss
+// is 1, so that of w is x.
 TEST(PipelineRun, AModelThatReturnsItsLossNeedsNoSpecification) {
   const char* text = R"(
 def computation(x, target, w):
@@ -138,16 +139,19 @@ def computation(x, target, w):
 TEST(PipelineRun, TheLossOfAFileIsFoundAlongWhatForwardReturned) {
   const auto model = (test::data() / "multi_output" / "model.pt2").string();
   auto request = at({"#var"});
-  for (const auto* loss : {"{'a': False, 'v': False, 'i': False, 'pair': (False, True), 'const': False, 'alias': False, 'none': False}", "pair.1"}) {
+  for (const auto* loss :
+       {"{'a': False, 'v': False, 'i': False, 'pair': (False, True), 'const': False, 'alias': False, 'none': False}",
+        "pair.1"}) {
     request.loss = loss;
     const auto cotangents = opened(model, request).whole->request.cotangents;
     ASSERT_EQ(cotangents.size(), 1u) << loss;
     EXPECT_EQ(cotangents.begin()->first, "4") << "the fifth of the file's eight results";
   }
-  const std::pair<const char*, const char*> refused[] = {{"{'pair': (False, True)}", "must match keys"},
-                                                         {"(False, True)", "must match type"},
-                                                         {"const", "must specify a dynamic value but got"},
-                                                         {"v", "grad can be implicitly created only for scalar outputs"}};
+  const std::pair<const char*, const char*> refused[] = {
+      {"{'pair': (False, True)}", "must match keys"},
+      {"(False, True)", "must match type"},
+      {"const", "must specify a dynamic value but got"},
+      {"v", "grad can be implicitly created only for scalar outputs"}};
   for (const auto& [loss, why] : refused) {
     request.loss = loss;
     const auto error = test::errorOf([&] { opened(model, request); });

@@ -71,7 +71,8 @@ TEST_P(MarkedModels, AreCutAsPyTorchCutsThem) {
     EXPECT_EQ(edge["destination"], wanted["dst"]) << i;
     for (const auto* key : {"name", "dtype", "shape", "bytes"}) EXPECT_EQ(edge[key], wanted[key]) << i << " " << key;
   }
-  // P39, P40: PyTorch leaves copies of tied parameters behind that nobody uses, and renames a module's that is called again.
+  // P39, P40: PyTorch leaves copies of tied parameters behind that nobody uses, and renames a module's that is called
+  // again.
   const std::set<std::pair<std::string, std::size_t>> leftOver{{"shared_2st", 0}, {"gpt4_2st", 0}, {"shared_2st", 2}};
   for (std::size_t s = 0; s < json["stages"].size(); ++s) {
     auto parameters = json["stages"][s]["parameters"].get<std::set<std::string>>();
@@ -152,9 +153,12 @@ TEST(PipelineRun, AnOpenModelIsCutAsItsFileIs) {
     }
     const auto whole = openModel(one.model);
     const auto model = asRead(*whole);
-    const auto cuts = balancedCuts(*model.document, model.computation, 3, byteCosts(*model.document, model.computation));
+    const auto cuts =
+        balancedCuts(*model.document, model.computation, 3, byteCosts(*model.document, model.computation));
     EXPECT_EQ(cuts, cut->cuts) << one.model;
-    EXPECT_EQ(pipelineJson(model, splitPipeline(*model.document, model.computation, cuts), {}), pipelineJson(cut->model, cut->split, {})) << one.model;
+    EXPECT_EQ(pipelineJson(model, splitPipeline(*model.document, model.computation, cuts), {}),
+              pipelineJson(cut->model, cut->split, {}))
+        << one.model;
   }
 }
 
@@ -221,7 +225,8 @@ TEST(PipelineRun, RunsGiveTheSameGradients) {
   const auto pipeline = derived(openedText(skip, at({"#c"})));
   const auto first = runPipeline(pipeline), second = runPipeline(pipeline);
   ASSERT_EQ(first.gradients.size(), 3u);
-  for (const auto& [name, gradient] : first.gradients) EXPECT_TRUE(identical(gradient, second.gradients.at(name))) << name;
+  for (const auto& [name, gradient] : first.gradients)
+    EXPECT_TRUE(identical(gradient, second.gradients.at(name))) << name;
 }
 
 // Holds P31: draws come in the same order from one seed.
@@ -350,9 +355,11 @@ def computation(x, w):
 TEST(PipelineRun, AMarkedFileTakesNoPolicy) {
   CutRequest request;
   request.stages = 2;
-  EXPECT_NE(refusalOf(std::string(skip).replace(std::string(skip).find("    b ="), 0, "    pippy._pipe_split.default()\n"), request)
-                .find("Cannot specify both: the file has 1 stage marker"),
-            std::string::npos);
+  EXPECT_NE(
+      refusalOf(std::string(skip).replace(std::string(skip).find("    b ="), 0, "    pippy._pipe_split.default()\n"),
+                request)
+          .find("Cannot specify both: the file has 1 stage marker"),
+      std::string::npos);
   request.at = {"#b"};
   EXPECT_NE(refusalOf(skip, request).find("Cannot specify both points to cut at and a policy"), std::string::npos);
 }

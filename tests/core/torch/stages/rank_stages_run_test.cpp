@@ -1,4 +1,5 @@
-// Stages as a rank computes them: microbatches, the two halves of a backward, what goes over a border and what has to be summed.
+// Stages as a rank computes them: microbatches, the two halves of a backward, what goes over a border and what has to
+// be summed.
 #include "core/torch/analysis/open.h"
 #include "core/torch/stages/rank_stages.h"
 
@@ -27,7 +28,8 @@ std::string marked(const std::string& model) { return sourcePath("tests/data/pip
 
 std::shared_ptr<const Pipeline> derived(const std::string& file, const CutRequest& request = {}) {
   auto cut = openCut(file, request, {}, noOptions, true);
-  return std::make_shared<const Pipeline>(derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split)));
+  return std::make_shared<const Pipeline>(
+      derivePipeline(std::move(cut.model), std::move(cut.whole), std::move(cut.split)));
 }
 
 CutRequest inStages(std::size_t stages) {
@@ -38,10 +40,12 @@ CutRequest inStages(std::size_t stages) {
 }
 
 /// As it arrives from another process.
-TensorMap passed(const TensorMap& values) { return decodeMessage(std::make_shared<const std::vector<std::byte>>(encodeMessage({values, {}}))).tensors; }
+TensorMap passed(const TensorMap& values) {
+  return decodeMessage(std::make_shared<const std::vector<std::byte>>(encodeMessage({values, {}}))).tensors;
+}
 
-/// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is read. `linked`: as over a link of this
-/// device.
+/// All forwards of a microbatch, then all backwards; what each stage sends lies by source and destination until it is
+/// read. `linked`: as over a link of this device.
 TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves, std::optional<Device> linked = {}) {
   RankStages runner(microbatches, false, linked);
   const auto count = static_cast<std::int32_t>(microbatches.front().pipeline->stages.size());
@@ -50,7 +54,8 @@ TensorMap gradientsOf(const std::vector<Microbatch>& microbatches, bool inHalves
     for (std::int32_t s = 0; s < count; ++s)
       for (auto& [to, values] : runner.forward(s, m, arriving[s])) arriving[to][s] = linked ? values : passed(values);
     for (std::int32_t s = count; s-- > 0;)
-      for (auto& [to, values] : inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s]))
+      for (auto& [to, values] :
+           inHalves ? runner.backwardInput(s, m, returning[s]) : runner.backward(s, m, returning[s]))
         returning[to][s] = linked ? values : passed(values);
     for (std::int32_t s = 0; inHalves && s < count; ++s) runner.backwardWeight(s, m);
   }
@@ -129,7 +134,8 @@ TEST(RankStages, MicrobatchesDifferAndKeepTheirElements) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(b[(i + 1) % a.size()], a[i]) << i;
 }
 
-// Holds P31. The generator goes from stage to stage, so that every microbatch draws what the model in one piece draws from its seed.
+// Holds P31. The generator goes from stage to stage, so that every microbatch draws what the model in one piece draws
+// from its seed.
 TEST(RankStages, P31_DrawsAreThoseOfTheModelInOnePiece) {
   const auto file = test::writeTemporary("draws.txt", R"(
 def computation(x, w):
@@ -152,7 +158,8 @@ def computation(x, w):
     expectEqual(gradientsOf(microbatches, inHalves), runUnsplit(microbatches).gradients);
   }
   const auto edges = stageEdges(*pipeline->whole, pipeline->split);
-  for (std::int32_t s = 0; s < 3; ++s) EXPECT_NE(std::find(edges.begin(), edges.end(), StageEdge{s, s + 1}), edges.end()) << s;
+  for (std::int32_t s = 0; s < 3; ++s)
+    EXPECT_NE(std::find(edges.begin(), edges.end(), StageEdge{s, s + 1}), edges.end()) << s;
   // Microbatches of one input differ by what they draw.
   auto same = rotatedMicrobatches(pipeline, 2);
   same[1].inputs = same[0].inputs;
@@ -160,7 +167,8 @@ def computation(x, w):
   EXPECT_FALSE(identical(*run.outputs[0].at(0), *run.outputs[1].at(0)));
 }
 
-/// Values and gradients are dense on their way, in whatever strides: a view in the next stage is only valid in those that it was derived for.
+/// Values and gradients are dense on their way, in whatever strides: a view in the next stage is only valid in those
+/// that it was derived for.
 TEST(RankStages, ValuesArriveInTheStridesThatTheStageWasDerivedFor) {
   const auto file = test::writeTemporary("strides.txt", R"(
 def computation(x, w):
@@ -182,7 +190,8 @@ def computation(x, w):
   }
 }
 
-// Holds P58. A value that several later stages read, also past others, goes to each, and its gradients come back from each.
+// Holds P58. A value that several later stages read, also past others, goes to each, and its gradients come back from
+// each.
 TEST(RankStages, P58_SkipConnectionsAreTrained) {
   const auto file = test::writeTemporary("skips.txt", R"(
 def computation(x, w, u):
@@ -199,7 +208,8 @@ def computation(x, w, u):
   CutRequest request;
   request.at = {"#b", "#c", "#d", "#e"};
   const auto microbatches = rotatedMicrobatches(derived(file, request), 2);
-  for (const bool inHalves : {false, true}) expectEqual(gradientsOf(microbatches, inHalves), runUnsplit(microbatches).gradients);
+  for (const bool inHalves : {false, true})
+    expectEqual(gradientsOf(microbatches, inHalves), runUnsplit(microbatches).gradients);
 }
 
 // Holds P60. A gradient that is None is not sent, and no zeros are in its place.
@@ -233,7 +243,8 @@ def computation(x, w, u):
 
 /// Opens a dynamic model for the first of the microbatches and derives all.
 struct BatchRun {
-  BatchRun(const std::string& model, const TensorMap& batch, std::int64_t count, const std::map<std::string, Merge>& merges, double scale) {
+  BatchRun(const std::string& model, const TensorMap& batch, std::int64_t count,
+           const std::map<std::string, Merge>& merges, double scale) {
     const auto parts = cutBatch(batch, count).microbatches;
     const RequestForInputs requestFor = [](const ModelFile&, const TensorMap& inputs, const TensorMap& cotangents) {
       DerivationRequest options;
@@ -242,7 +253,8 @@ struct BatchRun {
       return options;
     };
     const auto cut = openCut(
-        sourcePath("tests/data/dynamic/") + model + "/model.pt2", inStages(2), {}, [&](const ModelFile& file) { return requestFor(file, parts[0], {}); }, true);
+        sourcePath("tests/data/dynamic/") + model + "/model.pt2", inStages(2), {},
+        [&](const ModelFile& file) { return requestFor(file, parts[0], {}); }, true);
     microbatches = deriveMicrobatches(cut, {}, parts, std::vector<TensorMap>(parts.size()), requestFor);
     results.gradients = gradientsOf(microbatches, false);
     results.scale = scale;
@@ -267,7 +279,8 @@ TensorData drawn(std::vector<std::int64_t> sizes) {
   return scratch.request.cotangents.at("0");
 }
 
-// Holds P63. A batch that does not come out even is derived once for each shape, and the microbatches give what the batch gives.
+// Holds P63. A batch that does not come out even is derived once for each shape, and the microbatches give what the
+// batch gives.
 TEST(RankStages, P63_MicrobatchesOfABatchGiveItsGradients) {
   const BatchRun run("recurrence", {{"x", drawn({7, 5, 4})}}, 3, {}, 1);
   ASSERT_EQ(run.microbatches.size(), 3u);
@@ -278,7 +291,8 @@ TEST(RankStages, P63_MicrobatchesOfABatchGiveItsGradients) {
   EXPECT_NE(run.verdict.with.find("whole batch"), std::string::npos);
 }
 
-// Holds P62. A mean over the batch is the mean of its microbatches' means: their gradients are divided by how many there are.
+// Holds P62. A mean over the batch is the mean of its microbatches' means: their gradients are divided by how many
+// there are.
 TEST(RankStages, P62_GradientsOfMeansAreScaled) {
   const TensorMap batch{{"x", drawn({8, 5, 8})}};
   const auto divided = BatchRun("attention", batch, 4, {}, 0.25).verdict;
@@ -303,12 +317,16 @@ TEST(RankStages, P63_OutputsAreMerged) {
   EXPECT_EQ(asDoubles(mergeOutputs("0", {a, a}, {Merge::Kind::sum, 0})).front(), 2 * asDoubles(a).front());
   EXPECT_TRUE(identical(mergeOutputs("0", {a, a}, {Merge::Kind::mean, 0}), a));
   EXPECT_TRUE(identical(mergeOutputs("0", {a, a}, {Merge::Kind::same, 0}), a));
-  EXPECT_NE(test::errorOf([&] { mergeOutputs("0", {a, c}, {Merge::Kind::same, 0}); }).find("output 0: it is not the same in all microbatches"),
+  EXPECT_NE(test::errorOf([&] {
+              mergeOutputs("0", {a, c}, {Merge::Kind::same, 0});
+            }).find("output 0: it is not the same in all microbatches"),
             std::string::npos);
   EXPECT_NE(test::errorOf([&] { mergeOutputs("0", {a, c}, {}); }).find("do not go together"), std::string::npos);
   const auto cotangents = cutCotangents({{"0", drawn({3, 2})}}, 3, {});
   EXPECT_EQ(cotangents.at(2).at("0").meta.sizes, (std::vector<std::int64_t>{1, 2}));
-  EXPECT_NE(test::errorOf([&] { cutCotangents({{"0", drawn({2, 2})}}, 3, {}); }).find("there are 3 microbatches, and 0 has 2 along dimension 0"),
+  EXPECT_NE(test::errorOf([&] {
+              cutCotangents({{"0", drawn({2, 2})}}, 3, {});
+            }).find("there are 3 microbatches, and 0 has 2 along dimension 0"),
             std::string::npos);
 }
 
@@ -326,11 +344,15 @@ TEST(RankStages, P63_AStaticFileTakesItsShapeOnly) {
   const auto cut = openCut(file, inStages(2), {}, noOptions, true);
   sizes[0] += 1;
   const std::vector<TensorMap> inputs{{{name, sample}}, {{name, drawn(sizes)}}};
-  EXPECT_NE(test::errorOf([&] { deriveMicrobatches(cut, {}, inputs, {{}, {}}, requestFor); }).find("microbatch 1 of 2"), std::string::npos);
-  const auto microbatches = deriveMicrobatches(cut, {}, {{{name, sample}}, {{name, drawn(sample.meta.sizes)}}}, {{}, {}}, requestFor);
+  EXPECT_NE(test::errorOf([&] { deriveMicrobatches(cut, {}, inputs, {{}, {}}, requestFor); }).find("microbatch 1 of 2"),
+            std::string::npos);
+  const auto microbatches =
+      deriveMicrobatches(cut, {}, {{{name, sample}}, {{name, drawn(sample.meta.sizes)}}}, {{}, {}}, requestFor);
   EXPECT_EQ(microbatches[0].pipeline, microbatches[1].pipeline);
   sizes[0] = 2 * sample.meta.sizes[0];
-  EXPECT_NE(deriveBatch(cut, microbatches, {{name, drawn(sizes)}}, {}, 1, requestFor).whyNot.find("the file was exported for"), std::string::npos);
+  EXPECT_NE(deriveBatch(cut, microbatches, {{name, drawn(sizes)}}, {}, 1, requestFor)
+                .whyNot.find("the file was exported for"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -33,7 +33,9 @@ CutModel openedText(const std::string& text, const std::vector<std::string>& at)
   return opened(test::writeTemporary("statements.txt", text), request);
 }
 
-std::shared_ptr<const Pipeline> derived(const CutModel& cut) { return std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split)); }
+std::shared_ptr<const Pipeline> derived(const CutModel& cut) {
+  return std::make_shared<const Pipeline>(derivePipeline(cut.model, cut.whole, cut.split));
+}
 
 void expectGradientsOfTheWhole(const Pipeline& pipeline) {
   const auto found = runPipeline(pipeline).gradients, expected = runJoint(*pipeline.whole).gradients;
@@ -79,7 +81,8 @@ TEST(PipelineStatements, P21_EveryOpIsInOneStage) {
     for (const auto& stage : cut.split.stages)
       for (auto op : stage.ops) ++times[op];
     for (auto op : cut.model.computation.trace.ops)
-      EXPECT_EQ(times[op], isStageMarker(*cut.model.document, op) ? 0 : 1) << cut.model.path << " " << cut.model.document->opName(op);
+      EXPECT_EQ(times[op], isStageMarker(*cut.model.document, op) ? 0 : 1)
+          << cut.model.path << " " << cut.model.document->opName(op);
   }
 }
 
@@ -92,13 +95,15 @@ TEST(PipelineStatements, P33_InputsComeFirst) {
       std::set<ValueId> known(trace.inputs.begin(), trace.inputs.end());
       for (auto input : trace.inputs) EXPECT_FALSE(stage.file.document->value(input).producer);
       for (auto op : trace.ops) {
-        for (auto operand : stage.file.document->operands(op)) EXPECT_TRUE(!operand || known.contains(operand)) << cut.model.path << " stage " << s;
+        for (auto operand : stage.file.document->operands(op))
+          EXPECT_TRUE(!operand || known.contains(operand)) << cut.model.path << " stage " << s;
         for (auto output : stage.file.document->outputs(op)) known.insert(output);
       }
     }
 }
 
-// Holds P34: the pipeline gives what the file's graph returns, flat and in its order, None and returned inputs at their places.
+// Holds P34: the pipeline gives what the file's graph returns, flat and in its order, None and returned inputs at their
+// places.
 TEST(PipelineStatements, P34_ResultsAreThoseOfTheFile) {
   const auto pipeline = derived(openedText(branches, {"#b", "#e"}));
   const auto found = runPipeline(*pipeline), expected = runJoint(*pipeline->whole);
@@ -129,7 +134,8 @@ TEST(PipelineStatements, P44_P45_AStageHoldsEachParameterOnce) {
     }
 }
 
-// Holds P44: a stage that has both inputs of a tied parameter knows them by two names, whichever modules use them, so that no gradient takes another's place.
+// Holds P44: a stage that has both inputs of a tied parameter knows them by two names, whichever modules use them, so
+// that no gradient takes another's place.
 TEST(PipelineStatements, P44_TiedParametersOfOneStageKeepTheirNamesApart) {
   const std::string text = R"(
 def computation(e, o, x):
@@ -152,15 +158,17 @@ def computation(e, o, x):
         for (const auto& input : pipeline->stages[s]->computation().inputs)
           if (input.kind == InputKind::parameter) names.push_back(input.target);
         for (const auto& parameter : stageParameters(cut.model, cut.split, s)) told.push_back(parameter.name);
-        EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << module << " " << at << " " << s;
+        EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size())
+            << module << " " << at << " " << s;
         EXPECT_EQ(told, names);
       }
       expectGradientsOfTheWhole(*pipeline);
     }
 }
 
-// Holds P47: a stage's backward takes a cotangent for each of its outputs that gets one, None for the others, and gives a gradient for each of its
-// inputs that needs one, None for the others, each input once. What is at a place is what belongs there: the gradients are those of the whole model.
+// Holds P47: a stage's backward takes a cotangent for each of its outputs that gets one, None for the others, and gives
+// a gradient for each of its inputs that needs one, None for the others, each input once. What is at a place is what
+// belongs there: the gradients are those of the whole model.
 TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
   const auto pipeline = derived(openedText(branches, {"#b", "#e"}));
   const auto& stage = *pipeline->stages[0];
@@ -174,7 +182,8 @@ TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
     EXPECT_EQ(stage.request.cotangents.contains(userOutputPosition(computation, k)), name != "i") << name;
   }
   ASSERT_EQ(stage.backward.outputs.size(), computation.inputs.size());
-  for (std::size_t i = 0; i < computation.inputs.size(); ++i) EXPECT_TRUE(stage.backward.outputs[i]) << computation.inputs[i].name;
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i)
+    EXPECT_TRUE(stage.backward.outputs[i]) << computation.inputs[i].name;
   const auto& last = *pipeline->stages[2];
   std::vector<std::string> names;
   for (std::size_t i = 0; i < last.computation().inputs.size(); ++i) {
@@ -185,11 +194,13 @@ TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
   // The number of the row with the greatest element has no gradient in the stage that is sent it.
   const auto& middle = *pipeline->stages[1];
   for (std::size_t i = 0; i < middle.computation().inputs.size(); ++i)
-    EXPECT_EQ(static_cast<bool>(middle.backward.outputs[i]), middle.computation().inputs[i].name != "i") << middle.computation().inputs[i].name;
+    EXPECT_EQ(static_cast<bool>(middle.backward.outputs[i]), middle.computation().inputs[i].name != "i")
+        << middle.computation().inputs[i].name;
   expectGradientsOfTheWhole(*pipeline);
 }
 
-// Holds P52: what a stage receives is differentiated where it needs a gradient, once though two ops read it; what needs none passes through.
+// Holds P52: what a stage receives is differentiated where it needs a gradient, once though two ops read it; what needs
+// none passes through.
 TEST(PipelineStatements, P52_OnlyWhatNeedsAGradientIsDifferentiated) {
   const auto pipeline = derived(openedText(R"(
 def computation(x, w):
@@ -214,11 +225,13 @@ def computation(x, w):
 // Holds P54.
 TEST(PipelineStatements, P54_AStageThatIsNotThereIsNamed) {
   const auto cut = openedText(branches, {"#b"});
-  EXPECT_NE(errorOf([&] { stageModel(cut.model, cut.split, 2, lookupSymbol); }).find("Invalid stage index 2!"), std::string::npos);
+  EXPECT_NE(errorOf([&] { stageModel(cut.model, cut.split, 2, lookupSymbol); }).find("Invalid stage index 2!"),
+            std::string::npos);
   EXPECT_TRUE(errorOf([&] { stageModel(cut.model, cut.split, 1, lookupSymbol); }).empty());
 }
 
-// Holds P55: inputs are given by name, in any order, and what is not given has its default, the sample; a name that is none is refused.
+// Holds P55: inputs are given by name, in any order, and what is not given has its default, the sample; a name that is
+// none is refused.
 TEST(PipelineStatements, P55_InputsAreGivenByName) {
   const char* text = R"(
 def computation(x, y):
@@ -240,10 +253,12 @@ def computation(x, y):
   EXPECT_TRUE(identical(pipeline->stages[0]->request.inputs.at("x"), sample.whole->request.inputs.at("x")));
   EXPECT_TRUE(identical(*runPipeline(*pipeline).outputs.at(0), *runJoint(*pipeline->whole).outputs.at(0)));
   options.inputs["z"] = sample.whole->request.inputs.at("x");
-  EXPECT_NE(errorOf([&] { opened(path, request, options); }).find("input z: the file has no such input"), std::string::npos);
+  EXPECT_NE(errorOf([&] { opened(path, request, options); }).find("input z: the file has no such input"),
+            std::string::npos);
 }
 
-// Holds P59: what is sent is named by its place among the stage's outputs, whoever uses it first, and an op's results are told apart though one is unused.
+// Holds P59: what is sent is named by its place among the stage's outputs, whoever uses it first, and an op's results
+// are told apart though one is unused.
 TEST(PipelineStatements, P59_SendsGoByOutputNotByUser) {
   const auto pipeline = derived(openedText(R"(
 def computation(x):
@@ -282,11 +297,13 @@ std::string opsOn(const Pipeline& pipeline, std::size_t s) {
   for (const auto* trace : {&stage.forward, &stage.backward})
     for (auto op : trace->ops)
       for (auto output : stage.document->outputs(op))
-        if (output && stage.document->isTensor(output)) text += toString(stage.document->meta(stage.document->value(output).meta).device) + " ";
+        if (output && stage.document->isTensor(output))
+          text += toString(stage.document->meta(stage.document->value(output).meta).device) + " ";
   return text;
 }
 
-// Holds P32: device literals, given by keyword or by position, are those of the stage, and so is all that it computes, forward and backward.
+// Holds P32: device literals, given by keyword or by position, are those of the stage, and so is all that it computes,
+// forward and backward.
 TEST(PipelineStatements, P32_EachStageHasADeviceOfItsOwn) {
   const auto path = test::writeTemporary("devices.txt", R"(
 def computation(x, w):

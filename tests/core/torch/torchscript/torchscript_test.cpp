@@ -17,7 +17,8 @@ using test::traceFile;
 
 std::vector<std::string> opsOf(const ModelFile& file) {
   std::vector<std::string> names;
-  for (const auto op : file.computation.trace.ops) names.push_back(file.document->symbol(file.document->boundSymbol(op).symbol).name);
+  for (const auto op : file.computation.trace.ops)
+    names.push_back(file.document->symbol(file.document->boundSymbol(op).symbol).name);
   return names;
 }
 
@@ -49,8 +50,8 @@ void expectMentions(const std::string& text, std::initializer_list<std::string_v
 
 TEST(TorchScript, recordsOpsAsTheyStandInTheFile) {
   EXPECT_EQ(opsOf(traceFile("tied")), (std::vector<std::string>{"aten.embedding.default", "aten.linear.default"}));
-  EXPECT_EQ(opsOf(traceFile("batchnorm")),
-            (std::vector<std::string>{"aten.conv1d.default", "aten.add_.Scalar", "aten.batch_norm.default", "aten.relu_.default"}));
+  EXPECT_EQ(opsOf(traceFile("batchnorm")), (std::vector<std::string>{"aten.conv1d.default", "aten.add_.Scalar",
+                                                                     "aten.batch_norm.default", "aten.relu_.default"}));
 }
 
 TEST(TorchScript, givesModulePathsAndSourceLines) {
@@ -122,7 +123,10 @@ TEST(TorchScript, randomOpsAreRecordedAndNotFrozen) {
 
 TEST(TorchScript, writesStayAndAssignedBuffersAreOutputs) {
   const auto file = traceFile("inplace");
-  EXPECT_TRUE(file.document->boundSymbol(firstOp(file, "aten.mul_.Tensor", 0) ? firstOp(file, "aten.mul_.Tensor") : firstOp(file, "aten.mul_.Scalar")).effects &
+  EXPECT_TRUE(file.document
+                  ->boundSymbol(firstOp(file, "aten.mul_.Tensor", 0) ? firstOp(file, "aten.mul_.Tensor")
+                                                                     : firstOp(file, "aten.mul_.Scalar"))
+                  .effects &
               effect::writes);
   const auto& last = file.computation.outputs.back();
   EXPECT_EQ(last.kind, OutputKind::bufferMutation);
@@ -168,16 +172,18 @@ TEST(TorchScript, flattensContainersWithNames) {
 }
 
 TEST(TorchScript, everyTraceVerifies) {
-  for (const char* name : {"control", "traced", "dropout", "inplace", "batchnorm", "containers", "nested", "tied", "nograd"}) {
+  for (const char* name :
+       {"control", "traced", "dropout", "inplace", "batchnorm", "containers", "nested", "tied", "nograd"}) {
     const auto file = traceFile(name);
     EXPECT_TRUE(file.traced);
-    for (const auto& problem : verify(*file.document, file.computation.trace)) ADD_FAILURE() << name << ": " << problem.place << ": " << problem.message;
+    for (const auto& problem : verify(*file.document, file.computation.trace))
+      ADD_FAILURE() << name << ": " << problem.place << ": " << problem.message;
   }
 }
 
 TEST(TorchScript, missingInputsAreListedWithTheirTypes) {
-  expectMentions(failure("containers", {}),
-                 {"xs.0, xs.1, ...: Tensor", "batch.KEY: Tensor", "t.0: Tensor", "t.1.1: int", "--shape", "--inputs", "--value t.1.1=1"});
+  expectMentions(failure("containers", {}), {"xs.0, xs.1, ...: Tensor", "batch.KEY: Tensor", "t.0: Tensor",
+                                             "t.1.1: int", "--shape", "--inputs", "--value t.1.1=1"});
   expectMentions(failure("control", {}), {"x: Tensor"});
   EXPECT_EQ(failure("control", {}).find("rounds"), std::string::npos);  // it has a default
 }
@@ -207,8 +213,9 @@ TEST(TorchScript, refusesInputsThatDoNotFit) {
 }
 
 TEST(TorchScript, stopsBetweenOpsWhenAsked) {
-  const auto endless =
-      test::archiveOf(test::replaced("control", "code/__torch__.py", "_0, x0, done = torch.lt(done0, rounds), x1, done0", "_0, x0, done = True, x1, done0"));
+  const auto endless = test::archiveOf(test::replaced("control", "code/__torch__.py",
+                                                      "_0, x0, done = torch.lt(done0, rounds), x1, done0",
+                                                      "_0, x0, done = True, x1, done0"));
   std::stop_source stop;
   std::jthread soon([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -223,8 +230,9 @@ TEST(TorchScript, stopsBetweenOpsWhenAsked) {
 }
 
 TEST(TorchScript, tellsWhatTheModelRaises) {
-  const auto archive = test::archiveOf(test::replaced("tied", "code/__torch__.py", "    embed = self.embed\n",
-                                                      "    ops.prim.RaiseException(\"no such luck\", \"builtins.ValueError\")\n    embed = self.embed\n"));
+  const auto archive = test::archiveOf(test::replaced(
+      "tied", "code/__torch__.py", "    embed = self.embed\n",
+      "    ops.prim.RaiseException(\"no such luck\", \"builtins.ValueError\")\n    embed = self.embed\n"));
   try {
     traceTorchScript(archive, test::inputsOf("tied"));
     FAIL() << "nothing was raised";

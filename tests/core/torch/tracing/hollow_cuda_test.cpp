@@ -25,7 +25,8 @@ bool namesCpu(const Argument& argument) {
   return std::any_of(argument.items.begin(), argument.items.end(), namesCpu);
 }
 
-/// Every tensor that an op makes is on the GPU, and no op is told of the CPU. Literals of formulas may be on the CPU, as in LibTorch.
+/// Every tensor that an op makes is on the GPU, and no op is told of the CPU. Literals of formulas may be on the CPU,
+/// as in LibTorch.
 void expectOnCuda(const Analysis& analysis) {
   const auto& document = *analysis.document;
   for (const auto* trace : {&analysis.computation().trace, &analysis.joint, &analysis.forward, &analysis.backward})
@@ -41,7 +42,8 @@ void expectOnCuda(const Analysis& analysis) {
 void expectDerives(const std::string& path) {
   SCOPED_TRACE(path);
   const auto analysis = openModel(path, onCuda());
-  for (const auto& p : analysis->problems) EXPECT_NE(p.severity, Problem::Severity::error) << p.place << ": " << p.message;
+  for (const auto& p : analysis->problems)
+    EXPECT_NE(p.severity, Problem::Severity::error) << p.place << ": " << p.message;
   ASSERT_TRUE(analysis->derived());
   expectOnCuda(*analysis);
   const auto cpu = openModel(path);
@@ -49,7 +51,8 @@ void expectDerives(const std::string& path) {
   EXPECT_EQ(analysis->forward.inputs.size(), cpu->forward.inputs.size());
   // A gradient for what has one on the CPU, and for nothing else.
   ASSERT_EQ(analysis->joint.outputs.size(), cpu->joint.outputs.size());
-  for (std::size_t i = 0; i < cpu->joint.outputs.size(); ++i) EXPECT_EQ(analysis->joint.outputs[i].valid(), cpu->joint.outputs[i].valid()) << "output " << i;
+  for (std::size_t i = 0; i < cpu->joint.outputs.size(); ++i)
+    EXPECT_EQ(analysis->joint.outputs[i].valid(), cpu->joint.outputs[i].valid()) << "output " << i;
 }
 
 TEST(HollowCuda, modelsKeptWithTheTestsDerive) {
@@ -64,14 +67,15 @@ TEST(HollowCuda, everyCaseDerives) {
   for (const auto& path : files) expectDerives(path);
 }
 
-/// A recurrent layer of one direction: (input, [states], [weights], has_biases, layers, dropout, train, bidirectional, batch_first)
+/// A recurrent layer of one direction: (input, [states], [weights], has_biases, layers, dropout, train, bidirectional,
+/// batch_first)
 std::shared_ptr<const Analysis> recurrent(const std::string& op, std::int64_t gates, bool listOfStates) {
   ModelBuilder m;
   const auto x = m.input("x", {4, 2, 8});
   const auto h = m.input("h", {1, 2, 16});
   const auto c = listOfStates ? m.input("c", {1, 2, 16}) : ValueId();
-  const std::vector<ValueId> weights{m.parameter("w", {gates * 16, 8}), m.parameter("u", {gates * 16, 16}), m.parameter("b", {gates * 16}),
-                                     m.parameter("v", {gates * 16})};
+  const std::vector<ValueId> weights{m.parameter("w", {gates * 16, 8}), m.parameter("u", {gates * 16, 16}),
+                                     m.parameter("b", {gates * 16}), m.parameter("v", {gates * 16})};
   const ModelBuilder::Arg states = listOfStates ? ModelBuilder::Arg(std::vector<ValueId>{h, c}) : ModelBuilder::Arg(h);
   const auto no = Argument::ofBool(false), yes = Argument::ofBool(true);
   m.output(m.multi(op, {x, states, weights, yes, 1, 0.0, yes, no, no}, listOfStates ? 3 : 2)[0]);
@@ -82,7 +86,8 @@ std::shared_ptr<const Analysis> recurrent(const std::string& op, std::int64_t ga
 TEST(HollowCuda, fusedCellsOfLstmAndGruHaveShapes) {
   for (const bool lstm : {true, false}) {
     const auto analysis = recurrent(lstm ? "aten.lstm.input" : "aten.gru.input", lstm ? 4 : 3, lstm);
-    for (const auto& p : analysis->problems) EXPECT_NE(p.severity, Problem::Severity::error) << p.place << ": " << p.message;
+    for (const auto& p : analysis->problems)
+      EXPECT_NE(p.severity, Problem::Severity::error) << p.place << ": " << p.message;
     ASSERT_TRUE(analysis->derived());
     expectOnCuda(*analysis);
     const std::string cell = lstm ? "_thnn_fused_lstm_cell" : "_thnn_fused_gru_cell";
@@ -90,7 +95,9 @@ TEST(HollowCuda, fusedCellsOfLstmAndGruHaveShapes) {
     if (deviceStatus(cuda).available) continue;  // cuDNN takes them there
     EXPECT_NE(forward.find(cell), std::string::npos) << forward;
     EXPECT_NE(backward.find(cell + "_backward"), std::string::npos) << backward;
-    for (auto gradient : std::vector(analysis->joint.outputs.begin() + static_cast<std::ptrdiff_t>(analysis->joint.resultCount), analysis->joint.outputs.end()))
+    for (auto gradient :
+         std::vector(analysis->joint.outputs.begin() + static_cast<std::ptrdiff_t>(analysis->joint.resultCount),
+                     analysis->joint.outputs.end()))
       EXPECT_TRUE(gradient.valid());
   }
 }
@@ -101,21 +108,25 @@ void expectGradientShapes(const Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.computation().trace.inputs.size(); ++i) {
     const auto gradient = analysis.joint.outputs.at(analysis.joint.resultCount + i);
     if (!gradient) continue;
-    EXPECT_EQ(document.meta(document.value(gradient).meta).sizes, document.meta(document.value(analysis.computation().trace.inputs[i]).meta).sizes);
+    EXPECT_EQ(document.meta(document.value(gradient).meta).sizes,
+              document.meta(document.value(analysis.computation().trace.inputs[i]).meta).sizes);
   }
 }
 
 TEST(HollowCuda, attentionTakesAKernelOfTheGpuWhereOneFits) {
   for (const std::int64_t width : {16, 15}) {  // the kernels load 16 bytes at a time
     ModelBuilder m;
-    const auto q = m.input("q", {2, 3, 5, width}), k = m.input("k", {2, 3, 7, width}), v = m.input("v", {2, 3, 7, width});
+    const auto q = m.input("q", {2, 3, 5, width}), k = m.input("k", {2, 3, 7, width}),
+               v = m.input("v", {2, 3, 7, width});
     m.output(m.op("aten.scaled_dot_product_attention.default", {q, k, v}));
     const auto analysis = m.analyse(onCuda());
     ASSERT_TRUE(analysis->derived()) << (analysis->problems.empty() ? "" : analysis->problems.back().message);
     expectOnCuda(*analysis);
     expectGradientShapes(*analysis);
     if (deviceStatus(cuda).available) continue;
-    const bool fused = opNames(*analysis, analysis->backward).find("_scaled_dot_product_efficient_attention_backward") != std::string::npos;
+    const bool fused =
+        opNames(*analysis, analysis->backward).find("_scaled_dot_product_efficient_attention_backward") !=
+        std::string::npos;
     EXPECT_EQ(fused, width == 16) << opNames(*analysis, analysis->backward);
   }
 }
@@ -125,7 +136,8 @@ TEST(HollowCuda, aLossThatCudnnMightComputeIsDerived) {
   const auto scores = m.input("scores", {12, 2, 5});
   const auto targets = m.input("targets", {2, 3}, DType::i64);
   const auto lengths = [](std::int64_t n) { return ModelBuilder::list({n, n}); };
-  m.output(m.op("aten.ctc_loss.IntList", {m.op("aten.log_softmax.int", {scores, 2}), targets, lengths(12), lengths(3)}));
+  m.output(
+      m.op("aten.ctc_loss.IntList", {m.op("aten.log_softmax.int", {scores, 2}), targets, lengths(12), lengths(3)}));
   const auto analysis = m.analyse(onCuda());
   ASSERT_TRUE(analysis->derived()) << (analysis->problems.empty() ? "" : analysis->problems.back().message);
   expectOnCuda(*analysis);

@@ -31,16 +31,20 @@ TEST(MetaKernels, L8_AnOddArgumentDoesNotKeepAnOpOffItsMetaKernel) {
   EXPECT_TRUE(derivesHuge());
 }
 
-// LibTorch's kernel of batch norm does not look how many weights there are: run on too few, it reads what is not its own and may end the process.
+// LibTorch's kernel of batch norm does not look how many weights there are: run on too few, it reads what is not its
+// own and may end the process.
 TEST(MetaKernels, BatchNormOfTooFewWeightsIsRefusedBeforeItRuns) {
   for (const std::int64_t weights : {0, 2}) {
     ModelBuilder m;
     const auto x = m.input("x", {2, 6, 4}), w = m.parameter("w", {weights}), b = m.parameter("b", {6});
-    m.output(m.multi("aten.native_batch_norm.default", {x, w, b, Argument(), Argument(), Argument::ofBool(true), 0.1, 1e-5}, 3)[0]);
+    m.output(m.multi("aten.native_batch_norm.default",
+                     {x, w, b, Argument(), Argument(), Argument::ofBool(true), 0.1, 1e-5}, 3)[0]);
     const auto analysis = m.analyse();
     EXPECT_FALSE(analysis->derived());
     ASSERT_FALSE(analysis->problems.empty());
-    EXPECT_NE(analysis->problems.back().message.find(fmt::format("weight has {} elements, the input has 6 channels", weights)), std::string::npos)
+    EXPECT_NE(analysis->problems.back().message.find(
+                  fmt::format("weight has {} elements, the input has 6 channels", weights)),
+              std::string::npos)
         << analysis->problems.back().message;
   }
 }
@@ -55,17 +59,19 @@ TEST(MetaKernels, AMedianAlongAnExpandedDimensionIsRefused) {
     EXPECT_EQ(analysis->derived(), dim == 0);
     if (dim == 0) continue;
     ASSERT_FALSE(analysis->problems.empty());
-    EXPECT_NE(analysis->problems.back().message.find("expanded along dimension 1"), std::string::npos) << analysis->problems.back().message;
+    EXPECT_NE(analysis->problems.back().message.find("expanded along dimension 1"), std::string::npos)
+        << analysis->problems.back().message;
   }
 }
 
 TEST(MetaKernels, AnLstmWithWeightsOfOtherShapesIsRefused) {
   for (const std::int64_t inputs : {2, 3}) {
     ModelBuilder m;
-    const auto x = m.input("x", {2, 2, 2}), h = m.input("h", {1, 2, 2}), w = m.parameter("w", {8, inputs}), u = m.parameter("u", {8, 2}),
-               b = m.parameter("b", {8});
+    const auto x = m.input("x", {2, 2, 2}), h = m.input("h", {1, 2, 2}), w = m.parameter("w", {8, inputs}),
+               u = m.parameter("u", {8, 2}), b = m.parameter("b", {8});
     const auto yes = Argument::ofBool(true), no = Argument::ofBool(false);
-    m.output(m.multi("aten.lstm.input", {x, std::vector{h, h}, std::vector{w, u, b, b}, yes, 1, 0.0, yes, no, no}, 3)[0]);
+    m.output(
+        m.multi("aten.lstm.input", {x, std::vector{h, h}, std::vector{w, u, b, b}, yes, 1, 0.0, yes, no, no}, 3)[0]);
     EXPECT_EQ(m.analyse()->derived(), inputs == 2);
   }
 }

@@ -12,7 +12,8 @@ TEST(OpTable, knowsSchemas) {
   const auto addmm = lookupSymbol("aten.addmm.default");
   ASSERT_TRUE(addmm);
   EXPECT_TRUE(addmm->known);
-  EXPECT_EQ(addmm->schema, "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor");
+  EXPECT_EQ(addmm->schema,
+            "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor");
   ASSERT_EQ(addmm->arguments.size(), 5u);
   EXPECT_EQ(addmm->arguments[3].name, "beta");
   EXPECT_EQ(addmm->arguments[3].type, "Scalar");
@@ -41,7 +42,8 @@ TEST(OpTable, knowsEffects) {
   EXPECT_TRUE(lookupSymbol("aten.t.default")->isView);
   EXPECT_TRUE(lookupSymbol("aten.bernoulli.default")->isRandom);
   EXPECT_TRUE(lookupSymbol("aten.nonzero.default")->needsData);
-  EXPECT_TRUE(lookupSymbol("aten.item.default")->needsData || lookupSymbol("aten._local_scalar_dense.default")->needsData);
+  EXPECT_TRUE(lookupSymbol("aten.item.default")->needsData ||
+              lookupSymbol("aten._local_scalar_dense.default")->needsData);
 }
 
 TEST(OpTable, listsAliasTheirSource) {
@@ -55,8 +57,9 @@ TEST(OpTable, listsAliasTheirSource) {
 
 TEST(OpTable, refusesWhatReachesOutside) {
   for (const auto* name :
-       {"aten.from_file.default", "aten.save.default", "prim.rpc_sync.default", "c10d.send.default", "aten.set_data.default", "aten.set_.source_Storage",
-        "aten._sparse_csr_tensor_unsafe.default", "aten.nothing_of_this_name.default", "mine.op.default", "aten", "aten.add", "", "..", "aten.add.Tensor.x"})
+       {"aten.from_file.default", "aten.save.default", "prim.rpc_sync.default", "c10d.send.default",
+        "aten.set_data.default", "aten.set_.source_Storage", "aten._sparse_csr_tensor_unsafe.default",
+        "aten.nothing_of_this_name.default", "mine.op.default", "aten", "aten.add", "", "..", "aten.add.Tensor.x"})
     EXPECT_FALSE(lookupSymbol(name)) << name;
 }
 

@@ -13,7 +13,8 @@ using Tokens = std::vector<std::int32_t>;
 std::size_t longestCommon(const Tokens& a, const Tokens& b) {
   std::vector<std::vector<std::size_t>> best(a.size() + 1, std::vector<std::size_t>(b.size() + 1, 0));
   for (std::size_t i = 1; i <= a.size(); ++i)
-    for (std::size_t j = 1; j <= b.size(); ++j) best[i][j] = a[i - 1] == b[j - 1] ? best[i - 1][j - 1] + 1 : std::max(best[i - 1][j], best[i][j - 1]);
+    for (std::size_t j = 1; j <= b.size(); ++j)
+      best[i][j] = a[i - 1] == b[j - 1] ? best[i - 1][j - 1] + 1 : std::max(best[i - 1][j], best[i][j - 1]);
   return best[a.size()][b.size()];
 }
 
@@ -61,7 +62,8 @@ TEST(AlignTokens, ShortSequencesHaveTheLongestCommonSubsequence) {
 
 TEST(AlignTokens, LongSequencesWithFewEditsLoseNextToNothing) {
   std::mt19937 random(2);
-  for (const std::int32_t kinds : {1'000'000, 500, 20}) {  // nearly all tokens unique; as in a model of many layers; few kinds of ops
+  for (const std::int32_t kinds :
+       {1'000'000, 500, 20}) {  // nearly all tokens unique; as in a model of many layers; few kinds of ops
     const auto a = randomTokens(random, 2'000, kinds);
     const auto b = edited(random, a, 30, kinds);
     const auto matches = alignTokens(a, b);

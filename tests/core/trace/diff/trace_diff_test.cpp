@@ -116,7 +116,8 @@ TEST(TraceDiff, ARepeatedOpInsertedAboveShiftsNothing) {
   for (const char* op : {"aten.add.default", "aten.mul.default", "aten.add.default"}) x = a.call(op, {x});
   a.trace.outputs = {x};
   auto y = b.input("x", {4});
-  for (const char* op : {"aten.mul.default", "aten.add.default", "aten.mul.default", "aten.add.default"}) y = b.call(op, {y});
+  for (const char* op : {"aten.mul.default", "aten.add.default", "aten.mul.default", "aten.add.default"})
+    y = b.call(op, {y});
   b.trace.outputs = {y};
   EXPECT_EQ(signs(diffOf(a, b)), "+~  ");
 }
@@ -132,7 +133,8 @@ TEST(TraceDiff, AnOpInAnothersPlaceIsAChange) {
   b.trace.outputs = {chain(b, x, 1, 2)};
   const auto diff = diffOf(a, b);
   EXPECT_EQ(signs(diff), "   ~  ");
-  EXPECT_EQ(describeChanges(diff, diff.rows[3]), std::vector<std::string>{"op: torch.ops.aten.cos.default -> torch.ops.aten.gelu.default"});
+  EXPECT_EQ(describeChanges(diff, diff.rows[3]),
+            std::vector<std::string>{"op: torch.ops.aten.cos.default -> torch.ops.aten.gelu.default"});
 }
 
 TEST(TraceDiff, DtypeShapeModuleAndLiteralAreToldApart) {
@@ -161,7 +163,8 @@ TEST(TraceDiff, DtypeShapeModuleAndLiteralAreToldApart) {
   const auto a = build(DType::f32, 4, "m", 1), b = build(DType::bf16, 6, "n", 1);
   const auto diff = diffOf(a, b);
   EXPECT_EQ(signs(diff), "(~)~");
-  EXPECT_EQ(describeChanges(diff, diff.rows[1]), (std::vector<std::string>{"dtype: f32 -> bf16", "shape: [4] -> [6]", "module: m -> n"}));
+  EXPECT_EQ(describeChanges(diff, diff.rows[1]),
+            (std::vector<std::string>{"dtype: f32 -> bf16", "shape: [4] -> [6]", "module: m -> n"}));
 }
 
 TEST(TraceDiff, AnArgumentThatEqualsTheDefaultIsAsIfNotGiven) {
@@ -249,7 +252,8 @@ struct Deep : JointBuilder {
     auto g = cotangent({4});
     for (auto value : {c, b, a}) {
       g = gradient("aten.mul.Tensor", {g, value});
-      document.boundSymbol(lastOp()).origin = {document.boundSymbol(document.value(value).producer).origin.op, Role::gradient};
+      document.boundSymbol(lastOp()).origin = {document.boundSymbol(document.value(value).producer).origin.op,
+                                               Role::gradient};
     }
     trace.outputs.push_back(g);
   }
@@ -269,7 +273,8 @@ TEST(TraceDiff, RecomputationAddsACopyAndRebindsItsReaders) {
   expectWhole(diff);
   // a, b (no longer kept), c, the gradient of c, the copy of b, the gradient that reads the copy, the gradient of a.
   EXPECT_EQ(signs(diff), " ~  +~ ");
-  EXPECT_EQ(describeChanges(diff, diff.rows[1]), std::vector<std::string>{"saved: saved for the backward -> not saved"});
+  EXPECT_EQ(describeChanges(diff, diff.rows[1]),
+            std::vector<std::string>{"saved: saved for the backward -> not saved"});
   EXPECT_EQ(describeChanges(diff, diff.rows[5]), std::vector<std::string>{"arguments: b -> bw_b"});
   const auto back = diffTraces({&deep.document, &recomputed}, {&deep.document, &deep.trace});
   EXPECT_EQ(signs(back), " ~  -~ ");
@@ -290,8 +295,9 @@ TEST(TraceDiff, AForwardOpThatOnlyRunsAgainHasMovedToTheBackward) {
   const auto diff = diffTraces({&j.document, &j.trace}, {&j.document, &after});
   expectWhole(diff);
   EXPECT_EQ(diff.counts.onlyLeft + diff.counts.onlyRight, 0U) << signs(diff);
-  const auto moved =
-      std::find_if(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& row) { return diff.op(row, Side::left) == j.document.value(late).producer; });
+  const auto moved = std::find_if(diff.rows.begin(), diff.rows.end(), [&](const DiffRow& row) {
+    return diff.op(row, Side::left) == j.document.value(late).producer;
+  });
   EXPECT_TRUE(moved->changes & change::recomputed);
   // Its reader reads the same thing still.
   EXPECT_EQ(diff.rows.back().kind, Kind::same) << signs(diff);
@@ -303,7 +309,8 @@ TEST(TraceDiff, TheSameHoldsBetweenTwoDocuments) {
   const auto computation = [](const Deep& deep) {
     Trace trace;
     for (std::size_t i = 0; i < deep.document.boundSymbolCount(); ++i)
-      if (const BoundSymbolId op(static_cast<std::int64_t>(i)); deep.document.boundSymbol(op).origin.role == Role::none) trace.ops.push_back(op);
+      if (const BoundSymbolId op(static_cast<std::int64_t>(i)); deep.document.boundSymbol(op).origin.role == Role::none)
+        trace.ops.push_back(op);
     return trace;
   };
   const auto here = computation(one), there = computation(other);
@@ -333,7 +340,9 @@ TEST(TraceDiff, RandomEditsAlignWholeAndTheSameEveryTime) {
       const auto first = sequence(), second = sequence();
       if (edits > 0 && random() % 30 == 0) op = ops[random() % 4];
       if (edits > 0 && random() % 30 == 0) continue;
-      const auto pick = [&](unsigned long n) { return values[values.size() - 1 - n % std::min<std::size_t>(values.size(), 4)]; };
+      const auto pick = [&](unsigned long n) {
+        return values[values.size() - 1 - n % std::min<std::size_t>(values.size(), 4)];
+      };
       const bool binary = std::string(op) == "aten.mul.Tensor";
       values.push_back(b.call(op, binary ? std::vector{pick(first), pick(second)} : std::vector{pick(first)}));
       named(b, values.back(), "n" + std::to_string(values.size()), "h." + std::to_string(i / 10));
