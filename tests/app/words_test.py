@@ -59,6 +59,40 @@ def hits(text):
                 yield f"'{match.group(0)}' ({advice}): {around}"
 
 
+def comments(path):
+    """(line, text) of each comment of a C++ file; neighbouring lines of comment are one text."""
+    found, last = [], 0
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        code = LITERAL.sub('""', line)
+        if "//" not in code or "://" in code or "LINT" in code:
+            continue
+        text = line[line.rindex("//") if code.count("//") == 1 else line.index("//"):].lstrip("/<! ")
+        if found and last == number - 1 and line.strip().startswith("//"):
+            found[-1].append((number, text))
+        else:
+            found.append([(number, text)])
+        last = number
+    return found
+
+
+def comment_hits(folders=("app", "core", "views", "tests")):
+    """Each place in a comment of the C++ that fails, as "path:line: hit"."""
+    for folder in folders:
+        for path in sorted((TOP / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".h", ".cu"):
+                continue
+            for block in comments(path):
+                text = " ".join(line for _, line in block)
+                starts = [sum(len(line) + 1 for _, line in block[:i]) for i in range(len(block))]
+                for expression, advice in PHRASES:
+                    for match in re.finditer(expression, text, re.M):
+                        around = text[max(0, match.start() - 60):match.end() + 60]
+                        if any(a in around for a in ALLOWED["*"]):
+                            continue
+                        number = max(line for (line, _), start in zip(block, starts) if start <= match.start())
+                        yield f"{path.relative_to(TOP)}:{number}: '{match.group(0)}' ({advice}): {around}"
+
+
 class Words(unittest.TestCase):
     maxDiff = None
 
