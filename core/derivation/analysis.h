@@ -35,9 +35,9 @@ struct DerivationRequest {
   std::optional<DType> precision;  ///< float64, float32, bfloat16 or float16 in place of the model's own (precision.h);
                                    ///< absent: as in the file
   std::optional<Device> device;    ///< where it is said to run: parameters, inputs and device literals are moved there;
-                                 ///< absent: what printed traces say, else the CPU
-  PartitionOptions partition;  ///< what is saved for backward and what is recomputed
-  int order = 1;               ///< 2: the joint (or backward) is differentiated again, and so on (higher_order.h)
+                                   ///< absent: what printed traces say, else the CPU
+  PartitionOptions partition;      ///< what is saved for backward and what is recomputed
+  int order = 1;                   ///< 2: the joint (or backward) is differentiated again, and so on (higher_order.h)
   TraceKind again = TraceKind::joint;         ///< what is differentiated again: joint or backward
   bool createGraph = false;                   ///< take formulas that can be differentiated again
   std::shared_ptr<const RuleRegistry> rules;  ///< registered gradient rules (registry.h); none: LibTorch's own alone

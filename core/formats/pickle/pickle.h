@@ -52,8 +52,8 @@ struct PickleRecord {
   bool objects = false;      ///< TorchScript: instances of the file's own classes become objects; their code stays text
   bool withoutData = false;  ///< tensors have a shape and no bytes (TorchScript's traced_inputs)
   bool opaque = false;       ///< what is neither tensor nor plain value becomes an object: its class as text ("module
-                        ///< name"), its arguments and then its state as items. Nothing of it is created or run.
-                        ///< Contents of containers of other classes are lost
+                             ///< name"), its arguments and then its state as items. Nothing of it is created or run.
+                             ///< Contents of containers of other classes are lost
   std::size_t maxValues = 500'000;
 };
 
