@@ -191,6 +191,30 @@ class Links(unittest.TestCase):
         for schema in (TOP / "docs").glob("*.schema.json"):
             self.assertIn(schema.name, text)
 
+    def test_files_that_the_architecture_names_exist(self):
+        """Paths are below core/ unless they name another folder of the tree; a bare name is in the folder of the name before it."""
+        text = (TOP / "docs" / "architecture.md").read_text()
+        for row in text.split("## Where is it?")[1].split("\n## ")[0].splitlines():
+            folder = TOP / "core"
+            for path in re.findall(r"`([\w./*-]+)`", row.split("|")[2] if row.count("|") > 2 else ""):
+                if not re.search(r"[./]", path):
+                    continue
+                top = TOP if path.split("/")[0] in ("app", "views", "python", "cmake", "scripts") else TOP / "core"
+                with self.subTest(path=path, row=row):
+                    found = top / path if "/" in path else folder / path
+                    self.assertTrue(list(found.parent.glob(found.name)) if found.name else found.is_dir())
+                    folder = found.parent
+
+    def test_the_architecture_is_short(self):
+        self.assertLessEqual(len((TOP / "docs" / "architecture.md").read_text().split()), 3500)
+
+    def test_decisions_have_a_number_each_and_a_line_in_the_index(self):
+        folder = TOP / "docs" / "decisions"
+        index = (folder / "index.md").read_text()
+        pages = sorted(page.name for page in folder.glob("[0-9]*.md"))
+        self.assertEqual(len({name[:3] for name in pages}), len(pages), "two pages have one number")
+        self.assertEqual([name for name in pages if f"]({name})" not in index], [])
+
     def test_the_readme_is_short(self):
         self.assertLess(len((TOP / "README.md").read_text().splitlines()), 120)
 
