@@ -55,6 +55,8 @@ def prepare(folder, page_text):
     shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
     shutil.copy(SAMPLES / "tiny_gpt.pt2", folder / "model.pt2")
     shutil.copy(SAMPLES / "mlp.pt2", folder / "other.pt2")
+    (folder / "run").write_text('#!/bin/sh\nexec retrograd "$@"\n')  # in a checkout ./run builds first
+    (folder / "run").chmod(0o755)
     (folder / "models").mkdir()
     shutil.copy(SAMPLES / "mlp.pt2", folder / "models" / "mlp.pt2")
     for given in re.findall(r"<!-- files: (.*?) -->", page_text):
@@ -71,7 +73,7 @@ def shell(command, folder):
 
 
 def opens_the_window(command):
-    return re.fullmatch(r"retrograd( \S+\.(pt2|pt|retrograd))*( +#.*)?", command) is not None
+    return re.fullmatch(r"(?:retrograd|\./run)( \S+\.(pt2|pt|retrograd))*( +#.*)?", command) is not None
 
 
 class Commands(unittest.TestCase):

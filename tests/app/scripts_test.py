@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""The scripts that people work with: which tests are near a change, subjects of commits, notes of a release."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(SCRIPTS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+class Affected(unittest.TestCase):
+    affected = load("affected")
+
+    def keys(self, *files, most=99):
+        return [self.affected.key(test) for test in self.affected.tests_of(files) if test.distance <= most]
+
+    def test_a_unit_is_tested_by_the_tests_that_include_its_header(self):
+        self.assertIn("test_core SizeFit", self.keys("core/trace/size_fit.cpp", most=1))
+
+    def test_a_unit_without_a_header_of_its_own_is_reached_through_those_of_its_folder(self):
+        self.assertIn("test_torch Writes", self.keys("core/torch/grad/writes.cpp"))
+
+    def test_a_changed_test_comes_first(self):
+        self.assertEqual(self.affected.tests_of(["tests/core/trace/size_fit_test.cpp"])[1][1:], ("test_core", "SizeFit"))
+
+    def test_a_subcommand_is_tested_by_the_program(self):
+        self.assertIn("app_command_line", self.keys("app/cli/check.cpp"))
+
+    def test_a_part_of_the_window_reaches_tests_of_the_window(self):
+        self.assertTrue([key for key in self.keys("views/parts/layouts.cpp") if key.startswith("test_views_")])
+
+    def test_a_page_runs_its_commands(self):
+        self.assertIn("app_docs", self.keys("docs/checking.md"))
+
+    def test_the_nearest_come_first_and_fit(self):
+        Test = self.affected.Test
+        tests = [Test(distance, "test_x", f"S{distance}") for distance in range(9)]
+        self.affected.times = lambda: {f"test_x S{i}": 4.0 for i in range(9)}
+        chosen, left = self.affected.choose(tests, 10)
+        self.assertEqual([test.suite for test in chosen], ["S0", "S1"])
+        self.assertEqual(len(left), 7)
+
+
+class Subjects(unittest.TestCase):
+    check = load("check-subject")
+
+    def test_good(self):
+        for message in ("Say what is different now", "x" * 72 + "\n\nA body.\n", "Merge branch 'main'" + "x" * 90):
+            self.assertEqual(list(self.check.troubles(message)), [])
+
+    def test_bad(self):
+        for message in ("", "x" * 73, "A subject.", "A subject\nwithout an empty line", "# a comment only"):
+            self.assertTrue(list(self.check.troubles(message)), message)
+
+
+class Release(unittest.TestCase):
+    release = load("release")
+
+    def test_notes_are_the_part_of_the_changes(self):
+        text = self.release.notes("0.1")
+        self.assertIn("The first version", text)
+        self.assertNotIn("##", text)
+
+    def test_a_heading_that_is_not_there_is_named(self):
+        with self.assertRaisesRegex(self.release.Problem, "no heading '## 9.9'.*0.1"):
+            self.release.notes("9.9")
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = [argument for argument in sys.argv[1:] if not argument.startswith("/")]  # the program, which is not needed
+    unittest.main()
