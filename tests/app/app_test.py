@@ -380,7 +380,7 @@ class Debug(Case):
                     "run-to end", "print both l1.weight", "histogram l1.weight", "magnitudes l1.weight", "save-value l1.weight " + str(self.path / "w.npy"),
                     "watch l1.weight", "watch", "why-saved relu", "what-if recompute all", "why-no-gradient l1.weight", "check-gradient all",
                     "terms l1.weight", "comment relu its words", "name relu mine", "bookmark relu", "notes", "walk-nan", "restart", "step", "reverse-continue", "help"]
-        model = self.path / "model.pt2"  # notes are kept beside it
+        model = self.path / "model.pt2"  # notes are kept next to it
         shutil.copy(DATA / "mlp" / "model.pt2", model)
         known = json.loads(self.good("debug", model, "--format", "json", "-c", "help").stdout)
         named = {command.split()[0] for command in commands}
@@ -754,7 +754,7 @@ class BadInput(Case):
         self.assertIn("tanhh", result.stdout)
         jsonschema.validate(json.loads(self.good("trace", file, "--format", "json").stdout), schema("trace"))
         self.assertIn("aten.tanhh.default", self.bad("check", file).stdout)
-        # Holds N7: what could not be checked is no pass, alone or in a suite, and the report keeps the reason.
+        # Holds N7: what could not be checked does not pass, alone or in a suite, and the report keeps the reason.
         for arguments in ([file], ["--suite", self.path]):
             result = self.bad("check", *arguments, "--format", "json")
             report = json.loads(result.stdout)
@@ -955,7 +955,7 @@ class Pipeline(Case):
             self.assertEqual(re.findall(r'", parameter ([\w.]+)', self.good("trace", stage, "--show", "computation").stdout), told["parameters"])
             self.good("run", stage)
 
-    # Holds P19: where nothing runs between two calls of a module, the numbers that torch.export gave them tell them apart.
+    # Holds P19: where nothing runs between two calls of a module, the numbers that torch.export gave them distinguish them.
     def test_calls_in_a_row_are_cut_apart(self):
         file = self.path / "in_a_row.pt2"
         modules = {"relu": "L__self__l1,l1", "linear_1": "L__self__l1@1,l1"}  # l1, and l1 again

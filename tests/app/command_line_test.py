@@ -316,7 +316,7 @@ class Streams(Case):
         return (end.children_user - begin.children_user) + (end.children_system - begin.children_system)
 
 
-SIGTERM = object()  # in place of a line
+SIGTERM = object()  # instead of a line
 
 
 class Prompt(Case):

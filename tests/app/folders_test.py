@@ -27,7 +27,7 @@ class Folders(Case):
         self.assertIn("multi_output/model.pt2", self.good("check", folder).stdout)
         self.assertIn("mlp/model.pt2", self.good("check", folder / "mlp").stdout)
         self.assertEqual(self.good("check", "--suite", folder).stdout.count("pass "), 2)
-        # With a result of the reference spoilt, it is that which is compared.
+        # With a result of the reference spoilt, that result is compared.
         values = (folder / "mlp" / "ref.safetensors").read_bytes()
         length = int.from_bytes(values[:8], "little")
         place = json.loads(values[8:8 + length])["out.0"]["data_offsets"][0] + 8 + length

@@ -260,7 +260,7 @@ class Reader(Client):
         names = until("what Why says", lambda: [child.get_name() for child in children(tree) if child.get_name()])
         self.assertTrue(any("mm" in name or "saved" in name.lower() for name in names), names[:20])
 
-    # Holds J: the graph reads out the box that it stands on: here the closed group that holds the selected op.
+    # Holds J: the graph reads out the box that the cursor is on: here the closed group that holds the selected op.
     def test_the_graph_reads_its_box_out(self):
         row = until("a backward op", lambda: self.row("Backward listing", "aten.mm(", "forward: linear_8"))
         row.get_action_iface().do_action(0)

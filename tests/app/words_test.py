@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks in documents, help, messages and resources for wording that a reader has to read twice. The first argument is the built `retrograd`.
+"""Looks in documents, help, messages, resources and comments for wording that a reader has to read twice. The first argument is the built `retrograd`.
 
 A phrase that is quoted on purpose (a name of PyTorch, a reason by another program) is listed in ALLOWED with its reason.
 """
@@ -15,9 +15,9 @@ import support
 from support import TOP, run
 
 PHRASES = [  # expression, what to write
-    (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b)\w+", "say what it is, or 'is not a ...' (negated nouns)"),
+    (r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|wider\b)\w+", "say what it is, or 'is not a ...' (negated nouns)"),
     (r"(?<!-)\b[Tt]ell(?:s|ing)?\b|\b[Tt]old\b", "says, shows, names, reports"),
-    (r"(?<![-\w])[Ss]tands?\b(?!-)|\bstood\b", "is, appears"),
+    (r"(?<![-\w])[Ss]tands?\b(?!-| for\b| in for\b)|\bstood\b(?! for\b)", "is, appears"),
     (r"\b[Aa]new\b", "again"),
     (r"\b[Bb]eside\b", "next to, with, besides"),
     (r"\bof then\b", "of that time"),
@@ -34,12 +34,15 @@ PHRASES = [  # expression, what to write
     (r"(?<![\w-])--(?:to|out) (?!be\b)", "--format, --output (earlier names of options)"),
     (r"no file of a kind", "unrecognized file format"),
     (r"that one looks at", "name the thing"),
+    (r"\b(?:that|those) which\b", "the thing's name"),
+    (r"\b[Mm]end(?:s|ed|ing)?\b", "fix"),
     (r"\bno text, are\b|\bis no text\b", "binary files are not shown"),
 ]
 
 ALLOWED = {  # file or "*": texts
     "*": ["stand-in", "understand", "standalone",
-          "draws anew"],  # printed traces of earlier versions have it, and still open
+          "draws anew",  # printed traces of earlier versions have it, and still open
+          "twins_mended"],  # a sample
 }
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -82,6 +85,7 @@ def comment_hits(folders=("app", "core", "views", "tests")):
             if path.suffix not in (".cpp", ".h", ".cu"):
                 continue
             for block in comments(path):
+                block = [(line, re.sub(r"`[^`]*`", lambda code: "x" * len(code[0]), text)) for line, text in block]
                 text = " ".join(line for _, line in block)
                 starts = [sum(len(line) + 1 for _, line in block[:i]) for i in range(len(block))]
                 for expression, advice in PHRASES:
@@ -144,6 +148,17 @@ class Words(unittest.TestCase):
                         continue
                     for text in filter(lambda t: " " in t.strip(), LITERAL.findall(re.split(r"\s//", line)[0])):
                         found += [f"{file.relative_to(TOP)}:{number}: {hit}" for hit in hits(text)]
+        self.none(found)
+
+    def test_comments_of_scripts_and_tests(self):
+        found = []
+        for file in sorted([*(TOP / "tests").rglob("*.py"), *(path for path in (TOP / "scripts").iterdir() if path.is_file())]):
+            text = file.read_text()
+            if file.name == "words_test.py" or file.parent.name == "scripts" and not text.startswith("#!"):
+                continue
+            for number, line in enumerate(text.splitlines(), 1):
+                for comment in re.findall(r"(?:^|\s)#\s(.*)$", line):
+                    found += [f"{file.relative_to(TOP)}:{number}: {hit}" for hit in hits(re.sub(r"`[^`]*`", "`x`", comment))]
         self.none(found)
 
     def test_python_package(self):

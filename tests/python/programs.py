@@ -124,7 +124,7 @@ class Draft:
         torch.manual_seed(seed)
         self.dtype = torch.float32 if self.random.random() < 0.2 else torch.float64
         self.inputs = [self.tensor() for _ in range(self.random.randint(1, 3))]
-        # What is written to is not differentiated: eager PyTorch writes to no leaf that requires a gradient.
+        # An input that is written to is not differentiated: eager PyTorch writes to no leaf that requires a gradient.
         self.differentiated = [i == 0 or self.random.random() < 0.6 for i in range(len(self.inputs))]
         self.program = Program([self.tensor() for _ in range(self.random.randint(1, 3))], [self.tensor() for _ in range(self.random.randint(0, 2))])
         leaves = [tensor.clone().requires_grad_(wanted) for tensor, wanted in zip(self.inputs, self.differentiated)]
