@@ -1,15 +1,17 @@
 #pragma once
-#include <bitset>
-#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+
+namespace re2 {
+class RE2;
+}
 
 namespace retrograd {
 
-/// A pattern for names: a glob or a regular expression, run as an automaton in all states at once (Thompson 1968), so
-/// that matching takes time in proportion to text times pattern, whatever the pattern. Works on bytes.
+/// A pattern for names: a text, a glob or a regular expression. RE2 matches in time proportional to text times pattern,
+/// whatever the pattern. Works on bytes. Copies share the compiled expression.
 class TextPattern {
  public:
   /// What is wrong with a pattern, and where.
@@ -20,7 +22,7 @@ class TextPattern {
 
   /// '*' any text, '?' one character, "[a-z]", "[!a-z]" one of these; matches the whole text.
   static std::optional<TextPattern> glob(std::string_view pattern, Problem& problem);
-  /// . * + ? | ( ) [a-z] [^a-z] ^ $ \d \w \s \. and so on; matches a part of the text.
+  /// RE2's syntax: . * + ? {2,3} | ( ) [a-z] [^a-z] ^ $ \d \w \s \. and so on; matches a part of the text.
   static std::optional<TextPattern> regularExpression(std::string_view pattern, Problem& problem);
   /// Just this text, as a whole or as a part.
   static TextPattern exactly(std::string_view text);
@@ -29,19 +31,10 @@ class TextPattern {
   bool matches(std::string_view text) const;
 
  private:
-  friend class PatternCompiler;
-  using Characters = std::bitset<256>;
-  struct State {
-    enum class Kind : std::uint8_t { characters, fork, jump, begin, end, match } kind = Kind::match;
-    std::int32_t next = -1, other = -1;  ///< fork: both; else `next`
-    std::uint32_t set = 0;               ///< characters: into sets_
-  };
-  void follow(std::vector<std::int32_t>& states, std::vector<char>& seen, std::int32_t state, bool isBegin,
-              bool isEnd) const;
+  static std::optional<TextPattern> compile(const std::string& expression, bool isWhole, Problem& problem);
 
-  std::vector<State> states_;
-  std::vector<Characters> sets_;
-  std::int32_t start_ = 0;
+  std::string text_;  ///< what to find where there is no expression
+  std::shared_ptr<const re2::RE2> expression_;
   bool isWhole_ = true;
 };
 

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 namespace retrograd {
 namespace {
 
@@ -34,6 +32,11 @@ TEST(TextPattern, GlobsMatchTheWholeText) {
   EXPECT_TRUE(glob("h.[!0-3]", "h.7"));
   EXPECT_TRUE(glob("[]]", "]"));
   EXPECT_TRUE(glob("a+b", "a+b"));
+  EXPECT_TRUE(glob("[!]]x", "ax"));
+  EXPECT_FALSE(glob("[!]]x", "]x"));
+  EXPECT_TRUE(glob("[[^]", "^"));
+  EXPECT_TRUE(glob("[\\]a]", "]"));
+  EXPECT_TRUE(glob("*.weight\\", "a.weight\\"));
 }
 
 TEST(TextPattern, ExpressionsMatchAPart) {
@@ -53,6 +56,9 @@ TEST(TextPattern, ExpressionsMatchAPart) {
   EXPECT_TRUE(expression("[^a-c\\d]", "1d"));
   EXPECT_FALSE(expression("[^a-c\\d]", "1b"));
   EXPECT_TRUE(expression("^(a*)*$", "aaa"));
+  EXPECT_TRUE(expression("^a{2,3}$", "aaa"));
+  EXPECT_TRUE(expression("a.b", "a\nb"));
+  EXPECT_TRUE(expression("^caf\xe9.$", "caf\xe9\xff"));  // bytes, whatever they are in UTF-8
 }
 
 TEST(TextPattern, TextsAreTakenAsTheyAre) {
@@ -70,22 +76,21 @@ TEST(TextPattern, WhatIsWrongIsSaidWithItsPlace) {
     return found.position;
   };
   EXPECT_EQ(problem("a(b"), 1u);
+  EXPECT_EQ(problem("(a)(b"), 3u);
+  EXPECT_EQ(problem("[(]\\((b"), 5u);
   EXPECT_EQ(problem("ab)"), 2u);
   EXPECT_EQ(problem("*a"), 0u);
   EXPECT_EQ(problem("a[b"), 1u);
-  EXPECT_EQ(problem("ab\\"), 2u);
-  EXPECT_EQ(problem("a{2}"), 1u);
   EXPECT_EQ(problem("a\\q"), 1u);
-  problem(std::string(60, '(') + std::string(60, ')'));
+  EXPECT_EQ(problem("ab**"), 2u);
+  problem("a{1001}");
   problem(std::string(2000, 'a'));
 }
 
-TEST(TextPattern, TakesTimeInProportionToTheText) {
+TEST(TextPattern, DoesNotBacktrack) {
   std::string pattern, text(20'000, 'a');
   for (int i = 0; i < 30; ++i) pattern += "(a*)*";
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_FALSE(expression("^" + pattern + "b", text));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));  // backtracking would take for ever
+  EXPECT_FALSE(expression("^" + pattern + "b", text));  // backtracking would not end
 }
 
 }  // namespace
