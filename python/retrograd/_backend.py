@@ -1,17 +1,20 @@
 """torch.compile(model, backend="retrograd"): runs eagerly and saves each graph between graph breaks, with its real inputs, into one folder."""
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 import torch
 
 from ._export import GraphValues, Written, clean, devices_of, line_of, size_of, tensor_leaves, write_graph, write_values
-from ._folder import Folder, FolderWriter, Limits, NoSpace, quoted, rank, ranks, say, write_manifest
+from ._folder import Folder, FolderWriter, Limits, NoSpace, first_line, quoted, rank, ranks, say, text_of, write_manifest
+from ._lines import cleaned, is_users, users_frame
 from ._state import Autocast, Generators
 
 _lock = threading.RLock()
@@ -90,6 +93,7 @@ def recording(path: Union[str, Path, None], limits: Limits) -> Recording:
 
 def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Callable[..., Any]:
     """What torch.compile calls once for each graph. Options: path, limits, root: the model whose names parameters get (torch.compile(..., options={"path": "folder"}))."""
+    _listen()
     settings = {**(options or {}), **{key: value for key, value in more.items() if key in ("path", "limits")}}
     into = settings.get("recording") or more.get("recording") or recording(settings.get("path"), settings.get("limits") or Limits())
     with _lock:
@@ -98,6 +102,104 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, optio
             return graph.forward
         name = into.name()
     return SavedGraph(graph, into, name, _compile_id(), settings.get("root") or more.get("root"))
+
+
+# ---- Frames that Dynamo leaves to Python --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LeftToEager:
+    """A function of which Dynamo makes no graph."""
+
+    frame: str  # "forward (model.py:5)"
+    reason: str
+    line: str  # "model.py:7 in forward: if x.sum() > 0:"
+    compiler: Any  # the backend it would have called
+
+    @property
+    def text(self) -> str:
+        at = f" at {self.line}" if self.line else ""
+        return f"{self.frame} runs in Python, and none of its own ops are in a graph: torch.compile leaves it out ({self.reason}{at})"
+
+
+@contextlib.contextmanager
+def left_to_eager(seen: Callable[[LeftToEager], None]) -> Iterator[None]:
+    """Calls `seen` for each function that Dynamo gives up meanwhile. PyTorch's callback at the end of a compile runs while its error is on its way."""
+    handler = _callbacks()
+    if handler is None:
+        yield
+        return
+    end = _watch_ends(seen)
+    handler.register_end_callback(end)
+    try:
+        yield
+    finally:
+        handler.remove_end_callback(end)
+
+
+def _callbacks() -> Any:
+    try:
+        from torch._dynamo.callback import callback_handler
+
+        return callback_handler
+    except ImportError:
+        return None
+
+
+def _watch_ends(seen: Callable[[LeftToEager], None]) -> Callable[..., None]:
+    def end(*_: Any) -> None:
+        error = sys.exc_info()[1]
+        if error is None or type(error).__module__ != "torch._dynamo.exc" or "Restart" in type(error).__name__ or "SpeculationRestart" in type(error).__name__:
+            return
+        compiler, code = _being_compiled()
+        if code is None or not is_users(code.co_filename):
+            return
+        stack = [one for one in getattr(error, "real_stack", None) or [] if is_users(one.filename)]
+        line = f"{stack[-1].filename}:{stack[-1].lineno} in {stack[-1].name}: {stack[-1].line or ''}".rstrip(": ") if stack else ""
+        reasons = [first_line(part).strip() for part in str(error).split("another graph break occurred: ***")]
+        first = reasons[0] + (", in a loop" if any("in loop" in reason for reason in reasons[1:]) else "")
+        seen(LeftToEager(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})", first[:1].lower() + first[1:], line, compiler))
+
+    return end
+
+
+def _being_compiled() -> tuple[Any, Any]:
+    """The backend and the code of the compile that is ending, from the arguments of Dynamo's function that runs it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "compiler_fn" in frame.f_locals and hasattr(frame.f_locals.get("code"), "co_firstlineno"):
+            return frame.f_locals["compiler_fn"], frame.f_locals["code"]
+        frame = frame.f_back  # type: ignore[assignment]
+    return None, None
+
+
+def _say_left_to_eager(one: LeftToEager) -> None:
+    """For torch.compile(backend="retrograd"): what is missing in its folder, and the next way."""
+    compiler, options = one.compiler, None
+    for _ in range(8):  # wrappers of Dynamo around the backend
+        options = options or getattr(compiler, "kwargs", {}).get("options")
+        inner = getattr(compiler, "_torchdynamo_orig_backend", None) or getattr(compiler, "compiler_fn", None)
+        if compiler is backend or inner is None:
+            break
+        compiler = inner
+    if compiler is backend:
+        with _lock:
+            recording((options or {}).get("path"), (options or {}).get("limits") or Limits()).problem(
+                f"{one.text}. Next way: put the ops on both sides of that line into functions of their own, which torch.compile then takes one by one, or write the branch "
+                "without Python (torch.where, torch.cond)")
+
+
+_own_end = _watch_ends(_say_left_to_eager)
+
+
+def _listen() -> None:
+    """From the import on; torch._dynamo.reset() forgets callbacks, the next graph of this backend brings it back."""
+    handler = _callbacks()
+    if handler is not None and _own_end not in handler.end_callbacks:
+        handler.register_end_callback(_own_end)
+
+
+_listen()
 
 
 def _compile_id() -> Optional[str]:
@@ -114,6 +216,7 @@ class SavedGraph:
     """A graph that saves itself the first time it runs, and runs eagerly each time."""
 
     def __init__(self, graph: torch.fx.GraphModule, into: Recording, name: str, compile_id: Optional[str], root: Optional[torch.nn.Module] = None):
+        _clean_stacks(graph)
         self.graph, self.into, self.name, self.compile_id, self.root = graph, into, name, compile_id, root
         self.forward = graph.forward
         self.waiting = True
@@ -175,7 +278,8 @@ class SavedGraph:
         try:
             if self.written is None:
                 describe = {"compile": self.compile_id, "location": step.location(), "module": None}
-                self.written = write_graph(self.into.writer, self.name, step, values, describe=describe)
+                with checkpoints_can_be_exported(self.graph):
+                    self.written = write_graph(self.into.writer, self.name, step, values, describe=describe)
             else:
                 write_values(self.into.writer, self.written, step, values)
             self.into.add(self.written)
@@ -185,7 +289,34 @@ class SavedGraph:
     def _failed(self, error: Exception) -> None:
         shutil.rmtree(self.into.folder / self.name, ignore_errors=True)
         line = line_of(error)
-        self.into.problem(f"{self.name} was not saved" + (f" ({line})" if line else "") + f": {type(error).__name__}: {str(error).strip().splitlines()[0][:300] if str(error).strip() else ''}")
+        self.into.problem(f"{self.name} was not saved" + (f" ({line})" if line else "") + f": {first_line(text_of(error))}")
+
+
+def _clean_stacks(graph: torch.fx.GraphModule) -> None:
+    """Leaves the user's own lines in the stacks of a graph of Dynamo. Where an op has none, the user's line that called the graph takes its place."""
+    called = users_frame(sys._getframe(1))
+    for module in graph.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in module.graph.nodes:
+                if node.meta.get("stack_trace"):
+                    node.meta["stack_trace"] = cleaned(node.meta["stack_trace"], called)
+
+
+@contextlib.contextmanager
+def checkpoints_can_be_exported(graph: torch.fx.GraphModule) -> Iterator[None]:
+    """torch.export keeps a checkpointed region only where it names the contexts to run it in; Dynamo leaves them out where they are none."""
+    from torch.utils.checkpoint import noop_context_fn
+
+    bodies = [graph.get_submodule(str(node.args[0].target)) for node in graph.graph.nodes
+              if node.op == "call_function" and str(node.target).split(".")[-1] == "tag_activation_checkpoint" and isinstance(node.args[0], torch.fx.Node)]
+    without = [body.meta for body in bodies if isinstance(body, torch.fx.GraphModule) and "_checkpoint_context_fn" not in body.meta]
+    for meta in without:
+        meta["_checkpoint_context_fn"] = noop_context_fn
+    try:
+        yield
+    finally:
+        for meta in without:
+            meta.pop("_checkpoint_context_fn", None)
 
 
 def _aliased(output: Any) -> tuple[Any, dict[int, torch.Tensor]]:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Union
 import torch
 
 from ._export import Call, GraphValues, devices_of, line_of, step_of, tensor_leaves, write_graph
-from ._folder import Folder, FolderWriter, Limits, NoSpace
+from ._folder import Folder, FolderWriter, Limits, NoSpace, first_line, quoted, say
 from ._state import Autocast, Generators
 
 
@@ -46,7 +46,7 @@ def capture(model: torch.nn.Module, *args: Any, loss: Optional[Callable[[Any], t
     model = unwrapped(model)
     call = Call.of(model.forward, args, kwargs)
 
-    def pick(output: Any, _: Mapping[str, torch.Tensor]) -> Sequence[torch.Tensor]:
+    def pick(output: Any, *_: Any) -> Sequence[torch.Tensor]:
         if loss is not None:
             return [loss(output)]
         own = loss_in(output)
@@ -64,14 +64,17 @@ def capture(model: torch.nn.Module, *args: Any, loss: Optional[Callable[[Any], t
     try:
         written = write_graph(writer, "step", step_of(model, call, pick), values, describe={"module": type(model).__name__, "location": None})
         writer.graphs.append(written.entry)
-        return writer.finish({"kind": "capture", "open": {"graph": "step", "at": "start"}, "source": written.source})
+        folder = writer.finish({"kind": "capture", "open": {"graph": "step", "at": "start"}, "source": written.source})
+        for line in folder.manifest["cannot_replay"]:
+            say(f"retrograd: {quoted(folder.path)} cannot replay {line}.")
+        return folder
     except (CaptureError, NoSpace) as error:
         writer.abandon()
         raise CaptureError(str(error)) from error
     except Exception as error:
         writer.abandon()
         line = line_of(error)
-        raise CaptureError(f"torch.export cannot follow {type(model).__name__}" + (f" at {line}" if line else "") + f"\n{type(error).__name__}: {str(error).strip()[:1500]}\n"
+        raise CaptureError(f"torch.export cannot follow {type(model).__name__}" + (f" at {line}" if line else "") + f"\n{type(error).__name__}: {first_line(str(error), 1000)}\n"
                            'Next way: torch.compile(model, backend="retrograd") runs the model eagerly and saves the graphs on both sides of such lines.') from error
     except BaseException:
         writer.abandon()

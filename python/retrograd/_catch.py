@@ -3,60 +3,38 @@ from __future__ import annotations
 
 import functools
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union, cast
+from typing import Any, Callable, Optional, Sequence, TypeVar, Union, cast
 
 import torch
 
 from ._around import AroundCompiled
+from ._between import Between, Watch
 from ._capture import loss_in, unwrapped
+from ._checks import Failure, History, KeptWeights, Reading, gradients_of, judged, on_gpu
 from ._distributed import Sharding, sharding_of
 from ._export import line_of, raised_in_autograd
-from ._folder import Folder, Limits, rank, ranks, readable, say, text_of
-from ._norms import norms, values_of
+from ._folder import Folder, Limits, first_line, rank, ranks, readable, say, text_of
+from ._lines import caller
 from ._state import Autocast, Generators
+from ._step import Loss, Step
 from ._tree import Tree, tensor_leaves
 from ._write import write_failure
 
 
-_writing = False  # a folder is being written: what runs then is no step of any loop that is watched
+_writing = False  # a folder is being written: what runs then is not a step of a loop
 
 
 @dataclass(eq=False)
-class Step:
-    """What is kept of one call of the model until its backward is over."""
+class Waiting:
+    """Calls of the model whose backward is over, and whose numbers have not been read yet."""
 
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-    versions: list[tuple[torch.Tensor, int]]
-    copies: dict[int, torch.Tensor]  # id of an input -> its copy
-    buffers: dict[str, torch.Tensor]
-    parameter_versions: list[tuple[torch.nn.Parameter, int]]
-    generators: Generators
-    autocast: Autocast
-    index: int  # of the step, from 0
-    microbatch: int
-    cotangents: dict[int, torch.Tensor] = field(default_factory=dict)
-    kept_bytes: int = 0
-    not_kept: int = 0  # cotangents that did not fit
-    backwards: int = 0
-    loss: Optional[torch.Tensor] = None
-    loss_call: Optional[tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]] = None
-    outputs: list["weakref.ref[torch.Tensor]"] = field(default_factory=list)  # as the loop got them
-    loss_position: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What went wrong."""
-
-    kind: str  # nan_loss, nan_gradient, nan_norm, exception
-    message: str
-    names: Sequence[str] = ()  # of parameters with a NaN or Inf in their gradient
-    loss: Optional[float] = None
-    norm: Optional[float] = None
+    steps: list[Step]
+    reading: Reading
+    update: int  # the update that comes next
+    rates: list[Any]
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -101,6 +79,12 @@ class Catch:
         self._sharding: Sharding = sharding_of(self.model)
         self._written_buffers: Optional[set[str]] = None
         self._failures = 0
+        self._watch = Watch()
+        self._waiting: list[Waiting] = []
+        self._weights: Optional[KeptWeights] = None
+        self._said_late = False
+        self._last_optimizer: Optional["weakref.ref[torch.optim.Optimizer]"] = weakref.ref(optimizer) if optimizer is not None else None
+        self.history = History()
 
     # -- for the user
 
@@ -112,31 +96,30 @@ class Catch:
     def loss(self, loss: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         """Names the loss, where it is computed outside of the model. Two forms:
 
-        c.loss(value) records and checks it; the folder's graph ends at the model's outputs, with their gradients.
-        c.loss(function, output, target, ...) calls the function; the folder's graph then has the loss too.
+        c.loss(function, output, target, ...) calls the function, which is then a part of the folder's graph.
+        c.loss(value) names a loss that was computed before.
+
+        What lies between the model's outputs and the loss is a part of the graph too.
         """
-        call = None
+        between = self._steps[-1].between if self._steps else None
         if callable(loss) and not isinstance(loss, torch.Tensor):
-            if self._steps and self._follows(args, kwargs):
-                call = (loss, args, kwargs)
-            loss = loss(*args, **kwargs)
-        self._record_loss(loss, call)
+            if between is None:
+                loss = loss(*args, **kwargs)
+            else:
+                with self._watch.paused():  # the function is one call, not the calls in it
+                    loss = between.call(loss, args, kwargs, caller())
+        self._record_loss(loss)
         return cast(torch.Tensor, loss)
 
     @_undisturbing
-    def _record_loss(self, loss: Any, call: Any) -> None:
-        if self._steps and isinstance(loss, torch.Tensor) and loss.numel() == 1:
-            step = self._steps[-1]
-            step.loss = loss.detach()
-            step.loss_call = call
-            if call is not None and loss.grad_fn is not None:
-                step.cotangents.clear()
-                loss.grad_fn.register_prehook(self._taker(step, -1))
-
-    def _follows(self, args: Any, kwargs: Any) -> bool:
-        """Whether each argument with a gradient is an output of the model as it came: else the graph would lack what lies between."""
-        outputs = {id(one()) for one in self._steps[-1].outputs}
-        return all(id(tensor) in outputs or not tensor.requires_grad for tensor in tensor_leaves((args, kwargs)))
+    def _record_loss(self, value: Any) -> None:
+        if not self._steps or not isinstance(value, torch.Tensor) or value.numel() != 1:
+            return
+        step = self._steps[-1]
+        loss = Loss(value.detach(), step.between.end(value) if step.between is not None else None)
+        step.losses.append(loss)
+        if value.grad_fn is not None and not value.is_leaf:
+            value.grad_fn.register_prehook(lambda gradients: self._take(step, loss, gradients[0]))
 
     # -- hooks
 
@@ -155,20 +138,46 @@ class Catch:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+        self._watch.stop()
         try:
             self._look_once_more(error, trace)
         finally:
             self._steps.clear()
             self._queued.clear()
+            self._waiting.clear()
 
     @_undisturbing
     def _look_once_more(self, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         """When the loop is left: the step that an exception of its backward ended, or one that waits to be checked."""
-        steps = self._queued or self._steps[-1:]
-        if isinstance(error, Exception) and raised_in_autograd(trace) and steps:
-            self._fail(steps, Failure("exception", text_of(error) + (f" ({line})" if (line := line_of(error)) else "")))
+        if isinstance(error, Exception) and raised_in_autograd(trace):
+            self._raised(error)
         else:
             self._check_waiting()
+        self._settle(wait=True)
+
+    @_undisturbing
+    def _raised(self, error: Exception) -> None:
+        """An exception that came out of a backward; the loop gets it too."""
+        steps = self._queued or self._steps[-1:]
+        if steps and not getattr(error, "__retrograd_seen__", False):
+            error.__dict__["__retrograd_seen__"] = True
+            self._settle(wait=True)
+            self._fail(list(steps), Failure("exception", text_of(error) + (f" ({line})" if (line := line_of(error)) else "")))
+            self._queued.clear()
+
+    def _around_backward(self, step: Step, run: Callable[[], Any], ends: Sequence[torch.Tensor], gradients: Sequence[Any]) -> Any:
+        self._begin_backward(step, ends, gradients)
+        try:
+            return run()
+        except Exception as error:
+            if not _writing:
+                self._raised(error)
+            raise
+
+    @_undisturbing
+    def _begin_backward(self, step: Step, ends: Sequence[torch.Tensor], gradients: Sequence[Any]) -> None:
+        if not _writing:
+            step.begin_backward(ends, gradients, self.scaler is not None)
 
     def _watches(self) -> bool:
         """Whether a call of the model that begins now is one of the loop's. Others: validation, torch.compile's tracing, a checkpoint that computes a forward again
@@ -181,6 +190,8 @@ class Catch:
         if not self._watches():
             return
         self._check_waiting()
+        self._settle()
+        self._watch.stop()
         if len(self._steps) > 3:  # calls whose backward has not come, as in validation with gradients
             del self._steps[0]
         tensors = tensor_leaves((args, kwargs))
@@ -193,7 +204,7 @@ class Catch:
         devices = {p.device for p in parameters[:1]} | {tensor.device for tensor in tensors}
         index = self._done_steps if self._optimizers else self._backwards
         self._steps.append(Step(args, kwargs, [(tensor, tensor._version) for tensor in tensors], copies, self._buffers(), [(p, p._version) for p in parameters],
-                                Generators.now(devices), Autocast.now(devices), index, self._microbatch))
+                                Generators.now(devices), Autocast.now(devices), caller(), index, self._microbatch))
 
     def _buffers(self) -> dict[str, torch.Tensor]:
         """Copies of the buffers that a forward writes (batch norm's statistics): all of them at first, then those that were written."""
@@ -216,35 +227,43 @@ class Catch:
         own = loss_in(output)
         tree = Tree(output)
         leaves = list(tree.leaves)
+        outputs: list[torch.Tensor] = []
         position = 0
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, torch.Tensor):
                 continue
             if leaf is own:
-                step.loss, step.loss_position = leaf.detach(), position
+                step.own_loss, step.own_loss_position = leaf.detach(), position
             if leaf.requires_grad:
                 # An alias, whose gradient is what comes from outside of the model: the model itself may use an output too (logits, for its loss).
                 # The hook is on the node: torch.compile would look at one of the tensor.
                 if not leaf.is_leaf:
                     leaves[i] = leaf.view_as(leaf)
                     leaves[i].grad_fn.register_prehook(self._taker(step, position))
-            step.outputs.append(weakref.ref(leaves[i]))
+            outputs.append(leaves[i])
             position += 1
-        return tree.with_leaves(leaves) if position else None
+        if not position:
+            return None
+        step.outputs = [weakref.ref(output) for output in outputs]
+        step.between = Between(outputs, self.inner.named_parameters(), lambda run, ends, gradients: self._around_backward(step, run, ends, gradients))
+        self._watch.start(step.between)
+        return tree.with_leaves(leaves)
 
     def _taker(self, step: Step, position: int) -> Callable[[Sequence[Optional[torch.Tensor]]], None]:
         return lambda gradients: self._take(step, position, gradients[0])
 
     @_undisturbing
-    def _take(self, step: Step, position: int, gradient: Optional[torch.Tensor]) -> None:
-        """Keeps what a backward gives to an output of the model (position -1: to the loss of `c.loss`)."""
+    def _take(self, step: Step, place: Union[int, Loss], gradient: Optional[torch.Tensor]) -> None:
+        """Keeps what a backward gives to an output of the model, or to a loss."""
         if _writing or gradient is None or self._stopped:
             return
-        if step.loss_call is None or position == -1:
+        if isinstance(place, Loss):
+            place.gradient = gradient.detach()
+        elif step.program is None:  # else the graph ends behind the outputs
             size = gradient.numel() * gradient.element_size()
             if step.kept_bytes + size <= self.limits.keep_bytes:
                 step.kept_bytes += size
-                step.cotangents[max(position, 0)] = gradient.detach()
+                step.cotangents[place] = gradient.detach()
             else:
                 step.not_kept += 1
         if step not in self._queued:
@@ -268,18 +287,23 @@ class Catch:
                 known = any(id(p) in own for group in optimizer.param_groups for p in group["params"])
             if known:
                 self._optimizers[id(optimizer)] = True
+                self._last_optimizer = weakref.ref(optimizer)
         return bool(known)
 
     @_undisturbing
     def _before_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if not _writing and self._belongs(optimizer):
+            self._last_optimizer = weakref.ref(optimizer)
+            self._watch.stop()
             self._check_waiting(update=True)
+            self._before_weights_change()
 
     @_undisturbing
     def _after_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if not _writing and self._belongs(optimizer):
             self._done_steps += 1
             self._microbatch = 0
+            self._watch.stop()
             self._steps.clear()
 
     # -- checks
@@ -301,70 +325,128 @@ class Catch:
             self._sharding.agree(False)
         elif update and self._steps:
             self._check(self._steps)  # the outputs are of a kind whose gradients are not seen, or were differentiated by torch.autograd.grad
-        elif self._steps and self._steps[-1].backwards == 0 and self._steps[-1].loss is not None:
-            loss = float(self._steps[-1].loss)
-            if loss != loss or loss in (float("inf"), float("-inf")):
-                self._fail(self._steps[-1:], Failure("nan_loss", f"the loss is {loss}; no backward followed", loss=loss))
+        elif self._steps and self._steps[-1].backwards == 0 and self._steps[-1].loss_values:
+            step = self._steps[-1]
+            wrong = next((loss for loss in map(float, step.loss_values) if loss - loss != 0), None)
+            if wrong is not None:
+                step.link()
+                self._fail([step], Failure("nan_loss", f"the loss is {wrong}" + ("" if step.backward_began else "; no backward followed"), loss=wrong))
 
     def _check(self, steps: Sequence[Step]) -> None:
-        """Checks what came of a backward through these calls of the model, in the order in which it reached them."""
+        """Measures what came of a backward through these calls of the model, in the order in which it reached them."""
         steps = sorted(steps, key=self._steps.index) if all(step in self._steps for step in steps) else list(steps)
         self._queued.clear()
         self._backwards += 1
         self._microbatch += 1
         if self._wanted() and steps:
-            failure = next(filter(None, map(self._failure, steps)), None)
-            if self._sharding.agree(failure is not None):
-                self._fail(steps, failure or Failure("nan_gradient", "another rank has a NaN or Inf in its gradients; this rank has none"))
+            gradients = gradients_of(self.inner)
+            late = self._reads_late()
+            losses = [value for step in steps for value in step.loss_values]
+            optimizer = self._optimizer_now()
+            rates = [group["lr"].detach().clone() if isinstance(group["lr"], torch.Tensor) else float(group["lr"]) for group in optimizer.param_groups if "lr" in group] \
+                if optimizer is not None else []
+            waiting = Waiting(steps, Reading(list(gradients), list(gradients.values()), losses, late), self._done_steps, rates)
+            if late:
+                self._waiting.append(waiting)
+            else:
+                self._judge(waiting, gradients)
         for step in steps:
-            step.cotangents.clear()
-            step.kept_bytes = 0
+            if not any(step in waiting.steps for waiting in self._waiting):
+                self._release(step)
             for tensor, version in step.versions:
                 self._copy_inputs |= tensor._version != version
         self._steps = [step for step in self._steps if step not in steps]
 
-    def _failure(self, step: Step) -> Optional[Failure]:
-        gradients = [(name, values_of(p.grad)) for name, p in self.inner.named_parameters() if p.grad is not None]
-        each = norms([gradient for _, gradient in gradients])
-        total = torch.linalg.vector_norm(torch.stack(each)) if each else None
-        loss = step.loss.float() if step.loss is not None else None
-        parts = [part for part in (total, loss.reshape(()).to(total.device if total is not None else loss.device) if loss is not None else None) if part is not None]
-        if not parts or bool(torch.isfinite(torch.stack(parts)).all()):
-            return None
-        loss_value = float(loss) if loss is not None else None
-        norm_value = float(total) if total is not None else None
-        bad = [name for (name, gradient) in gradients if not bool(torch.isfinite(gradient).all())]
-        if loss_value is not None and loss_value - loss_value != 0:
-            return Failure("nan_loss", f"the loss is {loss_value}", bad, loss_value, norm_value)
-        if self.scaler is not None and float(self.scaler.get_scale()) > 1:
-            return None  # the scaler leaves this step out and takes a smaller scale: nothing is wrong
-        if bad:
-            return Failure("nan_gradient", f"the gradient of {bad[0]}{f' and {len(bad) - 1} more' if len(bad) > 1 else ''} has a NaN or Inf", bad, loss_value, norm_value)
-        if norm_value is not None and norm_value - norm_value != 0:
-            return Failure("nan_norm", f"the norm of all gradients is {norm_value}, though each element is finite", bad, loss_value, norm_value)
-        return None
+    def _release(self, step: Step) -> None:
+        step.cotangents.clear()
+        step.kept_bytes = 0
+
+    def _judge(self, waiting: Waiting, gradients: Optional[dict[str, torch.Tensor]] = None) -> None:
+        failure, loss, norm = judged(waiting.reading, self.scaler, gradients)
+        failure = failure or self.history.spike(loss, norm, self.limits.spike)
+        first = waiting.steps[0]
+        self.history.add(first.index, first.microbatch, loss, norm, waiting.rates)
+        if self._sharding.agree(failure is not None):
+            self._fail(waiting.steps, self._with_ranks(failure) or Failure("nan_gradient", "another rank has a NaN or Inf in its gradients; this rank has none: look at the other ranks"),
+                       waiting.update)
+
+    def _with_ranks(self, failure: Optional[Failure]) -> Optional[Failure]:
+        """With DistributedDataParallel a NaN of one rank is in the gradients of all."""
+        if failure is not None and failure.kind == "nan_gradient" and self._sharding.reduces and ranks() > 1 and failure.loss is not None:
+            return replace(failure, message=f"{failure.message}, and this rank's loss is finite ({failure.loss:.6g}): look at the other ranks too")
+        return failure
+
+    # -- numbers that are read late
+
+    def _reads_late(self) -> bool:
+        """Whether numbers are read after the update, so that nothing waits for the GPU: where the weights from before it can be kept."""
+        if self._sharding.kind == "fsdp2" or not on_gpu(self.inner):
+            return False
+        size = KeptWeights.size(list(self.inner.parameters()))
+        late = size <= self.limits.weights_bytes
+        if not self._said_late:
+            self._said_late = True
+            say(f"retrograd: catch keeps a copy of the weights on the GPU ({readable(size)}), so that no update waits for its check. Limits(weights_bytes=0) leaves it out." if late else
+                f"retrograd: each update waits for the check before it: a copy of the weights ({readable(size)}) exceeds Limits.weights_bytes ({readable(self.limits.weights_bytes)}).")
+        return late
+
+    def _settle(self, wait: bool = False) -> None:
+        """Judges what has been read by now; with `wait`, all."""
+        while self._waiting and (wait or self._waiting[0].reading.is_there):
+            waiting = self._waiting.pop(0)
+            if self._wanted():
+                self._judge(waiting)
+            for step in waiting.steps:
+                self._release(step)
+
+    def _before_weights_change(self) -> None:
+        """Keeps the weights for what is not yet read. What waits since the update before has been computed long ago, so that this waits for no work of this step."""
+        while self._waiting and self._waiting[0].update < self._done_steps:
+            waiting = self._waiting.pop(0)
+            if self._wanted():
+                self._judge(waiting)
+            for step in waiting.steps:
+                self._release(step)
+        if self._waiting:
+            parameters = list(self.inner.parameters())
+            if self._weights is None or not self._weights.fit(parameters):
+                self._weights = KeptWeights(parameters)
+            self._weights.keep(self._done_steps)
+
+    def _optimizer_now(self) -> Optional[torch.optim.Optimizer]:
+        return self._last_optimizer() if self._last_optimizer is not None else None
 
     # -- a failure
 
-    def _fail(self, steps: Sequence[Step], failure: Failure) -> None:
+    def _fail(self, steps: Sequence[Step], failure: Failure, update: Optional[int] = None) -> None:
+        """Writes a folder, with the weights from before `update` where the model has been updated since."""
         global _writing
         if _writing or not self._wanted():
             return
+        kept = self._weights if update is not None and update < self._done_steps and self._weights is not None and self._weights.update == update else None
         _writing = True
         self._failures += 1
         step = steps[0]
+        if kept is not None:
+            kept.exchange()
         try:
-            folder, step = write_failure(self, steps, failure)
+            with self._watch.paused():
+                folder, step = write_failure(self, steps, failure, kept is not None)
             self.folders.append(folder)
             where = f"step {step.index}" + (f", microbatch {step.microbatch}" if step.microbatch else "") + (f", rank {rank()} of {ranks()}" if ranks() > 1 else "")
-            say(f"retrograd: {where}: {failure.message}.\n"
-                f"  Written: {folder} ({readable(sum(file.stat().st_size for file in folder.path.rglob('*') if file.is_file()))}). The weights and the batch are inside.")
-            for line in folder.manifest["cannot_replay"]:
+            manifest = folder.manifest
+            say(f"retrograd: {where}: {first_line(failure.message)}.\n"
+                f"  Written: {folder} ({readable(sum(file.stat().st_size for file in folder.path.rglob('*') if file.is_file()))}). {manifest['inside']}")
+            for line in manifest["cannot_replay"]:
                 say(f"  Cannot be replayed: {line}.")
-            say(f"  Open it at the op that made the first NaN or Inf:\n    {folder.command}\n  In a terminal:\n{folder.headless()}")
+            if manifest["graphs"]:
+                at_root = manifest["open"]["at"] == "root"
+                say(f"  Open it{' at the op that made the first NaN or Inf' if at_root else ''}:\n    {folder.command}\n  In a terminal:\n{folder.headless()}")
         except Exception as error:  # the training loop is not disturbed
-            say(f"retrograd: step {step.index}: {failure.message}. It could not be saved: {text_of(error)}")
+            say(f"retrograd: step {step.index}: {first_line(failure.message)}. It could not be saved: {first_line(text_of(error))}")
         finally:
+            if kept is not None:
+                kept.exchange()
             _writing = False
 
 
@@ -372,9 +454,9 @@ def catch(model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = N
           scaler: Any = None) -> Catch:
     """Watches a training loop: `with retrograd.catch(model, optimizer) as c: ...`.
 
-    The first step with a NaN or Inf in the loss, in a gradient or in the norm of all gradients, or with an exception in backward, is written into a folder:
-    graph, weights from before the step's update, inputs, output gradients, random generators, recorded numbers. The command that opens the folder is printed.
-    The loop goes on as it would without.
+    The first step with a NaN or Inf in the loss, in a gradient or in the norm of all gradients, with a spike (Limits.spike), or with an exception in backward, is
+    written into a folder: graph, weights from before the step's update, inputs, gradients, random generators, numbers of the last steps. The command that opens the
+    folder is printed. The loop goes on as it would without.
 
     optimizer: whose steps are counted (default: any that has parameters of the model).
     path: where folders are written (default: retrograd-catch); ranks write apart.

@@ -5,24 +5,22 @@ import contextlib
 import copy
 import inspect
 import logging
-import os
+import io
 import re
 import traceback
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import torch
 
 from . import _safetensors
-from ._folder import FolderWriter, NoSpace, number, readable, source_lines
+from ._custom import custom_backward, noticed_hooks
+from ._folder import FolderWriter, NoSpace, first_line, number, readable, source_lines, text_of
+from ._lines import caller, is_users, line_text, users_lines
 from ._state import Autocast, Generators
 from ._tree import Tree, tensor_leaves
-
-_HERE = str(Path(__file__).resolve().parent)
-_TORCH = str(Path(torch.__file__).resolve().parent)
 
 
 # ---- Calls: the arguments of a model as named tensors ----------------------------------------------------------------------------------------------------
@@ -39,12 +37,11 @@ class Call:
     @staticmethod
     def of(forward: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> "Call":
         tree = Tree((tuple(args), dict(kwargs)))
-        names = _argument_names(forward, len(args))
         tensors: dict[str, torch.Tensor] = {}
         places: dict[str, int] = {}
-        for place, (path, leaf) in enumerate(zip(tree.paths, tree.leaves)):
+        for place, (name, leaf) in enumerate(_named(forward, tree, len(args))):
             if isinstance(leaf, torch.Tensor):
-                name = free_name(_leaf_name(path, names), tensors)
+                name = free_name(name, tensors)
                 tensors[name] = leaf
                 places[name] = place
         return Call(tensors, tree, places)
@@ -56,6 +53,16 @@ class Call:
             leaves[place] = tensors[name]
         args, kwargs = self.tree.with_leaves(leaves)
         return args, kwargs
+
+
+def names_of(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The leaves of a call's arguments, each with a name after the parameter that it is passed as."""
+    return _named(function, Tree((tuple(args), dict(kwargs))), len(args))
+
+
+def _named(function: Callable[..., Any], tree: Tree, count: int) -> list[tuple[str, Any]]:
+    names = _argument_names(function, count)
+    return [(_leaf_name(path, names), leaf) for path, leaf in zip(tree.paths, tree.leaves)]
 
 
 def _argument_names(forward: Callable[..., Any], count: int) -> list[str]:
@@ -92,10 +99,9 @@ def free_name(name: str, taken: Mapping[str, Any]) -> str:
 # ---- The module that is exported -------------------------------------------------------------------------------------------------------------------------
 
 
-def step_of(model: torch.nn.Module, call: Call, pick: Callable[[Any, Mapping[str, torch.Tensor]], Sequence[torch.Tensor]],
-            extra: Sequence[str] = ()) -> torch.nn.Module:
-    """A module with the model's own parameters, buffers and submodules, under their own names, that takes the call's tensors (and those named `extra`) by name
-    and returns the tensors that `pick` takes of the output."""
+def step_of(model: torch.nn.Module, call: Call, pick: Callable[[Any, Mapping[str, torch.Tensor], torch.nn.Module], Sequence[torch.Tensor]]) -> torch.nn.Module:
+    """A module with the model's own parameters, buffers and submodules, under their own names, that takes the call's tensors by name and
+    returns the tensors that `pick` takes of the output, the inputs and the module."""
     step = copy.copy(model)
     for hooks in ("_forward_hooks", "_forward_pre_hooks", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks"):
         step.__dict__[hooks] = type(model.__dict__.get(hooks, {}))()  # hooks of `catch` and of users: these see calls of the model alone
@@ -104,7 +110,10 @@ def step_of(model: torch.nn.Module, call: Call, pick: Callable[[Any, Mapping[str
     def forward(**inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         args, kwargs = call.arguments(inputs)
         output = patched(*args, **kwargs) if patched is not None else type(model).forward(step, *args, **kwargs)
-        return tuple(pick(output, inputs))
+        ends = tuple(pick(output, inputs, step))
+        if not ends:
+            raise TypeError(f"{type(model).__name__} returns an object of class {type(output).__name__}, in which no tensor is found")
+        return ends
 
     step.__dict__["forward"] = forward
     return step
@@ -123,6 +132,8 @@ class GraphValues:
     cotangents: Optional[dict[int, torch.Tensor]] = None
     original_buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # as they were before the step, where it has written them
     cannot_replay: list[str] = field(default_factory=list)
+    line: Optional[traceback.FrameSummary] = None  # of the user, that called the model
+    log: io.StringIO = field(default_factory=io.StringIO)  # what torch.export prints
 
 
 @dataclass
@@ -134,6 +145,7 @@ class Written:
     outputs: list[torch.Tensor]
     names: dict[str, str]  # an input's name -> its name in model.pt2
     with_weights: bool
+    notes: list[str] = field(default_factory=list)  # what the export left out
     compared: bool = False  # PyTorch ran it once more, backward included, so that its values are known to be finite or not
 
 
@@ -152,14 +164,15 @@ def size_of(tensors: Any) -> int:
 
 
 @contextlib.contextmanager
-def quietly() -> Iterator[None]:
-    """torch.export warns and logs of what users of a debugger need not act on."""
+def quietly(log: Optional[io.StringIO] = None) -> Iterator[None]:
+    """torch.export warns, logs and prints of what users of a debugger need not act on. What is printed goes to `log`."""
     loggers = [logging.getLogger(name) for name in ("torch.export", "torch._export", "torch.fx", "torch._dynamo")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
+    printed = log if log is not None else io.StringIO()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             warnings.simplefilter("ignore")
             yield
     finally:
@@ -196,7 +209,7 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
     with_weights = weights + 2 * batch + (1 << 20) <= writer.room()
     inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
     _enter(module, values.autocast, devices)
-    with quietly(), _as_before(module, values), values.generators.again():
+    with quietly(values.log), _as_before(module, values), values.generators.again(), users_lines(values.line or caller()) as exported:
         program = torch.export.export(module, (), inputs, strict=False)
     given = [str(spec.arg.name) for spec in program.graph_signature.input_specs if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT]
     if not with_weights:
@@ -208,8 +221,14 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
                              "ops": sum(node.op == "call_function" for node in program.graph.nodes), "mode": "train" if module.training else "eval"}
     if values.autocast.text():
         entry["autocast"] = values.autocast.text()
+    writer.weights |= set(program.state_dict)
     source = source_lines(node.meta.get("stack_trace") for node in program.graph.nodes)
-    written = Written(entry | dict(describe or {}), source, [], dict(zip(inputs, given)), with_weights)
+    entry["devices"] = [str(device) for device in devices]
+    if values.generators.gpus:
+        entry["generators"] = values.generators.philox()
+    notes = ["checkpointing: torch.export leaves torch.utils.checkpoint out. The graph keeps for the backward what the step computes again: its saved tensors and its memory "
+             "are those of the model without checkpointing"] if exported.checkpointed else []
+    written = Written(entry | dict(describe or {}), source, [], dict(zip(inputs, given)), with_weights, notes)
     write_values(writer, written, module, values, reference=reference)
     return written
 
@@ -230,16 +249,19 @@ def _enter(module: torch.nn.Module, autocast: Autocast, devices: Sequence[torch.
 def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module, values: GraphValues, *, reference: bool = True) -> None:
     """Writes ref.safetensors of a graph whose model.pt2 is there: what it ran on, and what PyTorch makes of it."""
     names, entry = written.names, written.entry
-    cannot = list(values.cannot_replay)
+    cannot = [*values.cannot_replay, *written.notes]
     if not written.with_weights:
         cannot.append(f"the weights ({readable(size_of([*module.parameters(), *module.buffers()]))}): they exceed the limit; load a checkpoint to replay")
     inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
     tensors = {f"cot.{i}": tensor for i, tensor in (values.cotangents or {}).items()}
     if reference and written.with_weights:
         with quietly(), _as_before(module, values):
-            written.outputs, tensors, left_out = _reference(module, inputs, names, values, writer.room())
+            with noticed_hooks() as hooks:
+                written.outputs, tensors, left_out = _reference(module, inputs, names, values, writer.room(), hooks)
         cannot += left_out
         written.compared = not left_out
+        if hooks:
+            entry["custom_backward"] = hooks
     for key, tensor in inputs.items():
         if _safetensors.storable(tensor):
             tensors[f"in.{names[key]}"] = tensor
@@ -298,7 +320,7 @@ def _without_weights(program: "torch.export.ExportedProgram") -> None:
 
 
 def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], names: Mapping[str, str], values: GraphValues,
-               room: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], list[str]]:
+               room: int, custom: list[dict[str, Any]]) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], list[str]]:
     """Runs forward and backward once more, eagerly: outputs, gradients and written buffers by their names in a reference file, and what was left out."""
     cannot: list[str] = []
     own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
@@ -308,13 +330,17 @@ def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], name
             # What the forward writes in place must not be a leaf that requires a gradient, as in the loop itself.
             outputs = list(module(**{key: tensor.view_as(tensor) if tensor.requires_grad else tensor for key, tensor in given.items()}))
         cotangents = values.cotangents if values.cotangents is not None else _chosen(outputs)
-        ends = [(outputs[i], cotangents[i].to(outputs[i].dtype)) for i in cotangents if outputs[i].requires_grad]
+        ends = [(outputs[i], cotangents[i].to(outputs[i].device, outputs[i].dtype)) for i in cotangents if outputs[i].requires_grad]
         parameters = {f"grad.p.{name}": p for name, p in module.named_parameters() if p.requires_grad}
         sources = parameters | {f"grad.in.{names[key]}": tensor for key, tensor in given.items() if tensor.requires_grad}
         found: Sequence[Optional[torch.Tensor]] = []
         fits = size_of(parameters.values()) + size_of(outputs) + 2 * size_of(inputs.values()) <= room
+        custom += [one for one in custom_backward(module, outputs) if one not in custom]
         if ends and sources and fits:
-            found = torch.autograd.grad([end for end, _ in ends], list(sources.values()), [cotangent for _, cotangent in ends], allow_unused=True)
+            try:
+                found = torch.autograd.grad([end for end, _ in ends], list(sources.values()), [cotangent for _, cotangent in ends], allow_unused=True)
+            except Exception as error:  # the step's own, which is why its folder is written
+                cannot.append(f"gradients of PyTorch to compare with: backward raises {first_line(text_of(error))}")
         elif not fits:
             cannot.append("gradients of PyTorch to compare with: they did not fit into the folder")
     tensors = {f"out.{i}": output.detach() for i, output in enumerate(outputs) if fits and _safetensors.storable(output)}
@@ -340,21 +366,16 @@ def _chosen(outputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
 # ---- Failures --------------------------------------------------------------------------------------------------------------------------------------------
 
 
-def _is_ours(file: str) -> bool:
-    """A file of torch or of this package, also in a virtual environment that is reached through a link."""
-    return os.path.realpath(file).startswith((_TORCH, _HERE))
-
-
 def line_of(error: BaseException) -> Optional[str]:
     """The innermost line outside of torch and this package at which `error` arose: "model.py:12 in forward: y = x.item()"."""
     frames = traceback.extract_tb(error.__traceback__)
     told = re.findall(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)', str(error))
     for file, line, function, code in reversed(told):
-        if not _is_ours(file):
+        if is_users(file):
             return f"{file}:{line} in {function}: {code.strip()}"
     for frame in reversed(frames):
-        if not frame.filename.startswith("<") and not _is_ours(frame.filename):
-            return f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line or ''}".rstrip(": ")
+        if is_users(frame.filename):
+            return line_text(frame)
     return None
 
 
@@ -368,4 +389,4 @@ def raised_in_autograd(trace: Optional[TracebackType]) -> bool:
     return False
 
 
-__all__ = ["Call", "GraphValues", "NoSpace", "Written", "clean", "devices_of", "free_name", "line_of", "quietly", "raised_in_autograd", "size_of", "step_of", "tensor_leaves", "with_buffers", "without_hooks", "write_graph", "write_values"]
+__all__ = ["Call", "GraphValues", "NoSpace", "Written", "clean", "devices_of", "free_name", "line_of", "names_of", "quietly", "raised_in_autograd", "size_of", "step_of", "tensor_leaves", "with_buffers", "without_hooks", "write_graph", "write_values"]

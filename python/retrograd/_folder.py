@@ -31,6 +31,8 @@ class Limits:
     graphs: most graphs in one folder.
     copy_bytes: `catch` copies an input or a buffer of at most this size at each step; larger ones are kept without a copy.
     keep_bytes: `catch` keeps at most this many bytes of output gradients during a backward.
+    weights_bytes: on a GPU, `catch` keeps a copy of the weights of at most this size, so that no update waits for its check; without it, each does.
+    spike: a loss or a norm of all gradients of that many times the median of the last 50 is a failure for `catch` (None: it is not).
     """
 
     folder_bytes: int = 16 * GIB
@@ -38,6 +40,8 @@ class Limits:
     graphs: int = 256
     copy_bytes: int = 16 << 20
     keep_bytes: int = GIB
+    weights_bytes: int = 4 * GIB
+    spike: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,12 @@ class Folder:
     @property
     def command(self) -> str:
         """The command that opens the folder."""
-        return "retrograd " + quoted(self.path)
+        return f"retrograd {quoted(self.path)}"
+
+    @property
+    def _device(self) -> str:
+        """The option that runs the step where it ran."""
+        return " --device cuda" if self.manifest.get("device") == "cuda" else ""
 
     def open(self) -> Optional[int]:
         """Opens the folder in the window and returns the process id. Without a display, prints the commands for a terminal and returns None."""
@@ -67,9 +76,9 @@ class Folder:
 
     def headless(self) -> str:
         """Commands for a terminal."""
-        folder = quoted(self.path)
-        walk = f"    retrograd debug {folder} -c walk-nan\n" if self.manifest.get("failure") else ""
-        return f"{walk}    retrograd trace {folder}\n    retrograd check {folder}\n    retrograd run {folder}"
+        folder, manifest, device = quoted(self.path), self.manifest, self._device
+        walk = f"    retrograd debug {folder} -c walk-nan{device}\n" if manifest.get("open", {}).get("at") == "root" else ""
+        return f"{walk}    retrograd trace {folder}\n    retrograd check {folder}{device}\n    retrograd run {folder}{device}"
 
     def __str__(self) -> str:
         return str(self.path)
@@ -108,6 +117,12 @@ def text_of(error: BaseException, limit: int = 2000) -> str:
     return f"{type(error).__name__}: {error}"[:limit]
 
 
+def first_line(text: str, limit: int = 300) -> str:
+    """What fits in a message; the whole is in the folder."""
+    lines = text.strip().splitlines()
+    return lines[0][:limit].rstrip(".:") if lines else ""
+
+
 class NoSpace(RuntimeError):
     """A folder of that size must not be written, or does not fit on the disk."""
 
@@ -122,6 +137,7 @@ class FolderWriter:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         self.graphs: list[dict[str, Any]] = []
+        self.weights: set[str] = set()  # names of parameters and buffers that a graph has
 
     def room(self) -> int:
         """How many more bytes may be written: at most nine tenths of the disk's free space."""
@@ -158,6 +174,7 @@ class FolderWriter:
 
 def write_manifest(folder: Path, graphs: list[dict[str, Any]], contents: dict[str, Any]) -> None:
     cannot = list(dict.fromkeys([*contents.pop("cannot_replay", []), *(line for graph in graphs for line in graph.get("cannot_replay", []))]))
+    devices = {device.split(":")[0] for graph in graphs for device in graph.get("devices", [])}
     manifest = {
         "format": "retrograd.folder",
         "version": 1,
@@ -166,6 +183,7 @@ def write_manifest(folder: Path, graphs: list[dict[str, Any]], contents: dict[st
                  "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")},
         "rank": rank(),
         "ranks": ranks(),
+        "device": "cuda" if "cuda" in devices else "cpu",
         **contents,
         "graphs": graphs,
         "cannot_replay": cannot,

@@ -1,4 +1,4 @@
-"""The norm of all gradients: one reading of each."""
+"""Norms of gradients: one reading of each."""
 from __future__ import annotations
 
 from typing import Sequence
@@ -13,14 +13,17 @@ def values_of(gradient: torch.Tensor) -> torch.Tensor:
 
 
 def norms(gradients: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Norms of the gradients, in float32 at least, on one device."""
-    groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
-    for gradient in gradients:
+    """Norms of the gradients that have elements, in their order, in float32 at least, on one device."""
+    groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for i, gradient in enumerate(gradients):
         if gradient.numel():
-            groups.setdefault((gradient.device, gradient.dtype), []).append(gradient)
-    found: list[torch.Tensor] = []
+            groups.setdefault((gradient.device, gradient.dtype), []).append(i)
+    found: dict[int, torch.Tensor] = {}
     for (_, dtype), group in groups.items():
-        found += torch._foreach_norm(group, 2, dtype=torch.float32 if dtype in (torch.float16, torch.bfloat16) else None)
+        each = torch._foreach_norm([gradients[i] for i in group], 2, dtype=torch.float32 if dtype in (torch.float16, torch.bfloat16) else None)
+        found |= dict(zip(group, each))
     if not found:
         return []
-    return [norm.to(found[0].device, torch.float64 if found[0].dtype == torch.float64 else torch.float32) for norm in found]
+    wide = torch.float64 if any(norm.dtype == torch.float64 for norm in found.values()) else torch.float32
+    device = next(iter(found.values())).device
+    return [found[i].to(device, wide) for i in sorted(found)]

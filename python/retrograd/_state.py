@@ -20,6 +20,11 @@ class Generators:
         gpus = {device.index or 0: torch.cuda.get_rng_state(device) for device in devices if device.type == "cuda"}
         return Generators(torch.get_rng_state(), gpus)
 
+    def philox(self) -> dict[str, dict[str, int]]:
+        """Seed and offset of each GPU's generator, of which its next draws are a function: its state is these two numbers."""
+        return {f"cuda:{index}": {"seed": int.from_bytes(bytes(state[:8].tolist()), "little", signed=True), "offset": int.from_bytes(bytes(state[8:16].tolist()), "little", signed=True)}
+                for index, state in self.gpus.items() if state.numel() == 16}
+
     def restore(self) -> None:
         torch.set_rng_state(self.cpu)
         for index, state in self.gpus.items():

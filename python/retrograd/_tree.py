@@ -45,6 +45,8 @@ def _replaced(one: Any, fields: dict[str, Any]) -> Any:
     new = copy.copy(one)
     for name, value in fields.items():
         object.__setattr__(new, name, value)  # also of a frozen one
+        if isinstance(new, dict) and name in new:  # transformers' outputs hold each field twice
+            new[name] = value
     return new
 
 

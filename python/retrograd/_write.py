@@ -8,54 +8,56 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
 import torch
 
-from ._backend import Recording, backend
+from ._backend import Recording, backend, left_to_eager
+from ._between import Given, Program
+from ._checks import Failure, optimizer_json
 from ._distributed import gathered
-from ._export import Call, GraphValues, devices_of, free_name, line_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
-from ._folder import Folder, FolderWriter, NoSpace, number, rank, ranks, text_of
+from ._export import Call, GraphValues, devices_of, free_name, line_of, names_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
+from ._folder import Folder, FolderWriter, NoSpace, first_line, number, rank, ranks, text_of
+from ._lines import users_lines
+from ._step import Step
 from ._tree import mapped
 
 if TYPE_CHECKING:
-    from ._catch import Catch, Failure, Step
+    from ._catch import Catch
 
 
-def write_failure(catch: "Catch", steps: Sequence["Step"], failure: "Failure") -> tuple[Folder, "Step"]:
-    """Writes the folder of the call, among those of the failing backward, that makes the NaN or Inf; returns it too. With FSDP2 every rank has to call this."""
+def write_failure(catch: "Catch", steps: Sequence[Step], failure: Failure, weights_kept: bool = False) -> tuple[Folder, Step]:
+    """Writes the folder of the call, among those of the failing backward, that makes the NaN or Inf; returns it too. With FSDP2 every rank has to call this.
+
+    weights_kept: the model has its weights from before the step, though it was updated since."""
     sharded = catch._sharding.kind == "fsdp2"
     model = gathered(catch.inner) if sharded else catch.inner
     ordered = sorted(steps, key=_looks_sound)
     for step in ordered:
         others = [] if len(steps) == 1 else [f"{len(steps) - 1} other call(s) of the model in the same backward: this folder has call {steps.index(step) + 1} of {len(steps)}"]
-        folder = _written(catch, model, step, failure, others, last=step is ordered[-1])
+        folder = _written(catch, model, step, failure, [*_left_out(catch, step, weights_kept), *others], last=step is ordered[-1])
         if folder is not None:
             return folder, step
     raise RuntimeError("there is no call of the model to write")
 
 
-def _looks_sound(step: "Step") -> bool:
+def _looks_sound(step: Step) -> bool:
     """False for a call that is known to have made or got a NaN or Inf: it is tried first."""
-    return all(bool(torch.isfinite(tensor).all()) for tensor in [*step.cotangents.values(), *([step.loss] if step.loss is not None else [])])
+    gradients = [*step.cotangents.values(), *(loss.gradient for loss in step.losses if loss.gradient is not None), *step.loss_values]
+    return all(bool(torch.isfinite(tensor).all()) for tensor in gradients)
 
 
-def _written(catch: "Catch", model: torch.nn.Module, step: "Step", failure: "Failure", others: Sequence[str], last: bool) -> Optional[Folder]:
+def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failure, cannot: list[str], last: bool) -> Optional[Folder]:
     """The folder of one call; None where all its values are finite when PyTorch runs it again, unless it is the last to try."""
     sharded = model is not catch.inner
     name = f"step{step.index}" + (f"-{step.microbatch}" if step.microbatch else "") + (f"-rank{rank()}" if ranks() > 1 else "")
-    cannot = [*_left_out(catch, step), *others]
     args, kwargs = mapped(lambda leaf: _as_it_was(leaf, step, sharded), (tuple(step.args), dict(step.kwargs)))
-    model_call = Call.of(model.forward, args, kwargs)
-    cotangents = {position: tensor.cpu() if sharded else tensor for position, tensor in step.cotangents.items()}
-    picked = _Picked(step, model_call, cotangents)
+    picked = _Picked(step, Call.of(model.forward, args, kwargs), sharded)
     buffers = {} if sharded else step.buffers
     if sharded and step.buffers:
         cannot.append("buffers that the forward writes: with FSDP2 they are those from after the forward")
-    values = GraphValues(picked.inputs, step.generators, step.autocast, picked.cotangents, buffers, cannot)
+    values = GraphValues(picked.inputs, step.generators, step.autocast, picked.cotangents, buffers, cannot, step.line)
     writer = FolderWriter(catch.target / name, catch.limits)
     try:
-        contents: dict[str, Any] = {"kind": "catch", "step": step.index, "microbatch": step.microbatch,
-                                    "failure": {"kind": failure.kind, "message": failure.message, "parameters": list(failure.names)[:100], "parameters_total": len(failure.names)},
-                                    "numbers": {key: number(value) for key, value in (("loss", failure.loss), ("gradient_norm", failure.norm)) if value is not None}}
-        module = step_of(model, model_call, picked)
-        compared = True
+        contents: dict[str, Any] = {"kind": "catch", "step": step.index, "microbatch": step.microbatch, **_circumstances(catch, failure)}
+        module = step_of(model, picked.call, picked)
+        compared, inside = True, "The weights and the batch are inside."
         try:
             written = write_graph(writer, "step", module, values, describe={"module": type(model).__name__, "location": None})
             writer.graphs.append(written.entry)
@@ -66,44 +68,63 @@ def _written(catch: "Catch", model: torch.nn.Module, step: "Step", failure: "Fai
             raise
         except Exception as error:
             shutil.rmtree(writer.folder / "step", ignore_errors=True)
-            line = line_of(error)
-            contents["export_failed"] = (f"{line}: " if line else "") + text_of(error)
-            contents["source"] = _in_parts(writer, catch, model, model_call, picked, values)
-        if failure.kind in ("nan_loss", "nan_gradient") and compared and not any(graph.get("not_finite") for graph in writer.graphs):
+            inside = _in_parts(writer, contents, catch, model, picked, values, error)
+        if failure.has_root and compared and writer.graphs and not any(graph.get("not_finite") for graph in writer.graphs):
             if not last:
                 writer.abandon()
                 return None
-            writer.graphs[0]["cannot_replay"].append("the NaN or Inf: all values are finite when PyTorch runs the step again. It came from outside of the model, or from "
-                                                     "something that was not kept")
-        contents["open"] = {"graph": _first_bad(writer.graphs), "at": "root"}
-        recorded = _recorded(writer, module, values)
-        if recorded:
+            reason = _elsewhere(catch, failure) if "export_failed" not in contents else "It came from what is missing"
+            writer.graphs[0]["cannot_replay"].append(f"the NaN or Inf: all values are finite when PyTorch runs the step again. {reason}")
+        at_root = failure.has_root and any(graph.get("not_finite") for graph in writer.graphs)
+        contents |= {"open": {"graph": _first_bad(writer.graphs), "at": "root" if at_root else "start"}, "inside": inside}
+        if writer.graphs and (recorded := _recorded(writer, module, values)):
             contents["recorded"] = recorded
+        if values.log.getvalue().strip():
+            (writer.folder / "export.log").write_text(values.log.getvalue())
         return writer.finish(contents)
     except BaseException:
         writer.abandon()
         raise
 
 
-def _left_out(catch: "Catch", step: "Step") -> list[str]:
+def _circumstances(catch: "Catch", failure: Failure) -> dict[str, Any]:
+    """What is known of the failure and of the steps before it."""
+    optimizer = catch._optimizer_now()
+    return {"failure": {"kind": failure.kind, "message": failure.message, "parameters": list(failure.names)[:100], "parameters_total": len(failure.names)},
+            "numbers": {key: number(value) for key, value in (("loss", failure.loss), ("gradient_norm", failure.norm)) if value is not None},
+            "history": catch.history.json()} | ({"optimizer": optimizer_json(optimizer)} if optimizer is not None else {})
+
+
+def _elsewhere(catch: "Catch", failure: Failure) -> str:
+    if catch._sharding.reduces and ranks() > 1 and failure.kind == "nan_gradient":
+        return "It came from another rank: look at the other ranks"
+    return "It came from outside of the model, or from something that was not kept"
+
+
+def _left_out(catch: "Catch", step: Step, weights_kept: bool) -> list[str]:
     cannot = []
     written = [tensor for tensor, version in step.versions if tensor._version != version and id(tensor) not in step.copies]
     if written:
         cannot.append(f"{len(written)} input(s): written in place during the step, and larger than Limits.copy_bytes, so that no copy was kept")
-    if any(p._version != version for p, version in step.parameter_versions) and catch._sharding.kind != "fsdp2":
+    if not weights_kept and any(p._version != version for p, version in step.parameter_versions) and catch._sharding.kind != "fsdp2":
         cannot.append("the weights: they were updated before the failure was seen, as by an optimizer that runs inside backward")
     if step.not_kept:
         cannot.append(f"{step.not_kept} output gradient(s): larger than Limits.keep_bytes; drawn ones take their place")
-    if not step.cotangents and not step.not_kept and step.loss is None:
+    if not step.cotangents and not step.not_kept and not step.loss_values and step.program is None:
         cannot.append("output gradients: they were not seen; drawn ones take their place")
     if step.backwards > 1:
         cannot.append(f"{step.backwards} backwards through one forward: the output gradients are those of the last")
-    if step.generators.gpus:
-        cannot.append("draws on the GPU: the states of its generators are in ref.safetensors, and Retrograd draws on the CPU")
+    if step.unseen is not None:
+        cannot.append(f"the loss: between the model's outputs and the loss lies {step.unseen}, which cannot be part of the graph. The graph ends at the model's outputs"
+                      + (", with the gradients they got" if step.cotangents else ""))
+    if step.program is not None:
+        changed = [given for given in step.program.given() if given.version != -1 and given.tensor._version != given.version]
+        if changed:
+            cannot.append(f"{len(changed)} tensor(s) that the loss reads: written in place since")
     return cannot
 
 
-def _as_it_was(leaf: Any, step: "Step", to_cpu: bool) -> Any:
+def _as_it_was(leaf: Any, step: Step, to_cpu: bool) -> Any:
     if not isinstance(leaf, torch.Tensor):
         return leaf
     before = step.copies.get(id(leaf))
@@ -112,46 +133,62 @@ def _as_it_was(leaf: Any, step: "Step", to_cpu: bool) -> Any:
 
 
 class _Picked:
-    """Which outputs a failing step's graph has: the loss where it is known, and the outputs that got a gradient."""
+    """Which outputs a failing step's graph has: the losses where they are known, else the model's outputs that got a gradient."""
 
-    def __init__(self, step: "Step", call: Call, cotangents: Mapping[int, torch.Tensor]):
+    def __init__(self, step: Step, call: Call, to_cpu: bool):
+        def here(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.cpu() if to_cpu else tensor
+
+        self.call, self.program = call, step.program
         self.inputs = dict(call.tensors)
-        self.loss_call = step.loss_call
+        self.devices = devices_of(torch.nn.Module(), call.tensors)
         self.loss_at: Optional[int] = None
-        self.cotangents: Optional[dict[int, torch.Tensor]] = None
-        if self.loss_call is not None:
-            function, args, kwargs = self.loss_call
-            outputs = {id(one()): i for i, one in enumerate(step.outputs) if one() is not None}
-            self.loss = Call.of(function, args, kwargs)
-            self.from_output: dict[str, int] = {}
-            self.extra: dict[str, str] = {}
-            for name, tensor in self.loss.tensors.items():
-                if id(tensor) in outputs:
-                    self.from_output[name] = outputs[id(tensor)]
-                else:
-                    self.extra[name] = free_name(name, self.inputs)
-                    self.inputs[self.extra[name]] = tensor.detach().requires_grad_(tensor.requires_grad and tensor.is_leaf)
-            self.positions: Optional[list[int]] = None
-            self.loss_at = 0
-            self.cotangents = {0: cotangents[0]} if 0 in cotangents else None
+        self.positions: Optional[list[int]] = None
+        if self.program is not None:
+            self.given: dict[int, str] = {}
+            same = {id(leaf): name for leaf, name in zip(tensor_leaves((step.args, step.kwargs)), call.tensors)}
+            for name, given in _names_of(self.program):
+                key = same.get(id(given.tensor))
+                self.given[id(given.tensor)] = key = key if key is not None else free_name(name, self.inputs)
+                self.inputs.setdefault(key, here(given.tensor.detach()).requires_grad_(given.tensor.requires_grad and given.tensor.is_leaf))
+            gradients = {i: gradient for i, end in enumerate(self.program.ends) if (gradient := step.gradient_of(end)) is not None}
+            values = {loss.end: loss.value for loss in step.losses}
+            known = [i for i, end in enumerate(self.program.ends) if end in values]  # the loss that failed, else the last, as in the message
+            self.loss_at = next((i for i in known if not bool(torch.isfinite(values[self.program.ends[i]]))), known[-1] if known else None)
+            self.cotangents: Optional[dict[int, torch.Tensor]] = {i: here(gradient) for i, gradient in gradients.items()} or None
             return
-        positions = sorted({*cotangents, *([step.loss_position] if step.loss_position is not None else [])})
+        positions = sorted({*step.cotangents, *([step.own_loss_position] if step.own_loss_position is not None else [])})
         self.positions = positions or None
-        if positions:
-            if step.loss_position is not None:
-                self.loss_at = positions.index(step.loss_position)
-            self.cotangents = {positions.index(position): tensor for position, tensor in cotangents.items()} or None
+        self.cotangents = {positions.index(position): here(tensor) for position, tensor in step.cotangents.items()} or None
+        if step.own_loss_position is not None:
+            self.loss_at = positions.index(step.own_loss_position)
 
-    def __call__(self, output: Any, inputs: Mapping[str, torch.Tensor]) -> Sequence[torch.Tensor]:
+    def __call__(self, output: Any, inputs: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Sequence[torch.Tensor]:
         leaves = tensor_leaves(output)
-        if self.loss_call is not None:
-            tensors = {name: leaves[i] for name, i in self.from_output.items()} | {name: inputs[key] for name, key in self.extra.items()}
-            args, kwargs = self.loss.arguments(tensors)
-            return [self.loss_call[0](*args, **kwargs)]
+        if self.program is not None:
+            return self.program.run(model, leaves, {key: inputs[name] for key, name in self.given.items()}, self.devices)
         return [leaves[i] for i in self.positions] if self.positions else [leaf for leaf in leaves if leaf.requires_grad] or leaves
 
 
-def _compare(contents: dict[str, Any], entry: dict[str, Any], picked: _Picked, failure: "Failure") -> None:
+def _names_of(program: Program) -> list[tuple[str, Given]]:
+    """The tensors that a loss has from elsewhere, each once, by the names of the parameters that they are passed as."""
+    found: dict[int, tuple[str, Given]] = {}
+    for recorded in program.calls.values():
+        args, kwargs = recorded.tree.with_leaves([_Leaf(leaf) if isinstance(leaf, Given) else leaf for leaf in recorded.tree.leaves])
+        for name, given in names_of(recorded.function, args, kwargs):
+            if isinstance(given, _Leaf) and id(given.given.tensor) not in found:
+                found[id(given.given.tensor)] = (name, given.given)
+    return list(found.values())
+
+
+class _Leaf:
+    """A leaf of arguments that stands for a tensor."""
+
+    def __init__(self, given: Given):
+        self.given = given
+
+
+def _compare(contents: dict[str, Any], entry: dict[str, Any], picked: _Picked, failure: Failure) -> None:
     """Says where the step, run once more, does not have the loss that the loop had."""
     if failure.loss is None or picked.loss_at is None:
         return
@@ -172,28 +209,51 @@ def _first_bad(graphs: Sequence[Mapping[str, Any]]) -> str:
     return str(graphs[0]["name"]) if graphs else ""
 
 
-def _in_parts(writer: FolderWriter, catch: "Catch", model: torch.nn.Module, call: Call, picked: _Picked, values: GraphValues) -> list[dict[str, Any]]:
-    """Where torch.export cannot follow the model: the graphs between graph breaks, each with its inputs and output gradients."""
+def _in_parts(writer: FolderWriter, contents: dict[str, Any], catch: "Catch", model: torch.nn.Module, picked: "_Picked", values: GraphValues, error: Exception) -> str:
+    """Where torch.export cannot follow the model: the graphs between graph breaks, each with its inputs and output gradients. Returns what is inside."""
+    line = line_of(error)
+    contents["export_failed"] = (f"{line}: " if line else "") + first_line(text_of(error))
+    values.log.write(f"\n{text_of(error, 1 << 20)}\n")
     recording = Recording.within(writer, catch.limits)
-    module = step_of(model, call, picked)
+    module = step_of(model, picked.call, picked)
 
     def run(**inputs: torch.Tensor) -> Any:
         return module.forward(**inputs)
 
     inputs = dict(values.inputs)
-    with quietly(), torch.enable_grad(), without_hooks(module), with_buffers(model, {name: tensor.clone() for name, tensor in values.original_buffers.items()}), values.generators.again():
-        with values.autocast.again(devices_of(model, inputs)):
-            outputs = list(torch.compile(run, backend=lambda graph, examples: backend(graph, examples, recording=recording, root=model), dynamic=False)(**inputs))
-        chosen = values.cotangents if values.cotangents is not None else {i: torch.ones_like(output) for i, output in enumerate(outputs) if output.requires_grad}
-        ends = [(outputs[i], chosen[i].to(outputs[i].dtype)) for i in chosen if outputs[i].requires_grad]
-        sources = [p for p in model.parameters() if p.requires_grad]
-        if ends and sources:
-            torch.autograd.grad([end for end, _ in ends], sources, [cotangent for _, cotangent in ends], allow_unused=True)
-    if not writer.graphs:
-        raise RuntimeError("neither torch.export nor torch.compile can follow the model: " + "; ".join(recording.problems))
+    missing: list[str] = []
+    with quietly(values.log), torch.enable_grad(), without_hooks(module), with_buffers(model, {name: tensor.clone() for name, tensor in values.original_buffers.items()}), \
+            values.generators.again(), left_to_eager(lambda frame: missing.append(frame.text)), users_lines(values.line):
+        try:
+            with values.autocast.again(devices_of(model, inputs)):
+                outputs = list(torch.compile(run, backend=lambda graph, examples: backend(graph, examples, recording=recording, root=model), dynamic=False)(**inputs))
+            torch.autograd.grad(*_differentiated(outputs, values, model), allow_unused=True)
+        except Exception as raised:  # the step's own, or one of torch.compile
+            values.log.write(f"\n{text_of(raised, 1 << 20)}\n")
+            values.cannot_replay.append(f"the backward: it raises {first_line(text_of(raised))}")
+    contents["source"] = list(recording.source.values())
+    missing += recording.problems
+    own = [name for name, p in model.named_parameters() if p.requires_grad]
+    absent = [name for name in own if name not in writer.weights]
+    if absent:
+        whole = len(absent) == len(own)
+        values.cannot_replay.append(f"{'the model' if whole else f'a part of the model ({absent[0]} and {len(absent) - 1} more weights)' if len(absent) > 1 else f'a part of the model ({absent[0]})'}: "
+                                    + ("; ".join(missing) if missing else f"torch.export stops at {contents['export_failed']}") + ". export.log has the details")
+        contents["missing"] = missing
     for graph in writer.graphs:
         graph["cannot_replay"] += [line for line in values.cannot_replay if line not in graph["cannot_replay"]]
-    return list(recording.source.values())
+    contents["cannot_replay"] = list(values.cannot_replay)
+    if not writer.graphs:
+        return "No graph of the step is inside."
+    return "The weights and the batch are inside." if not absent else "What comes after the model is inside, the model is not." if len(absent) == len(own) \
+        else f"{len(own) - len(absent)} of the model's {len(own)} weights are inside, with the ops that read them."
+
+
+def _differentiated(outputs: Sequence[torch.Tensor], values: GraphValues, module: torch.nn.Module) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
+    """What a backward of a step is called with: outputs, parameters and output gradients."""
+    chosen = values.cotangents if values.cotangents is not None else {i: torch.ones_like(output) for i, output in enumerate(outputs) if output.requires_grad}
+    ends = [(outputs[i], chosen[i].to(outputs[i].device, outputs[i].dtype)) for i in chosen if outputs[i].requires_grad]
+    return [end for end, _ in ends], [p for p in module.parameters() if p.requires_grad], [cotangent for _, cotangent in ends]
 
 
 def _recorded(writer: FolderWriter, module: torch.nn.Module, values: GraphValues) -> Optional[dict[str, str]]:
@@ -210,12 +270,7 @@ def _recorded(writer: FolderWriter, module: torch.nn.Module, values: GraphValues
         own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()} | {name: b.clone() for name, b in values.original_buffers.items()}
         with quietly(), torch.enable_grad(), without_hooks(module), with_buffers(module, own), values.generators.again():
             with DebugMode(record_stack_trace=True, record_ids=True) as mode, DebugMode.log_tensor_hashes(hash_fn="norm"):
-                outputs = list(module(**values.inputs))
-                chosen = values.cotangents if values.cotangents is not None else {i: torch.ones_like(output) for i, output in enumerate(outputs) if output.requires_grad}
-                ends = [(outputs[i], chosen[i].to(outputs[i].dtype)) for i in chosen if outputs[i].requires_grad]
-                sources = [p for p in module.parameters() if p.requires_grad]
-                if ends and sources:
-                    torch.autograd.grad([end for end, _ in ends], sources, [cotangent for _, cotangent in ends], allow_unused=True)
+                torch.autograd.grad(*_differentiated(list(module(**values.inputs)), values, module), allow_unused=True)
         DebugMode.save_logs(mode.logs, str(path))
         writer.require(0, "recorded numbers")
         json.loads(path.read_text())

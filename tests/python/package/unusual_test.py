@@ -88,8 +88,10 @@ class Unusual(InFolder):
             def forward(self, x):
                 return Opaque(super().forward(x))
 
-        self.assertIsNone(self.caught(Hides(), lambda model, x: model(x).tensor.sum()))
-        self.assertIn("step 2: the gradient of first.weight has a NaN or Inf. It could not be saved", self.text)
+        folder = self.caught(Hides(), lambda model, x: model(x).tensor.sum())
+        self.assertIn("step 2: the gradient of first.weight has a NaN or Inf", self.text)
+        self.assertIn("returns an object of class Opaque, in which no tensor is found", self.text)
+        self.assertEqual(folder.manifest["step"], 2)
 
     def test_layers_that_are_released_or_added_in_the_loop(self):
         model = Root()
@@ -174,7 +176,7 @@ class Unusual(InFolder):
         model = Root()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         steps = 0
-        with told() as text, mock.patch("retrograd._catch.norms", side_effect=ValueError("unforeseen")), retrograd.catch(model):
+        with told() as text, mock.patch("retrograd._checks.norms", side_effect=ValueError("unforeseen")), retrograd.catch(model):
             for _ in range(3):
                 optimizer.zero_grad()
                 model(rows(False)).sum().backward()
