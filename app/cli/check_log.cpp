@@ -38,6 +38,26 @@ const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
   return worst;
 }
 
+void printReference(std::string_view what, const std::vector<TensorVerdict>& verdicts) {
+  const auto* worst = worstOf(verdicts);
+  if (worst == nullptr) return;
+  const auto off = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& verdict) { return !verdict.good(); });
+  fmt::print("  {}: {} tensors compared, {} differ; furthest: {}: {}\n", what, verdicts.size(), off, worst->name,
+             textOf(*worst));
+}
+
+std::string word(SecondOpinion::Parting parting) {
+  using Parting = SecondOpinion::Parting;
+  switch (parting) {
+    case Parting::none: return "";
+    case Parting::job: return "job";
+    case Parting::derived: return "derived";
+    case Parting::reference: return "reference";
+    case Parting::all: return "all";
+  }
+  return "";
+}
+
 void printText(const SecondOpinion& opinion, bool drawsAll) {
   fmt::print("{}  compile {}: the job's backward against the one derived from its forward\n", word(opinion.verdict),
              opinion.compile);
@@ -51,22 +71,20 @@ void printText(const SecondOpinion& opinion, bool drawsAll) {
     fmt::print("  {} gradients compared by value, {} are None in both\n", opinion.compared, opinion.none);
   if (const auto* worst = worstOf(opinion.gradients); worst != nullptr)
     fmt::print("  furthest: {}: {}\n", worst->name, textOf(*worst));
-  if (const auto* worst = worstOf(opinion.referenced); worst != nullptr) {
-    const auto off = std::count_if(opinion.referenced.begin(), opinion.referenced.end(),
-                                   [](const auto& verdict) { return !verdict.good(); });
-    fmt::print("  reference: {} tensors compared, {} differ; furthest: {}: {}\n", opinion.referenced.size(), off,
-               worst->name, textOf(*worst));
+  printReference("reference", opinion.jobReferenced);
+  if (opinion.parting != SecondOpinion::Parting::none) {
+    printReference("the derived backward against the reference", opinion.referenced);
+    fmt::print("  {}\n", text(opinion.parting));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (drawsAll && opinion.drawn > 0)  // otherwise each is named above
     fmt::print(
         "  note: {} input{} drawn from the descriptors in the log; --weights and --batch give those of the job\n",
         opinion.drawn, opinion.drawn == 1 ? " was" : "s were");
-  if (!opinion.findings.empty()) {
+  if (!opinion.findings.empty() && !opinion.showsCuts) {
     fmt::print(
         "  The difference may be right if the model has a backward of its own (autograd.Function) or a region under "
-        "no_grad: the forward graph does not show "
-        "them.\n");
+        "no_grad: the log has no Dynamo graph, which shows them.\n");
   }
 }
 
@@ -91,6 +109,9 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   for (const auto& verdict : opinion.gradients) json["gradients"].push_back(toJson(verdict));
   json["reference"] = nlohmann::ordered_json::array();
   for (const auto& verdict : opinion.referenced) json["reference"].push_back(toJson(verdict));
+  json["job_reference"] = nlohmann::ordered_json::array();
+  for (const auto& verdict : opinion.jobReferenced) json["job_reference"].push_back(toJson(verdict));
+  if (opinion.parting != SecondOpinion::Parting::none) json["parts"] = word(opinion.parting);
   json["none"] = opinion.none;
   json["drawn"] = opinion.drawn;
   json["notes"] = opinion.notes;

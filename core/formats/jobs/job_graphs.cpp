@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 
 #include "core/base/error.h"
@@ -19,16 +18,6 @@ using Kind = fx::Expression::Kind;
 
 fx::Graph read(const jobs::JobLog& log, const jobs::GraphRecord& record) {
   return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
-}
-
-bool isTangent(const fx::Input& input) {
-  return input.descriptor.kind() == "TangentAOTInput" ||
-         (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
-}
-
-/// Inputs of a joint or forward graph that are the program's.
-std::size_t primalsOf(const fx::Graph& graph) {
-  return static_cast<std::size_t>(std::count_if(graph.inputs.begin(), graph.inputs.end(), std::not_fn(isTangent)));
 }
 
 std::string nameOf(const fx::Graph& graph, const fx::Expression& value) {
@@ -70,9 +59,8 @@ bool isOfBackward(const fx::Output& output) {
 
 void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraphs& graphs) {
   graphs.sources.resize(graphs.forward.inputs.size());
-  const auto* dynamo = attempt.find(jobs::GraphKind::dynamo);
-  if (dynamo == nullptr) return;
-  const auto bound = jobs::bindInputs(read(log, *dynamo), jobs::describedInputs(log, attempt));
+  if (!graphs.dynamo) return;
+  const auto bound = jobs::bindInputs(*graphs.dynamo, jobs::describedInputs(log, attempt));
   for (std::size_t i = 0; i < graphs.sources.size(); ++i) {
     const auto index = dynamoIndex(graphs.forward.inputs[i]);
     if (index && *index < bound.size()) graphs.sources[i] = bound[*index];
@@ -98,7 +86,9 @@ void countResults(JobGraphs& graphs) {
           std::min(outputs.size(), graphs.joint->outputs.size() - std::min(graphs.joint->outputs.size(), gradients));
     return;
   }
-  const auto saved = graphs.backward.inputs.size() - graphs.tangents.size();
+  const auto saved = graphs.backward.inputs.size() - graphs.tangents.size() -
+                     static_cast<std::size_t>(
+                         std::count_if(graphs.backward.inputs.begin(), graphs.backward.inputs.end(), isGeneratorState));
   if (saved > outputs.size())
     throw Error(ErrorCode::badInput, "the backward reads more than the forward gives", graphs.backwardPlace);
   graphs.results = outputs.size() - saved;
@@ -140,7 +130,7 @@ void pairSaved(JobGraphs& graphs) {
   std::size_t next = graphs.results;
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
     const auto& input = graphs.backward.inputs[i];
-    if (isTangent(input)) continue;
+    if (isTangent(input) || isGeneratorState(input)) continue;
     const auto named = outputs.find(input.name);
     const auto position = named != outputs.end() ? named->second : next;
     if (position >= graphs.forward.outputs.size())
@@ -151,20 +141,23 @@ void pairSaved(JobGraphs& graphs) {
   }
 }
 
-/// Takes a joint graph's backward out of `forward`, which then ends with the results of the program.
-void cutBackward(JobGraphs& graphs) {
-  auto& graph = graphs.forward;
-  graph.nodes.resize(jobs::backwardBorder(graph));
-  graph.outputs.resize(graphs.results);
-  for (auto& input : graph.inputs) input.dropped |= isTangent(input);
-  for (const auto& output : graph.outputs)
-    fx::forEachValue(output.value, [&](std::size_t value) {
-      if (value >= graph.valueCount())
-        throw Error(ErrorCode::badInput, "the joint graph makes a result in its backward", graphs.forwardPlace);
-    });
+}  // namespace
+
+bool isTangent(const fx::Input& input) {
+  return input.descriptor.kind() == "TangentAOTInput" ||
+         (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
 }
 
-}  // namespace
+bool isGeneratorState(const fx::Input& input) {
+  return input.type == fx::noIndex &&
+         (input.name.starts_with("fwd_rng_state_") || input.name.starts_with("bwd_rng_state_"));
+}
+
+std::size_t primalsOf(const fx::Graph& graph) {
+  return static_cast<std::size_t>(std::count_if(graph.inputs.begin(), graph.inputs.end(), [](const auto& input) {
+    return !isTangent(input) && !isGeneratorState(input);
+  }));
+}
 
 JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
   const jobs::GraphRecord* computed = nullptr;
@@ -181,6 +174,7 @@ JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
     graphs.backward = read(log, *backward);
   }
   if (const auto* joint = attempt.find(jobs::GraphKind::joint)) graphs.joint = read(log, *joint);
+  if (const auto* dynamo = attempt.find(jobs::GraphKind::dynamo)) graphs.dynamo = read(log, *dynamo);
   for (const auto& [name, value] : jobs::sizeHints(log, attempt)) graphs.sizes[name] = value;
   if (const auto* script = attempt.find(jobs::GraphKind::runnable)) {
     for (const auto& [name, value] :
@@ -192,7 +186,8 @@ JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
   }
   bindSources(log, attempt, graphs);
   countResults(graphs);
-  if (graphs.computed == jobs::GraphKind::joint) cutBackward(graphs);
+  if (graphs.computed == jobs::GraphKind::joint)
+    graphs.forward = forwardPart(graphs.forward, graphs.results, graphs.forwardPlace);
   return graphs;
 }
 
@@ -202,12 +197,25 @@ JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
   return readComputedGraphs(log, attempt);
 }
 
-JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt, const SymbolLookup& lookup) {
   auto graphs = readUnpairedGraphs(log, attempt);
   pairTangents(graphs);
   pairSaved(graphs);
-  shareDraws(graphs);
+  tieDraws(graphs, lookup);
   return graphs;
+}
+
+fx::Graph forwardPart(const fx::Graph& joint, std::size_t results, const std::string& place) {
+  auto graph = joint;
+  graph.nodes.resize(jobs::backwardBorder(joint));
+  graph.outputs.resize(std::min(results, graph.outputs.size()));
+  for (auto& input : graph.inputs) input.dropped |= isTangent(input);
+  for (const auto& output : graph.outputs)
+    fx::forEachValue(output.value, [&](std::size_t value) {
+      if (value >= graph.valueCount())
+        throw Error(ErrorCode::badInput, "the joint graph makes a result in its backward", place);
+    });
+  return graph;
 }
 
 bool isDifferentiated(const JobGraphs& graphs, std::size_t i) {

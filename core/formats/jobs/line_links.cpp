@@ -54,16 +54,26 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
 }
 
 std::size_t backwardBorder(const fx::Graph& joint) {
-  std::vector<char> depends(joint.valueCount(), 0);
+  const auto isTangent = [](const fx::Input& input) {
+    return input.descriptor.kind() == "TangentAOTInput" || input.name.starts_with("tangents_");
+  };
+  std::vector<char> depends(joint.valueCount(), 0), isNeeded(joint.valueCount(), 0);
+  std::size_t primals = 0;
   for (std::size_t i = 0; i < joint.inputs.size(); ++i) {
-    depends[i] =
-        joint.inputs[i].descriptor.kind() == "TangentAOTInput" || joint.inputs[i].name.starts_with("tangents_");
+    depends[i] = isTangent(joint.inputs[i]);
+    primals += !depends[i];
   }
+  // What the results come from is of the forward, also where a gradient within the program made it.
+  for (std::size_t i = 0; i < joint.outputs.size() - std::min(joint.outputs.size(), primals); ++i)
+    fx::forEachValue(joint.outputs[i].value, [&](std::size_t value) { isNeeded[value] = 1; });
+  for (std::size_t i = joint.nodes.size(); i-- > 0;)
+    if (isNeeded[joint.inputs.size() + i])
+      fx::forEachValue(joint.nodes[i].call, [&](std::size_t value) { isNeeded[value] = 1; });
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     const auto& node = joint.nodes[i];
     bool isBackward = node.source != fx::noIndex && joint.sources[node.source].backward;
     fx::forEachValue(node.call, [&](std::size_t value) { isBackward |= depends[value] != 0; });
-    if (isBackward) return i;
+    if (isBackward && !isNeeded[joint.inputs.size() + i]) return i;
   }
   return joint.nodes.size();
 }

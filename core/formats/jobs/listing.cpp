@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
+#include "core/formats/jobs/dynamo_ops.h"
 #include "core/formats/jobs/lowered_prims.h"
 #include "core/trace/number.h"
 #include "core/trace/python_text.h"
@@ -243,7 +244,7 @@ class Writer {
       takeItems(1);
     } else {
       target = call.is(Kind::item)                                                       ? "getitem"
-               : call.is(Kind::binary) || call.is(Kind::unary) || call.is(Kind::inPlace) ? signName(call.text)
+               : call.is(Kind::binary) || call.is(Kind::unary) || call.is(Kind::inPlace) ? operatorName(call.text)
                                                                                          : "expression";
       takeItems(0);
     }
@@ -259,16 +260,6 @@ class Writer {
     body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", path, fmt::join(texts, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
     body_ += "\n";
-  }
-
-  static std::string signName(const std::string& sign) {
-    static const std::map<std::string, std::string, std::less<>> names{
-        {"+", "add"},   {"-", "sub"},   {"*", "mul"},       {"/", "truediv"},   {"//", "floordiv"}, {"@", "matmul"},
-        {"%", "mod"},   {"**", "pow"},  {"==", "eq"},       {"!=", "ne"},       {"<", "lt"},        {"<=", "le"},
-        {">", "gt"},    {">=", "ge"},   {"&", "and_"},      {"|", "or_"},       {"^", "xor"},       {"+=", "iadd"},
-        {"-=", "isub"}, {"*=", "imul"}, {"/=", "itruediv"}, {"[]=", "setitem"}, {"~", "invert"}};
-    const auto found = names.find(sign);
-    return found == names.end() ? "operator" : found->second;
   }
 
   /// An argument that a trace can say as it is, else as a text: "'1:None:None'".
@@ -373,7 +364,11 @@ class Writer {
     if (const auto problem = options_.runnable ? lowerPrims(call) : std::nullopt) fail(node.line, node.name, *problem);
     const auto& target = call.target;
     std::vector<std::string> notes;
+    const auto i = value - graph_.inputs.size();
+    if (const auto written = options_.writes.find(i); written != options_.writes.end())
+      return writeOver(value, written->second, call);
     const auto left = targetsOf(value, target, notes);
+    if (i < options_.unrecorded.size() && options_.unrecorded[i]) notes.emplace_back("no_grad");
     const bool isBackward =
         options_.kind == TraceKind::backward || value >= graph_.inputs.size() + options_.backwardFrom;
     if (const auto origin = options_.origins.find(node.name); isBackward && origin != options_.origins.end()) {
@@ -385,6 +380,14 @@ class Writer {
     body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(call.arguments, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
     body_ += "\n";
+  }
+
+  /// What the program wrote in place where autograd did not see it: computed apart, then copied over.
+  void writeOver(std::size_t value, std::size_t written, const PrintedCall& call) {
+    body_ += fmt::format("    {}__written = {}({})  # no_grad\n", names_[value], call.target,
+                         fmt::join(call.arguments, ", "));
+    body_ += fmt::format("    {0} = torch.ops.aten.copy_.default({1}, {0}__written)  # no_grad\n", names_[value],
+                         names_[written]);
   }
 
   std::string noteOf(std::size_t value, bool isKnown) {

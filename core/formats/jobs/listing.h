@@ -25,7 +25,10 @@ struct ListingOptions {
   std::map<std::string, std::string>
       origins;  ///< by node: what its comment says of where it comes from ("forward: mm: \"torch.ops...\"")
   std::size_t backwardFrom = static_cast<std::size_t>(-1);  ///< joint: the first node of the backward
-  std::map<std::string, TensorMeta> given;  ///< by input: what it is in fact, where that has another dtype
+  std::map<std::string, TensorMeta> given;    ///< by input: what it is in fact, where that has another dtype
+  std::vector<char> unrecorded;               ///< by node: ran under no_grad; empty: none did
+  std::map<std::size_t, std::size_t> writes;  ///< by node: the value that it overwrites under no_grad, in place of
+                                              ///< being another one
   std::size_t results =
       0;  ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
 };

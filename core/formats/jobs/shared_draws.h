@@ -1,15 +1,24 @@
 #pragma once
 #include "core/formats/jobs/job_graphs.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 
-/// Draws of a forward that its backward repeats (dropout under checkpointing) as plain ops: `run_and_save_rng_state(OP,
-/// x)` becomes OP(x). The state of the generator that it gave has no meaning any more; where it is returned, None is.
+/// Ops that run with a state of the generator as plain ops: `run_and_save_rng_state(OP, x)`, `run_with_rng_state(STATE,
+/// OP, x)` and `graphsafe_run_with_rng_state(OP, x, rng_state=STATE)` become OP(x). The saved states have no meaning
+/// any more; where one is returned, None is.
 void drawPlainly(fx::Graph& forward);
 
-/// Lets the backward read what the forward drew, in place of drawing it once more: what `run_with_rng_state` and
-/// `prims.inductor_random` make becomes a value that is given (JobGraphs::shared), an output of the forward. Includes
-/// drawPlainly(). The graphs are paired.
-void shareDraws(JobGraphs& graphs);
+/// Ties the draws of the backward to those of the forward where the graphs say that they are the same: the backward
+/// runs the forward's op on the forward's operands from the state that the forward saved (`run_with_rng_state`) or left
+/// in the generator that both have (`graphsafe_run_with_rng_state`), or `prims.inductor_random` reads a seed of the
+/// forward. Such a draw becomes a value that is given (JobGraphs::shared), an output of the forward. Any other draw of
+/// the backward is a draw of its own (JobGraphs::ownDraws); names tie nothing. Includes drawPlainly(). The graphs are
+/// paired. `lookup` says which ops draw.
+void tieDraws(JobGraphs& graphs, const SymbolLookup& lookup);
+
+/// The draws of a graph's first `nodes` nodes, in order: "rand [4, 5]". Two graphs of the same draws draw the same
+/// numbers from one seed.
+std::vector<std::string> drawsOf(const fx::Graph& graph, std::size_t nodes, const SymbolLookup& lookup);
 
 }  // namespace retrograd

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/formats/jobs/job_graphs.h"
+#include "core/formats/jobs/differentiated.h"
 #include "core/formats/jobs/listing.h"
 #include "core/formats/jobs/shared_draws.h"
 #include "core/formats/text/text_trace.h"
@@ -77,17 +77,22 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   const auto choice = jobs::chooseCompile(log, data.compile, data.rank);
   auto graphs = readComputedGraphs(log, *choice.attempt);
   drawPlainly(graphs.forward);
+  auto forward = differentiatedForward(graphs);
   jobs::ListingOptions options;
   options.sizes = graphs.sizes;
   options.runnable = true;
   options.returnsAll = false;
   for (std::size_t i = 0; i < graphs.results; ++i) options.outputs.push_back(i);
-  const auto listing = jobs::listingOf(graphs.forward, lookupSymbol, options);
+  options.unrecorded = std::move(forward.cuts.unrecorded);
+  options.writes = std::move(forward.cuts.writes);
+  const auto listing = jobs::listingOf(forward.graph, lookupSymbol, options);
   auto file = readTextModel(listing.text, path, lookupSymbol, progress);
   file.identity = identityOf(log.files.at(choice.attempt->file).bytes);
   file.torchVersion = choice.process->torchVersion;
   file.isPart = true;
   for (const auto& note : listing.notes) file.problems.push_back({Problem::Severity::note, note, path, -1});
+  for (const auto& warning : warningsOf(forward))
+    file.problems.push_back({Problem::Severity::warning, warning, path, -1});
   InputNamer namer(file, graphs);
   auto& inputs = file.computation.inputs;
   for (std::size_t k = 0; k < listing.inputs.size(); ++k) {
@@ -98,7 +103,12 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
     constant == listing.constants.end() ? namer.name(*spec, listing.positions[k])
                                         : namer.nameConstant(*spec, constant->second);
   }
-  file.problems.push_back({Problem::Severity::note, whatIsShown(graphs, jobs::nameOf(*choice.compile)), path, -1});
+  auto shown = whatIsShown(graphs, jobs::nameOf(*choice.compile));
+  if (forward.ofJoint)
+    shown +=
+        ". It is shown as the joint graph has it, with what ran under no_grad or was detached: the forward graph "
+        "does not tell";
+  file.problems.push_back({Problem::Severity::note, std::move(shown), path, -1});
   return file;
 }
 

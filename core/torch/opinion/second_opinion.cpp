@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/base/out_of_memory.h"
 #include "core/base/user_choice.h"
-#include "core/formats/jobs/job_graphs.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/lowered_prims.h"
-#include "core/formats/text/text_trace.h"
-#include "core/torch/analysis/analyse.h"
+#include "core/formats/jobs/shared_draws.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/opinion/derived_forward.h"
+#include "core/torch/opinion/reference_opinion.h"
 #include "core/torch/opinion/suspect.h"
 #include "core/torch/tracing/op_table.h"
 
@@ -24,55 +25,29 @@ namespace {
 using Kind = fx::Expression::Kind;
 using Verdict = SecondOpinion::Verdict;
 
-/// A graph as a model, and the run of it.
-struct Model {
-  jobs::Listing listing;
-  std::shared_ptr<const Analysis> analysis;
-};
-
-std::string unknownOps(const std::vector<Problem>& problems) {
-  std::string text;
-  for (const auto& problem : problems) {
-    if (problem.severity == Problem::Severity::error) text += (text.empty() ? "" : "; ") + problem.message;
-  }
-  return text;
-}
-
-/// Ops that are not here: what the text reader or the analysis says of them.
-struct NotPossible {
-  std::string reason;
-};
-
-Model openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
-                const DerivationRequest& request, const Progress& progress) {
-  Model model;
-  model.listing = jobs::listingOf(graph, lookupSymbol, options);
-  auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);
-  if (const auto unknown = unknownOps(file.problems); !unknown.empty()) throw NotPossible{unknown};
-  model.analysis = analyse(std::move(file), request, progress);
-  if (const auto unknown = unknownOps(model.analysis->problems); !unknown.empty()) throw NotPossible{unknown};
-  return model;
-}
-
 /// One compile under comparison.
 class Opinion {
  public:
   Opinion(JobGraphs graphs, const SecondOpinionRequest& request, const Progress& progress)
-      : graphs_(std::move(graphs)), request_(request), progress_(progress) {}
+      : graphs_(std::move(graphs)), request_(request), progress_(progress), derived_(graphs_, request.seed, progress) {
+    opinion_.showsCuts = derived_.forward().isKnown;
+  }
 
   SecondOpinion form() {
     try {
       if (graphs_.differentiated.empty()) throw NotPossible{"the backward has no tangents"};
       if (const auto opaque = opaqueOps(); !opaque.empty())
         throw NotPossible{fmt::format("ops that cannot run here: {}", fmt::join(opaque, ", "))};
-      if (graphs_.backward.outputs.size() != graphs_.forward.inputs.size()) {
+      if (graphs_.backward.outputs.size() != primalsOf(graphs_.forward)) {
         throw NotPossible{
             fmt::format("the backward gives {} values for {} inputs of the forward: tensor subclasses and tokens "
                         "cannot be compared yet",
-                        graphs_.backward.outputs.size(), graphs_.forward.inputs.size())};
+                        graphs_.backward.outputs.size(), primalsOf(graphs_.forward))};
       }
       deriveForward();
       runForward();
+      derived_.settleDoubts();
+      judgeOwnDraws();
       if (runBackward()) compareAll();
       if (request_.reference) compareReference();
     } catch (const NotPossible& e) {
@@ -176,33 +151,16 @@ class Opinion {
   // The three runs.
 
   void deriveForward() {
-    jobs::ListingOptions options;
-    options.sizes = graphs_.sizes;
-    options.runnable = true;
-    options.returnsAll = false;
-    options.outputs = graphs_.differentiated;
-    DerivationRequest request;
-    request.seed = request_.seed;
-    request.inputs = inputs();
-    request.gradInputs.emplace();
-    for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
-      if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
-    }
     try {
-      derived_ = openGraph(graphs_.forward, graphs_.forwardPlace, options, request, progress_);
+      derived_.derive(inputs());
     } catch (const Error& e) {
       refuseUnrun(e);
     }
-    for (const auto& note : derived_.listing.notes) opinion_.notes.push_back(note);
-    opinion_.drawn += derived_.listing.constants.size();
-    if (!derived_.listing.constants.empty() && !drawsAll() && !request_.useWhatBinds) {
+    for (const auto& note : derived_.model().listing.notes) opinion_.notes.push_back(note);
+    opinion_.drawn += derived_.model().listing.constants.size();
+    if (!derived_.model().listing.constants.empty() && !drawsAll() && !request_.useWhatBinds) {
       throw NotPossible{"the forward reads constants of the compiled program, and a log has no data for them; " +
                         nameOf(UserChoice::partialWeights) + " draws them"};
-    }
-    try {
-      derivedRun_ = namedResults(*derived_.analysis, runJoint(*derived_.analysis));
-    } catch (const Error& e) {
-      refuseUnrun(e);
     }
   }
 
@@ -220,11 +178,34 @@ class Opinion {
     options.runnable = true;
     DerivationRequest request;
     request.seed = request_.seed;
-    request.inputs = derived_.analysis->request.inputs;
+    request.inputs = derived_.model().analysis->request.inputs;
     request.gradInputs.emplace();
     request.exactCotangents = true;
     const auto model = openGraph(graphs_.forward, graphs_.forwardPlace, options, request, progress_);
     forwardRun_ = runJoint(*model.analysis).outputs;
+  }
+
+  /// A draw of the backward that is not one of the forward: the gradients are those of other random numbers. A draw
+  /// that the joint graph has in its backward is the program's own.
+  void judgeOwnDraws() {
+    if (graphs_.ownDraws.empty()) return;
+    const auto* joint = graphs_.joint ? &*graphs_.joint : nullptr;
+    const auto border = joint != nullptr ? jobs::backwardBorder(*joint) : 0;
+    if (joint != nullptr &&
+        drawsOf(*joint, joint->nodes.size(), lookupSymbol).size() > drawsOf(*joint, border, lookupSymbol).size()) {
+      const auto& node = graphs_.backward.nodes[graphs_.ownDraws.front()];
+      throw NotPossible{
+          fmt::format("the backward draws random numbers of its own: {} (line {} of the backward graph{})", node.name,
+                      node.line, sourceIn(graphs_.backward, node))};
+    }
+    for (const auto node : graphs_.ownDraws)
+      addFinding("", "draws random numbers of its own: nothing in the graphs ties them to those that the forward drew",
+                 node);
+  }
+
+  static std::string sourceIn(const fx::Graph& graph, const fx::Node& node) {
+    const auto source = sourceText(graph, node);
+    return source.empty() ? "" : ", " + source;
   }
 
   /// False where the backward does not run, which is a finding.
@@ -233,12 +214,12 @@ class Opinion {
     options.sizes = graphs_.sizes;
     options.runnable = true;
     DerivationRequest request;
-    request.seed = request_.seed;
+    request.seed = request_.seed + 1;  // what it draws itself is nothing that the forward drew
     request.gradInputs.emplace();
     request.exactCotangents = true;
     for (std::size_t k = 0; k < graphs_.tangents.size(); ++k) {
-      const auto cotangent = derived_.analysis->request.cotangents.find(std::to_string(k));
-      if (cotangent == derived_.analysis->request.cotangents.end())
+      const auto cotangent = derived_.model().analysis->request.cotangents.find(std::to_string(k));
+      if (cotangent == derived_.model().analysis->request.cotangents.end())
         throw NotPossible{"an output that has a tangent takes no cotangent"};
       request.inputs.emplace(graphs_.backward.inputs[graphs_.tangents[k]].name, cotangent->second);
     }
@@ -277,28 +258,29 @@ class Opinion {
   /// Constants of the compiled program have the same name in both graphs, and here the same drawn value.
   void shareConstants(const jobs::Listing& backward, TensorMap& inputs) const {
     for (const auto& [name, attribute] : backward.constants) {
-      for (const auto& [ours, same] : derived_.listing.constants) {
-        const auto value = derived_.analysis->request.inputs.find(ours);
-        if (same == attribute && value != derived_.analysis->request.inputs.end()) inputs.emplace(name, value->second);
+      for (const auto& [ours, same] : derived_.model().listing.constants) {
+        const auto value = derived_.model().analysis->request.inputs.find(ours);
+        if (same == attribute && value != derived_.model().analysis->request.inputs.end())
+          inputs.emplace(name, value->second);
       }
     }
   }
 
   /// A size that nobody knows (it depends on data) may be why the backward does not run: then that is no finding.
   void refuseAssumed(const std::string& reason) const {
-    if (derived_.listing.assumedSizes)
+    if (derived_.model().listing.assumedSizes)
       throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + reason};
   }
 
   // What they gave.
 
   void compareAll() {
-    Judge judge(derived_.analysis, {}, {.movesHalves = false, .rounds = Noise::HalfOps::backward});
+    Judge judge(derived_.model().analysis, {}, {.movesHalves = false, .rounds = Noise::HalfOps::backward});
     std::vector<std::size_t> wrong, right;
     std::vector<std::pair<std::size_t, std::string>> found;
     for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
       const auto text = compareOne(judge, i);
-      if (text.empty()) {
+      if (text.empty() || isExplained(judge, i, text)) {
         right.push_back(i);
       } else {
         wrong.push_back(i);
@@ -306,7 +288,18 @@ class Opinion {
       }
     }
     compareTypes();
+    compareResults(judge);
+    settleExplained();
     if (found.empty()) return;
+    if (lacksWitness()) {
+      const auto& [output, text] = found.front();
+      opinion_.reason = fmt::format(
+          "the program runs ops that autograd did not record, and the log has no joint graph with the same draws to "
+          "tell "
+          "which: {} of {} gradients differ ({}: {})",
+          found.size(), graphs_.backward.outputs.size(), inputLabel(graphs_, output), text);
+      return;
+    }
     const auto suspect = suspectOf(graphs_, wrong, right);
     for (const auto& [output, text] : found) {
       addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(graphs_, output));
@@ -317,28 +310,94 @@ class Opinion {
   /// What is wrong with a gradient; empty where nothing is.
   std::string compareOne(Judge& judge, std::size_t i) {
     const auto& name = graphs_.forward.inputs[i].name;
-    const auto derived = derivedRun_.find("grad.in." + name);
-    const bool isNone = graphs_.backward.outputs[i].value.is(Kind::none);
-    const auto* imported = !isNone && i < importedRun_.size() && importedRun_[i] ? &*importedRun_[i] : nullptr;
-    if (derived == derivedRun_.end() && imported == nullptr) {
+    const auto* derived = derived_.gradient(i);
+    const auto* imported = importedGradient(i);
+    if (derived == nullptr && imported == nullptr) {
       ++opinion_.none;
       return {};
     }
     if (imported == nullptr) return "is None, and ours is not";
-    if (derived == derivedRun_.end())
+    if (derived == nullptr)
       return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None"
                                           : "is a tensor, and its input requires no gradient";
-    auto verdict = judge.compare("grad.in." + name, *imported, derived->second);
+    auto verdict = judge.compare(derived_.gradientName(i), *imported, *derived);
     verdict.name = inputLabel(graphs_, i);
     ++opinion_.compared;
     opinion_.gradients.push_back(verdict);
     opinion_.imported.emplace(name, *imported);
-    if (countNonFinite(derived->second).nan > 0 && verdict.good())
-      opinion_.notes.push_back(verdict.name + " has NaN in both");
+    if (countNonFinite(*derived).nan > 0 && verdict.good()) opinion_.notes.push_back(verdict.name + " has NaN in both");
     if (verdict.good()) return {};
     if (!verdict.failure.empty()) return verdict.failure;
     return fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance,
                        verdict.scale);
+  }
+
+  const TensorData* importedGradient(std::size_t i) const {
+    const bool isNone = graphs_.backward.outputs[i].value.is(Kind::none);
+    return !isNone && i < importedRun_.size() && importedRun_[i] ? &*importedRun_[i] : nullptr;
+  }
+
+  /// Whether the job's gradient is that of the joint graph, where it is known that the derived one may be another.
+  bool isExplained(Judge& judge, std::size_t i, const std::string& text) {
+    if ((derived_.forward().isKnown && !derived_.forward().cuts.matter()) || derived_.joint() == nullptr) return false;
+    const auto* imported = importedGradient(i);
+    if (!derived_.isAsJoint(judge, i, imported)) return false;
+    explained_.push_back(fmt::format("{}: {}", inputLabel(graphs_, i), text));
+    if (imported != nullptr) {
+      auto verdict = judge.compare(derived_.gradientName(i), *imported, *derived_.joint()->at(i));
+      verdict.name = inputLabel(graphs_, i);
+      if (!opinion_.gradients.empty() && opinion_.gradients.back().name == verdict.name) opinion_.gradients.pop_back();
+      opinion_.gradients.push_back(std::move(verdict));
+    }
+    return true;
+  }
+
+  /// What the gradients that only the joint graph explains mean for the verdict.
+  void settleExplained() {
+    if (explained_.empty()) return;
+    const auto& cuts = derived_.forward().cuts;
+    if (!cuts.ownBackwards.empty() && cuts.doubts.empty()) {
+      opinion_.notes.push_back(
+          fmt::format("the program has a backward of its own (autograd.Function or a hook) at {}; gradients through it "
+                      "are compared with those of the joint graph of the same compile. Derived from the ops of the "
+                      "forward they would differ: {}",
+                      shortList(cuts.ownBackwards), shortList(explained_)));
+      return;
+    }
+    std::vector<std::string> doubts;
+    for (const auto& doubt : cuts.doubts) doubts.push_back(doubt.text);
+    opinion_.reason = fmt::format(
+        "it is not known where autograd was cut{}: the job's gradients are those of the joint graph of the same "
+        "compile, "
+        "and those derived from its forward are not ({})",
+        !derived_.forward().isKnown ? " (the log has no Dynamo graph)"
+        : doubts.empty()            ? ""
+                                    : " (" + shortList(doubts) + ")",
+        shortList(explained_));
+  }
+
+  /// Whether nothing says that the gradients were cut as in the program.
+  bool lacksWitness() {
+    const auto& forward = derived_.forward();
+    return (forward.cuts.matter() || !forward.isKnown) && graphs_.ownDraws.empty() && derived_.joint() == nullptr;
+  }
+
+  /// The forward graph against the joint graph, where that is what the backward is derived from.
+  void compareResults(Judge& judge) {
+    if (!derived_.forward().ofJoint) return;
+    for (std::size_t k = 0; k < graphs_.differentiated.size(); ++k) {
+      const auto name = fmt::format("out.{}", k);
+      const auto derived = derived_.results().find(name);
+      const auto position = graphs_.differentiated[k];
+      if (derived == derived_.results().end() || position >= forwardRun_.size() || !forwardRun_[position]) continue;
+      const auto verdict = judge.compare(name, *forwardRun_[position], derived->second);
+      if (!verdict.good())
+        addFinding("",
+                   fmt::format("output {} of the forward graph is off by {:.3g} from the joint graph's, tolerance "
+                               "{:.3g}",
+                               position, verdict.deviation, verdict.tolerance),
+                   {});
+    }
   }
 
   /// What the text declares, against what the ops give.
@@ -382,46 +441,54 @@ class Opinion {
   }
 
   void compareReference() {
-    const bool isLoss = graphs_.differentiated.size() == 1 && derivedRun_.contains("out.0") &&
-                        derivedRun_.at("out.0").meta.sizes.empty();
-    if (!isLoss) {
-      opinion_.notes.push_back("the reference is not compared: this part of the model does not end in the loss");
-      return;
-    }
-    if (drawsRandomNumbers(*derived_.analysis)) {
-      opinion_.notes.push_back(
-          "the reference is not compared: the forward draws random numbers (dropout), and the job drew others");
-      return;
-    }
-    Judge judge(derived_.analysis, {}, {.rounds = Noise::HalfOps::all});
-    const auto compare = [&](const std::string& name, const std::string& ours, const TensorData& expected) {
-      const auto run = derivedRun_.find(ours);
-      if (run == derivedRun_.end()) {
-        opinion_.referenced.push_back({name, 0, 0, 0, "missing"});
-        return;
-      }
-      auto verdict = judge.compare(ours, run->second, expected);
-      verdict.name = name;
-      opinion_.referenced.push_back(std::move(verdict));
-    };
-    if (const auto loss = request_.reference->find("loss"); loss != request_.reference->end())
-      compare("loss", "out.0", loss->second);
-    std::map<std::string, std::string> names;
-    for (std::size_t i = 0; i < graphs_.sources.size(); ++i) {
-      if (graphs_.sources[i]) names[jobs::plainName(graphs_.sources[i]->name)] = graphs_.forward.inputs[i].name;
-    }
+    const bool isLoss = graphs_.differentiated.size() == 1 && derived_.results().contains("out.0") &&
+                        derived_.results().at("out.0").meta.sizes.empty();
+    if (!isLoss) return leaveReference("this part of the model does not end in the loss");
+    if (drawsRandomNumbers(*derived_.model().analysis))
+      return leaveReference("the forward draws random numbers (dropout), and the job drew others");
+    std::map<std::string, std::size_t> inputs;
+    for (std::size_t i = 0; i < graphs_.sources.size(); ++i)
+      if (graphs_.sources[i]) inputs[jobs::plainName(graphs_.sources[i]->name)] = i;
+    std::vector<Compared> compared;
+    std::vector<std::string> unknown;
     for (const auto& [name, expected] : *request_.reference) {
+      if (name == "loss") {
+        const auto position = graphs_.differentiated.front();
+        const bool isThere = position < forwardRun_.size() && forwardRun_[position];
+        compared.push_back(
+            {name, "out.0", isThere ? &*forwardRun_[position] : nullptr, &derived_.results().at("out.0")});
+      }
       if (!name.starts_with("grad.")) continue;
-      const auto ours = names.find(jobs::plainName(name.substr(5)));
-      compare(name, ours == names.end() ? std::string() : "grad.in." + ours->second, expected);
+      const auto input = inputs.find(jobs::plainName(name.substr(5)));
+      if (input == inputs.end()) {
+        unknown.push_back(name);
+        continue;
+      }
+      compared.push_back({name, derived_.gradientName(input->second), importedGradient(input->second),
+                          derived_.gradient(input->second)});
     }
+    if (!unknown.empty() && opinion_.reason.empty())
+      opinion_.reason = "the reference has gradients of what this compile does not take: " + shortList(unknown);
+    if (compared.empty()) return leaveReference("it has neither a loss nor a gradient of an input of this compile");
+    auto judge = derived_.judge();
+    compareWithReference(*request_.reference, compared, judge, opinion_);
+  }
+
+  /// A reference that is given and not compared makes no verdict possible.
+  void leaveReference(const std::string& why) {
+    if (opinion_.reason.empty()) opinion_.reason = "the reference is not compared: " + why;
   }
 
   void conclude() {
-    const bool isOff =
-        std::any_of(opinion_.referenced.begin(), opinion_.referenced.end(), [](const auto& v) { return !v.good(); });
-    if (!opinion_.findings.empty() || isOff) {
+    const bool isOff = std::any_of(opinion_.jobReferenced.begin(), opinion_.jobReferenced.end(),
+                                   [](const auto& verdict) { return !verdict.good(); });
+    if (opinion_.parting == SecondOpinion::Parting::derived && graphs_.ownDraws.empty()) {
+      opinion_.reason =
+          "the job's own loss and gradients equal the reference, and the derived ones do not: the graphs "
+          "do not show what autograd recorded";
+    } else if (!opinion_.findings.empty() || isOff) {
       opinion_.verdict = Verdict::differs;
+      if (!opinion_.reason.empty()) opinion_.notes.push_back(std::exchange(opinion_.reason, {}));
     } else if (opinion_.reason.empty() && opinion_.compared > 0) {
       opinion_.verdict = Verdict::agrees;
     } else if (opinion_.reason.empty()) {
@@ -433,8 +500,9 @@ class Opinion {
   const SecondOpinionRequest& request_;
   const Progress& progress_;
   SecondOpinion opinion_;
-  Model derived_, imported_;
-  TensorMap derivedRun_;
+  DerivedForward derived_;
+  GraphModel imported_;
+  std::vector<std::string> explained_;  ///< gradients of the job that are the joint graph's, and not the derived ones
   std::vector<std::optional<TensorData>> forwardRun_, importedRun_;
 };
 
@@ -500,7 +568,7 @@ SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest&
     opinion.reason = whyNotCompared(*choice.attempt);
     return opinion;
   }
-  opinion = Opinion(readJobGraphs(log, *choice.attempt), request, progress).form();
+  opinion = Opinion(readJobGraphs(log, *choice.attempt, lookupSymbol), request, progress).form();
   opinion.compile = name;
   if (request.compile.empty())
     if (auto others = leftOut(log, choice); !others.empty()) opinion.notes.push_back(std::move(others));

@@ -44,19 +44,30 @@ struct SecondOpinion {
   std::string compile;  ///< "0/0"
   std::string reason;   ///< why it is not possible
   std::vector<BackwardFinding> findings;
-  std::vector<TensorVerdict> gradients;   ///< every comparison of numbers
-  std::vector<TensorVerdict> referenced;  ///< loss and gradients against the reference
+  std::vector<TensorVerdict> gradients;      ///< every comparison of numbers
+  std::vector<TensorVerdict> referenced;     ///< loss and derived gradients against the reference
+  std::vector<TensorVerdict> jobReferenced;  ///< the job's own loss and gradients against it, in the same order
+  /// Which of job, derived backward and reference parts from the other two.
+  enum class Parting : std::uint8_t { none, job, derived, reference, all };
+  Parting parting = Parting::none;
   std::vector<std::string> notes;
-  TensorMap imported;  ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
+  bool showsCuts = true;  ///< the log has a Dynamo graph, which shows where autograd was cut
+  TensorMap imported;     ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
   std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
   std::size_t drawn = 0;  ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
 };
 
-/// The forward graph of the compile is derived by our own rules; its gradients are compared with what the backward
-/// graph gives on what the forward saved and the same cotangents: dtype, None, shape and numbers, each tensor by its
-/// own noise (Judge). Values are those of the request, else drawn. Agrees only where every gradient was compared.
-/// Throws Error(badUse) for a compile that is not there and for weights that do not fit, Error(badInput) for a log that
-/// cannot be read.
+/// A sentence about the parting; empty for none.
+std::string_view text(SecondOpinion::Parting parting);
+
+/// The forward that autograd differentiated (differentiatedForward()) is derived by our own rules; its gradients are
+/// compared with what the backward graph gives on what the forward saved and the same cotangents: dtype, None, shape
+/// and numbers, each tensor by its own noise (Judge). Values are those of the request, else drawn. Agrees only where
+/// every gradient was compared and each draw of the backward is one of the forward. Where the graphs leave open what
+/// autograd recorded, the joint graph of the same compile, run as it is, decides whether it was understood; where it
+/// was not, the verdict is not possible. Gradients through a backward of the author's own are compared with the joint
+/// graph's. Throws Error(badUse) for a compile that is not there and for weights that do not fit, Error(badInput) for a
+/// log that cannot be read.
 SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request,
                             const Progress& progress = {});
 

@@ -1,0 +1,214 @@
+// Jobs whose gradients are right by eager PyTorch, and one whose are not (tests/data/jobs/make.py): what the second
+// opinion says of them, and of the same logs with a fault planted in the backward.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/torch/analysis/joint_run.h"
+#include "core/torch/analysis/open.h"
+#include "core/torch/checking/named_results.h"
+#include "core/torch/opinion/second_opinion.h"
+#include "tests/core/formats/cases.h"
+
+namespace retrograd {
+namespace {
+
+using Verdict = SecondOpinion::Verdict;
+
+std::string textOf(const std::string& name) { return test::contentOf(sourcePath("tests/data/jobs/" + name + ".log")); }
+
+SecondOpinion opinionOn(const std::string& text, const SecondOpinionRequest& request = {}) {
+  return secondOpinion(jobs::openJobLog(test::writeTemporary("job.log", text)), request);
+}
+
+/// What the verdict is based on, for a test that fails.
+std::string reasonsOf(const SecondOpinion& opinion) {
+  auto text = opinion.reason;
+  for (const auto& finding : opinion.findings) text += "; " + finding.gradient + " " + finding.what + " " + finding.op;
+  for (const auto& note : opinion.notes) text += "; note: " + note;
+  return text;
+}
+
+/// The log with `from` replaced by `to` at its first place behind `mark`.
+std::string edited(std::string text, const std::string& mark, const std::string& from, const std::string& to) {
+  const auto begin = text.find(mark);
+  EXPECT_NE(begin, std::string::npos) << mark;
+  const auto at = text.find(from, begin);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+const std::string ofBackward = "\"aot_backward_graph\"";
+
+class RightJob : public testing::TestWithParam<const char*> {};
+
+TEST_P(RightJob, R2_R3_Agrees) {
+  const auto opinion = opinionOn(textOf(GetParam()));
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_GT(opinion.compared, 0U);
+}
+
+// A product becomes a sum: a gradient of it is another.
+TEST_P(RightJob, R3_WithAPlantedFaultDoesNotAgree) {
+  const auto opinion = opinionOn(edited(textOf(GetParam()), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor("));
+  EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+}
+
+INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
+                         testing::Values("nograd", "both", "detach", "nogradwrite", "innergrad", "gumbel", "ste",
+                                         "ckdrop", "ck2", "seeds"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
+TEST(JobTruth, R1_ADrawThatNothingTiesIsNamedAndNeverAgrees) {
+  const auto opinion = opinionOn(textOf("budget"));
+  ASSERT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+  const auto& finding = opinion.findings.front();
+  EXPECT_NE(finding.what.find("random numbers of its own"), std::string::npos) << finding.what;
+  EXPECT_EQ(finding.op, "native_dropout (torch.ops.aten.native_dropout.default)");
+  EXPECT_GT(finding.line, 0);
+  EXPECT_NE(finding.source.find("make.py:20"), std::string::npos) << finding.source;
+}
+
+// Names tie nothing: a draw from seeds that the backward makes itself is another one, also under the name that the
+// forward's has.
+TEST(JobTruth, R1_SeedsOfTheBackwardsOwnAreOtherDraws) {
+  const auto opinion = opinionOn(edited(textOf("seeds"), ofBackward,
+                                        "torch.ops.higher_order.run_with_rng_state(rng_state_output_0, "
+                                        "torch.ops.prims.inductor_seeds.default, ",
+                                        "torch.ops.prims.inductor_seeds.default("));
+  ASSERT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+  EXPECT_NE(opinion.findings.front().op.find("inductor_random_default"), std::string::npos)
+      << opinion.findings.front().op;
+}
+
+// Another of the forward's seeds, and another op from its state, are other draws.
+TEST(JobTruth, R1_AnotherSeedOrOpIsAnotherDraw) {
+  const auto seed = edited(textOf("seeds"), ofBackward, "inductor_lookup_seed.default(run_with_rng_state, 0)",
+                           "inductor_lookup_seed.default(run_with_rng_state, 1)");
+  EXPECT_EQ(opinionOn(seed).verdict, Verdict::differs);
+  const auto chance =
+      edited(textOf("ckdrop"), ofBackward, "native_dropout.default, tanh, 0.5", "native_dropout.default, tanh, 0.4");
+  EXPECT_EQ(opinionOn(chance).verdict, Verdict::differs);
+}
+
+/// The checkpointed dropout in the form of a GPU: both graphs have a generator, and the runtime keeps the two in step.
+std::string withGenerators(const std::string& backwards) {
+  const std::string ofForward = "\"aot_forward_graph\"", op = "torch.ops.aten.native_dropout.default, tanh, 0.5, True";
+  auto text = textOf("ckdrop");
+  text = edited(text, ofForward, "PlainAOTInput(idx=2)\n", "PlainAOTInput(idx=2)\n\t        fwd_rng_state_0,\n");
+  text = edited(text, ofForward, "torch.ops.higher_order.run_and_save_rng_state(" + op,
+                "torch.ops.higher_order.graphsafe_run_with_rng_state(" + op + ", rng_state = fwd_rng_state_0");
+  text = edited(text, ofForward, "getitem_2: \"u8[s21][1]cpu\" = run_and_save_rng_state[0]",
+                "getitem_2: \"f32[6][1]cpu\" = torch.ops.aten.sin.default(primals_3)");
+  text = edited(text, ofForward, "getitem_3[0];  getitem_3 = None", "run_and_save_rng_state[0]");
+  text = edited(text, ofForward, ", getitem_2)", ")");
+  text = edited(text, ofBackward, ";  rng_state_output_0 = None", "");
+  text = edited(text, ofBackward, "rng_state_output_0: \"u8[s21][1]cpu\",", backwards + ",");
+  return edited(text, ofBackward, "torch.ops.higher_order.run_with_rng_state(rng_state_output_0, " + op,
+                "torch.ops.higher_order.graphsafe_run_with_rng_state(" + op + ", rng_state = " + backwards);
+}
+
+TEST(JobTruth, R2_GeneratorsOfBothGraphsAreTied) {
+  const auto opinion = opinionOn(withGenerators("bwd_rng_state_0"));
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_EQ(opinionOn(withGenerators("bwd_rng_state_1")).verdict, Verdict::differs);
+}
+
+// A backward of the author's own is not derived: its gradients are compared with the joint graph's.
+TEST(JobTruth, R3_ABackwardOfTheAuthorsOwnIsNamed) {
+  const auto opinion = opinionOn(textOf("ste"));
+  ASSERT_FALSE(opinion.notes.empty());
+  EXPECT_TRUE(std::any_of(opinion.notes.begin(), opinion.notes.end(), [](const auto& note) {
+    return note.find("backward of its own") != std::string::npos && note.find("make.py:") != std::string::npos;
+  })) << reasonsOf(opinion);
+}
+
+/// Without the record of Dynamo's graph.
+std::string withoutDynamo(std::string text) {
+  const auto begin = text.rfind("V1126", text.find("\"dynamo_output_graph\""));
+  return text.erase(begin, text.rfind("V1126", text.find("\"aot_joint_graph\"")) - begin);
+}
+
+TEST(JobTruth, R3_WithoutDynamosGraphTheCutsAreNotKnown) {
+  const auto opinion = opinionOn(withoutDynamo(textOf("nograd")));
+  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_NE(opinion.reason.find("no Dynamo graph"), std::string::npos) << opinion.reason;
+  const auto fault = edited(withoutDynamo(textOf("nograd")), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor(");
+  EXPECT_EQ(opinionOn(fault).verdict, Verdict::differs);
+}
+
+/// The gradients of a job by the names of a reference.
+SecondOpinionRequest withReference(const std::string& name) {
+  const auto imported = opinionOn(textOf(name)).imported;
+  SecondOpinionRequest request;
+  request.reference.emplace();
+  for (const auto& [input, gradient] : imported)
+    (*request.reference)["grad." + std::string(input == "primals_1"   ? "x"
+                                               : input == "primals_2" ? "w"
+                                                                      : "b")] = gradient;
+  return request;
+}
+
+using Parting = SecondOpinion::Parting;
+
+TEST(JobTruth, R3_TheReferenceSaysWhichOfTheThreeParts) {
+  auto request = withReference("nograd");
+  ASSERT_EQ(request.reference->size(), 3U);
+  auto opinion = opinionOn(textOf("nograd"), request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_EQ(opinion.jobReferenced.size(), 3U);
+  EXPECT_EQ(opinion.parting, Parting::none);
+
+  const auto fault = edited(textOf("nograd"), ofBackward, "aten.mul.Tensor(", "aten.add.Tensor(");
+  opinion = opinionOn(fault, request);
+  EXPECT_EQ(opinion.verdict, Verdict::differs);
+  EXPECT_EQ(opinion.parting, Parting::job);
+
+  // Dynamo's graph says that autograd recorded all: the derived gradients are others than the job's and the
+  // reference's.
+  const auto lying =
+      edited(textOf("nograd"), "\"dynamo_output_graph\"", "_set_grad_enabled(False)", "_set_grad_enabled(True)");
+  EXPECT_EQ(opinionOn(lying).verdict, Verdict::differs);
+  opinion = opinionOn(lying, request);
+  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_EQ(opinion.parting, Parting::derived);
+
+  (*request.reference)["grad.x"] = (*request.reference)["grad.w"];
+  opinion = opinionOn(textOf("nograd"), request);
+  EXPECT_EQ(opinion.verdict, Verdict::differs);
+  EXPECT_EQ(opinion.parting, Parting::reference);
+}
+
+// A model that is run, debugged or shown has the same cuts.
+TEST(JobTruth, R3_TheModelOfALogIsCutWhereAutogradCutIt) {
+  for (const auto* name : {"nograd", "detach", "nogradwrite", "innergrad"}) {
+    SecondOpinionRequest request;
+    for (const auto& [input, gradient] : opinionOn(textOf(name)).imported)  // some values of the inputs' types
+      request.batch[input == "primals_1" ? "x" : input == "primals_2" ? "w" : "b"] = gradient;
+    request.useWhatBinds = true;
+    const auto expected = opinionOn(textOf(name), request);
+    DerivationRequest derivation;
+    derivation.inputs = request.batch;
+    const auto analysis = openModel(test::writeTemporary("model.log", textOf(name)), derivation);
+    const auto results = namedResults(*analysis, runJoint(*analysis));
+    Judge judge(analysis);
+    for (const auto& [input, gradient] : expected.imported) {
+      const auto ours = "grad.in." + std::string(input == "primals_1" ? "x" : input == "primals_2" ? "w" : "b");
+      ASSERT_TRUE(results.contains(ours)) << name << " " << ours;
+      const auto verdict = judge.compare(ours, results.at(ours), gradient);
+      EXPECT_TRUE(verdict.good()) << name << " " << ours << ": " << verdict.deviation;
+    }
+  }
+}
+
+TEST(JobTruth, R3_TheModelOfALogWarnsOfABackwardOfTheAuthorsOwn) {
+  const auto analysis = openModel(test::writeTemporary("model.log", textOf("ste")));
+  EXPECT_TRUE(std::any_of(analysis->file.problems.begin(), analysis->file.problems.end(), [](const Problem& problem) {
+    return problem.severity == Problem::Severity::warning &&
+           problem.message.find("backward of its own") != std::string::npos;
+  }));
+}
+
+}  // namespace
+}  // namespace retrograd

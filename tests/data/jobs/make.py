@@ -1,0 +1,127 @@
+"""make.py FOLDER NAME BACKEND: compiles one of the functions below with TORCH_TRACE, runs it and its backward, and compares with eager PyTorch.
+
+The logs here are what was left, without records that a second opinion does not read (`pack`). `budget` and `seeds` are after
+public bug reports: a small block under an activation memory budget of 0, and a checkpointed dropout compiled by Inductor.
+"""
+
+import json
+import os
+import sys
+
+folder, name, backend = sys.argv[1:4]
+os.environ["TORCH_TRACE"] = folder
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+torch._dynamo.config.trace_autograd_ops = True
+torch.manual_seed(3)
+
+
+class STE(torch.autograd.Function):
+    @staticmethod
+    def forward(c, x):
+        return x.round()
+
+    @staticmethod
+    def backward(c, g):
+        return g
+
+
+def nograd(x, w, b):  # aot_eager_decomp_partition
+    h = torch.tanh(x @ w)
+    with torch.no_grad():
+        s = h.abs().amax()
+    return (h / s + b).square().sum()
+
+
+def both(x, w, b):  # aot_eager: one line with and without no_grad
+    def f(t):
+        return torch.sin(t)
+
+    h = f(x @ w)
+    with torch.no_grad():
+        g = f(h)
+    return (f(h * g) + b).square().sum()
+
+
+def detach(x, w, b):  # aot_eager_decomp_partition: detach is an alias there
+    h = torch.tanh(x @ w)
+    return (h * h.detach() + b).exp().detach().mul(h).sum()
+
+
+def nogradwrite(x, w, b):  # aot_eager
+    h = x @ w
+    with torch.no_grad():
+        h.mul_(2)
+    return (h + b).square().sum()
+
+
+def ste(x, w, b):  # aot_eager
+    return (STE.apply(x @ w * 3) * b).square().sum()
+
+
+def innergrad(x, w, b):  # aot_eager
+    e = (torch.tanh(x @ w) + b).exp().sum()
+    g = torch.autograd.grad(e, x, create_graph=True)[0]
+    return g.square().sum() + e
+
+
+def gumbel(x, w, b):  # aot_eager: a torch function that detaches within
+    return (F.gumbel_softmax(x @ w, hard=True) * b).square().sum()
+
+
+def ckdrop(x, w, b):  # aot_eager
+    def f(t):
+        return F.dropout(torch.tanh(t @ w), 0.5)
+
+    return checkpoint(lambda t: f(t).cos(), x, use_reentrant=False).add(b).square().sum()
+
+
+def ck2(x, w, b):  # aot_eager_decomp_partition
+    h = checkpoint(lambda t: (t + torch.rand_like(t)).sin(), x @ w, use_reentrant=False)
+    h = checkpoint(lambda t: F.dropout(t.tanh() + torch.randn(6), 0.3), h, use_reentrant=False)
+    return (h * b).sum()
+
+
+def gradients(function):
+    torch.manual_seed(7)
+    leaves = [t.clone().requires_grad_() for t in (x, w, b)]
+    function(*leaves).backward()
+    return [t.grad for t in leaves]
+
+
+def pack(log, out):
+    """Keeps the graphs and the descriptions of inputs."""
+    graphs = ("dynamo_output_graph", "aot_joint_graph", "aot_forward_graph", "aot_backward_graph")
+    lines, keeps = [], False
+    with open(log) as file:
+        for line in file:
+            if not (line.startswith("V") and "{" in line):
+                if keeps:
+                    lines.append(line)
+                continue
+            record = json.loads(line[line.index("{") :])
+            kind = next((k for k in ("describe_tensor", "describe_source", *graphs) if k in record), None)
+            keeps = kind in graphs
+            if kind is None:
+                continue
+            if kind == "describe_tensor":
+                wanted = ("id", "describer_id", "dtype", "size", "requires_grad")
+                record[kind] = {k: v for k, v in record[kind].items() if k in wanted}
+            if keeps:
+                record[kind] = {}
+            record = {k: v for k, v in record.items() if k not in ("stack", "has_payload")}
+            if keeps:
+                record["has_payload"] = ""
+            lines.append("V1126 08:20:21.133000 77 a/b.py:18] " + json.dumps(record) + "\n")
+    with open(out, "w") as file:
+        file.writelines(lines)
+
+
+x, w, b = torch.randn(4, 5), torch.randn(5, 6) / 2, torch.randn(6)
+eager, compiled = gradients(globals()[name]), gradients(torch.compile(globals()[name], backend=backend, fullgraph=True))
+print(name, [float((a - c).abs().max()) for a, c in zip(eager, compiled)])
+torch._logging.set_logs()
+pack(os.path.join(folder, os.listdir(folder)[0]), name + ".log")
