@@ -48,8 +48,10 @@ Run setup(Parser parser) {
       .typeName("FILE");
   parser.add("--width", options->width, "pixels").range(320, 8000);
   parser.add("--height", options->height, "pixels").range(240, 8000);
+  addDevice(parser, options->device);
   addFormat(parser, *format);
   return [paths, options, trace, format](const Progress&) {
+    requireToRun(options->device);
     for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
       if (name(kind) == *trace) options->trace = kind;
     if (!renderWindowToPicture(paths->first, paths->second, *options))

@@ -19,6 +19,7 @@ class SessionTest : public QObject {
   void newerJobDropsOlderOfItsTag();
   void cancelStopsARunningJob();
   void resultsOfGoneOwnersAreDropped();
+  void R25_theWorkerRestsOnceAfterItsJobs();
   void errorsReachTheOwner();
   void selectionRelatesOps();
   void historyForgetsWhatLayAhead();
@@ -95,6 +96,24 @@ void SessionTest::resultsOfGoneOwnersAreDropped() {
               job(QStringLiteral("b"), [&](const Progress&) -> Worker::Deliver { return [&] { delivered = true; }; }));
   QTRY_VERIFY(delivered);
   QVERIFY(!called);
+}
+
+// Holds R25: memory that is kept for the next run goes back when nothing runs.
+void SessionTest::R25_theWorkerRestsOnceAfterItsJobs() {
+  std::atomic<int> rests = 0;
+  Worker worker;
+  worker.setRest([&] { ++rests; }, std::chrono::milliseconds(1));
+  QObject owner;
+  int delivered = 0;
+  const auto run = [&] {
+    worker.post(&owner, job({}, [&](const Progress&) -> Worker::Deliver { return [&] { ++delivered; }; }));
+  };
+  QCOMPARE(rests.load(), 0);
+  run();
+  QTRY_COMPARE(rests.load(), 1);
+  run();
+  QTRY_COMPARE(rests.load(), 2);
+  QCOMPARE(delivered, 2);
 }
 
 void SessionTest::errorsReachTheOwner() {

@@ -102,6 +102,8 @@ class Engine {
   }
   /// Bytes that this process may still take; 0 where that is not known.
   virtual std::int64_t freeMemory() const { return 0; }
+  /// Nothing was asked for a while: memory that is only kept for the next run goes back to the system.
+  virtual void rest() {}
   /// Told on the worker what was read, before anything is derived from it; what it is given grows afterwards.
   using OnRead = std::function<void(const ModelFile&)>;
   /// Throws Error as openModel() does. `onRead` may be empty, and is not called where a file brings what was derived

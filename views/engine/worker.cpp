@@ -24,6 +24,8 @@ struct Worker::Queue {
   std::deque<std::shared_ptr<Entry>> waiting;
   std::shared_ptr<Entry> running;
   quint64 nextNumber = 1;
+  std::function<void()> rest;
+  std::chrono::milliseconds restAfter{};
 };
 
 Worker::Worker(QObject* parent) : QObject(parent), queue_(std::make_shared<Queue>()) {
@@ -39,6 +41,12 @@ Worker::~Worker() {
   }
   thread_.request_stop();
   queue_->ready.notify_all();
+}
+
+void Worker::setRest(std::function<void()> rest, std::chrono::milliseconds after) {
+  std::lock_guard lock(queue_->mutex);
+  queue_->rest = std::move(rest);
+  queue_->restAfter = after;
 }
 
 quint64 Worker::post(QObject* owner, Job job) {
@@ -97,17 +105,27 @@ void Worker::cancelWhere(const Filter& matches) {
 }
 
 void Worker::loop(const std::stop_token& stop, const std::shared_ptr<Queue>& queue, Worker* self) {
+  bool rested = true;  // nothing has run yet
   for (;;) {
     std::shared_ptr<Entry> entry;
     {
       std::unique_lock lock(queue->mutex);
-      queue->ready.wait(lock, stop, [&] { return !queue->waiting.empty(); });
+      const auto asked = [&] { return !queue->waiting.empty(); };
+      if (!rested && queue->rest && !queue->ready.wait_for(lock, stop, queue->restAfter, asked)) {
+        rested = true;
+        const auto rest = queue->rest;
+        lock.unlock();
+        if (!stop.stop_requested()) rest();
+        lock.lock();
+      }
+      queue->ready.wait(lock, stop, asked);
       if (queue->waiting.empty()) return;  // and a stop was asked for
       entry = queue->waiting.front();
       queue->waiting.pop_front();
       queue->running = entry;
     }
     runEntry(queue, self, entry);
+    rested = false;
   }
 }
 

@@ -2,6 +2,7 @@
 #include <QObject>
 #include <QPointer>
 #include <QString>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -40,6 +41,8 @@ class Worker : public QObject {
   };
 
   explicit Worker(QObject* parent = nullptr);
+  /// Calls `rest` on the worker's thread once whenever nothing was asked of it for so long; for before the first job.
+  void setRest(std::function<void()> rest, std::chrono::milliseconds after = std::chrono::seconds(5));
   /// Asks what runs to stop, drops the rest except jobs without an owner, and joins.
   ~Worker() override;
 

@@ -4,6 +4,7 @@
 #include <QBuffer>
 #include <QDialog>
 #include <QEventLoop>
+#include <QFileInfo>
 #include <QPainter>
 #include <QStyle>
 #include <QTemporaryDir>
@@ -209,6 +210,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files,
   Theme theme(application);
   prepare(theme, settings);
   const Shared shared{std::make_shared<Worker>(), liveEngine(std::move(rules)), &theme, &settings};
+  shared.worker->setRest([engine = shared.engine] { engine->rest(); });
   const auto show = [&shared](const std::string* file) {
     auto* window = new MainWindow(shared);
     window->show();
@@ -240,7 +242,12 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   window->resize(options.width, options.height);
   window->show();
   auto& controller = *window->context().controller;
-  if (!file.empty()) window->openFile(QString::fromStdString(file));
+  if (!file.empty()) {
+    OpenRequest request;
+    request.path = QFileInfo(QString::fromStdString(file)).absoluteFilePath().toStdString();
+    request.device = options.device;
+    controller.open(request);
+  }
   waitFor([&] { return !controller.opening(); });
   bool written = false;
   try {

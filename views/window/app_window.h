@@ -1,8 +1,10 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/tensor_meta.h"
 #include "core/derivation/registry.h"
 #include "core/trace/trace.h"
 
@@ -28,6 +30,7 @@ struct PictureOptions {
   std::string filter;    ///< of the ops that show
   std::string recorded;  ///< recorded numbers to compare with those of the model; empty: none
   std::vector<std::string> docks;  ///< brought to the front: "why"
+  std::optional<Device> device;    ///< to run on; absent: where the file says
   int width = 1600, height = 980;
 };
 

@@ -83,7 +83,10 @@ RecordedFolder folderOf(const Json& json, const std::string& path) {
   folder.ranks = integerAt(json, "ranks", 1);
   if (const auto* step = json.find("step"); step && step->kind() == Json::Kind::integer) folder.step = step->integer();
   if (const auto* failure = json.find("failure")) folder.failure = textAt(*failure, "message");
-  for (const auto& graph : json.at("graphs").items()) folder.graphs.push_back(graphOf(graph, path));
+  for (const auto& graph : json.at("graphs").items()) {
+    folder.graphs.push_back(graphOf(graph, path));
+    if (const auto device = textAt(json, "device"); device != "cpu") folder.graphs.back().device = device;
+  }
   if (const auto* recorded = json.find("recorded"))
     if (const auto numbers = textAt(*recorded, "debug_mode"); !numbers.empty())
       folder.numbers = inside(path, numbers, "recorded numbers");

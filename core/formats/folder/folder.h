@@ -14,6 +14,7 @@ struct FolderGraph {
   std::string values;  ///< path of a reference file (in.*, cot.*, out.*, grad.*, generator.cpu); empty: none
   std::int64_t ops = 0;
   std::string mode, compile, location;    ///< "train", "0/1", "model.py:12 in forward"; empty: unknown
+  std::string device;                     ///< that the step ran on and drew on, "cuda"; empty: the CPU
   std::vector<std::string> notFinite;     ///< values with a NaN or Inf in PyTorch's own run ("out.0", "grad.p.w")
   std::vector<std::string> cannotReplay;  ///< what of it was not kept, for people
 };

@@ -1,15 +1,18 @@
 #include "core/torch/execution/device.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/empty.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/installation.h"
+#include "core/torch/execution/warnings.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/relocate.h"
 
@@ -78,6 +81,15 @@ std::vector<DeviceStatus> findDevices() {
   return found;
 }
 
+/// LibTorch warns where the first that a thread asks of a GPU is a product of cuBLAS, though all is well: memory asked
+/// for before makes the driver's context. The autograd engine's own threads cannot be reached like that.
+void makeContext(Device device) {
+  thread_local std::set<std::int8_t> made;
+  if (!made.insert(withIndex(device).index).second) return;
+  ignoreWarnings("no current CUDA context");
+  (void)at::empty({1}, at::TensorOptions().device(toTorchDevice(withIndex(device))));
+}
+
 }  // namespace
 
 std::vector<DeviceStatus> devices() {
@@ -102,14 +114,22 @@ DeviceStatus deviceStatus(Device device) {
 void requireDevice(Device device) {
   const auto status = deviceStatus(device);
   if (!status.available) throw Error(ErrorCode::badUse, "cannot be run on: " + status.reason, toString(device));
-  if (device.type == Device::Type::cuda)
-    at::globalContext().lazyInitDevice(c10::kCUDA);  // before generators and allocator figures are asked for
+  if (device.type != Device::Type::cuda) return;
+  at::globalContext().lazyInitDevice(c10::kCUDA);  // before generators and allocator figures are asked for
+  makeContext(device);
 }
 
 Device deviceOfProcess(int number) {
   requireDevice({Device::Type::cuda, 0});
   const auto count = static_cast<int>(devices().size()) - 1;
   return {Device::Type::cuda, static_cast<std::int8_t>(number % count)};
+}
+
+std::optional<Device> deviceAsRecorded(const std::string& recorded, const std::vector<DeviceStatus>& there) {
+  if (!recorded.starts_with("cuda")) return std::nullopt;
+  for (const auto& status : there)
+    if (status.available && status.device.type == Device::Type::cuda) return status.device;
+  return std::nullopt;
 }
 
 void requireDriver(Device device) {
@@ -129,9 +149,15 @@ DeviceMemory deviceMemory(Device device) {
   return {statistics.allocated_bytes[all].current, statistics.reserved_bytes[all].current};
 }
 
-void computeInFullPrecision() {
+FullPrecision::FullPrecision()
+    : convolutions_(at::globalContext().allowTF32CuDNN()), products_(at::globalContext().allowTF32CuBLAS()) {
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
+}
+
+FullPrecision::~FullPrecision() {
+  at::globalContext().setAllowTF32CuDNN(convolutions_);
+  at::globalContext().setAllowTF32CuBLAS(products_);
 }
 
 }  // namespace retrograd

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ void requireDevice(Device device);
 /// requireDevice() where there is none.
 Device deviceOfProcess(int number);
 
+/// The first GPU of `there` for a step that was recorded on one ("cuda:1"), nothing for any other: generators of GPUs
+/// draw the same numbers on each of a kind.
+std::optional<Device> deviceAsRecorded(const std::string& recorded, const std::vector<DeviceStatus>& there);
+
 /// As requireDevice() without initialising the driver, so that the process may still fork: it finds a missing driver,
 /// not a broken one.
 void requireDriver(Device device);
@@ -42,7 +47,17 @@ struct DeviceMemory {
 };
 DeviceMemory deviceMemory(Device device);
 
-/// From now on float32 products and convolutions on GPUs are computed as such, not in TF32.
-void computeInFullPrecision();
+/// While it lives, float32 products and convolutions on GPUs are computed as such, not in TF32, which LibTorch takes
+/// for convolutions by default.
+class FullPrecision {
+ public:
+  FullPrecision();
+  ~FullPrecision();
+  FullPrecision(const FullPrecision&) = delete;
+  FullPrecision& operator=(const FullPrecision&) = delete;
+
+ private:
+  const bool convolutions_, products_;
+};
 
 }  // namespace retrograd

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/user_choice.h"
+#include "core/torch/execution/block_cache.h"
 
 namespace retrograd {
 namespace {
@@ -41,15 +42,38 @@ std::int64_t availableOfMachine() {
   return unlimited;
 }
 
+/// LibTorch's error for it has no type of its own, and its callers take it for the refusal of an op.
+void* allocated(std::size_t bytes) {
+  try {
+    return c10::alloc_cpu(bytes);
+  } catch (const c10::Error&) {
+    throw OutOfMemory(fmt::format("not enough memory: {} bytes more are not there", bytes));
+  }
+}
+
+std::int64_t freeOfSystem() {
+  const auto most = numberOf("/sys/fs/cgroup/memory.max");
+  const auto now = most == unlimited ? 0 : numberOf("/sys/fs/cgroup/memory.current");
+  return std::min(availableOfMachine(), std::max<std::int64_t>(most - now, 0));
+}
+
+/// Never destroyed: tensors of static objects outlive everything that could be.
+BlockCache& cache() {
+  static auto* blocks = new BlockCache(
+      {&allocated, &c10::free_cpu, [](void* block) { return malloc_usable_size(block); }, &freeOfSystem});
+  return *blocks;
+}
+
 }  // namespace
 
-/// LibTorch's own CPU allocator, with the budget of the thread before it. It reports to the profiler as that does.
+/// LibTorch's own CPU allocator behind a cache, with the budget of the thread before it. It reports to the profiler as
+/// that does.
 class BudgetedAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     auto* budget = innermost;
     if (budget) require(*budget, bytes);
-    void* data = allocated(bytes);
+    void* data = cache().allocate(bytes);
     c10::profiledCPUMemoryReporter().New(data, bytes);
     if (budget) budget->used_ += static_cast<std::int64_t>(malloc_usable_size(data));
     return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
@@ -58,17 +82,13 @@ class BudgetedAllocator final : public c10::Allocator {
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
  private:
-  /// LibTorch's error for it has no type of its own, and its callers take it for the refusal of an op.
-  static void* allocated(std::size_t bytes) {
-    try {
-      return c10::alloc_cpu(bytes);
-    } catch (const c10::Error&) {
-      throw OutOfMemory(fmt::format("not enough memory: {} bytes more are not there", bytes));
-    }
-  }
   static void require(const MemoryBudget& budget, std::size_t bytes) {
     const auto wanted = static_cast<std::int64_t>(std::min<std::size_t>(bytes, unlimited));
-    if (wanted <= budget.limit_ - std::min(budget.used_, budget.limit_)) return;
+    const auto left = budget.limit_ - std::min(budget.used_, budget.limit_);
+    if (wanted <= left) {
+      if (cache().counts().kept > left - wanted) cache().release();  // kept memory comes out of the budget, too
+      return;
+    }
     throw Error(
         ErrorCode::execution,
         fmt::format(
@@ -80,7 +100,7 @@ class BudgetedAllocator final : public c10::Allocator {
     if (!data) return;
     if (innermost) innermost->used_ -= static_cast<std::int64_t>(malloc_usable_size(data));
     c10::profiledCPUMemoryReporter().Delete(data);
-    c10::free_cpu(data);
+    cache().free(data);
   }
 };
 
@@ -102,10 +122,16 @@ MemoryBudget::~MemoryBudget() {
   if (outer_) outer_->used_ += used_;
 }
 
-std::int64_t freeMemory() {
-  const auto most = numberOf("/sys/fs/cgroup/memory.max");
-  const auto now = most == unlimited ? 0 : numberOf("/sys/fs/cgroup/memory.current");
-  return std::min(availableOfMachine(), std::max<std::int64_t>(most - now, 0));
+std::int64_t freeMemory() { return freeOfSystem() + cache().counts().kept; }
+
+TensorMemory tensorMemory() {
+  const auto counts = cache().counts();
+  return {counts.inUse, counts.kept, counts.peak};
+}
+
+void releaseKeptMemory() {
+  cache().release();
+  malloc_trim(0);
 }
 
 std::int64_t openingMemory(std::uint64_t fileBytes) {

@@ -27,7 +27,19 @@ class MemoryBudget {
 /// else a quarter of the memory that is free now, and the file's size.
 std::int64_t openingMemory(std::uint64_t fileBytes);
 
-/// Bytes that this process may still take: of the machine, or of its control group where that has less.
+/// Bytes that this process may still take: of the machine, or of its control group where that has less. Memory that is
+/// only kept counts as free.
 std::int64_t freeMemory();
+
+/// What LibTorch's CPU allocator holds, in bytes of blocks of 64 KiB and more.
+struct TensorMemory {
+  std::int64_t inUse = 0;  ///< by tensors
+  std::int64_t kept = 0;   ///< to be handed out again (block_cache.h)
+  std::int64_t peak = 0;   ///< most in use at once since releaseKeptMemory()
+};
+TensorMemory tensorMemory();
+
+/// Gives memory that is only kept back to the system: where nothing runs for a while.
+void releaseKeptMemory();
 
 }  // namespace retrograd

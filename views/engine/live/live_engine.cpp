@@ -231,6 +231,7 @@ class LiveEngine : public Engine {
     return answer;
   }
   std::int64_t freeMemory() const override { return retrograd::freeMemory(); }
+  void rest() override { releaseKeptMemory(); }
   std::vector<DeviceStatus> devices() override { return retrograd::devices(); }
 
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
@@ -293,6 +294,8 @@ class LiveEngine : public Engine {
   static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request,
                                                       DerivationRequest options, const Progress& progress,
                                                       const OnRead& onRead) {
+    if (!options.device && !choice.graph.device.empty())
+      options.device = deviceAsRecorded(choice.graph.device, retrograd::devices());
     auto file = readModel(choice.graph.model, options, progress);
     if (onRead) onRead(file);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;

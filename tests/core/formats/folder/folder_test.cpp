@@ -14,7 +14,7 @@ namespace retrograd {
 namespace {
 
 const std::string plain =
-    R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "made": {"torch": "2.15.0"}, "rank": 1, "ranks": 2, "step": 7,
+    R"({"format": "retrograd.folder", "version": 1, "kind": "catch", "made": {"torch": "2.15.0"}, "rank": 1, "ranks": 2, "step": 7, "device": "cuda",
   "failure": {"kind": "nan_loss", "message": "the loss is nan"}, "open": {"graph": "second", "at": "root"},
   "graphs": [{"name": "first", "model": "first/model.pt2"},
              {"name": "second", "model": "second/model.pt2", "values": "second/ref.safetensors", "ops": 12, "mode": "train", "compile": "0/1",
@@ -54,6 +54,7 @@ TEST_F(Folder, saysWhatThePythonPackageWrote) {
   EXPECT_EQ(folder.graphs[0].values, "");
   EXPECT_EQ(folder.graphs[1].model, (path / "second/model.pt2").string());
   EXPECT_EQ(folder.graphs[1].ops, 12);
+  EXPECT_EQ(folder.graphs[1].device, "cuda");
   EXPECT_EQ(folder.graphs[1].notFinite, std::vector<std::string>{"out.0"});
 }
 
