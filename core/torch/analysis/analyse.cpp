@@ -16,6 +16,7 @@
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/opaque_results.h"
 #include "core/torch/analysis/symbolic_joint.h"
+#include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/memory_budget.h"
@@ -290,6 +291,13 @@ void comparePrinted(Analysis& analysis) {
         {Problem::Severity::note, "the derived traces in the text are those that follow from its computation", {}, -1});
 }
 
+/// Of a model on a GPU: which ops may give other last bits when they run again.
+void sayLastBits(Analysis& analysis) {
+  if (analysis.device.type != Device::Type::cuda) return;
+  if (auto note = lastBitNote(*analysis.file.document, analysis.joint.ops); !note.empty())
+    analysis.problems.push_back({Problem::Severity::note, std::move(note), toString(analysis.device), -1});
+}
+
 }  // namespace
 
 namespace {
@@ -338,6 +346,7 @@ std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequ
       filledResults(*analysis, *analysis->file.document);  // what does not fit is said before anything is derived
       derive(*analysis, request, progress, passes);
       if (analysis->file.printed) comparePrinted(*analysis);
+      sayLastBits(*analysis);
     }
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;

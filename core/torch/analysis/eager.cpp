@@ -11,6 +11,7 @@
 #include "core/torch/grad/numbers.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/trace/last_use.h"
 
 namespace retrograd {
 namespace {
@@ -61,20 +62,30 @@ const c10::IValue& EagerInterpreter::value(ValueId id) const {
 }
 
 void EagerInterpreter::run(const std::vector<BoundSymbolId>& ops) {
-  for (auto op : ops) {
-    const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
-    if (walk_) walk_->visit(op);
-    if (left_.isLeftOut(op)) {
-      for (auto output : document_.outputs(op))
-        if (const auto filled = left_.filled.find(output); filled != left_.filled.end())
-          bind(output, borrowTensor(filled->second).clone());
-      continue;
-    }
-    if (symbol.isHigherOrder) runHigherOrder(op);
-    else if (symbol.name == "pippy._pipe_split.default") continue;
-    else if (symbol.schema.empty()) runNumber(op);
-    else runOp(op);
+  for (auto op : ops) runAny(op);
+}
+
+void EagerInterpreter::runTrace(const Trace& trace) {
+  const LastUses lastUses(document_, trace);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    runAny(trace.ops[i]);
+    for (auto id : lastUses.values(i)) values_.erase(id.index);
   }
+}
+
+void EagerInterpreter::runAny(BoundSymbolId op) {
+  const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
+  if (walk_) walk_->visit(op);
+  if (left_.isLeftOut(op)) {
+    for (auto output : document_.outputs(op))
+      if (const auto filled = left_.filled.find(output); filled != left_.filled.end())
+        bind(output, borrowTensor(filled->second).clone());
+    return;
+  }
+  if (symbol.isHigherOrder) runHigherOrder(op);
+  else if (symbol.name == "pippy._pipe_split.default") return;
+  else if (symbol.schema.empty()) runNumber(op);
+  else runOp(op);
 }
 
 void EagerInterpreter::bind(ValueId id, c10::IValue value) {
@@ -144,6 +155,8 @@ std::vector<c10::IValue> EagerInterpreter::runSubgraph(const Subgraph& graph,
   for (const auto& output : graph.outputs)
     results.push_back(
         toIValue(output, c10::AnyType::get(), [&](std::size_t hole) { return value(graph.outputValues.at(hole)); }));
+  for (const auto op : graph.ops)
+    for (const auto made : document_.outputs(op)) values_.erase(made.index);
   return results;
 }
 

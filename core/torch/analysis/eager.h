@@ -21,12 +21,15 @@ class EagerInterpreter {
   void bind(ValueId id, c10::IValue value);
   const c10::IValue& value(ValueId id) const;
   void run(const std::vector<BoundSymbolId>& ops);
+  /// As run() with the ops of a whole trace, of which only inputs and outputs stay; what autograd saves stays there.
+  void runTrace(const Trace& trace);
   /// What to do with each tensor that an op gives, in regions too.
   void onTensor(std::function<void(const at::Tensor&)> visitor) { onTensor_ = std::move(visitor); }
   /// Whether the value was not computed because of an opaque op.
   bool isLeftOut(ValueId id) const { return walk_ && left_.reason(id); }
 
  private:
+  void runAny(BoundSymbolId op);
   void runOp(BoundSymbolId op);
   void runHigherOrder(BoundSymbolId op);
   void runNumber(BoundSymbolId op);

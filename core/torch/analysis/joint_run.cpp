@@ -20,6 +20,7 @@
 #include "core/torch/execution/placement.h"
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/thread_scope.h"
+#include "core/trace/last_use.h"
 
 namespace retrograd {
 namespace {
@@ -114,7 +115,7 @@ struct EagerRun {
   void forward() {
     at::AutoGradMode gradMode(true);
     const auto& computation = analysis.computation();
-    interpreter.run(computation.trace.ops);
+    interpreter.runTrace(computation.trace);
     for (const auto& output : computation.outputs)
       outputs.push_back(output.value && !interpreter.isLeftOut(output.value) ? interpreter.value(output.value)
                                                                              : c10::IValue());
@@ -230,14 +231,15 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
 
 RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&, BoundSymbolId)>& after) {
   const RunThreads threads(0);
-  // No release, no history: the whole joint in one evaluator.
+  const LastUses lastUses(*analysis.document, analysis.joint);
   Evaluator evaluator(*analysis.document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);
   for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
-  for (auto op : analysis.joint.ops) {
-    evaluator.run(op);
-    if (after) after(evaluator, op);
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
+    evaluator.run(analysis.joint.ops[i]);
+    if (after) after(evaluator, analysis.joint.ops[i]);
+    evaluator.releaseOwn(lastUses.values(i));
   }
   return {resultsOf(analysis, evaluator), gradientsOf(analysis, evaluator), mutatedOf(analysis, evaluator)};
 }

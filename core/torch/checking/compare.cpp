@@ -58,27 +58,67 @@ double (*reader(DType dtype))(const std::byte*) {
   }
 }
 
-/// Calls `visit` with the address of each element, in order.
-template <class Visit>
-void forEachElement(const TensorData& tensor, Visit&& visit) {
-  const auto& meta = tensor.meta;
-  const auto item = itemSize(meta.dtype);
-  const auto count = meta.elements();
-  if (meta.strides == contiguousStrides(meta.sizes)) {
-    for (std::int64_t n = 0; n < count; ++n) visit(tensor.data + (meta.offset + n) * item);
-    return;
-  }
-  std::vector<std::int64_t> index(meta.sizes.size());
-  for (std::int64_t n = 0; n < count; ++n) {
-    std::int64_t at = meta.offset;
-    for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * meta.strides[d];
-    visit(tensor.data + at * item);
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] != meta.sizes[d]) break;
-      index[d] = 0;
+/// The addresses of a tensor's elements, one after the other, row by row.
+class Elements {
+ public:
+  explicit Elements(const TensorData& tensor)
+      : meta_(tensor.meta),
+        item_(itemSize(meta_.dtype)),
+        at_(tensor.data + meta_.offset * item_),
+        index_(meta_.strides == contiguousStrides(meta_.sizes) ? 0 : meta_.sizes.size()) {}
+
+  const std::byte* next() {
+    const auto* here = at_;
+    if (index_.empty()) at_ += item_;
+    for (std::size_t d = index_.size(); d-- > 0;) {
+      at_ += meta_.strides[d] * item_;
+      if (++index_[d] != meta_.sizes[d]) break;
+      at_ -= index_[d] * meta_.strides[d] * item_;
+      index_[d] = 0;
     }
+    return here;
   }
-}
+
+ private:
+  const TensorMeta& meta_;
+  const std::int64_t item_;
+  const std::byte* at_;
+  std::vector<std::int64_t> index_;  // empty where the elements lie one after the other
+};
+
+/// A tensor's numbers, one after the other; complex ones as real part, imaginary part. Reads no more than one element
+/// at a time: tensors may be as large as the memory allows.
+class Numbers {
+ public:
+  explicit Numbers(const TensorData& tensor)
+      : elements_(tensor),
+        read_(reader(tensor.meta.dtype)),
+        imaginary_(isComplex(tensor.meta.dtype) ? static_cast<std::ptrdiff_t>(itemSize(tensor.meta.dtype)) / 2 : 0),
+        count_(static_cast<std::size_t>(tensor.meta.elements()) * (imaginary_ != 0 ? 2 : 1)),
+        // The lazy bits are in the meta where a tensor was not resolved.
+        sign_(tensor.meta.negative ? -1 : 1),
+        imaginarySign_(tensor.meta.conjugate ? -sign_ : sign_) {}
+
+  std::size_t count() const { return count_; }
+  double next() {
+    if (!second_) {
+      element_ = elements_.next();
+      second_ = imaginary_ != 0;
+      return sign_ * read_(element_);
+    }
+    second_ = false;
+    return imaginarySign_ * read_(element_ + imaginary_);
+  }
+
+ private:
+  Elements elements_;
+  double (*const read_)(const std::byte*);
+  const std::ptrdiff_t imaginary_;  // where an element's imaginary part is; 0 where it has none
+  const std::size_t count_;
+  const double sign_, imaginarySign_;
+  const std::byte* element_ = nullptr;
+  bool second_ = false;
+};
 
 std::vector<std::int64_t> realSizes(const TensorMeta& meta) {
   auto sizes = meta.sizes;
@@ -113,12 +153,14 @@ std::string elementsAre(std::size_t count, const char* what) {
 }
 
 /// What is not finite on one side only, in words.
-std::string describeNonFinite(const std::vector<double>& actual, const std::vector<double>& expected) {
+std::string describeNonFinite(const TensorData& actual, const TensorData& expected) {
+  Numbers x(actual), y(expected);
   std::size_t nan = 0, infinite = 0, finite = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    if (std::isfinite(distance(actual[i], expected[i]))) continue;
-    if (std::isnan(actual[i])) ++nan;
-    else if (std::isinf(actual[i])) ++infinite;
+  for (std::size_t i = 0; i < x.count(); ++i) {
+    const auto number = x.next();
+    if (std::isfinite(distance(number, y.next()))) continue;
+    if (std::isnan(number)) ++nan;
+    else if (std::isinf(number)) ++infinite;
     else ++finite;
   }
   std::string text;
@@ -134,44 +176,36 @@ std::string describeNonFinite(const std::vector<double>& actual, const std::vect
 }  // namespace
 
 std::vector<double> asDoubles(const TensorData& tensor) {
-  const auto read = reader(tensor.meta.dtype);
-  const std::size_t part = itemSize(tensor.meta.dtype) / 2;
-  const bool complex = isComplex(tensor.meta.dtype);
-  // The lazy bits stand in the meta where a tensor was not resolved.
-  const double sign = tensor.meta.negative ? -1 : 1, imaginarySign = tensor.meta.conjugate ? -sign : sign;
-  std::vector<double> values;
-  values.reserve(tensor.meta.elements() * (complex ? 2 : 1));
-  forEachElement(tensor, [&](const std::byte* at) {
-    values.push_back(sign * read(at));
-    if (complex) values.push_back(imaginarySign * read(at + part));
-  });
+  Numbers numbers(tensor);
+  std::vector<double> values(numbers.count());
+  for (auto& value : values) value = numbers.next();
   return values;
 }
 
 bool identical(const TensorData& a, const TensorData& b) {
   if (a.meta.dtype != b.meta.dtype || a.meta.sizes != b.meta.sizes) return false;
   const std::size_t item = itemSize(a.meta.dtype);
-  std::vector<const std::byte*> elements;
-  elements.reserve(a.meta.elements());
-  forEachElement(a, [&](const std::byte* at) { elements.push_back(at); });
-  std::size_t next = 0;
-  bool same = true;
-  forEachElement(b, [&](const std::byte* at) { same &= std::memcmp(elements[next++], at, item) == 0; });
-  return same;
+  Elements x(a), y(b);
+  for (auto left = a.meta.elements(); left > 0; --left)
+    if (std::memcmp(x.next(), y.next(), item) != 0) return false;
+  return true;
 }
 
 bool isZero(const TensorData& tensor) {
-  for (double value : asDoubles(tensor))
-    if (value != 0) return false;
+  Numbers numbers(tensor);
+  for (auto left = numbers.count(); left > 0; --left)
+    if (numbers.next() != 0) return false;
   return true;
 }
 
 NonFinite countNonFinite(const TensorData& tensor) {
   NonFinite count;
   if (isEightBits(tensor.meta.dtype)) return count;
-  for (const double value : asDoubles(tensor)) {
-    count.nan += std::isnan(value);
-    count.infinite += std::isinf(value);
+  Numbers numbers(tensor);
+  for (auto left = numbers.count(); left > 0; --left) {
+    const auto number = numbers.next();
+    count.nan += std::isnan(number);
+    count.infinite += std::isinf(number);
   }
   return count;
 }
@@ -191,23 +225,23 @@ Deviation difference(const TensorData& actual, const TensorData& expected, bool 
     return found;
   };
   if (auto shape = shapeDifference(actual, expected, anyFloatType); !shape.empty()) return fail(std::move(shape));
-  const auto x = asDoubles(actual), y = asDoubles(expected);
+  Numbers x(actual), y(expected);
   const bool byBits = isEightBits(actual.meta.dtype) || isEightBits(expected.meta.dtype);
   std::size_t differing = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto apart = distance(x[i], y[i]);
+  for (std::size_t i = 0; i < x.count(); ++i) {
+    const auto wanted = y.next(), apart = distance(x.next(), wanted);
     differing += apart > 0;
     found.deviation = std::max(found.deviation, apart);
-    if (std::isfinite(y[i])) found.scale = std::max(found.scale, std::abs(y[i]));
+    if (std::isfinite(wanted)) found.scale = std::max(found.scale, std::abs(wanted));
   }
   if (byBits) {
     found.deviation = found.scale = 0;
     if (differing > 0)
       return fail(fmt::format("{} of {} elements have other bits ({} is compared for equality only)", differing,
-                              x.size(), shortName(actual.meta.dtype)));
+                              x.count(), shortName(actual.meta.dtype)));
     return found;
   }
-  if (!std::isfinite(found.deviation)) return fail(describeNonFinite(x, y));
+  if (!std::isfinite(found.deviation)) return fail(describeNonFinite(actual, expected));
   // Whole numbers beyond 2^53 that a double does not tell apart.
   const bool whole = !isDifferentiable(actual.meta.dtype) && actual.meta.dtype == expected.meta.dtype;
   if (whole && found.deviation == 0 && !identical(actual, expected)) found.deviation = 1;

@@ -48,6 +48,23 @@ std::optional<TensorMap> attempt(Body&& body) {
   return std::nullopt;
 }
 
+/// Raises each tensor's movement to the largest distance of an element of `sample` from `base`.
+void raise(std::map<std::string, double>& movements, const std::optional<TensorMap>& sample, const TensorMap& base) {
+  if (!sample) return;
+  for (const auto& [name, tensor] : *sample) {
+    const auto here = base.find(name);
+    if (here == base.end()) continue;
+    const auto found = difference(here->second, tensor, true);
+    auto& movement = movements[name];
+    if (found.failure.empty()) movement = std::max(movement, found.deviation);
+  }
+}
+
+double movementOf(const std::map<std::string, double>& movements, const std::string& name) {
+  const auto it = movements.find(name);
+  return it == movements.end() ? 0 : it->second;
+}
+
 }  // namespace
 
 bool drawsRandomNumbers(const Analysis& analysis) {
@@ -106,30 +123,31 @@ Noise::Run Noise::rounded(std::uint64_t seed) const {
   });
 }
 
-double Noise::movement(const std::string& name, const Run& sample, const Run& base) {
-  if (!sample || !base) return 0;
-  const auto here = base->find(name);
-  const auto other = sample->find(name);
-  if (here == base->end() || other == sample->end()) return 0;
-  const auto found = difference(here->second, other->second, true);
-  return found.failure.empty() ? found.deviation : 0;
-}
-
 double Noise::of(const std::string& name) {
   runBase();
-  if (!double_) double_ = inDouble();
-  return movement(name, *double_, base_);
+  if (!double_) {
+    Movements movements;
+    raise(movements, inDouble(), *base_);
+    double_ = std::move(movements);
+  }
+  return movementOf(*double_, name);
 }
 
 double Noise::refined(const std::string& name) {
-  auto noise = of(name);
-  while (moved_.size() < movedRuns) moved_.push_back(moved(moved_.size() + 1));
-  for (const auto& sample : moved_) noise = std::max(noise, movement(name, sample, base_));
-  if (options_.rounds == HalfOps::none) return noise;
-  if (!joint_) joint_ = namedResults(*analysis_, runJoint(*analysis_));
-  while (rounded_.size() < movedRuns) rounded_.push_back(rounded((rounded_.size() + 1) << 32));
-  for (const auto& sample : rounded_) noise = std::max(noise, movement(name, sample, joint_));
-  return noise;
+  const auto noise = of(name);
+  if (!refined_) refine();
+  return std::max(noise, movementOf(*refined_, name));
+}
+
+/// One run at a time: each has as many bytes of results as the model gives.
+void Noise::refine() {
+  Movements movements;
+  for (std::uint64_t i = 0; i < movedRuns; ++i) raise(movements, moved(i + 1), *base_);
+  if (options_.rounds != HalfOps::none) {
+    const auto joint = namedResults(*analysis_, runJoint(*analysis_));
+    for (std::uint64_t i = 0; i < movedRuns; ++i) raise(movements, rounded((i + 1) << 32), joint);
+  }
+  refined_ = std::move(movements);
 }
 
 }  // namespace retrograd

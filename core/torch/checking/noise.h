@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,8 +13,9 @@ namespace retrograd {
 /// traces that are judged with it. First estimate: the eager run in the file's precision against the same run in
 /// float64. A single run can be lucky, and in float64 there is nothing more exact to compare with; refined() adds eager
 /// runs whose parameters, inputs, cotangents and gradients of each op differ by one rounding step: gradients that
-/// cancel exactly in eager's order of summing show how large they are. The runs are made when they are first needed and
-/// kept. Where LibTorch cannot differentiate the model, runs of the joint trace take the place of eager runs.
+/// cancel exactly in eager's order of summing show how large they are. The runs are made when they are first needed; of
+/// each but the first only the movements are kept. Where LibTorch cannot differentiate the model, runs of the joint
+/// trace take the place of eager runs.
 class Noise {
  public:
   /// Where an op of the joint trace that gives 16 bits may round otherwise, as where the same formula is written in
@@ -42,23 +44,23 @@ class Noise {
 
  private:
   using Run = std::optional<TensorMap>;
+  /// Largest movement of an element by the tensor's name.
+  using Movements = std::map<std::string, double>;
 
   void runBase();
   Run inDouble() const;
   Run moved(std::uint64_t seed) const;
   TensorMap run(const Analysis& analysis, std::uint64_t roundedGradients = 0) const;
   Run rounded(std::uint64_t seed) const;
-  static double movement(const std::string& name, const Run& sample, const Run& base);
+  void refine();
 
   std::shared_ptr<const Analysis> analysis_;
   Options options_;
   bool ran_ = false, byJoint_ = false;
   Run base_;
   std::string refusal_;
-  std::optional<Run> double_;
-  std::vector<Run> moved_;
-  Run joint_;  ///< what the rounded runs differ from
-  std::vector<Run> rounded_;
+  std::optional<Movements> double_;
+  std::optional<Movements> refined_;  ///< of all runs that differ by one rounding step
 };
 
 /// Whether some op draws random numbers.

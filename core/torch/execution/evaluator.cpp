@@ -14,6 +14,7 @@
 #include "core/formats/files/deferred_check.h"
 #include "core/split/op_cost.h"
 #include "core/torch/execution/cuda_library.h"
+#include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/reproducible.h"
 #include "core/torch/tracing/generator.h"
@@ -63,6 +64,13 @@ void Evaluator::bind(ValueId id, c10::IValue value) {
   if (!values_.contains(id)) values_.resize(std::max<std::size_t>(document_.valueCount(), id.index + 1));
   if (value.isTensor()) files_.add(hostMemoryOf(value.toTensor()));
   values_[id] = std::move(value);
+}
+
+void Evaluator::releaseOwn(std::span<const ValueId> values) {
+  for (const auto id : values) {
+    const auto storage = document_.value(id).storage;
+    if (has(id) && !(storage && document_.storage(storage).external)) release(id);
+  }
 }
 
 at::Tensor Evaluator::tensor(ValueId id) const {
@@ -196,7 +204,7 @@ void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   const bool asForward = bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
   at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  const DeterministicScope deterministic;
+  const DeterministicScope deterministic(determinismOf(op));
   const ThreadScope threads(isSmall(op) ? RunThreads::forSmallWork() : RunThreads::forLargeWork());
   const auto& handle = prepared(bound).op();
   if (!draws(op)) {
@@ -212,6 +220,18 @@ bool Evaluator::isSmall(BoundSymbolId op) {
   auto& size = sizes_[op];
   if (size == Size::unknown) size = opCost(document_, op) < costWorthThreads ? Size::small : Size::large;
   return size == Size::small;
+}
+
+DeterministicScope::Mode Evaluator::determinismOf(BoundSymbolId op) {
+  using Mode = DeterministicScope::Mode;
+  if (!deviceOf(op).is_cuda()) return Mode::on;
+  if (!modes_.contains(op)) modes_.resize(std::max<std::size_t>(document_.boundSymbolCount(), op.index + 1));
+  auto& mode = modes_[op];
+  if (!mode) {
+    const auto choice = gpuKernelOf(document_, op);
+    mode = !choice.usesMode() ? Mode::off : choice.kernel == GpuKernel::strict ? Mode::strict : Mode::on;
+  }
+  return *mode;
 }
 
 /// A draw goes on from the session's generator; a replay starts where its original did and leaves the session's

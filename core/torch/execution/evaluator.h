@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/id_vector.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/torch/execution/reproducible.h"
 #include "core/torch/grad/transform.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/opaque.h"
@@ -28,8 +30,11 @@ class Evaluator {
   /// `standIn`: run everything on this device, whatever the document's device literals say.
   Evaluator(const Document& document, std::uint64_t seed, std::optional<c10::Device> standIn = {});
 
+  const Document& document() const { return document_; }
   void bind(ValueId id, c10::IValue value);
   void release(ValueId id) { values_[id] = c10::IValue(); }
+  /// Lets go of these values, but for inputs and weights, whose memory is not the run's.
+  void releaseOwn(std::span<const ValueId> values);
   bool has(ValueId id) const { return values_.contains(id) && !values_[id].isNone(); }
   const c10::IValue& value(ValueId id) const { return values_[id]; }
   at::Tensor tensor(ValueId id) const;
@@ -67,6 +72,7 @@ class Evaluator {
   void call(BoundSymbolId op, torch::jit::Stack& stack);
   void draw(BoundSymbolId op, const std::function<void()>& body);
   bool isSmall(BoundSymbolId op);
+  DeterministicScope::Mode determinismOf(BoundSymbolId op);
   c10::Device deviceOf(BoundSymbolId op) const;
   Error failed(BoundSymbolId op, const std::string& reason) const;
 
@@ -75,6 +81,7 @@ class Evaluator {
   std::unordered_map<std::uint64_t, std::unique_ptr<PreparedCall>> prepared_;
   enum class Size : std::uint8_t { unknown, small, large };
   IdVector<BoundSymbolId, Size> sizes_;
+  IdVector<BoundSymbolId, std::optional<DeterministicScope::Mode>> modes_;  // of ops on GPUs, as far as asked for
   std::shared_ptr<const LeftOut> leftOut_;
   FilesInUse files_;  // that bound tensors lie in
   const std::optional<c10::Device> standIn_;

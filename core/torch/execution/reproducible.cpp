@@ -19,7 +19,7 @@ thread_local WithoutDeterminism quiet;
 
 }  // namespace
 
-DeterministicScope::DeterministicScope()
+DeterministicScope::DeterministicScope(Mode mode)
     : on_(at::globalContext().deterministicAlgorithms()),
       warnOnly_(at::globalContext().deterministicAlgorithmsWarnOnly()),
       fill_(at::globalContext().deterministicFillUninitializedMemory()),
@@ -28,7 +28,7 @@ DeterministicScope::DeterministicScope()
     quiet.next = handler_;
     c10::WarningUtils::set_warning_handler(&quiet);
   }
-  at::globalContext().setDeterministicAlgorithms(true, true);
+  at::globalContext().setDeterministicAlgorithms(mode != Mode::off, mode != Mode::strict);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
 }
 

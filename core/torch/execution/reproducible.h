@@ -5,12 +5,17 @@ class WarningHandler;
 
 namespace retrograd {
 
-/// While it lives, kernels that have a deterministic way take it, so that what runs again makes the same bits. Memory
-/// that an op leaves uninitialised is not filled. LibTorch's warnings of kernels that have no such way (some on GPUs)
-/// are not printed.
+/// While it lives, LibTorch's deterministic mode is on, so that kernels which have a deterministic way take it and what
+/// runs again makes the same bits, or is off. Memory that an op leaves uninitialised is not filled. LibTorch's warnings
+/// of kernels that have no such way are not printed.
 class DeterministicScope {
  public:
-  DeterministicScope();
+  enum class Mode {
+    off,     ///< as eager PyTorch runs by default
+    on,      ///< where there is no deterministic kernel, eager's
+    strict,  ///< where there is none, the op fails; some kernels (attention) have their deterministic way only here
+  };
+  explicit DeterministicScope(Mode mode = Mode::on);
   ~DeterministicScope();
   DeterministicScope(const DeterministicScope&) = delete;
   DeterministicScope& operator=(const DeterministicScope&) = delete;

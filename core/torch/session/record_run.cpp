@@ -75,10 +75,7 @@ struct Recording::Impl {
     clock.settle();
     for (auto operand : writtenOperands(document, op)) statistics.written(document.value(operand).storage);
     for (auto output : document.outputs(op)) made(output);
-    for (auto id : lastUses.values(position)) {
-      const auto storage = document.value(id).storage;
-      if (!(storage && document.storage(storage).external)) evaluator.release(id);
-    }
+    evaluator.releaseOwn(lastUses.values(position));
     ++position;
   }
 };
