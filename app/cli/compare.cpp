@@ -66,6 +66,7 @@ int run(CompareArguments arguments, const Progress& progress) {
                                 {"device_b", toString(b->device)},
                                 {"largest", number(comparison.largest)},
                                 {"first_divergence", nullptr},
+                                {"notes", comparison.notes},
                                 {"rows", nlohmann::ordered_json::array()},
                                 {"only_in_a", comparison.onlyInA.size()},
                                 {"only_in_b", comparison.onlyInB.size()}};
@@ -74,6 +75,7 @@ int run(CompareArguments arguments, const Progress& progress) {
     for (const auto& row : comparison.rows) json["rows"].push_back(rowJson(document, row));
     fmt::print("{}\n", dumpJson(json, 1));
   } else {
+    for (const auto& note : comparison.notes) fmt::print("note: {}\n", note);
     fmt::print("   {:>10} {:>10}  value\n", "relative", "largest");
     const auto first = comparison.firstDivergence.value_or(0);
     const auto begin = first > 3 ? first - 3 : 0;

@@ -68,6 +68,9 @@ int run(const ExportArguments& arguments, const Progress& progress) {
   if (!format.isDrawing && (drawing.dark || drawing.openAll || !drawing.open.empty() || drawing.scale != 1))
     throw Error(ErrorCode::badUse,
                 "--open, --open-all, --dark and --scale are for pictures of the graph (svg, png, pdf)", "export");
+  const bool wantsRun =
+      format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
+  if (wantsRun) requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
   const bool broken = reportProblems(analysis->problems);
   ExportRequest request{*analysis,
@@ -75,8 +78,6 @@ int run(const ExportArguments& arguments, const Progress& progress) {
                         {},
                         isStandardOutput(arguments.out) ? "" : arguments.out,
                         arguments.drawing};
-  const bool wantsRun =
-      format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
   if (wantsRun && analysis->derived()) request.measures = measure(analysis, arguments.input.threads, progress);
   if (request.path.empty()) {
     StandardOutput out;

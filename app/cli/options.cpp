@@ -22,6 +22,7 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/other_device.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
@@ -313,7 +314,13 @@ std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions
   if (const auto choice = graphToOpen(path)) {
     auto recorded = options;
     if (recorded.inputs.empty()) recorded.inputs = choice->graph.values;
-    return open(choice->graph.model, recorded, progress);
+    auto analysis = open(choice->graph.model, recorded, progress);
+    if (!choice->graph.device.empty() && drawsElsewhere(*analysis, true))
+      fmt::print(stderr,
+                 "note: {}: the step drew random numbers on {}; --device cuda draws them again, here others are "
+                 "drawn\n",
+                 path, choice->graph.device);
+    return analysis;
   }
   setThreads(options.threads);
   if (!std::filesystem::is_directory(path) && isSessionFile(path)) {

@@ -119,6 +119,7 @@ std::string sourceOf(const Document& document, BoundSymbolId op) {
 
 int run(const ShrinkArguments& arguments, const Progress& progress) {
   auto test = faultTest(arguments, progress);
+  requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (reportProblems(analysis->problems)) return badInputOrUse;
   const auto shrunk = shrink(*analysis, test, arguments.tests, progress);

@@ -69,7 +69,8 @@ class Device(Case):
         if self.GPU:
             self.skipTest("there is a GPU")
         model = DATA / "mlp" / "model.pt2"
-        for command in (["run", model], ["bench", model], ["check", model], ["check", "--suite", DATA], ["debug", model, "-c", "where"], ["compare", model]):
+        for command in (["run", model], ["bench", model], ["check", model], ["check", "--suite", DATA], ["debug", model, "-c", "where"], ["compare", model],
+                        ["picture", model, self.path / "x.png"], ["shrink", model, "--nan"], ["numbers", model, model], ["export", model, "--format", "chrome"]):
             message = self.bad(*command, "--device", "cuda").stderr
             self.assertIn("cuda:0: cannot be run on: there is no NVIDIA driver", message, command)
             self.assertIn("run on the CPU", message)

@@ -155,7 +155,7 @@ void saveSession(const Analysis& analysis, const std::string& path, const SaveSe
   }
   session.marks = options.marks.value_or(analysis.marks);
   session.marks[threadsMark] = std::to_string(threads);
-  if (const auto state = stateAsText(session.seed)) session.marks[generatorMark] = '"' + *state + '"';
+  if (const auto state = statesAsText(session.seed)) session.marks[generatorMark] = '"' + *state + '"';
   else session.marks.erase(generatorMark);
   writeSessionFile(path, session, analysis.sessionPath);
 }
@@ -167,7 +167,7 @@ std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progr
   if (const auto state = session.marks.find(generatorMark); state != session.marks.end()) {
     const auto& quoted = state->second;
     if (quoted.size() < 2) throw Error(ErrorCode::badInput, "the state of the generator is damaged", path);
-    if (const auto seed = seedOfState(quoted.substr(1, quoted.size() - 2)); seed != session.seed)
+    if (const auto seed = seedOfStates(quoted.substr(1, quoted.size() - 2)); seed != session.seed)
       throw Error(ErrorCode::badInput, "the state of the generator is not that of the seed", path);
   }
   auto analysis = analysisOf(std::move(session), rules);

@@ -17,6 +17,7 @@
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/left_out.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/checking/other_device.h"
 #include "core/torch/checking/pinned.h"
 #include "core/torch/checking/verdicts.h"
 #include "core/torch/execution/device.h"
@@ -98,13 +99,22 @@ struct JudgedRun {
     return origin->empty() ? text : text + ", " + *origin;
   }
 
+  /// `ofOther`: what is expected was computed on another device than the analysis is for.
   TensorVerdict compare(const std::string& prefix, const std::string& name, const TensorData& actual,
-                        const TensorData& expected, bool anyFloatType = false) {
+                        const TensorData& expected, bool anyFloatType = false, bool ofOther = false) {
     auto verdict = judge.compare(name, actual, expected, anyFloatType);
+    if (ofOther && !verdict.good() && verdict.failure.empty())
+      verdict.tolerance += onCpu().apart(name, judge.noise().eager());
     if (!verdict.failure.empty())
       if (const auto text = nonFinite(actual); !text.empty()) verdict.failure += "; " + text;
     verdict.name = prefix + name;
     return verdict;
+  }
+
+  bool isOnGpu() const { return analysis->device.type == Device::Type::cuda; }
+  OtherDevice& onCpu() {
+    if (!cpu) cpu.emplace(*analysis, Device(), progress);
+    return *cpu;
   }
 
   std::shared_ptr<const Analysis> analysis;
@@ -112,6 +122,7 @@ struct JudgedRun {
   Judge judge;
   const Progress& progress;
   std::optional<std::string> origin;
+  std::optional<OtherDevice> cpu;  ///< of a run on a GPU, once it is asked for
 };
 
 std::size_t countMissingOrigins(const Analysis& analysis) {
@@ -152,9 +163,10 @@ struct ModelCheck::Impl {
       reference = nullptr;
     }
     if (reference) expected = namedExpectations(written_->analysis->computation(), reference->expected);
-    if (reference && options_.deterministic) compareWithReference(verdicts, report, expected);
-    else if (reference) compareShapes(verdicts, report, expected);
-    requireFinite(verdicts, options_.deterministic ? expected : TensorMap());
+    const bool byNumbers = options_.deterministic && !(reference && isDrawnElsewhere(*reference));
+    if (reference && byNumbers) compareWithReference(verdicts, report, expected, reference->drawnOnGpu);
+    else if (reference) compareShapes(verdicts, report, expected, isDrawnElsewhere(*reference));
+    requireFinite(verdicts, byNumbers ? expected : TensorMap());
     if (reference && reference->inDouble && double_) compareInDouble(verdicts, report, *reference->inDouble);
     verdicts.writeTo(report, written_->run);
     if (!options_.gradInputs && (!reference || !reference->requiresGrad)) listUndifferentiated(report);
@@ -178,7 +190,7 @@ struct ModelCheck::Impl {
 
   void prepare() {
     if (options_.device) requireDevice(*options_.device);
-    if (options_.device && options_.device->type == Device::Type::cuda) computeInFullPrecision();
+    if (options_.device && options_.device->type == Device::Type::cuda) fullPrecision_.emplace();
     if (isSessionFile(path_)) stored_ = loadSession(path_, progress_, options_.rules);
     auto file = stored_ ? stored_->file : read();
     if (reference_) placeLoss(*reference_, file);
@@ -189,10 +201,14 @@ struct ModelCheck::Impl {
       throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
     leftOut_ = leftOutNames(*analysis);
+    if (analysis->device.type == Device::Type::cuda)
+      if (const auto why = refusedByCuda(*analysis)) return skip(*why);
     written_.emplace(analysis, options_, progress_);
     if (analysis->leftOut && sayWhatIsLeftOut(*analysis)) return;
     compareRuns();
-    if (reference_ && reference_->inDouble && options_.deterministic && !analysis->differentiated) runInDouble();
+    if (reference_ && reference_->inDouble && options_.deterministic && !isDrawnElsewhere(*reference_) &&
+        !analysis->differentiated)
+      runInDouble();
   }
 
   /// A file that is traced is so on the reference's inputs.
@@ -271,17 +287,9 @@ struct ModelCheck::Impl {
   /// With everything but the reference.
   void compareRuns() {
     const auto& analysis = *written_->analysis;
-    const auto joint = namedResults(analysis, runJoint(analysis));
+    compareWithJoint(analysis);
     progress_.check();
-    const bool onGpu = analysis.device.type == Device::Type::cuda;
-    const auto same = [&](const std::string& prefix, const TensorMap& run) {
-      if (onGpu) compareValues(verdicts_, prefix, run, joint);
-      else compareBits(verdicts_, prefix, run, joint);
-    };
-    same("split/", namedResults(analysis, runSplit(analysis)));
-    same("session/", written_->run);
-    progress_.check();
-    if (onGpu) compareWithCpu(analysis);
+    if (written_->isOnGpu()) compareWithCpu(analysis);
     progress_.check();
     // The joint as a program of its own does not say what a backward reads late.
     const bool readsLate = analysis.differentiated && !analysis.differentiated->readLate.empty();
@@ -292,23 +300,29 @@ struct ModelCheck::Impl {
     if (orderOf(analysis) == 2 && differentiatedKind(analysis) == TraceKind::joint) compareWithEagerTwice(analysis);
   }
 
-  void compareValues(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& other) {
+  /// Split and session against the joint trace in one go, whose results are let go then.
+  void compareWithJoint(const Analysis& analysis) {
+    const auto joint = namedResults(analysis, runJoint(analysis));
+    progress_.check();
+    const auto same = [&](const std::string& prefix, const TensorMap& run) {
+      if (written_->isOnGpu()) compareValues(prefix, run, joint, false);
+      else compareBits(verdicts_, prefix, run, joint);
+    };
+    same("split/", namedResults(analysis, runSplit(analysis)));
+    same("session/", written_->run);
+  }
+
+  void compareValues(const std::string& prefix, const TensorMap& run, const TensorMap& other, bool ofOther) {
     forEachName(run, other, [&](const std::string& name, const TensorData* x, const TensorData* y) {
-      if (x && y) verdicts.add(written_->compare(prefix, name, *x, *y));
-      else verdicts.fail(prefix + name, x ? "missing in the other run" : "missing");
+      if (x && y) verdicts_.add(written_->compare(prefix, name, *x, *y, false, ofOther));
+      else verdicts_.fail(prefix + name, x ? "missing in the other run" : "missing");
     });
   }
 
   /// Against the same file on the CPU, with the same inputs.
   void compareWithCpu(const Analysis& analysis) {
-    auto options = optionsFromModel(analysis);
-    options.device = Device();
-    auto file = firstOf(analysis).file;
-    file.document = std::make_shared<Document>(*file.document);
-    const auto cpu = analyse(std::move(file), options, progress_);
-    if (!cpu->derived()) throw Error(ErrorCode::execution, "on the CPU: " + errorsOf(cpu->problems), path_);
-    const auto run = namedResults(*cpu, runSession(cpu, progress_));
-    if (!drawsRandomNumbers(analysis)) return compareValues(verdicts_, "cpu/", written_->run, run);
+    const auto run = written_->onCpu().run(progress_);
+    if (!drawsRandomNumbers(analysis)) return compareValues("cpu/", written_->run, run, true);
     basis_.notes.push_back("compared with the CPU by shape only: a GPU draws other random numbers");
     forEachName(written_->run, run, [&](const std::string& name, const TensorData* x, const TensorData* y) {
       if (!x || !y) return verdicts_.fail("cpu/" + name, x ? "missing in the other run" : "missing");
@@ -396,15 +410,24 @@ struct ModelCheck::Impl {
         verdicts.fail(prefix + name, "should be None: the reference has none");
   }
 
-  void compareWithReference(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
+  bool isDrawnElsewhere(const Reference& reference) const {
+    return drawsElsewhere(*written_->analysis, reference.drawnOnGpu);
+  }
+
+  void compareWithReference(Verdicts& verdicts, CheckReport& report, const TensorMap& expected, bool isOfGpu) {
+    const bool ofOther = written_->isOnGpu() && !isOfGpu;
     compareEach(verdicts, report, *written_, "", expected,
                 [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-                  verdicts.add(written_->compare("", name, actual, tensor));
+                  verdicts.add(written_->compare("", name, actual, tensor, false, ofOther));
                 });
   }
 
-  void compareShapes(Verdicts& verdicts, CheckReport& report, const TensorMap& expected) {
-    report.notes.push_back("compared with the reference by shape only: the results depend on draws");
+  void compareShapes(Verdicts& verdicts, CheckReport& report, const TensorMap& expected, bool isDrawnElsewhere) {
+    std::string note = "compared with the reference by shape only: the results depend on draws";
+    if (isDrawnElsewhere)
+      note += written_->isOnGpu() ? ", and those of the reference are of a CPU"
+                                  : ", and those of the reference are of a GPU (--device cuda draws them again)";
+    report.notes.push_back(std::move(note));
     compareEach(verdicts, report, *written_, "", expected,
                 [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
                   if (auto reason = shapeDifference(actual, tensor); !reason.empty())
@@ -434,7 +457,20 @@ struct ModelCheck::Impl {
     }
   }
 
+  /// On a GPU kernels of float64 may lay out results otherwise than those the file was exported with, so that a view in
+  /// it does not fit: then there is no such run.
   void runInDouble() {
+    try {
+      deriveAndRunInDouble();
+    } catch (const Error& e) {
+      const bool isRefused = e.code() == ErrorCode::execution || e.code() == ErrorCode::unsupportedOp;
+      if (!written_->isOnGpu() || !isRefused) throw;
+      double_.reset();
+      basis_.notes.push_back("not compared in double precision: it does not run so on a GPU (" + e.message() + ")");
+    }
+  }
+
+  void deriveAndRunInDouble() {
     const auto analysis = stored_ ? analyseStored(true) : analyseFile(read(), true);
     if (!analysis->derived())
       throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
@@ -446,10 +482,11 @@ struct ModelCheck::Impl {
     bool notMet = false;
     compareEach(verdicts, report, *double_, "f64/", namedExpectations(double_->analysis->computation(), inDouble),
                 [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-                  auto verdict = double_->compare("f64/", name, actual, tensor, pinned_.has_value());
+                  auto verdict =
+                      double_->compare("f64/", name, actual, tensor, pinned_.has_value(), double_->isOnGpu());
                   if (!verdict.good() && (pinned_ || eagerMisses(name, tensor))) {
                     notMet = true;
-                    verdict = written_->compare("f64/", name, actual, tensor, true);
+                    verdict = written_->compare("f64/", name, actual, tensor, true, written_->isOnGpu());
                   }
                   verdicts.add(std::move(verdict));
                 });
@@ -468,6 +505,7 @@ struct ModelCheck::Impl {
     return tensor && !double_->judge.compare(name, *tensor, expected, true).good();
   }
 
+  std::optional<FullPrecision> fullPrecision_;  // on a GPU
   const std::string path_;
   const CheckOptions options_;
   const Progress progress_;

@@ -33,6 +33,13 @@ bool file(Expected& expected, std::string_view key, const TensorData& tensor) {
   return true;
 }
 
+/// "cpu", "cuda.0".
+void fileGenerator(GeneratorStates& states, std::string_view key, const TensorData& tensor) {
+  if (key == "cpu") states.cpu = tensor;
+  else if (takePrefix(key, "cuda."))
+    if (const auto index = numberIn<std::int32_t>(key)) states.gpus.emplace(*index, tensor);
+}
+
 /// Outputs and their cotangents go by their position.
 void requirePosition(std::string_view name, const std::string& path) {
   std::string_view key = name;
@@ -74,7 +81,7 @@ Reference readReference(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
   const auto content = readSafetensors(path);
-  std::optional<TensorData> recorded;
+  GeneratorStates recorded;
   Reference reference;
   reference.path = path;
   for (const auto& [name, tensor] : content.tensors) {
@@ -88,7 +95,7 @@ Reference readReference(const std::string& path) {
     } else if (key == "loss" && tensor.meta.elements() == 1) {
       reference.loss = tensor;
     } else if (takePrefix(key, "generator.")) {
-      if (key == "cpu") recorded = tensor;  // what GPUs drew from is kept for people: draws are the CPU's here
+      fileGenerator(recorded, key, tensor);
     } else if (!retrograd::file(reference.expected, key, tensor)) {
       takePrefix(key, "in.");
       reference.inputs.emplace(key, tensor);
@@ -100,8 +107,9 @@ Reference readReference(const std::string& path) {
     if (!reference.seed)
       throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
   }
-  if (recorded) try {
-      reference.seed = seedOfState(*recorded);
+  reference.drawnOnGpu = !recorded.gpus.empty();
+  if (recorded.cpu) try {
+      reference.seed = seedOfStates(recorded);
     } catch (const Error& e) {
       throw e.at(path);
     }

@@ -1,5 +1,6 @@
 #include "core/torch/experiments/compare_runs.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "core/questions/align_ops.h"
 #include "core/questions/intended_infinities.h"
+#include "core/torch/execution/device.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/tracing/convert.h"
 
@@ -73,6 +75,17 @@ class Lane {
   std::unique_ptr<Recording> recording_;
 };
 
+bool isOnGpu(const Analysis& a, const Analysis& b) {
+  return a.device.type == Device::Type::cuda || b.device.type == Device::Type::cuda;
+}
+
+std::vector<std::string> notesOn(const Analysis& a, const Analysis& b) {
+  if (!isOnGpu(a, b) || !(at::globalContext().allowTF32CuDNN() || at::globalContext().allowTF32CuBLAS())) return {};
+  return {
+      "TF32 is on, as in PyTorch by default; this comparison is made without it, so that it does not hide other "
+      "differences"};
+}
+
 }  // namespace
 
 RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB,
@@ -81,8 +94,12 @@ RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance
   std::vector<char> met(b.joint.ops.size(), 0);
   for (const auto& answer : answers)
     if (answer) met[*answer] = 1;
+  const auto notes = notesOn(a, b);  // before TF32 is off
+  std::optional<FullPrecision> fullPrecision;
+  if (isOnGpu(a, b)) fullPrecision.emplace();
   Lane laneA(a, {}, std::vector<char>(a.joint.ops.size(), 1)), laneB(b, optionsB, met);
   RunComparison result;
+  result.notes = notes;
   for (std::size_t i = 0; i < a.joint.ops.size(); ++i) {
     progress.at(a.document->opName(a.joint.ops[i]), static_cast<double>(i) / static_cast<double>(a.joint.ops.size()));
     const auto outputsA = laneA.take(i);

@@ -25,10 +25,12 @@ struct RunComparison {
   std::optional<std::size_t> firstDivergence;  ///< row whose `relative` is beyond the tolerance
   double largest = 0;                          ///< greatest `relative`
   std::vector<BoundSymbolId> onlyInA, onlyInB;
+  std::vector<std::string> notes;  ///< what the comparison did otherwise than a run does
 };
 
 /// Ops answer to one another as alignOps() says. Values are compared in double precision. The runs go in step, so that
-/// tensors are let go as both have passed them. Throws as recordRun().
+/// tensors are let go as both have passed them. On a GPU both run without TF32, whose ten bits of mantissa would be the
+/// first difference. Throws as recordRun().
 RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB = {},
                           const Progress& progress = {});
 

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clone.h>
 #include <ATen/ops/new_empty_strided.h>
+#include <torch/headeronly/version.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include "core/torch/grad/variant_source.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
+#include "core/torch/tracing/own_cells.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -168,7 +170,10 @@ void runForward(Document& document, const DeriveRequest& request, AutogradDeriva
   const auto written = cloneWritten(document, op, request, stack);
   std::vector<at::Tensor> clones;
   for (const auto& [hole, position] : written) clones.push_back(stack[position].toTensor());
-  op.callBoxed(stack);
+  {
+    const OwnCells ownCells(request.op);
+    op.callBoxed(stack);
+  }
   for (const auto& value : flatten(stack)) {
     const bool isTensor = value.isTensor();
     const auto tensor = isTensor ? value.toTensor() : at::Tensor();
@@ -285,8 +290,8 @@ Error noRule(const std::string& name) {
   std::ostringstream schema;
   schema << requireOperator(name).schema();
   return {ErrorCode::unsupportedOp,
-          "Failed to find a gradient transform for it: LibTorch has no derivative for " + schema.str() +
-              ", and neither a rule nor a decomposition into other ops is registered (see " +
+          "Failed to find a gradient transform for it: LibTorch " TORCH_VERSION " has no derivative for " +
+              schema.str() + ", and neither a rule nor a decomposition into other ops is registered (see " +
               nameOf(UserChoice::library) + ")",
           "torch.ops." + name};
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -7,15 +8,20 @@
 
 namespace retrograd {
 
-/// The state that a generator had in somebody's training loop, in place of a seed: for as long as the program runs,
-/// drawing from the seed that is returned begins at that state (generator.h, seededState). The seed is a hash of the
-/// state, so that the same state has the same seed. Throws Error(badInput) where the bytes are no state of LibTorch's
-/// generator on the CPU (`torch.get_rng_state()`).
-std::uint64_t seedOfState(const TensorData& state);
-/// The same for a state as text (stateAsText).
-std::uint64_t seedOfState(const std::string& text);
+/// States that generators had in somebody's training loop.
+struct GeneratorStates {
+  std::optional<TensorData> cpu;            ///< `torch.get_rng_state()`
+  std::map<std::int32_t, TensorData> gpus;  ///< `torch.cuda.get_rng_state(N)`: a seed and an offset
+};
 
-/// The state behind a seed as text, to keep in a file; nothing for a seed that is a number of its own.
-std::optional<std::string> stateAsText(std::uint64_t seed);
+/// These states in place of a seed: for as long as the program runs, drawing from the seed that is returned begins at
+/// them (generator.h, seededState). The seed is a hash of the states, so that the same states have the same seed.
+/// Throws Error(badInput) where there is none of the CPU, and where bytes are no state of LibTorch's generators.
+std::uint64_t seedOfStates(const GeneratorStates& states);
+/// The same for states as text (statesAsText).
+std::uint64_t seedOfStates(const std::string& text);
+
+/// The states behind a seed as text, to keep in a file; nothing for a seed that is a number of its own.
+std::optional<std::string> statesAsText(std::uint64_t seed);
 
 }  // namespace retrograd

@@ -16,6 +16,7 @@ namespace retrograd {
 namespace {
 
 using OptionalTensor = std::optional<at::Tensor>;
+using Two = std::tuple<at::Tensor, at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -62,38 +63,66 @@ at::Tensor overSharingHeads(const at::Tensor& gradient, std::int64_t heads) {
   return gradient.reshape(sizes).sum(-3);
 }
 
+/// Queries, keys and values as one head of keys and values for each of queries, in the accumulator's type.
+struct AttentionOperands {
+  AttentionOperands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                    std::optional<double> scale)
+      : q(inAccumulator(query)),
+        k(forEachHead(inAccumulator(key), query.size(-3))),
+        v(forEachHead(inAccumulator(value), query.size(-3))),
+        factor(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))))) {}
+
+  /// query key^T scale + bias, minus infinity where a mask or causality hides a key.
+  at::Tensor scores(const at::Tensor& bias, bool isCausal) const {
+    constexpr auto hidden = -std::numeric_limits<double>::infinity();
+    auto scores = q.matmul(k.transpose(-2, -1)) * factor;
+    if (bias.defined())
+      scores = bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), hidden)
+                                               : scores + inAccumulator(bias);
+    if (!isCausal) return scores;
+    const auto above = at::ones({q.size(-2), k.size(-2)}, scores.options().dtype(at::kBool)).triu(1);
+    return scores.masked_fill(above, hidden);
+  }
+
+  const at::Tensor q, k, v;
+  const double factor;
+};
+
 /// Gradients of query, key, value and of the scores, which are the bias's before it was broadcast: softmax(query key^T
 /// scale + bias) value.
 Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key,
                        const at::Tensor& value, const at::Tensor& bias, bool isCausal, std::optional<double> scale) {
-  const auto heads = query.size(-3), sharedHeads = key.size(-3);
-  const auto g = inAccumulator(gradient), q = inAccumulator(query), k = forEachHead(inAccumulator(key), heads),
-             v = forEachHead(inAccumulator(value), heads);
-  const auto factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
-  auto scores = q.matmul(k.transpose(-2, -1)) * factor;
-  if (bias.defined())
-    scores = bias.scalar_type() == at::kBool
-                 ? scores.masked_fill(bias.logical_not(), -std::numeric_limits<double>::infinity())
-                 : scores + inAccumulator(bias);
-  if (isCausal) {
-    const auto above = at::ones({q.size(-2), k.size(-2)}, scores.options().dtype(at::kBool)).triu(1);
-    scores = scores.masked_fill(above, -std::numeric_limits<double>::infinity());
-  }
-  const auto weights = at::_safe_softmax(scores, -1);
-  const auto ofWeights = g.matmul(v.transpose(-2, -1));
+  const auto sharedHeads = key.size(-3);
+  const auto g = inAccumulator(gradient);
+  const AttentionOperands of(query, key, value, scale);
+  const auto weights = at::_safe_softmax(of.scores(bias, isCausal), -1);
+  const auto ofWeights = g.matmul(of.v.transpose(-2, -1));
   const auto ofScores = weights * (ofWeights - (weights * ofWeights).sum(-1, true));
-  return {(ofScores.matmul(k) * factor).to(query.scalar_type()),
-          overSharingHeads(ofScores.transpose(-2, -1).matmul(q) * factor, sharedHeads).to(key.scalar_type()),
+  return {(ofScores.matmul(of.k) * of.factor).to(query.scalar_type()),
+          overSharingHeads(ofScores.transpose(-2, -1).matmul(of.q) * of.factor, sharedHeads).to(key.scalar_type()),
           overSharingHeads(weights.transpose(-2, -1).matmul(g), sharedHeads).to(value.scalar_type()), ofScores};
 }
 
+/// The CPU's fused attention, in a file that runs on a GPU: its kernel is not there. Laid out as that lays it out, with
+/// heads inside of positions, because the file's views are made for that.
+Two flashForward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout, bool isCausal,
+                 const OptionalTensor& mask, std::optional<double> scale) {
+  TORCH_CHECK(dropout == 0, "attention with dropout has no fused kernel on the CPU");
+  const AttentionOperands of(query, key, value, scale);
+  const auto scores = of.scores(mask.value_or(at::Tensor()), isCausal);
+  const auto output = at::_safe_softmax(scores, -1).matmul(of.v).to(query.scalar_type());
+  const auto headsInside = [](const at::Tensor& tensor) { return tensor.transpose(1, 2).contiguous().transpose(1, 2); };
+  return {headsInside(output), headsInside(scores.logsumexp(-1))};
+}
+
+constexpr auto flashOfCpu = "_scaled_dot_product_flash_attention_for_cpu";
 constexpr auto flash = "_scaled_dot_product_flash_attention_for_cpu_backward";
 
 Three flashBackward(const at::Tensor& gradient, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                     const at::Tensor& output, const at::Tensor& logsumexp, double dropout, bool isCausal,
                     const OptionalTensor& mask, std::optional<double> scale) {
   const auto bias = mask.value_or(at::Tensor());
-  if (dropout == 0 && isDifferentiated(flash, gradient, query, key, value, bias)) {
+  if (dropout == 0 && (gradient.is_cuda() || isDifferentiated(flash, gradient, query, key, value, bias))) {
     const auto [ofQuery, ofKey, ofValue, ofScores] =
         attentionBackward(gradient, query, key, value, bias, isCausal, scale);
     return {ofQuery, ofKey, ofValue};
@@ -309,6 +338,7 @@ void registerMathematicalForms() {
       library->impl(denseBag, denseBagBackward);
       library->impl(bagWeights, bagWeightsBackward);
       library->impl(segments, segmentBackward);
+      if (key == c10::DispatchKey::AutogradCUDA) library->impl(flashOfCpu, flashForward);
       registered.push_back(std::move(library));
     }
     return registered;

@@ -6,7 +6,8 @@ namespace retrograd {
 
 /// LibTorch gives the backward ops of some fused kernels no derivative: attention, embedding bags, hardsigmoid, margin
 /// losses, segment_reduce. Where one of these is to be differentiated itself, it is computed by its formula in other
-/// ops, which LibTorch differentiates as often as one likes; elsewhere it runs as it is. Registered once; calling it
+/// ops, which LibTorch differentiates as often as one likes; elsewhere it runs as it is. On a GPU the CPU's own fused
+/// attention is computed by its formula, too, so that a file exported on a CPU runs there. Registered once; calling it
 /// again does nothing.
 void registerMathematicalForms();
 

@@ -1,10 +1,17 @@
 // Deriving for a GPU that is not there: hollow tensors claim it.
+#include <ATen/Context.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "core/derivation/analysis.h"
 #include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/open.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/execution/evaluator.h"
 #include "core/torch/session/session.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
@@ -82,7 +89,7 @@ std::shared_ptr<const Analysis> recurrent(const std::string& op, std::int64_t ga
   return m.analyse(onCuda());
 }
 
-// cuDNN is not there to be asked, so the cells are LibTorch's own fused ones, which have kernels on a GPU alone.
+// The cells are LibTorch's own fused ones, which have kernels on a GPU alone, where cuDNN is there, too.
 TEST(HollowCuda, fusedCellsOfLstmAndGruHaveShapes) {
   for (const bool lstm : {true, false}) {
     const auto analysis = recurrent(lstm ? "aten.lstm.input" : "aten.gru.input", lstm ? 4 : 3, lstm);
@@ -92,13 +99,84 @@ TEST(HollowCuda, fusedCellsOfLstmAndGruHaveShapes) {
     expectOnCuda(*analysis);
     const std::string cell = lstm ? "_thnn_fused_lstm_cell" : "_thnn_fused_gru_cell";
     const auto forward = opNames(*analysis, analysis->forward), backward = opNames(*analysis, analysis->backward);
-    if (deviceStatus(cuda).available) continue;  // cuDNN takes them there
     EXPECT_NE(forward.find(cell), std::string::npos) << forward;
     EXPECT_NE(backward.find(cell + "_backward"), std::string::npos) << backward;
     for (auto gradient :
          std::vector(analysis->joint.outputs.begin() + static_cast<std::ptrdiff_t>(analysis->joint.resultCount),
                      analysis->joint.outputs.end()))
       EXPECT_TRUE(gradient.valid());
+  }
+}
+
+bool cudnnWasOn = false;
+
+/// Whether cuDNN may be taken while the op of this name runs.
+void lookAtCudnn(const char* op, const std::function<void()>& body) {
+  static std::string watched;
+  watched = op;
+  const auto handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+        if (watched == function.name()) cudnnWasOn = at::globalContext().userEnabledCuDNN();
+        return nullptr;
+      }));
+  body();
+  at::removeCallback(handle);
+}
+
+// What cuDNN would be asked for, whether the weights are one block, no trace can hold: "set_.source_Storage".
+TEST(HollowCuda, G7_RecurrentLayersAreDerivedWithoutCudnn) {
+  struct Layer {
+    const char *op, *called;
+    std::int64_t gates;
+    bool listOfStates;
+  };
+  for (const auto& layer : {Layer{"aten.lstm.input", "aten::lstm", 4, true},
+                            {"aten.gru.input", "aten::gru", 3, false},
+                            {"aten.rnn_tanh.input", "aten::rnn_tanh", 1, false},
+                            {"aten.rnn_relu.input", "aten::rnn_relu", 1, false}}) {
+    cudnnWasOn = true;
+    lookAtCudnn(layer.called, [&] {
+      const auto analysis = recurrent(layer.op, layer.gates, layer.listOfStates);
+      EXPECT_TRUE(analysis->derived());
+      expectOnCuda(*analysis);
+    });
+    EXPECT_FALSE(cudnnWasOn) << layer.op;
+    EXPECT_TRUE(at::globalContext().userEnabledCuDNN()) << "other ops";
+  }
+}
+
+/// Attention of the CPU's fused kernel, with a view that its layout allows.
+std::shared_ptr<const Analysis> attentionOfTheCpu(const DerivationRequest& request, bool isCausal) {
+  ModelBuilder m;
+  const auto q = m.input("q", {2, 3, 5, 8}), k = m.input("k", {2, 3, 5, 8}), v = m.input("v", {2, 3, 5, 8});
+  const auto output = m.multi("aten._scaled_dot_product_flash_attention_for_cpu.default",
+                              {q, k, v, 0.0, Argument::ofBool(isCausal)}, 2)[0];
+  m.output(m.op("aten.view.default", {m.op("aten.transpose.int", {output, 1, 2}), ModelBuilder::list({2, 5, 24})}));
+  return m.analyse(request);
+}
+
+/// Outputs and gradients of the joint, run on the CPU whatever it says.
+std::vector<at::Tensor> runOnCpu(const Analysis& analysis) {
+  Evaluator evaluator(*analysis.document, analysis.request.seed, c10::Device(c10::kCPU));
+  for (auto& [id, value] : inputBindings(analysis, Device())) evaluator.bind(id, value);
+  const auto& inputs = analysis.joint.inputs;
+  for (std::size_t i = analysis.computation().inputs.size(), k = 0; i < inputs.size(); ++i, ++k)
+    if (inputs[i]) evaluator.bind(inputs[i], borrowTensor(analysis.request.cotangents.at(std::to_string(k))));
+  for (const auto op : analysis.joint.ops) evaluator.run(op);
+  std::vector<at::Tensor> results;
+  for (const auto id : analysis.joint.outputs)
+    if (id) results.push_back(evaluator.tensor(id).contiguous());
+  return results;
+}
+
+TEST(HollowCuda, G8_AttentionOfTheCpuIsComputedByItsFormulaOnAGpu) {
+  for (const bool isCausal : {false, true}) {
+    const auto onGpu = attentionOfTheCpu(onCuda(), isCausal), onCpu = attentionOfTheCpu({}, isCausal);
+    ASSERT_TRUE(onGpu->derived()) << (onGpu->problems.empty() ? "" : onGpu->problems.back().message);
+    EXPECT_EQ(opNames(*onGpu, onGpu->joint).find("_for_cpu"), std::string::npos) << opNames(*onGpu, onGpu->joint);
+    const auto ours = runOnCpu(*onGpu), kernels = runOnCpu(*onCpu);
+    ASSERT_EQ(ours.size(), kernels.size());
+    for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(at::allclose(ours[i], kernels[i], 1e-4, 1e-5)) << i;
   }
 }
 

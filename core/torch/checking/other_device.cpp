@@ -1,0 +1,112 @@
+#include "core/torch/checking/other_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "core/base/error.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/named_results.h"
+#include "core/torch/session/session.h"
+
+namespace retrograd {
+namespace {
+
+constexpr double noiseFactor = 4;  // as Judge
+
+std::shared_ptr<const Analysis> derivedOn(const Analysis& here, Device device, const Progress& progress) {
+  auto request = optionsFromModel(here);
+  request.device = device;
+  auto file = firstOf(here).file;
+  file.document = std::make_shared<Document>(*file.document);
+  auto there = analyse(std::move(file), request, progress);
+  if (there->derived()) return there;
+  std::string reasons;
+  for (const auto& problem : there->problems)
+    if (problem.severity == Problem::Severity::error) reasons += (reasons.empty() ? "" : "; ") + problem.message;
+  throw Error(ErrorCode::execution, fmt::format("on {}: {}", toString(device), reasons), here.file.path);
+}
+
+/// For each user input whose name differs, its gradient and its content after the run: there, by the name here.
+std::map<std::string, std::string> namesThere(const Analysis& here, const Analysis& there) {
+  std::map<std::string, std::string> names;
+  const auto &ours = here.computation().inputs, &theirs = there.computation().inputs;
+  for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+    if (ours[i].kind != InputKind::user || ours[i].name == theirs[i].name) continue;
+    for (const std::string prefix : {"grad.in.", "mut.in."})
+      names.emplace(prefix + ours[i].name, prefix + theirs[i].name);
+  }
+  return names;
+}
+
+}  // namespace
+
+OtherDevice::OtherDevice(const Analysis& here, Device device, const Progress& progress)
+    : there_(derivedOn(here, device, progress)), names_(namesThere(here, *there_)), noise_(there_) {}
+
+std::string OtherDevice::thereName(const std::string& name) const {
+  const auto found = names_.find(name);
+  return found == names_.end() ? name : found->second;
+}
+
+TensorMap OtherDevice::run(const Progress& progress) const {
+  SessionOptions options;
+  options.keepHistory = false;
+  Session session(there_, options);
+  session.runTo(session.size(), progress);
+  auto results = namedResults(*there_, {session.results(), session.gradients(), session.mutated()});
+  TensorMap renamed;
+  for (const auto& [here, there] : names_)
+    if (auto node = results.extract(there)) renamed.emplace(here, std::move(node.mapped()));
+  renamed.merge(results);
+  return renamed;
+}
+
+double OtherDevice::apart(const std::string& name, const TensorMap* eager) {
+  const auto there = thereName(name);
+  auto most = noiseFactor * noise_.refined(there);
+  const auto* theirs = noise_.eager();
+  if (!eager || !theirs) return most;
+  const auto a = eager->find(name);
+  const auto b = theirs->find(there);
+  if (a == eager->end() || b == theirs->end()) return most;
+  const auto found = difference(a->second, b->second, true);
+  return found.failure.empty() ? most + found.deviation : most;
+}
+
+bool drawsElsewhere(const Analysis& analysis, bool drawnOnGpu) {
+  return (analysis.device.type == Device::Type::cuda) != drawnOnGpu && drawsRandomNumbers(analysis);
+}
+
+std::optional<std::string> refusedByCuda(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  const auto metaOf = [&](ValueId id) -> const TensorMeta& { return document.meta(document.value(id).meta); };
+  for (const auto op : analysis.joint.ops) {
+    const auto& bound = document.boundSymbol(op);
+    const auto& symbol = document.symbol(bound.symbol);
+    if (!symbol.name.starts_with("aten._fft_")) continue;
+    const auto operands = document.operands(op), outputs = document.outputs(op);
+    if (operands.empty() || outputs.empty() || !outputs[0]) continue;
+    const auto &in = metaOf(operands[0]), &out = metaOf(outputs[0]);
+    if (in.dtype != DType::f16 && in.dtype != DType::c32) continue;
+    // Of a transform from half a spectrum the result has the size, else the operand.
+    const auto& sizes = symbol.name.starts_with("aten._fft_c2r") ? out.sizes : in.sizes;
+    for (const auto& dim : document.pattern(bound.pattern).arguments.at(1).items) {
+      const auto at = dim.integer < 0 ? dim.integer + static_cast<std::int64_t>(sizes.size()) : dim.integer;
+      if (at < 0 || static_cast<std::size_t>(at) >= sizes.size()) continue;
+      const auto size = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(at)]);
+      if (!std::has_single_bit(size))
+        return fmt::format(
+            "cuFFT transforms {} only in sizes that are powers of two, and {} has {}: compute it in "
+            "float32, or on the CPU",
+            torchName(in.dtype), document.opName(op), size);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace retrograd
