@@ -302,18 +302,21 @@ void sayLastBits(Analysis& analysis) {
 
 namespace {
 
-std::shared_ptr<const Analysis> analyseOnce(ModelFile file, const DerivationRequest& request, const Progress& progress,
-                                            std::shared_ptr<const Analysis> of, std::vector<Trace>* passes = nullptr) {
+/// The request as it was used: chooseInputs() and the derivation add the inputs, numbers and cotangents.
+DerivationRequest used(DerivationRequest request) {
+  request.inputs.clear();
+  request.numbers.clear();
+  request.shapes.clear();
+  request.cotangents.clear();
+  return request;
+}
+
+std::shared_ptr<Analysis> analyseOnce(ModelFile file, const DerivationRequest& request, const Progress& progress,
+                                      std::shared_ptr<const Analysis> of, std::vector<Trace>* passes = nullptr) {
   auto analysis = std::make_shared<Analysis>();
   analysis->file = std::move(file);
-  analysis->request.seed = request.seed;
-  analysis->request.partition = request.partition;
-  analysis->request.rules = request.rules;
-  analysis->request.filled = request.filled;
-  analysis->request.data = request.data;
+  analysis->request = used(request);
   analysis->differentiated = std::move(of);
-  analysis->request.gradInputs = request.gradInputs;
-  analysis->request.precision = request.precision;
   // Printed traces say what they were derived for; any other file's tensors come to the CPU.
   const auto told =
       analysis->file.printed ? deviceOf(*analysis->file.document, analysis->computation().trace.inputs) : Device();
@@ -397,11 +400,6 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   return analyseOnce(std::move(model), outer, progress, of);
 }
 
-std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& request,
-                                                std::vector<Trace>& joints, const Progress& progress) {
-  return analyseOnce(std::move(file), request, progress, nullptr, &joints);
-}
-
 DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
   DerivationTimes times;
   DerivationRequest request;
@@ -434,15 +432,10 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats) {
 }
 
 DerivationRequest requestOf(const Analysis& analysis) {
-  DerivationRequest request;
-  request.inputs = analysis.request.inputs;
-  request.numbers = analysis.request.numbers;
-  request.cotangents = analysis.request.cotangents;
+  DerivationRequest request = analysis.request;  // all of it, so that no field is lost: weights and precision too
+  request.data.batch.clear();                    // the inputs that were used are there
   request.exactCotangents = true;
-  request.seed = analysis.request.seed;
-  request.filled = analysis.request.filled;
-  request.partition = analysis.request.partition;
-  request.rules = analysis.request.rules;
+  request.device = analysis.device;
   request.gradInputs.emplace();
   const auto& computation = analysis.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
@@ -450,6 +443,18 @@ DerivationRequest requestOf(const Analysis& analysis) {
         id && computation.inputs[i].kind == InputKind::user && analysis.document->value(id).requiresGrad)
       request.gradInputs->push_back(computation.inputs[i].name);
   return request;
+}
+
+std::shared_ptr<const Analysis> deriveAgain(const Analysis& analysis, const DerivationRequest& request,
+                                            std::vector<Trace>* joints, const Progress& progress) {
+  auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
+  file.document = std::make_shared<Document>(*analysis.document);
+  file.printed = nullptr;
+  auto again = analyseOnce(std::move(file), request, progress, analysis.differentiated, joints);
+  again->inputSource = analysis.inputSource;  // where they came from at first, not that they were handed on
+  again->sessionPath = analysis.sessionPath;
+  again->marks = analysis.marks;
+  return again;
 }
 
 }  // namespace retrograd

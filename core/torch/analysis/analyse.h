@@ -20,12 +20,15 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& request = {},
                                         const Progress& progress = {});
 
-/// analyse() that keeps the joint after each pass: after the grad transform, dead-code elimination, copy elision and,
-/// where it changed anything, partitioning. Of order 1.
-std::shared_ptr<const Analysis> analyseByPasses(ModelFile file, const DerivationRequest& request,
-                                                std::vector<Trace>& joints, const Progress& progress = {});
-
-/// The request under which `analysis` was derived, with the inputs and cotangents it has.
+/// The request under which `analysis` was derived, with the inputs and cotangents it has: the weights, the precision
+/// and the device that were asked for included.
 DerivationRequest requestOf(const Analysis& analysis);
+
+/// The model of `analysis` derived again under `request`, a change of requestOf(): on the same tensors, as the same
+/// derivative where its order is 2 or more, with the same marks and session file. Its document is a copy, so ids of the
+/// computation stay. `joints`, where given, gets the joint after each pass: the grad transform, dead-code elimination,
+/// copy elision and, where it changed anything, partitioning. Throws as analyse().
+std::shared_ptr<const Analysis> deriveAgain(const Analysis& analysis, const DerivationRequest& request,
+                                            std::vector<Trace>* joints = nullptr, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -187,17 +187,12 @@ std::optional<int> savedThreads(const Analysis& analysis) {
 
 DerivationRequest optionsFromModel(const Analysis& analysis) {
   const auto& first = firstOf(analysis);
-  DerivationRequest options;
-  options.inputs = first.request.inputs;
-  options.numbers = first.request.numbers;
-  options.data = first.request.data;
+  DerivationRequest options = first.request;
   options.data.batch.clear();  // the inputs that were used are there
-  options.cotangents = first.request.cotangents;
-  options.filled = first.request.filled;
-  options.gradInputs = first.request.gradInputs;
-  options.seed = analysis.request.seed;
-  options.precision = first.request.precision;
   options.device = first.device;
+  options.exactCotangents = false;
+  options.createGraph = false;
+  options.seed = analysis.request.seed;
   options.partition = analysis.request.partition;
   options.order = orderOf(analysis);
   options.again = differentiatedKind(analysis);

@@ -44,12 +44,9 @@ const Trace& PassTraces::before(std::size_t i) const {
 }
 
 PassTraces passesOf(const Analysis& analysis, const Progress& progress) {
-  auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
-  file.document = std::make_shared<Document>(*analysis.document);
-  file.printed = nullptr;
   std::vector<Trace> joints;
   PassTraces passes;
-  passes.analysis = analyseByPasses(std::move(file), requestOf(analysis), joints, progress);
+  passes.analysis = deriveAgain(analysis, requestOf(analysis), &joints, progress);
   const auto& made = *passes.analysis;
   if (!made.derived())
     throw Error(ErrorCode::badUse, "nothing can be derived from this model, so no pass was run on it",

@@ -66,12 +66,8 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
               const Progress& progress) {
   auto request = requestOf(analysis);
   request.partition = partition;
-  auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
-  file.document = std::make_shared<Document>(*analysis.document);
   WhatIf result;
-  auto derived = std::make_shared<Analysis>(*analyse(std::move(file), request, progress));
-  derived->inputSource = analysis.inputSource;  // where they came from at first, not that they were handed on
-  result.analysis = std::move(derived);
+  result.analysis = deriveAgain(analysis, request, nullptr, progress);
   if (!result.analysis->derived())
     throw Error(ErrorCode::internal, "the model cannot be derived again", analysis.file.path);
   result.before = figuresOf(analysis);
