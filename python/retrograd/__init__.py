@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from ._compare import Comparison, compare
     from ._folder import Folder, Limits
     from ._program import ProgramNotFound
+    from ._record import record
 
 __version__ = "0.1.0"
-__all__ = ["CaptureError", "Catch", "Comparison", "Folder", "Limits", "ProgramNotFound", "capture", "catch", "compare"]
+__all__ = ["CaptureError", "Catch", "Comparison", "Folder", "Limits", "ProgramNotFound", "capture", "catch", "compare", "record"]
 
 _MODULES = {"CaptureError": "_capture", "capture": "_capture", "Catch": "_catch", "catch": "_catch", "Comparison": "_compare", "compare": "_compare",
-            "Folder": "_folder", "Limits": "_folder", "ProgramNotFound": "_program"}
+            "Folder": "_folder", "Limits": "_folder", "ProgramNotFound": "_program", "record": "_record"}
 
 
 def __getattr__(name: str) -> Any:

@@ -32,6 +32,7 @@ class Limits:
     copy_bytes: `catch` copies an input or a buffer of at most this size at each step; larger ones are kept without a copy.
     keep_bytes: `catch` keeps at most this many bytes of output gradients during a backward.
     weights_bytes: on a GPU, `catch` keeps a copy of the weights of at most this size, so that no update waits for its check; without it, each does.
+    ops: most ops that `record` writes.
     spike: a loss or a norm of all gradients of that many times the median of the last 50 is a failure for `catch` (None: it is not).
     """
 
@@ -41,6 +42,7 @@ class Limits:
     copy_bytes: int = 16 << 20
     keep_bytes: int = GIB
     weights_bytes: int = 4 * GIB
+    ops: int = 2_000_000
     spike: Optional[float] = None
 
 
@@ -179,8 +181,7 @@ def write_manifest(folder: Path, graphs: list[dict[str, Any]], contents: dict[st
         "format": "retrograd.folder",
         "version": 1,
         "kind": contents.pop("kind"),
-        "made": {"torch": torch.__version__, "python": platform.python_version(),
-                 "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")},
+        "made": made(),
         "rank": rank(),
         "ranks": ranks(),
         "device": "cuda" if "cuda" in devices else "cpu",
@@ -192,6 +193,11 @@ def write_manifest(folder: Path, graphs: list[dict[str, Any]], contents: dict[st
     temporary = folder / (MANIFEST + ".new")
     temporary.write_text(json.dumps(manifest, indent=1, allow_nan=False) + "\n")
     os.replace(temporary, folder / MANIFEST)
+
+
+def made() -> dict[str, str]:
+    """What wrote a folder, and when."""
+    return {"torch": torch.__version__, "python": platform.python_version(), "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
 
 
 def readable(size: int) -> str:

@@ -12,7 +12,8 @@ HERE = Path(__file__).resolve().parent
 
 def in_processes(script, folder, count=2):
     """Runs a script as ranks of one job over gloo."""
-    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", WORLD_SIZE=str(count), OMP_NUM_THREADS="1", PYTHONPATH=str(HERE))
+    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", WORLD_SIZE=str(count), OMP_NUM_THREADS="1",
+                       PYTHONPATH=os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")])))
     store = folder / "store"
     ranks = [subprocess.Popen([sys.executable, "-c", script, str(store)], cwd=folder, env=dict(environment, RANK=str(rank)), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True) for rank in range(count)]

@@ -1,0 +1,193 @@
+"""record(): writes training steps as they run, op by op, so that they can be run again bit for bit."""
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Callable, Iterable, Optional, Sequence, Union
+
+import torch
+
+from ._folder import Limits, first_line, made, quoted, rank, ranks, readable, say, text_of
+from ._recorder import Recorder
+from ._stream import FORMAT, VERSION, Stream
+
+NOTICE = "This recording holds the batch, weights and lines of the script. Share it only with people who may see all of them."
+
+
+class Recording:
+    """What `record` gives. A context manager."""
+
+    def __init__(self, path: Path, model: Optional[torch.nn.Module], optimizer: Any, steps: Optional[Iterable[int]], limits: Limits, source: bool):
+        self.path = path
+        self.model = model
+        self.optimizers: list[torch.optim.Optimizer] = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer] if optimizer is not None else []
+        self.limits = limits
+        self.ops = 0
+        self.notes: list[str] = []
+        self._source = source
+        self._steps = set(steps) if steps is not None else None
+        self._update = 0
+        self._updates: list[int] = []
+        self._handles: list[Any] = []
+        self._mode: Optional[Recorder] = None
+        self._stance: Any = None
+        self._stream: Optional[Stream] = None
+
+    def __enter__(self) -> "Recording":
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        self._handles = [register_optimizer_step_pre_hook(self._before_update), register_optimizer_step_post_hook(self._after_update)]
+        if self._wanted():
+            self._begin()
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        if self._mode is not None:
+            self._end(error)
+        elif self._stream is None:
+            say(f"retrograd: nothing was recorded: the loop made {self._update} updates" + (f", and {sorted(self._steps)} was asked for" if self._steps else ""))
+
+    def count(self) -> None:
+        """One more op."""
+        self.ops += 1
+        if not self._updates or self._updates[-1] != self._update:
+            self._updates.append(self._update)
+
+    def _wanted(self) -> bool:
+        return self._steps is None or self._update in self._steps
+
+    # -- beginning and end
+
+    def _begin(self) -> None:
+        if self._stream is None:
+            self.path = _free(self.path)
+            self.path.mkdir(parents=True, mode=0o700)
+            os.chmod(self.path, 0o700)
+            self._stream = Stream(self.path, self._source)
+            size = _size_of(self.model, self.optimizers)
+            say(f"retrograd: recording into {quoted(self.path)}: about {readable(size)} of weights and optimizer state, the batch" + (", and lines of your script" if self._source else "") + ".")
+            self._mode = Recorder(self, self._stream)
+        assert self._mode is not None
+        self._mode.begin_step(self._update)
+        self._write_manifest(False, None)
+        if not self._mode.on:
+            self._stance = torch.compiler.set_stance("force_eager")
+            self._mode.start()
+
+    def _pause(self) -> None:
+        if self._mode is not None and self._mode.on:
+            self._mode.stop()
+            self._restore_stance()
+
+    def _restore_stance(self) -> None:
+        if self._stance is not None:
+            self._stance.__exit__(None, None, None)
+            self._stance = None
+
+    def _end(self, error: Optional[BaseException]) -> None:
+        assert self._mode is not None and self._stream is not None
+        self._pause()
+        try:
+            self._mode.finish(text_of(error) if error is not None else None)
+            self._write_manifest(True, error)
+            say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
+            for note in self.notes:
+                say(f"  {note}")
+        except OSError as failed:  # the disk is full: the loop goes on
+            say(f"retrograd: the recording ends early: {text_of(failed)}")
+        finally:
+            self._mode = None
+
+    def _write_manifest(self, complete: bool, error: Optional[BaseException]) -> None:
+        assert self._mode is not None
+        links = self._mode.links
+        manifest = {
+            "format": FORMAT, "version": VERSION, "made": made(), "rank": rank(), "ranks": ranks(), "complete": complete, "updates": self._updates, "ops": self.ops,
+            "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
+            "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},
+            "notes": self.notes, "notice": NOTICE,
+        } | ({"error": first_line(text_of(error))} if error is not None else {})
+        temporary = self.path / "retrograd.json.new"
+        temporary.write_text(json.dumps(manifest, indent=1, allow_nan=False) + "\n")
+        os.replace(temporary, self.path / "retrograd.json")
+
+    # -- the loop
+
+    def _belongs(self, optimizer: torch.optim.Optimizer) -> bool:
+        return not self.optimizers or any(one is optimizer for one in self.optimizers)
+
+    def _before_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if self._mode is not None and self._mode.on:
+            self._mode.where.in_optimizer += 1
+            self._mode.name_gradients(optimizer, self.model)
+
+    def _after_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        if self._mode is not None and self._mode.on:
+            self._mode.where.in_optimizer -= 1
+            self._mode.name_states(optimizer, self.model)
+        if not self._belongs(optimizer) or self.optimizers and optimizer is not self.optimizers[-1]:
+            return
+        self._update += 1
+        if self._wanted():
+            self._begin()
+        else:
+            self._pause()
+
+
+def _size_of(model: Optional[torch.nn.Module], optimizers: Sequence[torch.optim.Optimizer]) -> int:
+    """What the recording will hold of weights, gradients and optimizer states."""
+    tensors: list[Any] = [*model.parameters(), *model.buffers()] if model is not None else []
+    for optimizer in optimizers:
+        tensors += [p for group in optimizer.param_groups for p in group["params"]]
+        tensors += [value for state in optimizer.state.values() for value in state.values()]
+    tensors += [tensor.grad for tensor in tensors if isinstance(tensor, torch.nn.Parameter)]
+    return sum({id(tensor): tensor.numel() * tensor.element_size() for tensor in tensors if isinstance(tensor, torch.Tensor)}.values())
+
+
+_backends: Any = torch.backends  # parts of it have no types
+
+
+def _settings() -> dict[str, Any]:
+    """What results depend on, apart from the ops."""
+    return {"cpu": torch.backends.cpu.get_cpu_capability(), "machine": platform.machine(), "threads": torch.get_num_threads(),
+            "deterministic": torch.are_deterministic_algorithms_enabled(), "matmul_precision": torch.get_float32_matmul_precision(),
+            "mkldnn": bool(_backends.mkldnn.is_available())} | ({"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": _backends.cudnn.version()}
+                                                             if torch.cuda.is_available() else {})
+
+
+def _free(path: Path) -> Path:
+    found, n = path, 1
+    while found.exists():
+        n += 1
+        found = path.parent / f"{path.name}-{n}"
+    return found
+
+
+def record(path: Union[str, Path], function: Optional[Callable[..., Any]] = None, *args: Any, model: Optional[torch.nn.Module] = None, optimizer: Any = None,
+           steps: Union[int, Iterable[int], None] = None, limits: Limits = Limits(), source: bool = True, **kwargs: Any) -> Any:
+    """Records training steps op by op: forward, loss, backward, clipping, optimizer, as they run.
+
+        with retrograd.record("folder", model=model, optimizer=optimizer): ...     # any code, any number of steps
+        retrograd.record("folder", function, *args, model=model)                   # one call; returns what it returns
+
+    Values flow as always: the loop's results stay the same bit for bit, and exceptions are the loop's. Functions of torch.compile run eagerly meanwhile.
+
+    path: a new folder; a number is added where it is taken. Ranks write into folders of their own within it.
+    model, optimizer: give tensors their names; steps are updates of the (last) optimizer.
+    steps: the updates to record in a loop, from 0: 7, or range(7, 9). Without it, all that runs.
+    limits: folder_bytes and ops. source=False leaves lines of code out.
+    """
+    target = Path(path).absolute()
+    if ranks() > 1:
+        target = target / f"rank{rank()}"
+    recording = Recording(target, model, optimizer, [steps] if isinstance(steps, int) else steps, limits, source)
+    if function is None:
+        return recording
+    with recording:
+        return function(*args, **kwargs)

@@ -1,0 +1,192 @@
+"""What a recording has of one op."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence
+
+import torch
+
+from ._folder import first_line, text_of
+from ._hash import hashed
+from ._stream import plain
+from ._where import ACCUMULATE
+
+if TYPE_CHECKING:
+    from ._recorder import Recorder
+
+FLUSH_EVERY = 500  # ops: what a killed process loses at most
+_SILENT_WRITES = {  # what their schemas do not say: running statistics that they write
+    "aten.native_batch_norm.default": (3, 4), "aten.cudnn_batch_norm.default": (3, 4), "aten.miopen_batch_norm.default": (3, 4),
+}
+
+
+class Op:
+    """One op: what is written of it, before and after it runs."""
+
+    def __init__(self, mode: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]):
+        self.mode, self.function = mode, function
+        self.place = place = mode.where.now()
+        stream = mode.stream
+        mode.free_gone()
+        mode.change_modes(place)
+        self.thread = mode.where.thread()
+        self.stack = stream.stack(place.frames)
+        tensors = list(_tensors((args, tuple(kwargs.values()))))
+        mode.arrived(tensors)
+        for tensor in tensors:
+            mode.look(tensor, self.stack)
+        name = str(function)
+        self.is_op = isinstance(function, torch._ops.OpOverload)
+        self.name = name if self.is_op else f"higher_order.{name}"
+        self.record: dict[str, Any] = {"k": "op", "n": mode.recording.ops, "op": self.name}
+        self.record["in"] = [plain(value, lambda one: mode.tensor(one, True)) for value in args]
+        keyed = {key: plain(value, lambda one: mode.tensor(one, True)) for key, value in kwargs.items()}
+        if keyed:
+            self.record["kw"] = keyed
+        self.collective = self.name.startswith("c10d.")
+        self.writes = list(_tensors(_written_arguments(function, self.name, args, kwargs)))
+        self.before = {mode.memory(tensor).id for tensor in tensors if mode.memory(tensor) is not None}  # type: ignore[union-attr]
+        self.forward = mode.links.made(self.record["n"], self.name, self.thread) if self.is_op else None
+        drawn = mode.generator(function, args, kwargs) if self.is_op else None
+        if drawn is not None:
+            self.record["rng"] = drawn
+
+    def raised(self, error: Exception) -> None:
+        self.mode.stream.write({"k": "error", "op": self.name, "in": self.record["in"], "kw": self.record.get("kw", {}), "message": first_line(text_of(error))})
+
+    def done(self, result: Any) -> None:
+        mode, record, stream = self.mode, self.record, self.mode.stream
+        n = record["n"]
+        outs = list(_tensors(result))
+        if not outs and not self.writes and not list(_tensors_in(record["in"])):
+            return  # questions about sizes
+        if "rng" in record:
+            mode.drawn()
+        known = {id(tensor) for tensor in outs}
+        written = [tensor for tensor in self.writes if id(tensor) not in known]
+        record["out"] = plain(result, lambda one: mode.tensor(one, False))
+        if written:
+            record["writes"] = [mode.tensor(tensor, True) for tensor in written]
+        uninitialized = self.is_op and self.name.split(".")[1].startswith(("empty", "new_empty", "_empty", "resize"))
+        if uninitialized:
+            record["uninitialized"] = True
+        values: list[Optional[torch.Tensor]] = []
+        if self.collective:
+            for tensor in [*outs, *written]:
+                memory = mode.memory(tensor)
+                if memory is not None:
+                    mode.arrives(memory, n, tensor)
+        else:
+            for tensor in [*outs, *written]:
+                memory = mode.memory(tensor)
+                is_view = memory is not None and memory.id in self.before and all(tensor is not one for one in self.writes)
+                value = hashed(tensor) if not is_view else None
+                values.append(value)
+                if not is_view:
+                    mode.wrote(tensor, value, uninitialized)
+            if any(value is not None for value in values):
+                found = mode.hashes(n, values)
+                if found is not None:
+                    record["hash"] = found
+        self._describe(outs)
+        if not self.is_op or _has_opaque(record):
+            self._opaque([*outs, *written])
+        stream.write(record)
+        mode.recording.count()
+        if mode.recording.ops % FLUSH_EVERY == 0:
+            stream.flush()
+        if mode.recording.ops >= mode.recording.limits.ops:
+            mode.full = True
+            mode.note(f"the recording ends after {mode.recording.ops} ops (Limits.ops)")
+
+    def _opaque(self, tensors: Sequence[torch.Tensor]) -> None:
+        self.record["opaque"] = "an argument that no reader can make" if self.is_op else "a higher-order op"
+        names = []
+        for place, tensor in enumerate(tensors):
+            name = f"v{self.record['n']}.{place}"
+            if tensor.layout == torch.strided and not self.collective:
+                raw = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+                self.mode.stream.data.add(name, raw.clone().view(torch.uint8) if raw.numel() else torch.empty(0, dtype=torch.uint8))
+            names.append(name)
+        self.record["values"] = names
+
+    def _describe(self, outs: Sequence[torch.Tensor]) -> None:
+        """Where the op ran, and what it belongs to."""
+        record, place, mode = self.record, self.place, self.mode
+        if self.stack is not None:
+            record["stack"] = self.stack
+        module = None
+        if mode.where.modules and self.thread == 0:
+            path, kind, call = mode.where.modules[-1]
+            module = record["module"] = mode.stream.once("module", (path, kind), lambda: {"path": path, "class": kind})
+            record["call"] = call
+        if self.thread:
+            record["thread"] = self.thread
+        if self.forward is not None:
+            record["seq"] = self.forward
+        if place.function is not None:
+            record["function"] = place.function
+        if place.hook is not None:
+            record["hook"] = place.hook
+        common = (self.name, tuple((code, line) for code, line in place.frames[-1:]), module)
+        if place.region and place.phase != "recompute":
+            mode.links.repeatable(record["n"], common)
+        if place.phase == "recompute":
+            repeated = mode.links.repeats(common)
+            if repeated is not None:
+                record["repeats"] = repeated
+        elif place.node is not None:
+            name = place.node.name()
+            record["node"] = name
+            if name == ACCUMULATE:
+                variable = mode.memory(place.node.variable) if place.phase == "accumulation" else None
+                parameter = self._parameter(place.node.variable)
+                if variable is not None and parameter is not None:
+                    record["accumulates"] = parameter
+            elif place.phase == "backward":
+                origin = mode.links.of(place.node)
+                if origin is not None:
+                    record["of"] = origin
+
+    def _parameter(self, variable: torch.Tensor) -> Optional[str]:
+        model = self.mode.recording.model
+        if model is None:
+            return None
+        if not self.mode.parameter_names:
+            self.mode.parameter_names = {id(p): name for name, p in model.named_parameters()}
+        return self.mode.parameter_names.get(id(variable))
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _tensors(one)
+
+
+def _tensors_in(value: Any) -> Iterator[int]:
+    if isinstance(value, dict) and "t" in value:
+        yield value["t"]
+    elif isinstance(value, list):
+        for one in value:
+            yield from _tensors_in(one)
+
+
+def _has_opaque(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "opaque" in value or any(_has_opaque(one) for one in value.values())
+    return isinstance(value, list) and any(_has_opaque(one) for one in value)
+
+
+def _written_arguments(function: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The arguments that an op writes, as its schema says."""
+    schema = getattr(function, "_schema", None)
+    found = [args[i] for i in _SILENT_WRITES.get(name, ()) if i < len(args) and args[i] is not None and args[5]]
+    if schema is None or not schema.is_mutable:
+        return found
+    for place, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            value = args[place] if place < len(args) and not argument.kwarg_only else kwargs.get(argument.name)
+            if value is not None:
+                found.append(value)
+    return found

@@ -1,0 +1,327 @@
+"""The mode that sees every op below autograd, and what it keeps of memory, names and generators."""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence
+
+import torch
+from torch.utils import _python_dispatch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ._folder import first_line, text_of
+from ._hash import hashed, text
+from ._recorded_op import FLUSH_EVERY, Op
+from ._stream import Stream, described
+from ._where import Links, Place, Where
+
+if TYPE_CHECKING:
+    from ._record import Recording
+
+_OWN_DISPATCH = torch._C._disabled_torch_dispatch_impl
+
+
+@dataclass
+class Memory:
+    """A storage that is there."""
+
+    id: int
+    digest: Optional[int] = None  # hash of all its bytes, where it is known
+    looked: int = -1  # the part of the step in which its bytes were last compared or written
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees every op below autograd and writes it."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, recording: "Recording", stream: Stream):
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.recording, self.stream = recording, stream
+        self.where = Where(recording.model)
+        self.links = Links()
+        self.on = False
+        self.on_gpu = False
+        self.full = False
+        self._lock = threading.RLock()
+        self._storages: dict[int, tuple[weakref.ref[Any], Memory]] = {}
+        self._gone: deque[int] = deque()
+        self._roles: dict[int, tuple[str, str, Optional[str]]] = {}
+        self._generators: dict[str, torch.Tensor] = {}
+        self._modes: Optional[dict[str, Any]] = None
+        self._part = 0
+        self._part_kind = ""
+        self._backwards = 0
+        self._in_backward = False
+        self._arriving: dict[int, tuple[int, int, torch.Tensor]] = {}  # storage -> op and tensor of a collective that may still run
+        self._drawing: tuple[str, Optional[torch.Generator]] = ("cpu", None)
+        self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
+        self._hooks: list[Any] = []
+        self.parameter_names: dict[int, str] = {}
+        if recording.model is not None:
+            self._name_model(recording.model)
+        for optimizer in recording.optimizers:
+            self.name_states(optimizer, recording.model)
+
+    def start(self) -> None:
+        from torch.nn.modules import module as modules
+
+        self.on = True
+        self._hooks = [modules.register_module_forward_pre_hook(self.where.enter_module), modules.register_module_forward_hook(self.where.leave_module, always_call=True)]
+        self.links.begin(self.where.thread())
+        self.__enter__()  # type: ignore[no-untyped-call]
+
+    def stop(self) -> None:
+        self.on = False
+        for hook in self._hooks:
+            hook.remove()
+        take_off(self)
+
+    def begin_step(self, update: int) -> None:
+        self.where.begin_step()
+        self.stream.write({"k": "step", "n": update})
+
+    def finish(self, error: Optional[str]) -> None:
+        with self._lock:
+            self._write_late()
+            self.stream.write({"k": "end", "ops": self.recording.ops} | ({"error": error} if error else {}))
+            self.stream.close()
+
+    # -- names
+
+    def _role(self, tensor: Any, role: str, name: str, state: Optional[str] = None) -> None:
+        if isinstance(tensor, torch.Tensor) and type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
+            key = tensor.untyped_storage()._cdata
+            self._roles[key] = (role, name, state)
+            found = self._storages.get(key)
+            if found is not None:
+                self._write_name(found[1].id, key)
+
+    def _write_name(self, storage: int, key: int) -> None:
+        role, name, state = self._roles.pop(key)
+        self.stream.once("name", (storage, role, name, state), lambda: {"storage": storage, "role": role, "name": name} | ({"state": state} if state else {}))
+
+    def _name_model(self, model: torch.nn.Module) -> None:
+        for name, parameter in model.named_parameters():
+            self._role(parameter, "parameter", name)
+            self._role(parameter.grad, "gradient", name)
+        for name, buffer in model.named_buffers():
+            self._role(buffer, "buffer", name)
+
+    def name_gradients(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
+        for parameter, name in named(optimizer, model):
+            self._role(parameter, "parameter", name)
+            self._role(parameter.grad, "gradient", name)
+
+    def name_states(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
+        for parameter, name in named(optimizer, model):
+            for key, value in optimizer.state.get(parameter, {}).items():
+                self._role(value, "optimizer", name, str(key))
+
+    # -- memory
+
+    def _storage(self, tensor: torch.Tensor, is_input: bool) -> int:
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        found = self._storages.get(key)
+        if found is not None and found[0]() is storage:
+            return found[1].id
+        number = self.stream.new_id("storage")
+        record: dict[str, Any] = {"k": "storage", "id": number, "bytes": storage.nbytes(), "device": str(tensor.device)}
+        memory = Memory(number)
+        if is_input and storage.nbytes() and tensor.device.type != "meta":
+            raw = bytes_of(storage, tensor.device)
+            if self.stream.written + storage.nbytes() > self.recording.limits.folder_bytes:
+                digest = hashed(raw)
+                record |= {"missing": "Limits.folder_bytes", "digest": text(int(digest)) if digest is not None else None}
+                self.note("input data is missing: it exceeds Limits.folder_bytes")
+            else:
+                self.stream.data.add(f"s{number}", raw.to("cpu") if raw.device.type != "cpu" else raw.clone())
+                record["data"] = f"s{number}"
+        self.stream.write(record)
+        self._storages[key] = (weakref.ref(storage, lambda _: self._freed(key, number)), memory)
+        self.on_gpu |= tensor.device.type == "cuda"
+        if key in self._roles:
+            self._write_name(number, key)
+        return number
+
+    def _freed(self, key: int, number: int) -> None:
+        found = self._storages.get(key)
+        if found is not None and found[1].id == number:
+            del self._storages[key]
+        self._roles.pop(key, None)
+        self._gone.append(number)
+
+    def memory(self, tensor: torch.Tensor) -> Optional[Memory]:
+        if tensor.layout != torch.strided:
+            return None
+        found = self._storages.get(tensor.untyped_storage()._cdata)
+        return found[1] if found is not None else None
+
+    def tensor(self, tensor: torch.Tensor, is_input: bool) -> int:
+        key, fields = described(tensor, lambda one: self._storage(one, is_input), lambda one: self.tensor(one, is_input))
+        return self.stream.once("tensor", key, lambda: fields)
+
+    def look(self, tensor: torch.Tensor, stack: Optional[int]) -> None:
+        """Finds bytes that changed without an op, once for each storage and part of the step. On a GPU that would wait for it, and is left out."""
+        for part in [tensor] if tensor.layout == torch.strided else []:
+            memory = self.memory(part)
+            if memory is None or memory.looked == self._part or part.device.type != "cpu":
+                continue
+            memory.looked = self._part
+            storage = part.untyped_storage()
+            raw = bytes_of(storage, part.device)
+            found = hashed(raw)
+            digest = int(found) if found is not None else None
+            if memory.digest is not None and digest != memory.digest:
+                name = f"x{self.stream.new_id('external')}"
+                self.stream.data.add(name, raw.clone())
+                self.stream.write({"k": "external", "storage": memory.id, "data": name} | ({"stack": stack} if stack is not None else {}))
+            memory.digest = digest
+
+    def wrote(self, tensor: torch.Tensor, value: Optional[torch.Tensor], fresh: bool) -> None:
+        """After an op wrote a tensor: what is known of its storage."""
+        memory = self.memory(tensor)
+        if memory is None:
+            return
+        whole = tensor.is_contiguous() and tensor.storage_offset() == 0 and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() and not tensor.is_conj()
+        memory.digest = int(value) if whole and value is not None and tensor.device.type == "cpu" else None
+        memory.looked = -1 if fresh else self._part
+
+    def note(self, note: str) -> None:
+        if note not in self.recording.notes:
+            self.recording.notes.append(note)
+
+    # -- ops
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Optional[Mapping[str, Any]] = None) -> Any:
+        kwargs = kwargs or {}
+        if any(getattr(kind, "__torch_dispatch__", _OWN_DISPATCH) is not _OWN_DISPATCH for kind in types):
+            return NotImplemented  # a subclass (DTensor, FakeTensor): what it does within is seen
+        if not self.on or self.full or getattr(function, "namespace", "") in ("profiler", "prim"):
+            return function(*args, **kwargs)
+        with self._lock:
+            try:
+                op = Op(self, function, args, kwargs)
+            except Exception as error:
+                self._fail(error)
+                return function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            with self._lock:
+                op.raised(error)
+            raise
+        with self._lock:
+            try:
+                op.done(result)
+            except Exception as error:
+                self._fail(error)
+        return result
+
+    def _fail(self, error: Exception) -> None:
+        """An error of the recorder must not end a training run."""
+        self.full = True
+        self.note(f"the recording ends at op {self.recording.ops}: {first_line(text_of(error))}")
+
+    def change_modes(self, place: Place) -> None:
+        """Writes the modes that follow, where they are others, and the begin of a backward."""
+        autocast = {kind: str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)}
+        modes = {"grad": torch.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(), "autocast": autocast, "phase": place.phase}
+        within = place.node is not None
+        if within and not self._in_backward:
+            self.stream.write({"k": "backward", "n": self._backwards})
+            self._backwards += 1
+        self._in_backward = within
+        if modes != self._modes:
+            self._modes = modes
+            self.stream.write({"k": "mode", **modes})
+        part = "backward" if within else "update" if place.phase in ("clip", "optimizer") else "forward"
+        if part != self._part_kind:
+            self._part_kind = part
+            self._part += 1
+
+    def free_gone(self) -> None:
+        while self._gone:
+            self.stream.write({"k": "free", "id": self._gone.popleft(), "at": self.recording.ops - 1})
+
+    def generator(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[dict[str, Any]]:
+        """The generator that an op draws from, and its state where that is not what the draw before left."""
+        tags = getattr(function, "tags", ())
+        if torch.Tag.nondeterministic_seeded not in tags:
+            return None
+        given = next((value for value in [*args, *kwargs.values()] if isinstance(value, torch.Generator)), None)
+        device = next((value.device for value in [*args, *kwargs.values()] if isinstance(value, torch.Tensor)), kwargs.get("device"))
+        name = f"{given.device}:{id(given):x}" if given is not None else "cpu" if device is None or torch.device(device).type == "cpu" else str(torch.device(device))
+        state = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
+        drawn: dict[str, Any] = {"generator": name}
+        before = self._generators.get(name)
+        if before is None or not torch.equal(before, state):
+            drawn["state"] = f"g{self.stream.new_id('state')}"
+            self.stream.data.add(drawn["state"], state.clone())
+        self._drawing = (name, given)
+        return drawn
+
+    def drawn(self) -> None:
+        name, given = self._drawing
+        self._generators[name] = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
+
+    def arrived(self, tensors: Iterable[torch.Tensor]) -> None:
+        """A collective writes in the background until somebody waits; who reads has waited."""
+        for tensor in tensors:
+            memory = self.memory(tensor) if self._arriving else None
+            waiting = self._arriving.pop(memory.id, None) if memory is not None else None
+            if waiting is not None and memory is not None:
+                op, number, written = waiting
+                value = hashed(written)
+                self.stream.write({"k": "arrived", "of": op, "t": number, "hash": text(int(value)) if value is not None else None})
+                self.wrote(written, value, False)
+
+    def arrives(self, memory: Memory, op: int, tensor: torch.Tensor) -> None:
+        self._arriving[memory.id] = (op, self.tensor(tensor, False), tensor.detach())
+
+    def hashes(self, op: int, values: list[Optional[torch.Tensor]]) -> Optional[list[Optional[str]]]:
+        """The hashes as text; None where they are on a GPU, and written later."""
+        if any(value is not None and value.device.type != "cpu" for value in values):
+            self._late.append((op, values))
+            if len(self._late) >= FLUSH_EVERY:
+                self._write_late()
+            return None
+        return [text(int(value)) if value is not None else None for value in values]
+
+    def _write_late(self) -> None:
+        if self._late:
+            there = [value for _, values in self._late for value in values if value is not None]
+            read = iter(torch.stack([value.to(there[0].device) for value in there]).tolist())
+            self.stream.write({"k": "hashes", "of": [[op, [text(next(read)) if value is not None else None for value in values]] for op, values in self._late]})
+            self._late.clear()
+
+
+def bytes_of(storage: Any, device: torch.device) -> torch.Tensor:
+    """All bytes of a storage, as a tensor that shares them."""
+    return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
+
+
+def named(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> Iterator[tuple[torch.Tensor, str]]:
+    names = {id(p): name for name, p in model.named_parameters()} if model is not None else {}
+    for group_number, group in enumerate(optimizer.param_groups):
+        for place, parameter in enumerate(group["params"]):
+            yield parameter, names.get(id(parameter), f"group{group_number}.{place}")
+
+
+def take_off(mode: TorchDispatchMode) -> None:
+    """Takes a mode from the stack, also from below others."""
+    if _python_dispatch._get_current_dispatch_mode() is mode:
+        mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        return
+    above = []
+    while (top := _python_dispatch._get_current_dispatch_mode()) is not None and top is not mode:
+        above.append(_python_dispatch._pop_mode())
+    if top is mode:
+        mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+    for one in reversed(above):
+        _python_dispatch._push_mode(one)
+
+

@@ -1,0 +1,215 @@
+"""Where an op runs: the user's lines, the module, the phase of the step, and the forward op that a backward op belongs to."""
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Optional
+
+import torch
+
+from ._lines import owner
+
+_MARKS: dict[str, dict[Optional[str], str]] = {  # functions of PyTorch that say what runs, by the end of their file's path
+    os.path.join("torch", "autograd", "graph.py"): {"_engine_run_backward": "engine"},
+    os.path.join("torch", "autograd", "function.py"): {"apply": "function"},
+    os.path.join("torch", "utils", "checkpoint.py"): {"unpack_hook": "recompute", "recompute_fn": "recompute", "backward": "recompute", "checkpoint": "region"},
+    os.path.join("torch", "nn", "utils", "clip_grad.py"): {None: "clip"},
+    os.path.join("torch", "_compile.py"): {None: "passed"}, os.path.join("torch", "_dynamo", "eval_frame.py"): {None: "passed"},  # around the recorder itself
+}
+_kinds: dict[CodeType, tuple[str, Optional[str]]] = {}
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+
+def _kind(code: CodeType) -> tuple[str, Optional[str]]:
+    """Whose a function is, and its mark."""
+    found = _kinds.get(code)
+    if found is None:
+        marks = next((marks for tail, marks in _MARKS.items() if code.co_filename.endswith(tail)), {})
+        found = _kinds[code] = (owner(code.co_filename), marks.get(code.co_name, marks.get(None)))
+    return found
+
+
+@dataclass
+class Place:
+    """Where one op runs."""
+
+    frames: list[tuple[CodeType, int]] = field(default_factory=list)  # the user's, innermost last
+    phase: str = "other"
+    node: Any = None  # of autograd, that runs
+    function: Optional[str] = None
+    hook: Optional[str] = None
+    region: bool = False  # in a checkpointed region
+
+
+class Where:
+    """Follows modules, optimizers and backwards of a loop."""
+
+    def __init__(self, model: Optional[torch.nn.Module]):
+        self._paths: dict[int, str] = {}
+        self._roots = 0
+        self.modules: list[tuple[str, str, int]] = []  # path, class and call of those that run
+        self._calls: dict[str, int] = {}
+        self.in_optimizer = 0
+        self.after_forward = False  # an outermost module has returned, and no backward began since
+        self._thread = threading.get_ident()
+        self._threads: dict[int, int] = {self._thread: 0}
+        if model is not None:
+            self._name(model)
+
+    def _name(self, root: torch.nn.Module) -> None:
+        prefix = "" if self._roots == 0 else type(root).__name__ + (f"_{self._roots}" if type(root).__name__ in self._paths.values() else "")
+        self._roots += 1
+        for path, module in root.named_modules():
+            self._paths.setdefault(id(module), ".".join(filter(None, (prefix, path))))
+
+    def begin_step(self) -> None:
+        self._calls.clear()
+
+    def enter_module(self, module: torch.nn.Module, _: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        if id(module) not in self._paths:
+            self._name(module)
+        path = self._paths[id(module)]
+        if torch._C._current_autograd_node() is None:  # not a recomputation
+            self._calls[path] = self._calls.get(path, -1) + 1
+        self.modules.append((path, type(module).__name__, self._calls.get(path, 0)))
+
+    def leave_module(self, module: torch.nn.Module, *_: Any) -> None:
+        if threading.get_ident() == self._thread and self.modules:
+            self.modules.pop()
+            if not self.modules:
+                self.after_forward = True
+
+    def thread(self) -> int:
+        return self._threads.setdefault(threading.get_ident(), len(self._threads))
+
+    def now(self) -> Place:
+        """Looks at the stack of Python, outwards from the op."""
+        place = Place()
+        inner: list[CodeType] = []  # frames within the innermost backward
+        marks: list[tuple[str, Any]] = []
+        engine = False
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            whose, mark = _kind(code)
+            if whose == "user":
+                place.frames.append((code, frame.f_lineno))
+            if not engine and whose != "package" and mark != "passed":
+                if mark == "engine":
+                    engine = True
+                else:
+                    inner.append(code)
+                    if mark is not None:
+                        marks.append((mark, frame))
+            frame = frame.f_back
+        place.frames.reverse()
+        kinds = {mark for mark, _ in marks}
+        place.region = "region" in kinds
+        node = torch._C._current_autograd_node()
+        if node is not None and (engine or threading.get_ident() != self._thread):
+            self.after_forward = False
+            place.node = node
+            self._within_backward(place, kinds, inner)
+        elif self.in_optimizer:
+            place.phase = "clip" if "clip" in kinds else "optimizer"
+        elif "clip" in kinds:
+            place.phase = "clip"
+        elif self.modules:
+            place.phase = "forward"
+        elif self.after_forward and torch.is_grad_enabled():
+            place.phase = "loss"
+        if place.node is None or place.phase == "recompute":
+            applied = next((frame for mark, frame in marks if mark == "function"), None)
+            if applied is not None:
+                place.function = getattr(applied.f_locals.get("cls"), "__qualname__", None)
+        return place
+
+    def _within_backward(self, place: Place, kinds: set[str], inner: list[CodeType]) -> None:
+        if "recompute" in kinds:
+            place.phase = "recompute"
+        elif "function" in kinds:
+            place.phase = "backward"
+            place.function = getattr(getattr(type(place.node), "_forward_cls", None), "__qualname__", None)
+        elif inner:
+            place.phase = "hook"
+            place.hook = inner[-1].co_name
+        else:
+            place.phase = "accumulation" if place.node.name() == ACCUMULATE else "backward"
+
+
+class Links:
+    """Which forward op a node of autograd belongs to. Nodes have sequence numbers, which count in each thread; none is held."""
+
+    def __init__(self) -> None:
+        self._ops: dict[int, list[tuple[int, str, int]]] = {}  # sequence number -> (op, its name, thread)
+        self._last: dict[int, int] = {}
+        self._regions: list[tuple[int, Any]] = []
+        self._done: set[int] = set()
+        self._following = 0
+        self.linked = self.ambiguous = self.unlinked = 0
+        self.without: dict[str, int] = {}
+
+    def begin(self, thread: int) -> None:
+        self._last[thread] = _following_number()
+
+    def made(self, op: int, name: str, thread: int) -> Optional[int]:
+        """The sequence number of the node that was made for an op that has just been called, if one was."""
+        following = _following_number()
+        last = self._last.get(thread)
+        self._last[thread] = following
+        if last is None or following == last:
+            return None
+        for number in range(last, following):
+            self._ops.setdefault(number, []).append((op, name, thread))
+        return following - 1
+
+    def of(self, node: Any) -> Optional[int]:
+        """The forward op of a node; None where there is none, or more than one."""
+        name = node.name()
+        if name == ACCUMULATE:
+            return None
+        found = self._ops.get(node._sequence_nr(), [])
+        if len(found) > 1:
+            plain = _plain(name)
+            found = [one for one in found if _plain(one[1]) == plain]
+        if len(found) == 1:
+            self.linked += 1
+            return found[0][0]
+        if found:
+            self.ambiguous += 1
+        else:
+            self.unlinked += 1
+            self.without[name] = self.without.get(name, 0) + 1
+        return None
+
+    def repeatable(self, op: int, key: Any) -> None:
+        """An op of a checkpointed region, which a backward may repeat. `key` is what both have in common: name, lines, module."""
+        self._regions.append((op, key))
+
+    def repeats(self, key: Any) -> Optional[int]:
+        """The op that a recomputed one repeats. Regions are recomputed from the last to the first, and each in order: it is the one after the op that was repeated
+        before, or a region begins, and it is the last such op that has not been repeated."""
+        at = self._following if self._following < len(self._regions) and self._regions[self._following][1] == key else None
+        if at is None:
+            at = next((i for i in reversed(range(len(self._regions))) if self._regions[i][1] == key and i not in self._done), None)
+        if at is None:
+            return None
+        self._done.add(at)
+        self._following = at + 1
+        return self._regions[at][0]
+
+
+def _following_number() -> int:
+    """The sequence number of the next node that this thread makes."""
+    return torch._C._autograd._get_sequence_nr()
+
+
+def _plain(name: str) -> str:
+    """"aten.addmm.default" and "AddmmBackward0" as "addmm"."""
+    name = name.split(".")[1] if "." in name else name.split("Backward")[0]
+    return name.replace("_", "").lower()
