@@ -74,7 +74,7 @@ void printText(const SecondOpinion& opinion, bool drawsAll) {
   printReference("reference", opinion.jobReferenced);
   if (opinion.parting != SecondOpinion::Parting::none) {
     printReference("the derived backward against the reference", opinion.referenced);
-    fmt::print("  {}\n", text(opinion.parting));
+    fmt::print("  {}\n", sentenceOf(opinion.parting));
   }
   for (const auto& note : opinion.notes) fmt::print("  note: {}\n", note);
   if (drawsAll && opinion.drawn > 0)  // otherwise each is named above

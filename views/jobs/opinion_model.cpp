@@ -42,15 +42,16 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   auto* root = invisibleRootItem();
   for (std::size_t i = 0; i < opinion.findings.size(); ++i) {
     const auto& finding = opinion.findings[i];
-    auto* row = addRow(root, finding.gradient.empty() ? tr("dtype") : toQt(finding.gradient), toQt(finding.what),
+    auto* row = addRow(root, finding.gradient.empty() ? tr("backward") : toQt(finding.gradient), toQt(finding.what),
                        places[i], finding.line);
     if (!finding.op.empty())
       addRow(row, tr("op"), tr("%1, line %2 of the job's backward").arg(toQt(finding.op)).arg(finding.line), {},
              finding.line);
     if (!finding.source.empty()) addRow(row, tr("Python"), toQt(finding.source), places[i], finding.line);
   }
-  for (const auto& verdict : opinion.referenced)
+  for (const auto& verdict : opinion.jobReferenced)
     if (!verdict.good()) addRow(root, toQt(verdict.name), sizeText(verdict));
+  if (const auto parting = sentenceOf(opinion.parting); !parting.empty()) addRow(root, tr("reference"), toQt(parting));
   if (opinion.compared + opinion.none > 0)
     addRow(root, tr("compared"),
            tr("gradients by value: %1, None in both: %2").arg(opinion.compared).arg(opinion.none));
@@ -66,10 +67,10 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   if (opinion.drawn > 0)
     addRow(root, tr("values"),
            tr("drawn from the seed: load the job's weights and batch to compare what happened in the job"));
-  if (opinion.verdict == SecondOpinion::Verdict::differs)
-    addRow(
-        root, tr("may be right"),
-        tr("where the model has an autograd.Function or a region under no_grad: the forward graph does not show them"));
+  if (opinion.verdict == SecondOpinion::Verdict::differs && !opinion.showsCuts)
+    addRow(root, tr("may be right"),
+           tr("where the model has an autograd.Function or a region under no_grad: the log has no Dynamo graph, which "
+              "shows them"));
 }
 
 QString verdictText(const SecondOpinion& opinion) {

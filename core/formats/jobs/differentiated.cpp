@@ -27,8 +27,9 @@ std::string shortList(const std::vector<std::string>& texts) {
 }
 
 Differentiated differentiatedForward(const JobGraphs& graphs, bool takesJoint) {
-  Differentiated found{graphs.forward, false, graphs.dynamo.has_value(), {}, graphs.forwardPlace};
-  if (!graphs.dynamo || graphs.computed == jobs::GraphKind::inference) return found;
+  const bool isInference = graphs.computed == jobs::GraphKind::inference;  // nothing is differentiated
+  Differentiated found{graphs.forward, false, graphs.dynamo || isInference, {}, graphs.forwardPlace};
+  if (!graphs.dynamo || isInference) return found;
   std::vector<char> differentiated;
   for (std::size_t i = 0; i < primalsOf(graphs.forward); ++i) differentiated.push_back(isDifferentiated(graphs, i));
   if (takesJoint && fitsJoint(graphs)) {
@@ -48,6 +49,10 @@ Differentiated differentiatedForward(const JobGraphs& graphs, bool takesJoint) {
 
 std::vector<std::string> warningsOf(const Differentiated& forward) {
   std::vector<std::string> warnings;
+  if (!forward.isKnown)
+    warnings.emplace_back(
+        "the log has no Dynamo graph, which shows what ran under no_grad or was detached: gradients are derived as if "
+        "nothing was");
   if (!forward.cuts.ownBackwards.empty())
     warnings.push_back(
         fmt::format("the program has a backward of its own (autograd.Function or a hook) at {}: gradients derived here "

@@ -36,7 +36,7 @@ void compareWithReference(const TensorMap& reference, const std::vector<Compared
   opinion.parting = partingOf(isOff(opinion.jobReferenced), isOff(opinion.referenced), !opinion.findings.empty());
 }
 
-std::string_view text(Parting parting) {
+std::string_view sentenceOf(Parting parting) {
   switch (parting) {
     case Parting::none: return "";
     case Parting::job: return "the job parts from the reference and from the derived backward, which agree";

@@ -58,7 +58,7 @@ struct SecondOpinion {
 };
 
 /// A sentence about the parting; empty for none.
-std::string_view text(SecondOpinion::Parting parting);
+std::string_view sentenceOf(SecondOpinion::Parting parting);
 
 /// The forward that autograd differentiated (differentiatedForward()) is derived by our own rules; its gradients are
 /// compared with what the backward graph gives on what the forward saved and the same cotangents: dtype, None, shape

@@ -202,12 +202,17 @@ TEST(JobTruth, R3_TheModelOfALogIsCutWhereAutogradCutIt) {
   }
 }
 
-TEST(JobTruth, R3_TheModelOfALogWarnsOfABackwardOfTheAuthorsOwn) {
-  const auto analysis = openModel(test::writeTemporary("model.log", textOf("ste")));
-  EXPECT_TRUE(std::any_of(analysis->file.problems.begin(), analysis->file.problems.end(), [](const Problem& problem) {
-    return problem.severity == Problem::Severity::warning &&
-           problem.message.find("backward of its own") != std::string::npos;
-  }));
+bool warnsOf(const std::string& text, const std::string& what) {
+  const auto problems = openModel(test::writeTemporary("model.log", text))->file.problems;
+  return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+    return problem.severity == Problem::Severity::warning && problem.message.find(what) != std::string::npos;
+  });
+}
+
+TEST(JobTruth, R3_TheModelOfALogWarnsOfWhatItDoesNotKnow) {
+  EXPECT_TRUE(warnsOf(textOf("ste"), "backward of its own"));
+  EXPECT_TRUE(warnsOf(withoutDynamo(textOf("nograd")), "no Dynamo graph"));
+  EXPECT_FALSE(warnsOf(textOf("nograd"), ""));
 }
 
 }  // namespace
