@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/trace/effects.h"
+
 namespace retrograd {
 namespace {
 
@@ -14,7 +16,9 @@ constexpr auto passing = std::to_array<std::string_view>({
     "add",
     "amax",
     "amin",
+    "bucketize",
     "cat",
+    "ceil",
     "clamp",
     "clamp_max",
     "clamp_min",
@@ -25,19 +29,27 @@ constexpr auto passing = std::to_array<std::string_view>({
     "copy",
     "cummax",
     "cummin",
+    "cumsum",
     "diagonal_scatter",
+    "div",
     "fill",
     "flip",
+    "floor",
     "fmax",
     "fmin",
     "full_like",
     "gather",
     "index",
+    "index_add",
     "index_copy",
     "index_fill",
     "index_put",
     "index_select",
+    "leaky_relu",
+    "lerp",
     "lift_fresh_copy",
+    "log_sigmoid",
+    "log_sigmoid_forward",
     "log_softmax",
     "_log_softmax",
     "logaddexp",
@@ -47,35 +59,73 @@ constexpr auto passing = std::to_array<std::string_view>({
     "masked_scatter",
     "masked_select",
     "max",
+    "max_pool2d_with_indices",
+    "max_pool3d_with_indices",
     "maximum",
+    "mean",
     "min",
     "minimum",
+    "mul",
     "neg",
     "pad",
+    "reflection_pad1d",
+    "reflection_pad2d",
     "repeat",
     "repeat_interleave",
+    "replication_pad1d",
+    "replication_pad2d",
     "reshape",
     "roll",
+    "round",
+    "rsub",
     "scatter",
+    "scatter_add",
+    "scatter_reduce",
     "select_scatter",
     "slice_scatter",
     "sort",
     "stack",
     "sub",
+    "sum",
     "take",
     "take_along_dim",
     "to",
     "topk",
     "tril",
     "triu",
+    "trunc",
+    "unfold",
+    "upsample_bilinear2d",
+    "upsample_nearest1d",
+    "upsample_nearest2d",
     "where",
 });
 
-bool passes(std::string_view name) {
+/// Ops that make numbers and add an operand to them, with that operand's place.
+struct Sum {
+  std::string_view name;
+  std::size_t operand;
+};
+constexpr auto sums = std::to_array<Sum>({{"addbmm", 0},
+                                          {"addcdiv", 0},
+                                          {"addcmul", 0},
+                                          {"addmm", 0},
+                                          {"addmv", 0},
+                                          {"addr", 0},
+                                          {"baddbmm", 0},
+                                          {"convolution", 2},
+                                          {"linear", 2}});
+
+/// The operand whose infinities an op passes on.
+enum class Passes : std::int8_t { unknown = -3, nothing = -2, all = -1 };  // 0 and up: the operand's place
+
+Passes passes(std::string_view name) {
   if (const auto first = name.find('.'); first != std::string_view::npos) name.remove_prefix(first + 1);
   name = name.substr(0, name.find('.'));
   if (name.ends_with('_')) name.remove_suffix(1);
-  return std::find(passing.begin(), passing.end(), name) != passing.end();
+  if (std::find(passing.begin(), passing.end(), name) != passing.end()) return Passes::all;
+  const auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& one) { return one.name == name; });
+  return sum == sums.end() ? Passes::nothing : static_cast<Passes>(sum->operand);
 }
 
 bool isInfinite(const Argument& argument) {
@@ -89,6 +139,11 @@ bool bringsInfinities(ValueKind kind) {
 
 }  // namespace
 
+bool hasInfiniteLiteral(const Document& document, BoundSymbolId op) {
+  const auto& arguments = document.pattern(document.boundSymbol(op).pattern).arguments;
+  return std::any_of(arguments.begin(), arguments.end(), isInfinite);
+}
+
 IntendedInfinities::IntendedInfinities(const Analysis& analysis) {
   const auto& document = *analysis.document;
   values_.assign(document.valueCount(), Meant::no);
@@ -96,29 +151,38 @@ IntendedInfinities::IntendedInfinities(const Analysis& analysis) {
     if (input && bringsInfinities(document.value(input).kind)) values_[input] = Meant::asMask;
   // A symbol or a pattern is looked at once, however many ops share it.
   enum : std::uint8_t { unknown, no, yes };
-  IdVector<SymbolId, std::uint8_t> symbols;
   IdVector<PatternId, std::uint8_t> patterns;
-  symbols.assign(document.symbolCount(), unknown);
+  IdVector<SymbolId, Passes> symbols;
+  IdVector<StorageId, char> written;  // memory that an op wrote such infinities to
   patterns.assign(document.patternCount(), unknown);
+  symbols.assign(document.symbolCount(), Passes::unknown);
+  written.assign(document.storageCount(), 0);
+  const auto holds = [&](ValueId v) {
+    if (!v || !document.isTensor(v) || !isFloating(document.meta(document.value(v).meta).dtype)) return false;
+    const auto storage = document.value(v).storage;
+    return mayHold(v) || (storage && written[storage]);
+  };
   for (auto op : analysis.joint.ops) {
     const auto& bound = document.boundSymbol(op);
     auto& infinite = patterns[bound.pattern];
-    if (infinite == unknown) {
-      const auto& arguments = document.pattern(bound.pattern).arguments;
-      infinite = std::any_of(arguments.begin(), arguments.end(), isInfinite) ? yes : no;
-    }
+    if (infinite == unknown) infinite = hasInfiniteLiteral(document, op) ? yes : no;
     auto& pass = symbols[bound.symbol];
-    if (pass == unknown) pass = passes(document.symbol(bound.symbol).name) ? yes : no;
+    if (pass == Passes::unknown) pass = passes(document.symbol(bound.symbol).name);
     const auto operands = document.operands(op);
-    const bool holds =
-        infinite == yes ||
-        ((pass == yes || bound.effects & effect::view) && std::any_of(operands.begin(), operands.end(), [&](ValueId v) {
-           return mayHold(v) && document.isTensor(v) && isFloating(document.meta(document.value(v).meta).dtype);
-         }));
-    if (!holds) continue;
+    const bool any = pass == Passes::all || bound.effects & effect::view;
+    const auto one = static_cast<std::ptrdiff_t>(pass);
+    const bool passesOn = any ? std::any_of(operands.begin(), operands.end(), holds)
+                              : one >= 0 && one < std::ssize(operands) && holds(operands[one]);
+    if (infinite != yes && !passesOn) continue;
     for (auto output : document.outputs(op))
       if (output) values_[output] = Meant::yes;
+    if (bound.effects & effect::writes)
+      for (auto operand : writtenOperands(document, op))
+        if (const auto storage = document.value(operand).storage) written[storage] = 1;
   }
+  for (auto value : document.valueIds())
+    if (const auto storage = document.value(value).storage; storage && written[storage] && values_[value] == Meant::no)
+      values_[value] = Meant::yes;
 }
 
 bool IntendedInfinities::isFault(ValueId value, const TensorStatistics& statistics) const {

@@ -1,4 +1,6 @@
 #pragma once
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "core/base/id_vector.h"
@@ -19,10 +21,19 @@ struct ValueRecord {
 struct RunRecord {
   IdVector<ValueId, ValueRecord> values;
   std::vector<double> seconds;  ///< by position of the joint
+  /// What was in a value's memory when it was read, where an op had written there since the value was made. By the
+  /// reader's position in the joint; results are read at the end, at the position behind the last op.
+  std::map<std::pair<std::size_t, ValueId>, TensorStatistics> readLater;
+
   /// A record that says `recorded = false` for ids beyond the run.
   const ValueRecord& of(ValueId value) const {
     static const ValueRecord none;
     return values.contains(value) ? values[value] : none;
+  }
+  /// The same as the op at `position` read it.
+  ValueRecord asRead(ValueId value, std::size_t position) const {
+    const auto found = readLater.find({position, value});
+    return found == readLater.end() ? of(value) : ValueRecord{true, found->second};
   }
 };
 

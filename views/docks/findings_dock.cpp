@@ -82,7 +82,9 @@ void FindingsDock::ask(ValueId value, bool select) {
 void FindingsDock::show(const NanWalk& walk) {
   model_->show(context_.controller->document(), walk, context_.notes);
   tree_->expandToDepth(0);
-  summary_->setText(walk.path.empty() ? tr("Every value of the run is finite") : tr("NaN or Inf: the root is below"));
+  summary_->setText(walk.path.empty()         ? tr("Every value of the run is finite")
+                    : walk.otherRoots.empty() ? tr("NaN or Inf: the root is below")
+                                              : tr("NaN or Inf: %1 roots are below").arg(walk.otherRoots.size() + 1));
   updateEmptyText();
 }
 

@@ -20,6 +20,7 @@ class Filler {
 
   void run() {
     rootSection();
+    for (const auto& other : walk_.otherRoots) otherRoot(other);
     auto* way =
         root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
     for (const auto& step : walk_.path) {
@@ -69,6 +70,17 @@ class Filler {
     if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, QObject::tr("NaN first at"), walk_.nanFrom);
   }
 
+  void otherRoot(const NanRoot& other) {
+    auto* section = root_->add(
+        QObject::tr("\u25c6 Another root"),
+        other.op ? numberedCallOf(document_, other.op, notes_)
+                 : QObject::tr("%1 comes in so (%2)").arg(nameOf(other.value), countsText(other.statistics)));
+    section->op = other.op;
+    section->value = other.value;
+    if (!other.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(other.explanation));
+    if (other.forward && other.forward != other.op) addOp(section, QObject::tr("of the forward"), other.forward);
+  }
+
   const Document& document_;
   const NanWalk& walk_;
   const NoteBook* notes_;
@@ -87,8 +99,7 @@ NanWalk walkNan(const QuestionContext& context, ValueId value, const Progress& p
   const auto& analysis = *context.document.analysis;
   const auto record =
       context.engine.record(analysis, context.runner ? context.runner->fills() : std::map<ValueId, double>(), progress);
-  if (!value) value = badValueToExplain(analysis, record);
-  return value ? walkToRoot(analysis, record, value) : NanWalk();
+  return value ? walkToRoot(analysis, record, value) : walkToRoots(analysis, record);
 }
 
 }  // namespace retrograd::views

@@ -13,6 +13,7 @@ namespace retrograd {
 struct CommandAnswer {
   std::string text;             ///< for people
   nlohmann::ordered_json json;  ///< the same for programs
+  bool bad = false;             ///< it looked for a NaN or infinity and found one
 };
 
 /// The debugger's commands as words, over one Session: what `retrograd debug` reads from a script, and what the window

@@ -64,12 +64,31 @@ bool roleIsBackward(const Document& document, BoundSymbolId op) {
   return role != Role::none && role != Role::forward;
 }
 
+void addOtherRoots(const ScriptState& s, const NanWalk& walk, CommandAnswer& answer) {
+  answer.json["other_roots"] = Json::array();
+  for (const auto& root : walk.otherRoots) {
+    answer.json["other_roots"].push_back({{"root", s.opJson(root.op)},
+                                          {"value", s.valueName(root.value)},
+                                          {"forward", s.opJson(root.forward)},
+                                          {"explanation", root.explanation},
+                                          {"line", lineOf(s.document, root.op)}});
+    answer.text += root.op ? fmt::format("\nanother root: #{} {}", root.op.index, s.opText(root.op))
+                           : "\nanother root: the input " + s.valueName(root.value);
+    if (!root.explanation.empty()) answer.text += "\n  " + root.explanation;
+    if (root.op && root.forward && roleIsBackward(s.document, root.op))
+      answer.text += fmt::format("\n  derivative of #{} {}", root.forward.index, s.opText(root.forward));
+    if (const auto place = root.op ? s.placeText(root.op) : std::string(); !place.empty())
+      answer.text += "\n  " + place;
+  }
+}
+
 CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
   const auto record = recordRun(*s.analysis, {}, progress);
-  const auto start = words.all.empty() ? badValueToExplain(*s.analysis, record) : s.valueOrGradient(words);
-  if (!start) return {"all values of the run are finite", {{"bad", false}}};
-  const auto walk = walkToRoot(*s.analysis, record, start);
+  const auto walk =
+      words.all.empty() ? walkToRoots(*s.analysis, record) : walkToRoot(*s.analysis, record, s.valueOrGradient(words));
+  if (walk.path.empty()) return {"all values of the run are finite", {{"bad", false}}};
   CommandAnswer answer;
+  answer.bad = true;
   answer.json = {{"bad", true},
                  {"path", Json::array()},
                  {"root", s.opJson(walk.root)},
@@ -95,6 +114,7 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
   if (isBackward) answer.text += fmt::format("\n  derivative of #{} {}", walk.forward.index, s.opText(walk.forward));
   if (const auto place = walk.root ? s.placeText(walk.root) : std::string(); !place.empty())
     answer.text += "\n  " + place;
+  addOtherRoots(s, walk, answer);
   return answer;
 }
 

@@ -1,5 +1,7 @@
 #include "core/torch/session/record_run.h"
 
+#include <set>
+
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/op_clock.h"
@@ -11,6 +13,15 @@
 #include "core/trace/last_use.h"
 
 namespace retrograd {
+namespace {
+
+/// Other contents with the same statistics are as good as the same.
+bool same(const TensorStatistics& a, const TensorStatistics& b) {
+  return a.nan == b.nan && a.inf == b.inf && a.zeros == b.zeros && a.min == b.min && a.max == b.max &&
+         a.mean == b.mean && a.norm == b.norm;
+}
+
+}  // namespace
 
 struct Recording::Impl {
   const Analysis& analysis;
@@ -21,6 +32,7 @@ struct Recording::Impl {
   LastUses lastUses;
   RunStatistics statistics;
   RunRecord record;
+  std::set<StorageId> changed;  // written since the first value on them was made
   std::size_t position = 0;
 
   Impl(const Analysis& a, RecordOptions o)
@@ -64,19 +76,39 @@ struct Recording::Impl {
     const auto storage = document.value(id).storage;
     if (storage && document.storage(storage).external) return evaluator.bind(id, content);
     tensor.copy_(content);
+    written(storage);
+  }
+
+  void read(ValueId id) {
+    if (!id || !record.of(id).recorded || !changed.contains(document.value(id).storage)) return;
+    if (!evaluator.has(id) || !evaluator.value(id).isTensor()) return;
+    const auto tensor = evaluator.tensor(id);
+    if (!tensor.defined()) return;
+    const auto now = statistics.of(document.value(id).storage, tensor);
+    if (!same(now, record.of(id).statistics)) record.readLater.insert_or_assign({position, id}, now);
+  }
+
+  void readResults() {
+    for (auto id : analysis.joint.outputs) read(id);
+    for (const auto& [input, id] : analysis.mutated) read(id);
+  }
+
+  void written(StorageId storage) {
     statistics.written(storage);
+    if (storage) changed.insert(storage);
   }
 
   void step() {
     const auto op = analysis.joint.ops.at(position);
+    for (auto operand : document.operands(op)) read(operand);
     clock.begin();
     evaluator.run(op);
     clock.end(record.seconds[position]);
     clock.settle();
-    for (auto operand : writtenOperands(document, op)) statistics.written(document.value(operand).storage);
+    for (auto operand : writtenOperands(document, op)) written(document.value(operand).storage);
     for (auto output : document.outputs(op)) made(output);
     evaluator.releaseOwn(lastUses.values(position));
-    ++position;
+    if (++position == analysis.joint.ops.size()) readResults();
   }
 };
 
