@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -8,7 +9,10 @@
 #include "app/cli/precision_option.h"
 #include "app/cli/recorded.h"
 #include "core/derivation/precision.h"
+#include "core/formats/checkpoint/checkpoint.h"
+#include "core/torch/analysis/higher_order.h"
 #include "core/torch/experiments/compare_runs.h"
+#include "core/torch/experiments/compare_weights.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/trace/print/json.h"
 
@@ -44,16 +48,89 @@ void printRow(const Document& document, const RunDifference& row, const char* ma
              row.note.empty() ? "" : "  (" + row.note + ")");
 }
 
+nlohmann::ordered_json weightsJson(const WeightComparison& weights) {
+  nlohmann::ordered_json json{{"compared", weights.compared},
+                              {"largest", number(weights.largest)},
+                              {"differ", nlohmann::ordered_json::array()},
+                              {"only_in_a", weights.onlyInA},
+                              {"only_in_b", weights.onlyInB}};
+  for (const auto& row : weights.differ)
+    json["differ"].push_back({{"name", row.name},
+                              {"module", row.module},
+                              {"relative", number(row.relative)},
+                              {"largest", number(row.largest)},
+                              {"note", row.note}});
+  return json;
+}
+
+void printOnly(const std::vector<std::string>& names, const char* where) {
+  constexpr std::size_t shown = 5;
+  if (names.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < shown; ++i) text += (i ? ", " : "") + names[i];
+  fmt::print("{} weight{} only in the {}: {}{}\n", names.size(), names.size() == 1 ? "" : "s", where, text,
+             names.size() > shown ? ", ..." : "");
+}
+
+/// Which differ, by how much, by module.
+void printWeights(const WeightComparison& weights, std::size_t rows) {
+  printOnly(weights.onlyInA, "first");
+  printOnly(weights.onlyInB, "second");
+  if (weights.differ.empty()) return fmt::print("weights: all {} are equal\n", weights.compared);
+  fmt::print("weights: {} of {} differ, largest relative difference {:.3g}\n", weights.differ.size(), weights.compared,
+             weights.largest);
+  fmt::print("   {:>10} {:>10}  weight\n", "relative", "largest");
+  const auto& differ = weights.differ;
+  for (std::size_t i = 0; i < std::min(rows, differ.size()); ++i) {
+    const auto& row = differ[i];
+    if (i == 0 || differ[i - 1].module != row.module) {
+      const auto count = std::count_if(differ.begin(), differ.end(),
+                                       [&](const WeightDifference& one) { return one.module == row.module; });
+      fmt::print("{:<26}{}: {}\n", "", row.module.empty() ? "the model itself" : row.module, count);
+    }
+    fmt::print("   {:>10.3g} {:>10.3g}    {}{}\n", row.relative, row.largest,
+               row.module.empty() ? row.name : row.name.substr(row.module.size() + 1),
+               row.note.empty() ? "" : "  (" + row.note + ")");
+  }
+  if (differ.size() > rows) fmt::print("   and {} more: --rows shows them\n", differ.size() - rows);
+}
+
+TensorMap tensorsOf(const std::string& path, const Progress& progress) {
+  TensorMap tensors;
+  for (const auto& tensor : readCheckpoint(path, progress).tensors) tensors.emplace(tensor.name, tensor.load());
+  return tensors;
+}
+
+/// Two checkpoints without a model: their weights are all there is.
+int compareCheckpoints(const CompareArguments& arguments, const Progress& progress) {
+  const auto weights =
+      compareWeights(tensorsOf(arguments.a, progress), tensorsOf(arguments.b.path, progress), progress);
+  const auto tolerance = arguments.tolerance.value_or(0);
+  const bool same = weights.largest <= tolerance && weights.onlyInA.empty() && weights.onlyInB.empty();
+  if (arguments.format == "json")
+    fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"a", arguments.a},
+                                                       {"b", arguments.b.path},
+                                                       {"tolerance", tolerance},
+                                                       {"weights", weightsJson(weights)}},
+                                1));
+  else printWeights(weights, arguments.rows);
+  return same ? allWell : checkFailed;
+}
+
 int run(CompareArguments arguments, const Progress& progress) {
+  if (!arguments.b.path.empty()) requireFile(arguments.b.path);
+  if (isCheckpoint(arguments.a) && isCheckpoint(arguments.b.path)) return compareCheckpoints(arguments, progress);
   requireToRun(arguments.input.device);
   requireToRun(arguments.b.device);
-  if (!arguments.b.path.empty()) requireFile(arguments.b.path);
   if (const auto choice = graphToOpen(arguments.b.path))
     arguments.b.path = choice->graph.model;  // both run on what `a` was recorded with
   const auto a = open(arguments.a, arguments.input, progress);
   const auto b = openCounterpart(*a, arguments.b, progress);
   if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;
   const auto tolerance = arguments.tolerance.value_or(usualTolerance(arguments.b.precision));
+  std::optional<WeightComparison> weights;  // first: what differs there explains the rest
+  if (!arguments.b.path.empty() || !arguments.b.weights.empty())
+    weights = compareWeights(firstOf(*a).file.weights, firstOf(*b).file.weights, progress);
   const auto comparison = compareRuns(*a, *b, tolerance, {}, progress);
   const auto& document = *a->document;
   if (arguments.format == "json") {
@@ -64,6 +141,7 @@ int run(CompareArguments arguments, const Progress& progress) {
                                 {"dtype_b", torchName(ownPrecision(b->file))},
                                 {"device_a", toString(a->device)},
                                 {"device_b", toString(b->device)},
+                                {"weights", weights ? weightsJson(*weights) : nlohmann::ordered_json()},
                                 {"largest", number(comparison.largest)},
                                 {"first_divergence", nullptr},
                                 {"notes", comparison.notes},
@@ -75,6 +153,7 @@ int run(CompareArguments arguments, const Progress& progress) {
     for (const auto& row : comparison.rows) json["rows"].push_back(rowJson(document, row));
     fmt::print("{}\n", dumpJson(json, 1));
   } else {
+    if (weights) printWeights(*weights, arguments.rows);
     for (const auto& note : comparison.notes) fmt::print("note: {}\n", note);
     fmt::print("   {:>10} {:>10}  value\n", "relative", "largest");
     const auto first = comparison.firstDivergence.value_or(0);
@@ -93,7 +172,7 @@ int run(CompareArguments arguments, const Progress& progress) {
 
 Run setup(Parser parser) {
   auto arguments = std::make_shared<CompareArguments>();
-  parser.add("a", arguments->a, "a model file or a session").required();
+  parser.add("a", arguments->a, "a model file or a session; or a checkpoint, where the other is one too").required();
   parser.add("b", arguments->b.path, "another one (default: the same file)");
   parser
       .add("--tolerance", arguments->tolerance,

@@ -30,10 +30,18 @@ struct DebugArguments {
   InputOptions input;
 };
 
+/// How a script ends, by what its commands answered.
+struct Outcome {
+  bool foundBad = false;  ///< one looked for a NaN and found it
+  int exitCode() const { return foundBad ? checkFailed : allWell; }
+};
+
 /// One command; false where it failed and the script should end.
-bool runLine(DebugScript& script, const DebugArguments& arguments, const std::string& line, const Progress& progress) {
+bool runLine(DebugScript& script, const DebugArguments& arguments, const std::string& line, Outcome& outcome,
+             const Progress& progress) {
   try {
     const auto answer = script.run(line, progress);
+    outcome.foundBad |= answer.bad;
     clearProgress();
     if (arguments.format == "json") {
       if (!answer.json.is_null()) fmt::print("{}\n", dumpJson(answer.json));
@@ -95,8 +103,9 @@ PromptWords wordsFor(const Analysis& analysis) {
 /// One command at the prompt. Ctrl+C stops it and leads back to the prompt.
 void runTyped(DebugScript& script, const DebugArguments& arguments, const std::string& line, const Progress& progress) {
   const CommandStop stop;
+  Outcome ignored;
   try {
-    runLine(script, arguments, line,
+    runLine(script, arguments, line, ignored,
             Progress(stop.token(), [&](std::string_view stage, double fraction) { progress.at(stage, fraction); }));
   } catch (const Error& e) {
     if (progress.stopRequested() || e.code() != ErrorCode::cancelled) throw;
@@ -111,7 +120,8 @@ int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments
   if (!terminal().quiet)
     fmt::print("{} ops forward, {} backward. `help` lists the commands, Tab completes and explains, `quit` ends.\n",
                analysis.forward.ops.size(), analysis.backward.ops.size());
-  runLine(script, arguments, "where", progress);
+  Outcome ignored;
+  runLine(script, arguments, "where", ignored, progress);
   flushOutput();
   for (auto line = prompt.line(); line && !isEnd(*line); line = prompt.line()) {
     runTyped(script, arguments, *line, progress);
@@ -124,19 +134,22 @@ int talk(DebugScript& script, const Analysis& analysis, DebugArguments arguments
 
 int runAll(const DebugArguments& arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
+  letReaderLeave();
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (reportProblems(analysis->problems)) return badInputOrUse;
   auto session = arguments.session;
   session.threads = arguments.input.threads;
   DebugScript script(analysis, session);
+  Outcome outcome;
   for (const auto& command : arguments.commands) {
-    if (!runLine(script, arguments, command, progress)) return badInputOrUse;
+    if (!runLine(script, arguments, command, outcome, progress)) return badInputOrUse;
+    flushOutput();
     progress.check();  // a run that was stopped says where it is
   }
   const bool fromInput = (arguments.script.empty() && arguments.commands.empty()) || arguments.script == "-";
   if (arguments.script.empty() && fromInput && arguments.format == "text" && Prompt::isUseful())
     return talk(script, *analysis, arguments, progress);
-  if (arguments.script.empty() && !fromInput) return allWell;
+  if (arguments.script.empty() && !fromInput) return outcome.exitCode();
   std::ifstream file;
   if (!fromInput) {
     requireFile(arguments.script);
@@ -146,13 +159,13 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   std::istream& lines = fromInput ? std::cin : file;
   for (std::string line; std::getline(lines, line);) {
     if (isEnd(line)) break;
-    if (!runLine(script, arguments, line, progress)) return badInputOrUse;
+    if (!runLine(script, arguments, line, outcome, progress)) return badInputOrUse;
     flushOutput();
     progress.check();
   }
   if (lines.bad())
     throw Error(ErrorCode::io, "could not be read to its end", fromInput ? "standard input" : arguments.script);
-  return allWell;
+  return outcome.exitCode();
 }
 
 Run setup(Parser parser) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -90,6 +91,21 @@ void prepareStandardStreams() {
   ::signal(SIGXFSZ, SIG_IGN);
 }
 
+namespace {
+
+bool readerMayLeave = false;
+
+/// The process ends as other programs do, by the signal.
+[[noreturn]] void endQuietly() {
+  ::signal(SIGPIPE, SIG_DFL);
+  ::raise(SIGPIPE);
+  std::_Exit(128 + SIGPIPE);
+}
+
+}  // namespace
+
+void letReaderLeave() { readerMayLeave = true; }
+
 void flushOutput() {
   clearProgress();
   std::cout.flush();
@@ -99,6 +115,7 @@ void flushOutput() {
   int why = failed ? errno : 0;
   if (!why && ::write(STDOUT_FILENO, "\n", 1) < 0)
     why = errno;  // an earlier write failed, whose reason is lost: another one tells
+  if (why == EPIPE && readerMayLeave) endQuietly();
   const auto reason = why ? std::string(": ") + std::strerror(why) : std::string();
   std::clearerr(stdout);
   throw Error(ErrorCode::io, "cannot be written" + reason, "standard output");

@@ -1,6 +1,8 @@
 #include "core/stepping/steps.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace retrograd {
 
@@ -14,13 +16,22 @@ BoundSymbolId Steps::opAt(std::size_t position) const {
   return position < forwardSize_ ? analysis_->forward.ops[position] : analysis_->backward.ops[position - forwardSize_];
 }
 
+/// A region in which ops run under another mode, or are run again in the backward: it does nothing by itself.
+bool Steps::isRegion(BoundSymbolId op) const {
+  static constexpr std::array<std::string_view, 5> regions{
+      "higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast",
+      "higher_order.tag_activation_checkpoint", "higher_order.wrap_activation_checkpoint", "higher_order.checkpoint"};
+  const std::string_view name = analysis_->document->symbol(analysis_->document->boundSymbol(op).symbol).name;
+  return std::any_of(regions.begin(), regions.end(), [&](std::string_view region) { return name.starts_with(region); });
+}
+
 /// The ops of the computation that the position's op stands within, the innermost first.
 std::vector<BoundSymbolId> Steps::around(std::size_t position) const {
   std::vector<BoundSymbolId> all;
   if (position >= size()) return all;
   const auto& document = *analysis_->document;
   for (auto op = OriginLinks::origin(document, opAt(position)); op; op = document.boundSymbol(op).parent)
-    all.push_back(op);
+    if (!isRegion(op)) all.push_back(op);
   return all;
 }
 

@@ -18,9 +18,10 @@ enum class Step : std::uint8_t {
 };
 
 /// Where steps lead to. A run's program is forward then backward; position p stands before its p-th op. Each op stands
-/// within the computation op it comes from, that one within the higher-order op whose body holds it (a branch of cond,
-/// a no_grad region), and all within the forward or the backward. Where several of these begin at a position, a step
-/// over passes the outermost; inside of all of them it is one op.
+/// within the computation op it comes from, that one within the higher-order op whose body holds it (a branch of cond),
+/// and all within the forward or the backward. Where several of these begin at a position, a step
+/// over passes the outermost; inside of all of them it is one op. A region under autocast or no_grad, or one that is
+/// checkpointed, is no op to step over: its ops are stepped as if they stood outside.
 class Steps {
  public:
   /// Ops to stop before, on the way.
@@ -38,6 +39,7 @@ class Steps {
   std::size_t goal(Step step, std::size_t from, const Stops& stops = {}) const;
 
  private:
+  bool isRegion(BoundSymbolId op) const;
   std::vector<BoundSymbolId> around(std::size_t position) const;
   bool within(std::size_t position, BoundSymbolId outer) const;
   bool joined(std::size_t position, BoundSymbolId outer) const;

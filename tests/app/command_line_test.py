@@ -143,7 +143,7 @@ class Json(Case):
 
     def test_T3_debug(self):
         lines = ["where", "break any if nan", "continue", "origin", "list", "walk-nan", "saved", "memory", "restart", "nonsense", "why-saved planted", "help"]
-        answers = self.good("debug", NAN, "--format", "json", "--keep-going", *[word for line in lines for word in ("-c", line)]).stdout.splitlines()
+        answers = self.ends(1, "debug", NAN, "--format", "json", "--keep-going", *[word for line in lines for word in ("-c", line)]).stdout.splitlines()
         self.assertEqual(len(answers), len(lines))
         for answer in map(json.loads, answers):
             jsonschema.validate(answer, schema("debug"))
@@ -208,7 +208,7 @@ class Culprits(Case):
         self.assertEqual((culprit["op"], culprit["value"], culprit["source"]), ("torch.ops.aten.div.Tensor", "t44", "twins.py:25"))
 
     def test_T2_walk_nan_has_module_and_line(self):
-        text = self.good("debug", TWINS, "-c", "walk-nan").stdout
+        text = self.ends(1, "debug", TWINS, "-c", "walk-nan").stdout
         self.assertIn("module distance, twins.py:25: return torch.sqrt(squared)", text)
         module = self.path / "m.pt2"
         shutil.copy(GPT, module)

@@ -148,6 +148,14 @@ class StandardOutput(Case):
                 self.assertIn("standard output: cannot be written: Broken pipe", self.bad(*command, stdout=writable).stderr)
                 os.close(writable)
 
+    def test_R24_debug_ends_quietly_where_nobody_reads_on(self):
+        many = [word for _ in range(400) for word in ("-c", "list 50")]
+        with subprocess.Popen([support.PROGRAM, "debug", MLP, *many], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.readline()
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+        self.assertEqual(process.returncode, -signal.SIGPIPE)
+
     def test_L3_so_is_output_that_is_closed(self):
         out = self.path / "out.retrograd"
         self.assertIn("standard output: cannot be written", self.bad("trace", MLP, preexec_fn=lambda: os.close(1), stdout=None).stderr)

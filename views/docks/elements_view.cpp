@@ -13,6 +13,7 @@ ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
     : QWidget(parent),
       parts_(new QBoxLayout(QBoxLayout::TopToBottom)),
       title_(new ElidedLabel(this)),
+      badPlaces_(new QLabel(this)),
       histogram_(new HistogramView(theme, this)),
       slice_(new SliceModel(this)),
       table_(new QTableView(this)),
@@ -31,7 +32,14 @@ ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(8, 4, 4, 0);
   layout->setSpacing(4);
+  badPlaces_->setObjectName(name + QStringLiteral("-bad-places"));
+  badPlaces_->setAccessibleName(tr("Places of NaN and infinities"));
+  badPlaces_->setTextFormat(Qt::PlainText);
+  badPlaces_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  badPlaces_->setWordWrap(true);
+  badPlaces_->hide();
   layout->addWidget(title_);
+  layout->addWidget(badPlaces_);
   auto* elements = new QVBoxLayout;
   elements->setSpacing(4);
   elements->addWidget(leading_);
@@ -60,6 +68,8 @@ void ElementsView::makeTable(const QString& name) {
 
 void ElementsView::show(const QString& title, const ValueDetail& detail) {
   title_->setText(title);
+  badPlaces_->setText(QString::fromStdString(detail.badPlaces));
+  badPlaces_->setVisible(!detail.badPlaces.empty());
   histogram_->set(detail.histogram, detail.statistics);
   const auto kept = slice_->leading();
   slice_->setData(detail.contents);
@@ -70,6 +80,7 @@ void ElementsView::show(const QString& title, const ValueDetail& detail) {
 
 void ElementsView::clear(const QString& reason) {
   title_->setText(reason);
+  badPlaces_->hide();
   histogram_->set({}, {});
   slice_->setData({});
   refreshIndices();

@@ -42,6 +42,7 @@ class ElementsView : public QWidget {
 
   QBoxLayout* parts_;  ///< histogram, elements
   QLabel* title_;
+  QLabel* badPlaces_;  ///< where NaN and infinities are; hidden where there are none
   HistogramView* histogram_;
   SliceModel* slice_;
   QTableView* table_;

@@ -10,6 +10,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/shown_op.h"
 
 namespace retrograd::views {
 namespace {
@@ -57,6 +58,7 @@ SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAc
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
+  layout->addWidget(new ShownOp(context_, this));
   layout->addWidget(splitter, 1);
   layout->addWidget(makeButtons(actions));
   for (auto* view : {stack_, text_}) view->addActions(actions);

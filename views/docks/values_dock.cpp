@@ -11,6 +11,7 @@
 #include "views/session/own_names.h"
 #include "views/text/format.h"
 #include "views/widgets/read_by_enter.h"
+#include "views/widgets/shown_op.h"
 #include "views/widgets/sorted_rows.h"
 #include "views/widgets/state_delegate.h"
 
@@ -52,7 +53,11 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   splitter_->setChildrenCollapsible(false);
   splitter_->installEventFilter(this);
   connect(splitter_, &QSplitter::splitterMoved, this, [this] { isShareChosen_ = true; });
-  fillWith(splitter_);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(new ShownOp(context_, this));
+  layout->addWidget(splitter_, 1);
   setList(table_);
   new ReadByEnter(table_);
   setDelay(30);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/derivation/gradient_of.h"
+#include "core/stepping/bad_places.h"
 #include "core/trace/effects.h"
 
 namespace retrograd::views {
@@ -108,6 +109,8 @@ ValueDetail detailOf(const Moment& moment, const ValueRow& row, const Progress& 
   detail.histogram = moment.histogram(row.value, sideOf(row), bins);
   progress.check();
   detail.contents = moment.contents(row.value, sideOf(row));
+  const auto bad = static_cast<std::size_t>(detail.statistics.nan + detail.statistics.inf);
+  if (bad > 0) detail.badPlaces = describe(badPlaces(detail.contents), bad);
   return detail;
 }
 

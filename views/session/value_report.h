@@ -25,6 +25,7 @@ struct ValueDetail {
   TensorData contents;  ///< a contiguous copy; data is null where the value is not present
   std::vector<std::int64_t> histogram;
   TensorStatistics statistics;
+  std::string badPlaces;  ///< "nan at [0, 3], [2, 1]": of NaN and infinities, as core/stepping/bad_places.h has it
 };
 
 /// Answer to Questions::requestValues.

@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QMouseEvent>
 #include <QPlainTextEdit>
 #include <QTableView>
 #include <QTreeView>
@@ -48,12 +49,17 @@ QString textOf(const QAbstractItemView& view, int column) {
   return text;
 }
 
-/// Qt's own, as a popup, would stay at Esc.
+/// Qt's own, as a popup, would stay at Esc, and swallow each click elsewhere.
 class WholeText : public QPlainTextEdit {
  public:
   using QPlainTextEdit::QPlainTextEdit;
 
  protected:
+  bool event(QEvent* event) override {
+    const bool isPress = event->type() == QEvent::MouseButtonPress || event->type() == QEvent::MouseButtonDblClick;
+    if (isPress && !rect().contains(static_cast<QMouseEvent*>(event)->position().toPoint())) return close();
+    return QPlainTextEdit::event(event);
+  }
   void keyPressEvent(QKeyEvent* event) override {
     if (event->matches(QKeySequence::Cancel)) close();
     else QPlainTextEdit::keyPressEvent(event);

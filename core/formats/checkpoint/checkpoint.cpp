@@ -118,6 +118,35 @@ Checkpoint read(const std::string& path, const Progress& progress) {
 
 }  // namespace
 
+bool isCheckpoint(const std::string& path) {
+  std::error_code ignored;
+  const fs::path place(path);
+  if (fs::is_directory(place, ignored)) {
+    if (fs::exists(place / "retrograd.json", ignored)) return false;
+    if (fs::exists(place / ".metadata", ignored)) return true;
+    for (const auto& entry : fs::directory_iterator(place, ignored)) {
+      const auto name = entry.path().filename().string();
+      if (name.ends_with(indexEnding) || name.ends_with(".safetensors")) return true;
+    }
+    return false;
+  }
+  if (!fs::is_regular_file(place, ignored)) return false;
+  if (path.ends_with(indexEnding) || path.ends_with(".safetensors")) return true;
+  try {
+    const auto bytes = mapFile(path);
+    if (!looksLikeZip(bytes.span())) return false;
+    bool pickled = false, graph = false;
+    for (const auto& entry : readZipDirectory(bytes.span())) {
+      pickled |= entry.name.ends_with("/data.pkl");
+      graph |= entry.name.find("/models/") != std::string::npos || entry.name.find("/code/") != std::string::npos ||
+               entry.name.ends_with("/constants.pkl");
+    }
+    return pickled && !graph;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 CheckpointTensor namedTensor(const std::vector<std::string>& keys) {
   CheckpointTensor tensor;
   for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -31,6 +31,10 @@ struct Checkpoint {
 /// message names the form.
 Checkpoint readCheckpoint(const std::string& path, const Progress& progress = {});
 
+/// Whether a path is a checkpoint by what is there, and no model: a safetensors file, a state dict of torch.save, an
+/// index of shards, or a folder with one of these. Cheap; a file that cannot be read is none.
+bool isCheckpoint(const std::string& path);
+
 /// A tensor without data whose name is made of the keys of nested dictionaries.
 CheckpointTensor namedTensor(const std::vector<std::string>& keys);
 

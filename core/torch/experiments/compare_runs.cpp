@@ -1,53 +1,17 @@
 #include "core/torch/experiments/compare_runs.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/zeros.h>
 
-#include <cmath>
-#include <limits>
 #include <map>
 
 #include "core/questions/align_ops.h"
 #include "core/questions/intended_infinities.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/experiments/tensor_difference.h"
 #include "core/torch/session/record_run.h"
-#include "core/torch/tracing/convert.h"
 
 namespace retrograd {
 namespace {
-
-at::Tensor comparable(const TensorData& data) {
-  auto tensor = borrowTensor(data);
-  return tensor.is_complex() ? tensor.to(at::kComplexDouble) : tensor.to(at::kDouble);
-}
-
-RunDifference difference(const TensorData& a, const TensorData& b) {
-  RunDifference row;
-  if (a.meta.sizes != b.meta.sizes || isComplex(a.meta.dtype) != isComplex(b.meta.dtype)) {
-    row.relative = std::numeric_limits<double>::infinity();
-    row.note = typeComment(a.meta) + " against " + typeComment(b.meta);
-    return row;
-  }
-  const auto x = comparable(a), y = comparable(b);
-  if (x.numel() == 0) return row;
-  row.normA = x.norm().item().toDouble();
-  row.normB = y.norm().item().toDouble();
-  const auto finiteX = x.isfinite(), finiteY = y.isfinite();
-  // Equal infinities and NaN in the same places agree.
-  const auto sameBad = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
-  const auto both = finiteX.logical_and(finiteY);
-  const auto disagree = both.logical_or(sameBad).logical_not().any().item().toBool();
-  const auto zero = at::zeros({}, x.options());
-  row.largest = x.sub(y).where(both, zero).abs().max().item().toDouble();
-  const auto scale =
-      std::max(x.where(both, zero).abs().max().item().toDouble(), y.where(both, zero).abs().max().item().toDouble());
-  row.relative = scale > 0 ? row.largest / scale : 0;
-  if (disagree) {
-    row.relative = std::numeric_limits<double>::infinity();
-    row.note = "not finite in the same places";
-  }
-  return row;
-}
 
 /// A run that can be advanced, holding the outputs of ops that the other has not asked for yet.
 class Lane {
@@ -111,7 +75,7 @@ RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance
     const auto outputsB = laneB.take(*other);
     if (leavesUninitialised(*a.document, a.joint.ops[i])) continue;
     for (std::size_t k = 0; k < std::min(outputsA.size(), outputsB.size()); ++k) {
-      auto row = difference(outputsA[k].second, outputsB[k].second);
+      auto row = differenceOf(outputsA[k].second, outputsB[k].second);
       row.opA = a.joint.ops[i];
       row.opB = b.joint.ops[*other];
       row.valueA = outputsA[k].first;

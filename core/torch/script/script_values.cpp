@@ -6,6 +6,7 @@
 #include "core/derivation/gradient_of.h"
 #include "core/formats/safetensors/npy.h"
 #include "core/formats/safetensors/safetensors.h"
+#include "core/stepping/bad_places.h"
 #include "core/stepping/tensor_slice.h"
 #include "core/torch/execution/cuda/statistics.h"
 #include "core/torch/script/script_state.h"
@@ -16,18 +17,32 @@ namespace {
 
 using Json = ScriptState::Json;
 
+/// Where its NaN and infinities are, for what has any.
+void addBadPlaces(const TensorData& contents, CommandAnswer& answer) {
+  const auto& statistics = answer.json["statistics"];
+  const auto count = statistics["nan"].get<std::size_t>() + statistics["inf"].get<std::size_t>();
+  answer.json["not_finite"] = Json::array();
+  if (count == 0) return;
+  const auto places = badPlaces(contents);
+  for (const auto& place : places)
+    answer.json["not_finite"].push_back({{"index", place.index}, {"number", place.number}});
+  answer.text += "\n" + describe(places, count);
+}
+
 /// Type and statistics, and the contents where it is there: all of them or a slice.
 CommandAnswer contentsOf(ScriptState& s, const NamedValue& named) {
   auto answer = s.summary(named.value);
   const auto state = s.session.state(named.value);
   if (!state.present || state.number) return answer;
   auto contents = s.session.contents(named.value);
+  const auto whole = contents;
   if (!named.slice.empty()) {
     contents = sliced(contents, named.slice);
     answer.text += "\n[" + named.slice + "]: " + typeComment(contents.meta);
   }
   answer.text += "\n" + tensorText(contents);
   answer.json["contents"] = tensorJson(contents);
+  addBadPlaces(whole, answer);
   return answer;
 }
 

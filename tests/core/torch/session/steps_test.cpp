@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
@@ -66,6 +68,27 @@ TEST(Steps, ACondIsOneStepAndItsBranchMany) {
   while (out < end) out = steps.goal(Step::out, out);
   EXPECT_EQ(out, end);
   EXPECT_EQ(steps.goal(Step::outBack, steps.goal(Step::over, second)), begin);
+}
+
+// Holds R19: a model under one autocast region is stepped op by op, as one without it.
+TEST(Steps, R19_ARegionIsNoOpToStepOver) {
+  const auto analysis = openModel(sourcePath("tests/data/reports/regions.pt2"));
+  const auto& document = *analysis->document;
+  const Steps steps(analysis);
+  std::set<std::string> regions;
+  std::size_t count = 0;
+  for (std::size_t p = 0; p < steps.forwardSize(); p = steps.goal(Step::over, p), ++count) {
+    const auto origin = OriginLinks::origin(document, steps.opAt(p));
+    if (const auto parent = document.boundSymbol(origin).parent)
+      regions.insert(document.symbol(document.boundSymbol(parent).symbol).name);
+    const auto end = steps.goal(Step::over, p);
+    for (auto inside = p; inside < end; ++inside)
+      EXPECT_EQ(OriginLinks::origin(document, steps.opAt(inside)), origin) << p;
+  }
+  EXPECT_EQ(regions,
+            (std::set<std::string>{"higher_order.wrap_with_autocast", "higher_order.wrap_with_set_grad_enabled"}));
+  EXPECT_GT(count, 6u);
+  EXPECT_EQ(steps.goal(Step::out, 0), steps.forwardSize());
 }
 
 TEST(Steps, StopOnTheWayAtBreakpoints) {

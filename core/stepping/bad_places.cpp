@@ -1,0 +1,60 @@
+#include "core/stepping/bad_places.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "core/statistics/element.h"
+
+namespace retrograd {
+namespace {
+
+template <class Element>
+void look(const TensorData& tensor, std::size_t most, std::vector<BadPlace>& found) {
+  using Bits = typename Element::Bits;
+  const auto& meta = tensor.meta;
+  const auto elements = meta.elements();
+  std::vector<std::int64_t> index(meta.sizes.size(), 0);
+  for (std::int64_t n = 0; n < elements && found.size() < most; ++n) {
+    auto at = meta.offset;
+    for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * meta.strides[d];
+    Bits bits;
+    std::memcpy(&bits, tensor.data + at * static_cast<std::int64_t>(sizeof bits), sizeof bits);
+    const auto number = Element::number(bits);
+    if (!std::isfinite(static_cast<double>(number)))
+      found.push_back({index, std::isnan(static_cast<double>(number)) ? "nan" : number > 0 ? "inf" : "-inf"});
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] != meta.sizes[d]) break;
+      index[d] = 0;
+    }
+  }
+}
+
+std::string indexText(const std::vector<std::int64_t>& index) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < index.size(); ++d) text += (d ? ", " : "") + std::to_string(index[d]);
+  return text + "]";
+}
+
+}  // namespace
+
+std::vector<BadPlace> badPlaces(const TensorData& tensor, std::size_t most) {
+  std::vector<BadPlace> found;
+  if (!tensor.data || !isDifferentiable(tensor.meta.dtype)) return found;
+  numbers::withElement(tensor.meta.dtype, [&](auto element) { look<decltype(element)>(tensor, most, found); });
+  return found;
+}
+
+std::string describe(const std::vector<BadPlace>& places, std::size_t all) {
+  std::map<std::string, std::string, std::greater<>> byNumber;  // nan, inf, -inf
+  for (const auto& place : places) {
+    auto& list = byNumber[place.number];
+    list += (list.empty() ? "" : ", ") + indexText(place.index);
+  }
+  std::string text;
+  for (const auto& [number, list] : byNumber) text += (text.empty() ? "" : "; ") + number + " at " + list;
+  return all > places.size() && !places.empty() ? text + ", ..." : text;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,26 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// An element that is not finite.
+struct BadPlace {
+  std::vector<std::int64_t> index;  ///< one for each dimension
+  std::string number;               ///< "nan", "inf", "-inf"; of a complex number "inf" where either part is
+};
+
+/// How many a person is shown.
+inline constexpr std::size_t shownBadPlaces = 20;
+
+/// The first elements that are NaN or infinite, in order, at most `most`.
+std::vector<BadPlace> badPlaces(const TensorData& tensor, std::size_t most = shownBadPlaces);
+
+/// "nan at [0, 3], [2, 1]; -inf at [1, 0]", "..." behind it where there are more than these of `all`; empty where there
+/// are none.
+std::string describe(const std::vector<BadPlace>& places, std::size_t all);
+
+}  // namespace retrograd

@@ -1,0 +1,48 @@
+#include "core/torch/experiments/tensor_difference.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/torch/tracing/convert.h"
+
+namespace retrograd {
+namespace {
+
+at::Tensor comparable(const TensorData& data) {
+  auto tensor = borrowTensor(data);
+  return tensor.is_complex() ? tensor.to(at::kComplexDouble) : tensor.to(at::kDouble);
+}
+
+}  // namespace
+
+RunDifference differenceOf(const TensorData& a, const TensorData& b) {
+  RunDifference row;
+  if (a.meta.sizes != b.meta.sizes || isComplex(a.meta.dtype) != isComplex(b.meta.dtype)) {
+    row.relative = std::numeric_limits<double>::infinity();
+    row.note = typeComment(a.meta) + " against " + typeComment(b.meta);
+    return row;
+  }
+  const auto x = comparable(a), y = comparable(b);
+  if (x.numel() == 0) return row;
+  row.normA = x.norm().item().toDouble();
+  row.normB = y.norm().item().toDouble();
+  const auto finiteX = x.isfinite(), finiteY = y.isfinite();
+  // Equal infinities and NaN in the same places agree.
+  const auto sameBad = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
+  const auto both = finiteX.logical_and(finiteY);
+  const auto disagree = both.logical_or(sameBad).logical_not().any().item().toBool();
+  const auto zero = at::zeros({}, x.options());
+  row.largest = x.sub(y).where(both, zero).abs().max().item().toDouble();
+  const auto scale =
+      std::max(x.where(both, zero).abs().max().item().toDouble(), y.where(both, zero).abs().max().item().toDouble());
+  row.relative = scale > 0 ? row.largest / scale : 0;
+  if (disagree) {
+    row.relative = std::numeric_limits<double>::infinity();
+    row.note = "not finite in the same places";
+  }
+  return row;
+}
+
+}  // namespace retrograd
