@@ -1,11 +1,13 @@
 #include "core/torch/checking/check.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "app/cli/check_log.h"
 #include "app/cli/checks.h"
 #include "app/cli/input.h"
-#include "app/cli/recorded.h"
+#include "core/formats/folder/folder.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/torch/execution/device.h"
@@ -19,9 +21,12 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
     auto options = checks.check;
     options.filled = readFill(checks.fill);
     auto path = reproScript(inputFile(file));
-    if (const auto choice = graphToOpen(path)) {
+    if (const auto choice = chooseGraph(path)) {
+      if (!choice->failure.empty()) fmt::print(stderr, "note: {}: recorded because {}\n", path, choice->failure);
       path = choice->graph.model;
       if (options.reference.empty()) options.reference = choice->graph.values;
+      options.customBackward = choice->graph.customBackward;
+      for (const auto& line : choice->cannotReplay) options.warnings.push_back("cannot be replayed: " + line);
     }
     return checkModel(path, options, progress);
   } catch (const Error& error) {

@@ -50,6 +50,8 @@ std::vector<SuiteCase> Checks::cases() const {
     auto options = check;
     options.reference = one.options.reference;
     options.deterministic = one.options.deterministic;
+    options.customBackward = one.options.customBackward;
+    options.warnings = one.options.warnings;
     one.options = std::move(options);
   }
   return found;
@@ -68,6 +70,7 @@ void Checks::print(const CheckReport& report) const {
                   line.substr(0, end)) +
            line.substr(end);
   fmt::print("{}\n", line);
+  for (const auto& detail : reportDetails(report, !suite.empty())) fmt::print("       {}\n", detail);
   flushOutput();
 }
 

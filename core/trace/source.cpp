@@ -1,5 +1,7 @@
 #include "core/trace/source.h"
 
+#include <cctype>
+
 namespace retrograd {
 namespace {
 
@@ -14,6 +16,28 @@ const SourceFrame* shownFrame(const SourceStack& stack) {
   for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
     if (!isPyTorch(frame->file)) return &*frame;
   return stack.empty() ? nullptr : &stack.back();
+}
+
+bool callsCustomFunction(const SourceFrame& frame) {
+  return frame.code.find("def forward(ctx") != std::string::npos || frame.code.find(".apply(") != std::string::npos;
+}
+
+const SourceFrame* customFunctionFrame(const SourceStack& stack) {
+  for (std::size_t i = stack.size(); i-- > 0;)
+    if (callsCustomFunction(stack[i]) && (i + 1 == stack.size() || !isPyTorch(stack[i + 1].file))) return &stack[i];
+  return nullptr;
+}
+
+std::string customFunctionName(const SourceStack& stack) {
+  for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
+    const auto& code = frame->code;
+    const auto end = code.find(".apply(");
+    if (end == std::string::npos) continue;
+    auto begin = end;
+    while (begin > 0 && (std::isalnum(static_cast<unsigned char>(code[begin - 1])) || code[begin - 1] == '_')) --begin;
+    if (begin < end) return code.substr(begin, end - begin);
+  }
+  return {};
 }
 
 }  // namespace retrograd

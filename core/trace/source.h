@@ -7,4 +7,14 @@ namespace retrograd {
 /// model's line and not into torch/nn; the innermost where all are. nullptr for an empty stack.
 const SourceFrame* shownFrame(const SourceStack& stack);
 
+/// Whether a custom torch.autograd.Function seems to be called in this line: `NAME.apply(...)`, or one line of its own,
+/// `def forward(ctx, ...)`. A graph that was exported holds the ops of its forward and not its backward.
+bool callsCustomFunction(const SourceFrame& frame);
+
+/// The innermost frame of an op's stack in which a custom Function that it belongs to is called; nullptr where there is
+/// none. A layer that is called in the same line does not belong to it.
+const SourceFrame* customFunctionFrame(const SourceStack& stack);
+/// The name of that Function, as `NAME.apply(...)` says it; empty where no frame does.
+std::string customFunctionName(const SourceStack& stack);
+
 }  // namespace retrograd

@@ -20,6 +20,8 @@ import zipfile
 
 import jsonschema
 
+import support
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DATA = TOP / "tests" / "data" / "models"
 PROGRAM = None
@@ -366,6 +368,19 @@ class Compare(Case):
         strict = run("compare", self.MODEL, "--dtype-b", "float16", "--tolerance", "1e-6")
         self.assertEqual(strict.returncode, 1)
         self.assertIn("they diverge at #", strict.stdout)
+
+    def test_R23_weights_come_first(self):
+        a, b = support.safetensors(self.path / "a.safetensors", {"h.0.w": [1, 2], "h.0.b": [1], "out.w": [3]}), support.safetensors(self.path / "b.safetensors", {"h.0.w": [1, 3], "h.0.b": [1], "out.w": [3]})
+        text = self.ends(1, "compare", a, b).stdout
+        self.assertTrue(text.startswith("weights: 1 of 3 differ, largest relative difference 0.333"), text)
+        self.assertIn("h.0: 1", text)
+        jsonschema.validate(json.loads(self.ends(1, "compare", a, b, "--format", "json").stdout), schema("compare"))
+        self.assertEqual(self.good("compare", a, a).stdout, "weights: all 3 are equal\n")
+        both = self.good("compare", self.MODEL, self.MODEL).stdout
+        self.assertTrue(both.startswith("weights: all "), both)
+        report = json.loads(self.good("compare", self.MODEL, self.MODEL, "--format", "json").stdout)
+        jsonschema.validate(report, schema("compare"))
+        self.assertEqual(report["weights"]["differ"], [])
 
     def test_bad_use(self):
         self.assertIn("float16", self.bad("compare", self.MODEL, "--dtype-b", "int8").stderr)

@@ -119,7 +119,7 @@ class Shrink(Case):
         self.assertEqual(self.shrunk(self.PLANTED / "half_overflow.txt", "--nan"), ["sin.default"])
         self.assertEqual(self.shrunk(self.PLANTED / "log_of_zero.txt", "--nan"), ["mul.Tensor", "log.default"])
         # What was written shows the fault by itself.
-        self.assertIn("root: ", self.good("debug", self.path / "small.retrograd", "-c", "walk-nan").stdout)
+        self.assertIn("root: ", self.ends(1, "debug", self.path / "small.retrograd", "-c", "walk-nan").stdout)
         self.good("shrink", self.path / "small.retrograd", "--nan", "-o", self.path / "again")
 
     def test_to_the_op_that_lacks_precision(self):
@@ -214,10 +214,13 @@ class Jobs(Case):
         for weights in ("dcp", "step.pt", "model.safetensors.index.json"):
             with self.subTest(weights=weights):
                 given = ("--weights", job / weights, "--batch", job / "batch.safetensors")
-                self.good("check", job / "model.pt2", *given, "--reference", job / "ref.safetensors")
+                # It agrees with the job, whose loss is infinite too: no pass all the same.
+                verdict = self.ends(1, "check", job / "model.pt2", *given, "--reference", job / "ref.safetensors").stdout
+                self.assertIn("; agrees", verdict)
+                self.assertIn("not healthy: ", verdict)
                 script = self.path / "walk.txt"
                 script.write_text("walk-nan\n")
-                walk = self.good("debug", job / "model.pt2", *given, "--script", script).stdout
+                walk = self.ends(1, "debug", job / "model.pt2", *given, "--script", script).stdout
                 self.assertRegex(walk, r"root: .*log.*\n(.*\n)*.*\.py:\d+")
 
     # Holds J9: a collective does not run; it is passed over with the values that are given, and else the rest says what it waits for.

@@ -9,9 +9,9 @@
 #include "tests/views/panels.h"
 #include "views/docks/checks_dock.h"
 #include "views/docks/inspector_dock.h"
-#include "views/widgets/shown_op.h"
 #include "views/docks/source_dock.h"
 #include "views/docks/values_dock.h"
+#include "views/widgets/shown_op.h"
 
 namespace retrograd::views {
 

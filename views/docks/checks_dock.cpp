@@ -82,7 +82,12 @@ void ChecksDock::check() {
       model_->show(document, ops, result);
       tree_->expandAll();
       const auto range = rangeText(*document.analysis->document, ops);
+      const bool isKnown = result.lostBackwards.empty();
       summary_->setText(result.rows.empty() ? tr("%1: nothing flows in that has a gradient").arg(range)
+                        : result.passed && !isKnown
+                            ? tr("%1: the gradient is the derivative of these ops, but the file does not hold the "
+                                 "backward that PyTorch runs for %2")
+                                  .arg(range, QString::fromStdString(result.lostBackwards.front()))
                         : result.passed
                             ? tr("\u2713 The gradient of %1 is right").arg(range)
                             : tr("\u2717 The gradient of %1 is WRONG, or it is not smooth there").arg(range));

@@ -32,6 +32,10 @@ void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId
   auto root = std::make_unique<Node>();
   auto* range = root->add(tr("Range"), rangeText(document, ops));
   range->op = ops.empty() ? BoundSymbolId() : ops.front();
+  for (const auto& lost : check.lostBackwards)
+    root->add(tr("\u26a0 backward not in the file"), QString::fromStdString(lost))->tip =
+        tr("PyTorch runs a backward of its own here, which the file does not hold. Compare with PyTorch's gradients: "
+           "retrograd check --reference");
   for (const auto& row : check.rows) {
     auto* node =
         root->add(tr("gradient of %1").arg(QString::fromStdString(row.input)), QString::fromStdString(row.note));

@@ -1,6 +1,7 @@
 #include "core/formats/folder/folder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -55,6 +56,21 @@ std::string inside(const std::string& folder, const std::string& relative, const
   return (fs::path(folder) / path).string();
 }
 
+CustomBackward customBackwardOf(const Json& json) {
+  CustomBackward custom;
+  custom.isHook = textAt(json, "kind") == "hook";
+  custom.name = textAt(json, "name");
+  // "model.py:12 in backward"
+  auto place = textAt(json, "line");
+  place = place.substr(0, place.find(" in "));
+  if (const auto colon = place.rfind(':'); colon != std::string::npos) {
+    custom.file = place.substr(0, colon);
+    const auto digits = place.substr(colon + 1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), custom.line);
+  }
+  return custom;
+}
+
 FolderGraph graphOf(const Json& json, const std::string& folder) {
   FolderGraph graph;
   graph.name = std::string(json.at("name").text());
@@ -66,6 +82,8 @@ FolderGraph graphOf(const Json& json, const std::string& folder) {
   graph.location = textAt(json, "location");
   graph.notFinite = textsAt(json, "not_finite");
   graph.cannotReplay = textsAt(json, "cannot_replay");
+  if (const auto* customs = json.find("custom_backward"); customs && customs->isArray())
+    for (const auto& one : customs->items()) graph.customBackward.push_back(customBackwardOf(one));
   return graph;
 }
 

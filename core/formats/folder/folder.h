@@ -7,6 +7,14 @@
 
 namespace retrograd {
 
+/// Python code that PyTorch ran in a recorded backward and that no exported graph holds.
+struct CustomBackward {
+  bool isHook = false;  ///< of a tensor or module, on a gradient; else the backward of an autograd.Function
+  std::string name;     ///< of the Function or of the hook: "MyGelu", "M.forward.<locals>.<lambda>"
+  std::string file;     ///< where the Function's backward is, or where the hook was set
+  std::int64_t line = 0;
+};
+
 /// One graph of a recorded folder: a model file, with the values it ran on where they were kept.
 struct FolderGraph {
   std::string name;
@@ -17,6 +25,7 @@ struct FolderGraph {
   std::string device;                     ///< that the step ran on and drew on, "cuda"; empty: the CPU
   std::vector<std::string> notFinite;     ///< values with a NaN or Inf in PyTorch's own run ("out.0", "grad.p.w")
   std::vector<std::string> cannotReplay;  ///< what of it was not kept, for people
+  std::vector<CustomBackward> customBackward;
 };
 
 /// A folder that the Python package writes (docs/folders.md): what retrograd.json in it says.

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "core/trace/source.h"
+
 namespace retrograd::pt2 {
 namespace {
 
@@ -117,8 +119,7 @@ StringId MetadataReader::module(std::string_view moduleStack) {
 
 void MetadataReader::noteCustomFunctions(const SourceStack& stack) {
   for (const auto& frame : stack) {
-    if (frame.code.find("def forward(ctx") == std::string::npos && frame.code.find(".apply(") == std::string::npos)
-      continue;
+    if (!callsCustomFunction(frame)) continue;
     auto place = frame.file + ":" + std::to_string(frame.line);
     if (seenFunctions_.insert(place).second) customFunctions_.push_back(std::move(place));
   }

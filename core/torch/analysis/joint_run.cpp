@@ -88,6 +88,7 @@ struct EagerRun {
       leaves.emplace_back();
       given.emplace_back();
       bound.emplace_back();
+      versions.push_back(0);
       if (!id) continue;
       if (auto number = analysis.request.numbers.find(input.name);
           input.kind == InputKind::user && number != analysis.request.numbers.end()) {
@@ -109,6 +110,7 @@ struct EagerRun {
       interpreter.bind(id, shared);
       given.back() = tensor;
       bound.back() = shared;
+      versions.back() = shared._version();
     }
   }
 
@@ -121,8 +123,8 @@ struct EagerRun {
                                                                              : c10::IValue());
   }
 
-  /// What the forward left in buffers and inputs that it wrote. Some kernels (batch norm's) write without a word, so
-  /// that only the content tells.
+  /// What the forward left in parameters, buffers and inputs that it wrote. Some kernels (batch norm's) write to a
+  /// buffer without a word, so that only the content tells.
   TensorMap written() const {
     TensorMap written;
     const auto& computation = analysis.computation();
@@ -134,9 +136,9 @@ struct EagerRun {
     }
     for (std::size_t i = 0; i < bound.size(); ++i) {
       const auto kind = computation.inputs[i].kind;
-      if ((kind != InputKind::buffer && kind != InputKind::user) || !bound[i].defined() ||
-          given[i].layout() != at::kStrided)
-        continue;
+      const bool maybe = kind == InputKind::buffer || kind == InputKind::user ||
+                         (kind == InputKind::parameter && bound[i].defined() && bound[i]._version() != versions[i]);
+      if (!maybe || !bound[i].defined() || given[i].layout() != at::kStrided) continue;
       if (bound[i].sizes() == given[i].sizes() && at::equal(bound[i].detach(), given[i])) continue;
       written.try_emplace(resultKey(computation.inputs[i], "b."), copyOut(bound[i].detach()));
     }
@@ -172,6 +174,7 @@ struct EagerRun {
   std::vector<at::Tensor> leaves;
   std::vector<at::Tensor> given,
       bound;  // inputs as they are in the file, and as the run has them; undefined for what is no tensor
+  std::vector<std::int64_t> versions;  // of `bound` before the run: how often it was written
   std::vector<c10::IValue> outputs;
   std::map<std::size_t, at::Tensor> cotangentLeaves;  // by output, those that were used
 };

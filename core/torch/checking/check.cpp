@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/base/number_text.h"
 #include "core/derivation/precision.h"
 #include "core/formats/kinds/file_kind.h"
-#include "core/questions/nan_walk.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
@@ -22,7 +22,7 @@
 #include "core/torch/checking/verdicts.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/packs/libtorch/mathematical_forms.h"
-#include "core/torch/session/record_run.h"
+#include "core/torch/session/fault_watch.h"
 #include "core/torch/session/session.h"
 
 namespace retrograd {
@@ -34,51 +34,6 @@ RunResult runSession(const std::shared_ptr<const Analysis>& analysis, const Prog
   Session session(analysis, options);
   session.runTo(session.size(), progress);
   return {session.results(), session.gradients(), session.mutated()};
-}
-
-const TensorData* find(const TensorMap& map, const std::string& name) {
-  const auto it = map.find(name);
-  return it == map.end() ? nullptr : &it->second;
-}
-
-/// Calls `visit` with each name of either map and its tensors, null where a map has none.
-template <class Visit>
-void forEachName(const TensorMap& a, const TensorMap& b, Visit&& visit) {
-  for (const auto& [name, tensor] : a) visit(name, &tensor, find(b, name));
-  for (const auto& [name, tensor] : b)
-    if (!a.contains(name)) visit(name, nullptr, &tensor);
-}
-
-/// The same ops on the same values give the same bits, whether run as one trace, as two, or step by step.
-void compareBits(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& joint) {
-  forEachName(run, joint, [&](const std::string& name, const TensorData* x, const TensorData* y) {
-    if (!x || !y) verdicts.fail(prefix + name, x ? "missing in the joint trace's run" : "missing");
-    else if (!identical(*x, *y)) verdicts.fail(prefix + name, "is not bit for bit what the joint trace gives");
-  });
-}
-
-TensorMap namedExpectations(const Computation& computation, const Expected& expected) {
-  TensorMap named;
-  const ParameterNames names(computation);
-  for (const auto& [position, tensor] : expected.outputs) named.emplace("out." + position, tensor);
-  for (const auto& [name, tensor] : expected.inputGradients) named.emplace("grad.in." + name, tensor);
-  for (const auto& [name, tensor] : expected.parameterGradients) named.emplace("grad.p." + names.first(name), tensor);
-  for (const auto& [name, tensor] : expected.bufferMutations) named.emplace("mut.b." + name, tensor);
-  for (const auto& [name, tensor] : expected.inputMutations) named.emplace("mut.in." + name, tensor);
-  return named;
-}
-
-/// The op where finite numbers first gave something that is not, in words.
-std::string originOfNonFinite(const Analysis& analysis, const Progress& progress) {
-  const auto record = recordRun(analysis, {}, progress);
-  const auto value = badValueToExplain(analysis, record);
-  if (!value) return {};
-  const auto walk = walkToRoot(analysis, record, value);
-  if (walk.root)
-    return fmt::format("first made by {} ({})", analysis.document->opName(walk.root),
-                       analysis.document->displayName(walk.path.back().value));
-  return walk.path.empty() ? std::string()
-                           : fmt::format("{} has some itself", analysis.document->displayName(walk.path.back().value));
 }
 
 /// A run of an analysis, and what judges it.
@@ -93,7 +48,7 @@ struct JudgedRun {
   std::string nonFinite(const TensorData& tensor) {
     const auto count = countNonFinite(tensor);
     if (count.nan + count.infinite == 0) return {};
-    if (!origin) origin = originOfNonFinite(*analysis, progress);
+    if (!origin) origin = describeRoots(rootsOfNonFinite(*analysis, progress));
     auto text = fmt::format("has {} NaN and {} infinities among {} elements", count.nan, count.infinite,
                             tensor.meta.elements());
     return origin->empty() ? text : text + ", " + *origin;
@@ -125,24 +80,6 @@ struct JudgedRun {
   std::optional<OtherDevice> cpu;  ///< of a run on a GPU, once it is asked for
 };
 
-std::size_t countMissingOrigins(const Analysis& analysis) {
-  std::size_t missing = 0;
-  for (const auto* trace : {&analysis.joint, &analysis.backward})
-    for (auto op : trace->ops) {
-      const auto& origin = analysis.document->boundSymbol(op).origin;
-      if (origin.role == Role::none || (!origin.op && !origin.value)) ++missing;
-    }
-  return missing;
-}
-
-std::string errorsOf(const std::vector<Problem>& problems) {
-  std::string text;
-  for (const auto& p : problems)
-    if (p.severity == Problem::Severity::error)
-      text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
-  return text;
-}
-
 }  // namespace
 
 struct ModelCheck::Impl {
@@ -152,26 +89,46 @@ struct ModelCheck::Impl {
     prepare();
   }
 
+  /// Nothing is promised of what was compared with nothing; empty where all was.
+  std::string whyNothingIsPromised(const CheckReport& report, const Verdicts& verdicts, const Reference* reference) {
+    const auto& analysis = *written_->analysis;
+    if (reference && holdsNothing(*reference))
+      return "the reference holds nothing to compare: no out.*, grad.*, mut.* and no loss";
+    if (!report.uncomparedReference.empty())
+      return "nothing was compared with " + firstOfThem(report.uncomparedReference) + " of the reference: " +
+             (analysis.leftOut ? "opaque ops did not run, " + opaqueOpsText(*analysis.document, analysis.joint.ops)
+                               : "the model has nothing of that name");
+    if (verdicts.comparedAny() || written_->run.empty()) return {};
+    return "no result was compared with another run: " + written_->judge.noise().refusal() +
+           "; give PyTorch's results with --reference";
+  }
+
   CheckReport against(const Reference* reference) {
     auto report = basis_;
     if (report.status != CheckStatus::pass) return report;
+    const auto& analysis = *written_->analysis;
     auto verdicts = verdicts_;
-    TensorMap expected;
-    if (reference &&
-        written_->analysis->differentiated) {  // it holds no gradients of gradients: LibTorch's take its place
-      expected = eagerTwice_;
-      reference = nullptr;
-    }
-    if (reference) expected = namedExpectations(written_->analysis->computation(), reference->expected);
+    const auto expected = reference ? namedExpectations(analysis, reference->expected) : TensorMap();
     const bool byNumbers = options_.deterministic && !(reference && isDrawnElsewhere(*reference));
-    if (reference && byNumbers) compareWithReference(verdicts, report, expected, reference->drawnOnGpu);
+    std::set<std::string> finiteAsExpected;
+    if (reference && analysis.differentiated) compareFirstOrder(verdicts, report, *reference);
+    else if (reference && byNumbers) compareWithReference(verdicts, report, expected, reference->drawnOnGpu);
     else if (reference) compareShapes(verdicts, report, expected, isDrawnElsewhere(*reference));
-    requireFinite(verdicts, byNumbers ? expected : TensorMap());
     if (reference && reference->inDouble && double_) compareInDouble(verdicts, report, *reference->inDouble);
+    if (reference && byNumbers)
+      for (const auto& [name, tensor] : analysis.differentiated ? eagerTwice_ : expected) finiteAsExpected.insert(name);
     verdicts.writeTo(report, written_->run);
+    if (reference && report.status == CheckStatus::fail) report.partsAt = whereGradientsPart(verdicts);
     if (!options_.gradInputs && (!reference || !reference->requiresGrad)) listUndifferentiated(report);
-    for (const auto& difference : written_->analysis->printedDifferences) fail(report, difference);
+    for (const auto& difference : analysis.printedDifferences) fail(report, difference);
     if (report.originsMissing > 0) fail(report, fmt::format("{} ops have no origin", report.originsMissing));
+    examineHealth(report, finiteAsExpected);
+    if (reference)
+      for (const auto& name : namesNotUsed(*reference, analysis.computation()))
+        report.uncomparedReference.push_back(name);
+    if (report.status != CheckStatus::pass) return report;
+    report.reason = whyNothingIsPromised(report, verdicts, reference);
+    if (!report.reason.empty()) report.status = CheckStatus::skip;
     return report;
   }
 
@@ -197,6 +154,8 @@ struct ModelCheck::Impl {
     if (const auto unusable = errorsOf(file.problems); !unusable.empty()) return skip(unusable);
     if (file.computation.outputs.empty()) return skip("the file holds nothing to check: it has no outputs");
     const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
+    basis_.warnings = options_.warnings;
+    addWarnings(*analysis, basis_.warnings);
     if (!analysis->derived())
       throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
@@ -302,7 +261,13 @@ struct ModelCheck::Impl {
 
   /// Split and session against the joint trace in one go, whose results are let go then.
   void compareWithJoint(const Analysis& analysis) {
-    const auto joint = namedResults(analysis, runJoint(analysis));
+    FaultWatch watch(analysis);
+    bool begun = false;
+    const auto joint = namedResults(analysis, runJoint(analysis, [&](Evaluator& evaluator, BoundSymbolId op) {
+                                      if (!std::exchange(begun, true)) watch.lookAtInputs(evaluator);
+                                      watch.look(evaluator, op);
+                                    }));
+    someFault_ = watch.seen();
     progress_.check();
     const auto same = [&](const std::string& prefix, const TensorMap& run) {
       if (written_->isOnGpu()) compareValues(prefix, run, joint, false);
@@ -388,7 +353,7 @@ struct ModelCheck::Impl {
   /// What a run has for a name of a reference; what was not written is as it was given.
   std::optional<TensorData> actualFor(CheckReport& report, const JudgedRun& judged, const std::string& name,
                                       const TensorData& expected) const {
-    const auto* found = find(judged.run, name);
+    const auto* found = findTensor(judged.run, name);
     if (!found && isWrittenName(name)) found = afterTheRun(*judged.analysis, judged.run, name);
     if (!found) return std::nullopt;
     return name.starts_with("out.") ? fitUnits(report, *judged.analysis, name, *found, expected.meta) : *found;
@@ -398,9 +363,10 @@ struct ModelCheck::Impl {
   template <class Compare>
   void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix,
                    const TensorMap& expected, Compare&& compare) {
+    const auto known = knownNames(*judged.analysis);
     for (const auto& [name, tensor] : expected) {
-      if (leftOut_.names.contains(name)) continue;
-      if (const auto actual = actualFor(report, judged, name, tensor)) compare(name, *actual, tensor);
+      if (leftOut_.names.contains(name) || !known.contains(name)) report.uncomparedReference.push_back(prefix + name);
+      else if (const auto actual = actualFor(report, judged, name, tensor)) compare(name, *actual, tensor);
       else if (isGradientName(name) && isZero(tensor))
         report.notes.push_back(prefix + name + " is None, the reference has zeros");
       else verdicts.fail(prefix + name, "missing");
@@ -435,12 +401,49 @@ struct ModelCheck::Impl {
                 });
   }
 
-  /// NaN and infinities in outputs and gradients that no reference has.
-  void requireFinite(Verdicts& verdicts, const TensorMap& expected) {
-    for (const auto& [name, tensor] : written_->run) {
-      if (isWrittenName(name) || expected.contains(name)) continue;
-      if (auto reason = written_->nonFinite(tensor); !reason.empty()) verdicts.fail(name, std::move(reason));
-    }
+  /// Of a derivative's derivative: the reference's outputs and gradients are all outputs of what was differentiated
+  /// again. What it says of float64 is held to the tolerance of the file's own precision.
+  void compareFirstOrder(Verdicts& verdicts, CheckReport& report, const Reference& reference) {
+    const auto places = placesOfFirstOrder(*written_->analysis);
+    const auto compareAll = [&](const std::string& prefix, const Expected& expected, bool anyFloatType) {
+      for (const auto& [name, tensor] : namedExpectations(firstOf(*written_->analysis), expected)) {
+        const auto place = places.find(name);
+        const auto actual = place == places.end() ? std::nullopt : actualFor(report, *written_, place->second, tensor);
+        if (!actual) {
+          report.uncomparedReference.push_back(prefix + name);
+          continue;
+        }
+        auto verdict = written_->compare("", place->second, *actual, tensor, anyFloatType);
+        verdict.name = prefix + place->second;
+        verdicts.add(std::move(verdict));
+      }
+    };
+    compareAll("", reference.expected, false);
+    if (reference.inDouble) compareAll("f64/", *reference.inDouble, true);
+  }
+
+  /// A NaN or an infinity in the loss, a gradient, a parameter or a buffer is never a pass, whatever it agrees with.
+  void examineHealth(CheckReport& report, const std::set<std::string>& expected) {
+    report.health = healthOf(*written_->analysis, written_->run, expected, someFault_, progress_);
+    const auto& health = *report.health;
+    report.notes.insert(report.notes.end(), health.notes.begin(), health.notes.end());
+    if (!health.sound()) fail(report, describe(health));
+  }
+
+  /// Where outputs are the reference's, the graph's gradients are LibTorch's, and the reference's gradients differ: the
+  /// op behind which PyTorch ran something else.
+  std::optional<PartsAt> whereGradientsPart(const Verdicts& verdicts) const {
+    const auto found = verdicts.referenceGradients();
+    if (!found) return std::nullopt;
+    const auto inputs = inputsByGradient(*written_->analysis);
+    const auto valuesOf = [&](const std::set<std::string>& names) {
+      std::set<ValueId> values;
+      for (const auto& name : names)
+        if (const auto input = inputs.find(name); input != inputs.end()) values.insert(input->second);
+      return values;
+    };
+    return retrograd::whereGradientsPart(*written_->analysis, valuesOf(found->wrong), valuesOf(found->right),
+                                         options_.customBackward);
   }
 
   /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that
@@ -480,7 +483,7 @@ struct ModelCheck::Impl {
 
   void compareInDouble(Verdicts& verdicts, CheckReport& report, const Expected& inDouble) {
     bool notMet = false;
-    compareEach(verdicts, report, *double_, "f64/", namedExpectations(double_->analysis->computation(), inDouble),
+    compareEach(verdicts, report, *double_, "f64/", namedExpectations(*double_->analysis, inDouble),
                 [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
                   auto verdict =
                       double_->compare("f64/", name, actual, tensor, pinned_.has_value(), double_->isOnGpu());
@@ -501,7 +504,7 @@ struct ModelCheck::Impl {
   /// PyTorch's run in double was of the model, not of this graph, whose literals may be rounded already.
   bool eagerMisses(const std::string& name, const TensorData& expected) {
     const auto* eager = double_->judge.noise().eager();
-    const auto* tensor = eager ? find(*eager, name) : nullptr;
+    const auto* tensor = eager ? findTensor(*eager, name) : nullptr;
     return tensor && !double_->judge.compare(name, *tensor, expected, true).good();
   }
 
@@ -514,10 +517,11 @@ struct ModelCheck::Impl {
   std::optional<JudgedRun> written_;        // in the file's own precision
   std::optional<JudgedRun> double_;
   std::optional<std::string> pinned_;
-  LeftOutNames leftOut_;  // what opaque ops keep from being computed
-  TensorMap eagerTwice_;  // order 2: LibTorch's own gradients of gradients
-  Verdicts verdicts_;     // of all but the reference
-  CheckReport basis_;     // what every report starts from
+  LeftOutNames leftOut_;    // what opaque ops keep from being computed
+  bool someFault_ = false;  // some value of the run is NaN, or infinite and not meant to be
+  TensorMap eagerTwice_;    // order 2: LibTorch's own gradients of gradients
+  Verdicts verdicts_;       // of all but the reference
+  CheckReport basis_;       // what every report starts from
 };
 
 ModelCheck::ModelCheck(const std::string& path, const CheckOptions& options, const Progress& progress)

@@ -12,7 +12,10 @@
 #include "core/derivation/registry.h"
 #include "core/derivation/trace_inputs.h"
 #include "core/formats/checkpoint/given_data.h"
+#include "core/formats/folder/folder.h"
+#include "core/questions/parting.h"
 #include "core/split/partition.h"
+#include "core/torch/checking/health.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/checking/reference.h"
 
@@ -32,10 +35,12 @@ struct CheckOptions {
   GivenData data;                           ///< weights and batch, as DerivationRequest
   std::map<std::string, Argument> numbers;  ///< as DerivationRequest
   std::map<std::string, InputShape> shapes;
-  std::optional<PartitionOptions> partition;  ///< absent: the default, or what a session file was saved with
-  TensorMap filled;                           ///< results of opaque ops, by the value's name
-  std::shared_ptr<const RuleRegistry> rules;  ///< registered gradient rules; may be null
-  std::optional<Device> device;               ///< absent: the CPU, or what a session file was saved with
+  std::optional<PartitionOptions> partition;   ///< absent: the default, or what a session file was saved with
+  TensorMap filled;                            ///< results of opaque ops, by the value's name
+  std::shared_ptr<const RuleRegistry> rules;   ///< registered gradient rules; may be null
+  std::optional<Device> device;                ///< absent: the CPU, or what a session file was saved with
+  std::vector<std::string> warnings;           ///< that bear on the verdict: what a recorded folder could not keep
+  std::vector<CustomBackward> customBackward;  ///< what PyTorch ran in the recorded backward and no graph holds
 };
 
 struct OpCounts {
@@ -53,10 +58,15 @@ struct CheckReport {
              0;      ///< its deviation and tolerance, in its own unit; `error` is infinite where it cannot be compared
   double scale = 0;  ///< its largest element
   std::string reason;                    ///< why it is no pass
+  std::optional<Health> health;          ///< NaN and infinities, whatever they were compared with; none: not looked at
+  std::vector<std::string> warnings;     ///< of the file that bear on the verdict: a backward that it has lost
+  std::optional<PartsAt> partsAt;        ///< where the reference's gradients alone differ
   std::vector<std::string> notes;        ///< "float32 is pinned by the graph (...)"
   std::vector<TensorVerdict> tensors;    ///< every comparison of numbers
   std::vector<std::string> tooNoisy;     ///< tensors whose tolerance is beyond 1 % of their largest element
   std::vector<std::string> notCompared;  ///< tensors whose numbers were compared with nothing but the joint trace's
+  std::vector<std::string>
+      uncomparedReference;  ///< tensors of the reference that nothing was compared with, by their names in it
   std::vector<std::string>
       leftOut;  ///< outputs, gradients and mutations that there are not because they depend on opaque ops
   OpCounts ops;
@@ -70,8 +80,9 @@ struct CheckReport {
 /// with a run on the CPU, and there tolerances stand in place of bits, for its kernels may add in any order, and draws
 /// are compared by shape only; counts ops without an origin. It fails where a tensor is beyond its tolerance or
 /// missing, where there is a gradient that should be None, and where NaN or infinity stands where the reference has
-/// none; of a tensor without a reference, any is a failure. Throws Error where the file or the reference can't be read,
-/// and for a derivation or a run that fails.
+/// none, and where a loss, a gradient, a parameter or a buffer has any (health.h). Where everything agrees and a tensor
+/// of the reference was compared with nothing, or nothing was compared at all, the status is `skip`. Throws Error where
+/// the file or the reference can't be read, and for a derivation or a run that fails.
 CheckReport checkModel(const std::string& path, const CheckOptions& options, const Progress& progress = {});
 
 /// The same in two steps: the runs are made once, and can then be held against other references of the same inputs.
@@ -97,6 +108,9 @@ class ModelCheck {
 
 /// "pass  mlp  worst grad.p.l1.weight: off by 1.2e-09, tolerance 4.5e-08, ..."
 std::string reportLine(const CheckReport& report);
+/// The lines below it: the run's health, where gradients part, warnings. `brief`: without those that say that all is
+/// well.
+std::vector<std::string> reportDetails(const CheckReport& report, bool brief);
 /// An entry of the JSON report (docs/check.schema.json).
 nlohmann::ordered_json toJson(const CheckReport& report);
 CheckReport reportFromJson(const nlohmann::ordered_json& json);

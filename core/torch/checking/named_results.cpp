@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/derivation/result_names.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/analysis/higher_order.h"
 
 namespace retrograd {
 namespace {
@@ -103,6 +103,84 @@ const TensorData* afterTheRun(const Analysis& analysis, const TensorMap& results
       if (other.kind == InputKind::buffer && other.storageKey == own->storageKey && metaOf(other) == metaOf(*own))
         if (const auto* left = find(results, "mut.b." + other.target)) return left;
   return find(analysis.file.weights, target);
+}
+
+TensorMap namedExpectations(const Analysis& analysis, const Expected& expected) {
+  TensorMap named;
+  const ParameterNames names(analysis.computation());
+  for (const auto& [position, tensor] : expected.outputs) named.emplace("out." + position, tensor);
+  for (const auto& [name, tensor] : expected.inputGradients) named.emplace("grad.in." + name, tensor);
+  for (const auto& [name, tensor] : expected.parameterGradients) named.emplace("grad.p." + names.first(name), tensor);
+  for (const auto& [name, tensor] : expected.bufferMutations) named.emplace("mut.b." + name, tensor);
+  for (const auto& [name, tensor] : expected.inputMutations) named.emplace("mut.in." + name, tensor);
+  return named;
+}
+
+std::map<std::string, ValueId> inputsByGradient(const Analysis& analysis) {
+  const ParameterNames names(analysis.computation());
+  std::map<std::string, ValueId> inputs;
+  for (const auto& input : analysis.computation().inputs)
+    if (input.value && analysis.document->isTensor(input.value))
+      inputs.emplace(gradientName(resultKey(input, "p."), names), input.value);
+  return inputs;
+}
+
+std::set<std::string> knownNames(const Analysis& analysis) {
+  const auto& computation = analysis.computation();
+  const ParameterNames names(computation);
+  std::set<std::string> known;
+  for (std::size_t i = 0; i < userOutputs(computation).size(); ++i) known.insert("out." + std::to_string(i));
+  for (const auto& input : computation.inputs) {
+    if (input.kind == InputKind::user) known.insert({"grad.in." + input.name, "mut.in." + input.name});
+    if (input.kind == InputKind::parameter) known.insert("grad.p." + names.first(input.target));
+    if (input.kind == InputKind::buffer) known.insert("mut.b." + input.target);
+  }
+  // Parameters that the forward writes, and other names of tied buffers.
+  for (const auto& [name, tensor] : analysis.file.weights) known.insert("mut.b." + name);
+  return known;
+}
+
+std::map<std::string, std::string> placesOfFirstOrder(const Analysis& analysis) {
+  std::map<std::string, std::string> places;
+  const auto& first = firstOf(analysis);
+  if (differentiatedKind(analysis) != TraceKind::joint) return places;
+  for (const auto* level = analysis.differentiated.get(); level->differentiated; level = level->differentiated.get())
+    if (differentiatedKind(*level) != TraceKind::joint) return places;
+  for (const auto& name : knownNames(first))
+    if (!isGradientName(name)) places.emplace(name, name);
+  const ParameterNames names(first.computation());
+  auto position = userOutputs(first.computation()).size();
+  const auto& inputs = first.computation().inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!first.joint.outputs.at(first.joint.resultCount + i)) continue;
+    places.emplace(gradientName(resultKey(inputs[i], "p."), names), "out." + std::to_string(position++));
+  }
+  return places;
+}
+
+std::vector<std::string> namesNotUsed(const Reference& reference, const Computation& computation) {
+  std::vector<std::string> unused;
+  for (const auto& [name, tensor] : reference.inputs) {
+    const bool isInput = std::any_of(computation.inputs.begin(), computation.inputs.end(),
+                                     [&](const InputSpec& input) { return input.name == name; });
+    if (!isInput) unused.push_back("in." + name);
+  }
+  return unused;
+}
+
+bool holdsNothing(const Reference& reference) {
+  const auto empty = [](const Expected& e) {
+    return e.outputs.empty() && e.inputGradients.empty() && e.parameterGradients.empty() && e.bufferMutations.empty() &&
+           e.inputMutations.empty();
+  };
+  return empty(reference.expected) && !reference.loss && (!reference.inDouble || empty(*reference.inDouble));
+}
+
+std::string firstOfThem(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + names[i];
+  return names.size() > most ? text + ", ..." : text;
 }
 
 }  // namespace retrograd

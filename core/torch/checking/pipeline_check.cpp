@@ -42,6 +42,12 @@ void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& 
                              ? fmt::format("{} tensors bit for bit those of the whole model", count)
                              : fmt::format("{} of {} tensors bit for bit those of the whole model", same, count));
   verdicts.writeTo(report, expected);
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : expected) names.insert(name);
+  report.health = healthOf(whole, expected, names, false, progress);
+  if (report.health->sound() || report.status == CheckStatus::fail) return;
+  report.status = CheckStatus::fail;
+  report.reason = describe(*report.health);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,65 @@ Json numberOrNull(double number) { return std::isfinite(number) ? Json(number) :
 double numberOf(const Json& json) {
   return json.is_number() ? json.get<double>() : std::numeric_limits<double>::infinity();
 }
-bool hasRun(CheckStatus status) { return status == CheckStatus::pass || status == CheckStatus::fail; }
+
+/// Also where it is no verdict because something was not compared.
+bool hasRun(const CheckReport& report) {
+  return report.status == CheckStatus::pass || report.status == CheckStatus::fail || !report.tensors.empty();
+}
+
+bool agrees(const CheckReport& report) {
+  return std::all_of(report.tensors.begin(), report.tensors.end(),
+                     [](const TensorVerdict& verdict) { return verdict.good(); });
+}
+
+/// Fails for its health alone.
+bool failsAgreeing(const CheckReport& report) {
+  return report.status == CheckStatus::fail && report.health && !report.health->sound() && agrees(report) &&
+         report.reason.starts_with(describe(report.health->bad.front()));
+}
+
+std::string healthText(const Health& health) {
+  constexpr std::size_t shown = 5;
+  std::string text = "not healthy: ";
+  for (std::size_t i = 0; i < health.bad.size() && i < shown; ++i) text += (i ? "; " : "") + describe(health.bad[i]);
+  if (health.bad.size() > shown) text += fmt::format("; and {} more tensors", health.bad.size() - shown);
+  return health.roots.empty() ? text : text + "; " + describeRoots(health.roots);
+}
+
+Json healthJson(const std::optional<Health>& health) {
+  if (!health) return {};
+  Json bad = Json::array();
+  for (const auto& tensor : health->bad)
+    bad.push_back(
+        {{"name", tensor.name}, {"nan", tensor.nan}, {"infinite", tensor.infinite}, {"elements", tensor.elements}});
+  return {{"sound", health->sound()}, {"not_finite", std::move(bad)}, {"roots", health->roots}};
+}
+
+Json partsJson(const std::optional<PartsAt>& at) {
+  if (!at) return {};
+  return {{"index", at->index},
+          {"op", at->op},
+          {"module", at->module},
+          {"line", textOrNull(at->line)},
+          {"kind", textOrNull(at->kind)},
+          {"name", textOrNull(at->name)},
+          {"text", at->text}};
+}
+
+std::optional<Health> healthFrom(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  Health health;
+  for (const auto& one : json.at("not_finite"))
+    health.bad.push_back({one.at("name"), one.at("nan"), one.at("infinite"), one.at("elements")});
+  health.roots = json.at("roots").get<std::vector<std::string>>();
+  return health;
+}
+
+std::optional<PartsAt> partsFrom(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  return PartsAt{json.at("index"),        json.at("op"),           json.at("module"), textOf(json.at("line")),
+                 textOf(json.at("kind")), textOf(json.at("name")), json.at("text")};
+}
 
 }  // namespace
 
@@ -27,7 +86,8 @@ std::string_view name(CheckStatus status) { return statusNames[status]; }
 
 std::string reportLine(const CheckReport& report) {
   auto line = fmt::format("{:<5}  {:<30}", name(report.status), report.name);
-  if (hasRun(report.status)) {
+  const bool ran = hasRun(report);
+  if (ran) {
     if (report.worst.empty()) line += "  equal";
     else if (std::isfinite(report.error))
       line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst,
@@ -38,13 +98,24 @@ std::string reportLine(const CheckReport& report) {
     if (!report.notCompared.empty()) line += fmt::format(", {} not compared", report.notCompared.size());
     line += fmt::format(", {} + {} ops, {:.2f} s", report.ops.forward, report.ops.backward, report.seconds);
   }
-  if (!report.reason.empty()) line += (hasRun(report.status) ? "; " : "  ") + report.reason;
+  if (failsAgreeing(report)) line += "; agrees";
+  else if (!report.reason.empty()) line += (ran ? "; " : "  ") + report.reason;
   for (const auto& note : report.notes) line += "; " + note;
   return line;
 }
 
+std::vector<std::string> reportDetails(const CheckReport& report, bool brief) {
+  std::vector<std::string> lines;
+  if (report.health && !report.health->sound()) lines.push_back(healthText(*report.health));
+  else if (report.health && !brief)
+    lines.emplace_back("healthy: no NaN or infinity in loss, gradients, parameters and buffers");
+  if (report.partsAt) lines.push_back(report.partsAt->text);
+  for (const auto& warning : report.warnings) lines.push_back("warning: " + warning);
+  return lines;
+}
+
 Json toJson(const CheckReport& report) {
-  const bool compared = hasRun(report.status);
+  const bool compared = hasRun(report);
   Json json = Json::object();
   json["name"] = report.name;
   json["status"] = name(report.status);
@@ -53,6 +124,10 @@ Json toJson(const CheckReport& report) {
   json["tolerance"] = compared ? Json(report.tolerance) : Json();
   json["scale"] = compared ? Json(report.scale) : Json();
   json["reason"] = textOrNull(report.reason);
+  json["agreement"] = report.tensors.empty() ? Json() : Json(agrees(report) ? "agrees" : "differs");
+  json["health"] = healthJson(report.health);
+  json["parts_at"] = partsJson(report.partsAt);
+  json["warnings"] = report.warnings;
   json["unknown_ops"] = report.unknownOps;
   json["ops"] = {{"computation", report.ops.computation},
                  {"joint", report.ops.joint},
@@ -63,6 +138,7 @@ Json toJson(const CheckReport& report) {
   json["notes"] = report.notes;
   json["too_noisy"] = report.tooNoisy;
   json["not_compared"] = report.notCompared;
+  json["reference_not_compared"] = report.uncomparedReference;
   json["left_out"] = report.leftOut;
   json["tensors"] = Json::array();
   for (const auto& tensor : report.tensors)
@@ -97,6 +173,10 @@ CheckReport reportFromJson(const Json& json) {
     report.tensors.push_back({one.at("name"), numberOf(one.at("deviation")), one.at("tolerance"), one.at("scale"),
                               textOf(one.at("failure"))});
   report.notes = json.at("notes").get<std::vector<std::string>>();
+  report.warnings = json.at("warnings").get<std::vector<std::string>>();
+  report.uncomparedReference = json.at("reference_not_compared").get<std::vector<std::string>>();
+  report.health = healthFrom(json.at("health"));
+  report.partsAt = partsFrom(json.at("parts_at"));
   return report;
 }
 

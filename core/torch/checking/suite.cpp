@@ -57,6 +57,11 @@ SuiteCase caseOf(const fs::path& suite, const fs::path& model, std::map<fs::path
     const auto it = notes.try_emplace(place, place).first;
     it->second.apply(folder.filename().string(), found.options);
   }
+  if (isRecordedFolder(folder.string()))
+    if (const auto choice = chooseGraph(folder.string()); choice && fs::equivalent(choice->graph.model, model)) {
+      found.options.customBackward = choice->graph.customBackward;
+      for (const auto& line : choice->cannotReplay) found.options.warnings.push_back("cannot be replayed: " + line);
+    }
   return found;
 }
 

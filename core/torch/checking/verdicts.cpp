@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/torch/checking/named_results.h"
+
 namespace retrograd {
 namespace {
 
@@ -29,6 +31,27 @@ void Verdicts::add(TensorVerdict verdict) {
 
 void Verdicts::fail(const std::string& name, std::string reason) {
   add({name, std::numeric_limits<double>::infinity(), 0, 0, std::move(reason)});
+}
+
+void addWarnings(const Analysis& analysis, std::vector<std::string>& warnings) {
+  for (const auto* level = &analysis; level; level = level->differentiated.get())
+    for (const auto& problem : level->problems) {
+      if (problem.severity != Problem::Severity::warning) continue;
+      auto text = (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
+      if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(std::move(text));
+    }
+}
+
+std::optional<ReferenceGradients> Verdicts::referenceGradients() const {
+  ReferenceGradients found;
+  for (const auto& verdict : verdicts_) {
+    const bool ofReference = tensorOf(verdict.name) == verdict.name && isGradientName(verdict.name);
+    if (ofReference && verdict.good() && verdict.scale > 0) found.right.insert(verdict.name);
+    if (verdict.good() || verdict.name.starts_with("f64/")) continue;
+    if (!ofReference) return std::nullopt;
+    found.wrong.insert(verdict.name);
+  }
+  return found.wrong.empty() ? std::nullopt : std::optional(found);
 }
 
 void Verdicts::writeTo(CheckReport& report, const TensorMap& given) const {
@@ -58,6 +81,36 @@ void Verdicts::writeTo(CheckReport& report, const TensorMap& given) const {
   report.tooNoisy.assign(noisy.begin(), noisy.end());
   for (const auto& [name, tensor] : given)
     if (!compared_.contains(name)) report.notCompared.push_back(name);
+}
+
+std::string errorsOf(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const auto& p : problems)
+    if (p.severity == Problem::Severity::error)
+      text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
+  return text;
+}
+
+std::size_t countMissingOrigins(const Analysis& analysis) {
+  std::size_t missing = 0;
+  for (const auto* trace : {&analysis.joint, &analysis.backward})
+    for (auto op : trace->ops) {
+      const auto& origin = analysis.document->boundSymbol(op).origin;
+      if (origin.role == Role::none || (!origin.op && !origin.value)) ++missing;
+    }
+  return missing;
+}
+
+const TensorData* findTensor(const TensorMap& map, const std::string& name) {
+  const auto it = map.find(name);
+  return it == map.end() ? nullptr : &it->second;
+}
+
+void compareBits(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& joint) {
+  forEachName(run, joint, [&](const std::string& name, const TensorData* x, const TensorData* y) {
+    if (!x || !y) verdicts.fail(prefix + name, x ? "missing in the joint trace's run" : "missing");
+    else if (!identical(*x, *y)) verdicts.fail(prefix + name, "is not bit for bit what the joint trace gives");
+  });
 }
 
 }  // namespace retrograd

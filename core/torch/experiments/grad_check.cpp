@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "core/questions/lost_backward.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/eager.h"
@@ -203,6 +204,7 @@ GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSy
   GradientCheck check;
   check.directions = 4;
   const auto ours = runSplit(*part).gradients, theirs = runEager(*part).gradients;
+  check.lostBackwards = lostBackwards(*analysis.document, ops);
   check.passed = true;
   for (const auto& input : part->computation().inputs) {
     if (!part->document->value(input.value).requiresGrad) continue;

@@ -24,6 +24,9 @@ struct GradientCheck {
   std::vector<GradientCheckRow> rows;
   std::size_t directions = 0;
   bool passed = false;  ///< all within the tolerances below
+  /// Ops whose backward in PyTorch the file does not hold (lostBackwards()): of these nothing is said but that the
+  /// derived gradient is the derivative.
+  std::vector<std::string> lostBackwards;
   static constexpr double finiteTolerance = 1e-5, libTorchTolerance = 1e-9;
 };
 

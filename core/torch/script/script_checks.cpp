@@ -42,7 +42,12 @@ CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& 
   const auto check = checkGradients(*s.analysis, opRange(*s.analysis, words.rest), progress);
   CommandAnswer answer;
   answer.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}};
-  answer.text = check.passed ? "the gradients are right" : "a gradient is WRONG";
+  answer.json["lost_backwards"] = check.lostBackwards;
+  answer.text = !check.passed                 ? "a gradient is WRONG"
+                : check.lostBackwards.empty() ? "the gradients are right"
+                                              : "the gradients are the derivatives of these ops";
+  for (const auto& lost : check.lostBackwards)
+    answer.text += "\n  the file does not hold the backward that PyTorch runs for " + lost;
   const auto number = [](double x) { return std::isfinite(x) ? Json(x) : Json("inf"); };
   for (const auto& row : check.rows) {
     answer.json["rows"].push_back({{"input", row.input},

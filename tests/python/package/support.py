@@ -32,13 +32,13 @@ class InFolder(unittest.TestCase):
         torch.manual_seed(7)
 
     def check(self, path):
-        """`retrograd check` passes for a folder or a graph of it."""
+        """`retrograd check` agrees with PyTorch on a folder or a graph of it. A step that was caught for its NaN is not healthy, which is a failure of its own."""
         if PROGRAM:
             code, text = run("check", path)
-            self.assertEqual(code, 0, text)
+            self.assertTrue(code == 0 or (code == 1 and "; agrees" in text and "not healthy: " in text), text)
 
     def check_all(self, folder):
-        """`retrograd check` passes for every graph of a folder."""
+        """The same for every graph of a folder."""
         for graph in folder.manifest["graphs"]:
             self.check(folder.path / graph["name"])
 
@@ -47,7 +47,7 @@ class InFolder(unittest.TestCase):
         if not PROGRAM:
             self.skipTest("RETROGRAD names no program")
         code, text = run("debug", folder.path, "-c", "walk-nan")
-        self.assertEqual(code, 0, text)
+        self.assertEqual(code, 1, text)  # it found one
         return text
 
 

@@ -115,9 +115,14 @@ TEST(Report, survivesJson) {
                     {"grad.p.w", std::numeric_limits<double>::infinity(), 0, 0, "missing"}};
   report.tooNoisy = {"grad.p.b"};
   report.notCompared = {"grad.in.x"};
+  report.warnings = {"a warning"};
+  report.uncomparedReference = {"out.7"};
+  report.health = Health{{{"grad.p.w", 1, 2, 3}}, {"a root"}, {}};
+  report.partsAt = PartsAt{7, "aten.round", "m", "m.py:1", "hook", "clip", "gradients part"};
   const auto back = reportFromJson(toJson(report));
   EXPECT_EQ(toJson(back), toJson(report));
   EXPECT_EQ(reportLine(back), reportLine(report));
+  EXPECT_EQ(reportDetails(back, false), reportDetails(report, false));
 }
 
 // Holds N7: the worker of a suite hands its report over as JSON.

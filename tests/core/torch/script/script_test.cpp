@@ -115,6 +115,35 @@ TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
   EXPECT_THROW(script.run("print l1.weight[99]"), Error);
 }
 
+// Holds R22: where NaN and infinities are, the first 20 of them.
+TEST(DebugScript, R22_PrintNamesThePlacesOfNaN) {
+  DebugScript script(openModel(sourcePath("tests/data/planted/log_of_zero.txt")));
+  script.run("run-to end");
+  const auto bad = script.run("print planted");
+  EXPECT_EQ(bad.json["not_finite"].size(), 20u);
+  EXPECT_EQ(bad.json["not_finite"][9]["index"], (std::vector<int>{1, 1}));
+  EXPECT_EQ(bad.json["not_finite"][9]["number"], "-inf");
+  EXPECT_NE(bad.text.find("-inf at [0, 0], [0, 1]"), std::string::npos) << bad.text;
+  EXPECT_NE(bad.text.find("[2, 3], ..."), std::string::npos) << bad.text;
+  EXPECT_TRUE(script.run("print zero").json["not_finite"].empty());
+}
+
+// Holds R8: a script that finds one says so in its exit code.
+TEST(DebugScript, R8_WalkNanSaysThatItFoundOne) {
+  EXPECT_TRUE(DebugScript(openModel(sourcePath("tests/data/planted/log_of_zero.txt"))).run("walk-nan").bad);
+  EXPECT_FALSE(DebugScript(tinyGpt()).run("walk-nan").bad);
+}
+
+// Holds R7: of ops whose backward the file has lost it is not said that their gradient is right.
+TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
+  DebugScript script(openModel(sourcePath("tests/data/reports/captured/step/model.pt2")));
+  const auto gain = script.run("check-gradient mul_");
+  EXPECT_EQ(gain.text.find("right"), std::string::npos) << gain.text;
+  EXPECT_NE(gain.text.find("Gain"), std::string::npos) << gain.text;
+  ASSERT_EQ(gain.json["lost_backwards"].size(), 1u);
+  EXPECT_TRUE(script.run("check-gradient linear").json["lost_backwards"].empty());
+}
+
 TEST(DebugScript, SavesValues) {
   DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   script.run("run-to end");

@@ -1,0 +1,39 @@
+#include "core/questions/lost_backward.h"
+
+#include <algorithm>
+
+#include "core/trace/opaque.h"
+#include "core/trace/source.h"
+
+namespace retrograd {
+namespace {
+
+void add(std::vector<std::string>& all, std::string text) {
+  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+}
+
+void gather(const Document& document, BoundSymbolId op, std::vector<std::string>& all) {
+  const auto& bound = document.boundSymbol(op);
+  if (isOpaque(document, op)) add(all, document.opName(op));
+  if (bound.source) {
+    const auto& stack = document.source(bound.source);
+    if (const auto* frame = customFunctionFrame(stack)) {
+      const auto name = customFunctionName(stack);
+      add(all,
+          (name.empty() ? "a custom Function" : name) + " (" + frame->file + ":" + std::to_string(frame->line) + ")");
+    }
+  }
+  for (const auto& argument : document.pattern(bound.pattern).arguments)
+    if (argument.kind == Argument::Kind::subgraph)
+      for (auto inner : document.subgraph(SubgraphId(argument.integer)).ops) gather(document, inner, all);
+}
+
+}  // namespace
+
+std::vector<std::string> lostBackwards(const Document& document, std::span<const BoundSymbolId> ops) {
+  std::vector<std::string> all;
+  for (auto op : ops) gather(document, op, all);
+  return all;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,278 @@
+// One rule of exit codes: a pass only where everything given was compared and nothing is NaN.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core/formats/safetensors/safetensors.h"
+#include "core/torch/analysis/open.h"
+#include "core/torch/checking/check.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/named_results.h"
+#include "tests/core/formats/cases.h"
+#include "tests/support/float_tensor.h"
+#include "tests/support/source_path.h"
+
+namespace retrograd {
+namespace {
+
+using test::floatTensor;
+using test::writeTemporary;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+CheckReport check(const std::string& model, const TensorMap& reference, CheckOptions options = {}) {
+  options.reference = writeTemporary("verdict.safetensors", "");
+  writeSafetensors(options.reference, reference, {});
+  return checkModel(model, options);
+}
+
+bool has(const std::vector<std::string>& all, const std::string& name) {
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+constexpr const char* product = R"(
+def computation(x, w):
+    # x: "f32[2]"
+    # w: "f32[2]", parameter
+    y = aten.mul.Tensor(x, w)
+    loss = aten.sum(y)
+    return loss
+)";
+
+/// What this model gives for x = [1, 2] and w as it is drawn, as a reference.
+TensorMap referenceOf(const std::string& model) {
+  DerivationRequest request;
+  request.inputs["x"] = floatTensor({2}, {1, 2});
+  const auto analysis = openModel(model, request);
+  auto named = namedResults(*analysis, runJoint(*analysis));
+  named.emplace("in.x", floatTensor({2}, {1, 2}));
+  named.emplace("cot.0", floatTensor({}, {1}));
+  return named;
+}
+
+// Holds R4.
+TEST(Verdict, R4_AReferenceOfWhichNothingWasComparedIsNoPass) {
+  const auto model = sourcePath("tests/data/reports/vmap.pt2");
+  auto report = check(model, {{"out.0", floatTensor({}, {12345})}});
+  EXPECT_EQ(report.status, CheckStatus::skip) << reportLine(report);
+  report = check(model, {{"loss", floatTensor({}, {12345})}});
+  EXPECT_EQ(report.status, CheckStatus::skip) << reportLine(report);
+}
+
+TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedIsNoPass) {
+  const auto model = writeTemporary("product.txt", product);
+  const auto reference = referenceOf(model);
+  EXPECT_EQ(check(model, reference).status, CheckStatus::pass) << reportLine(check(model, reference));
+  for (const std::string name :
+       {"out.1", "grad.p.other", "grad.in.other", "mut.b.other", "mut.in.other", "other", "output.0", "f64/out.3"}) {
+    auto more = reference;
+    more.emplace(name, floatTensor({2}, {0, 0}));
+    const auto report = check(model, more);
+    EXPECT_EQ(report.status, CheckStatus::skip) << name << ": " << reportLine(report);
+    EXPECT_EQ(report.uncomparedReference.size(), 1u) << name;
+  }
+  // Another name in place of the right one: what the model gives has no counterpart then, which is a failure.
+  auto renamed = reference;
+  renamed.erase("grad.p.w");
+  renamed.emplace("grad.p.v", reference.at("grad.p.w"));
+  EXPECT_EQ(check(model, renamed).status, CheckStatus::fail);
+}
+
+TEST(Verdict, R4_AnEmptyReferenceIsNoPass) {
+  const auto model = writeTemporary("product.txt", product);
+  EXPECT_EQ(check(model, {}).status, CheckStatus::skip);
+  EXPECT_EQ(check(model, {{"in.x", floatTensor({2}, {1, 2})}}).status, CheckStatus::skip);
+}
+
+// The first derivative is an output of what is differentiated again: the reference is compared there.
+TEST(Verdict, R4_AReferenceIsComparedWhereGradientsAreDifferentiatedToo) {
+  const auto model = writeTemporary("product.txt", product);
+  CheckOptions twice;
+  twice.order = 2;
+  auto reference = referenceOf(model);
+  EXPECT_EQ(check(model, reference, twice).status, CheckStatus::pass) << reportLine(check(model, reference, twice));
+  reference.at("grad.p.w") = floatTensor({2}, {5, 5});
+  EXPECT_EQ(check(model, reference, twice).status, CheckStatus::fail);
+}
+
+TEST(Verdict, R6_AForwardMayWriteToAParameter) {
+  for (const std::string name : {"param_div_A", "param_div_B"}) {
+    const auto report = checkModel(sourcePath("tests/data/reports/") + name + ".pt2", {});
+    EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
+  }
+}
+
+TEST(Verdict, R7_AFunctionThatExportHasLostIsWarnedOf) {
+  const auto report = checkModel(sourcePath("tests/data/reports/captured/step/model.pt2"), {});
+  ASSERT_FALSE(report.warnings.empty());
+  EXPECT_NE(report.warnings.front().find("autograd.Function"), std::string::npos);
+  EXPECT_FALSE(toJson(report)["warnings"].empty());
+  const auto lines = reportDetails(report, true);
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("warning: ") && line.find("autograd.Function") != std::string::npos;
+  }));
+}
+
+TEST(Verdict, R7_AFolderNamesTheOpWhereAnotherBackwardRan) {
+  CheckOptions options;
+  options.reference = sourcePath("tests/data/reports/captured/step/ref.safetensors");
+  const auto report = checkModel(sourcePath("tests/data/reports/captured/step/model.pt2"), options);
+  EXPECT_EQ(report.status, CheckStatus::fail);
+  ASSERT_TRUE(report.partsAt) << reportLine(report);
+  EXPECT_NE(report.partsAt->op.find("aten.round"), std::string::npos) << report.partsAt->text;
+  EXPECT_EQ(report.partsAt->kind, "custom backward");
+  EXPECT_EQ(report.partsAt->name, "Clip");
+  EXPECT_NE(report.partsAt->line.find("make.py:17"), std::string::npos) << report.partsAt->line;
+}
+
+/// b's gradient is right, a's is not: between the two.
+TEST(Verdict, R7_WhereAHookWasRegisteredIsSaid) {
+  const auto model = writeTemporary("hooked.txt", R"(
+def computation(x, a, b):
+    # x: "f32[2]"
+    # a: "f32[2]", parameter
+    # b: "f32[2]", parameter
+    h = aten.mul.Tensor(x, a)
+    t = aten.tanh(h)
+    y = aten.mul.Tensor(t, b)
+    loss = aten.sum(y)
+    return loss
+)");
+  auto reference = referenceOf(model);
+  reference.at("grad.p.a") = floatTensor({2}, {9, 9});
+  reference.at("grad.in.x") = floatTensor({2}, {9, 9});
+  const auto report = check(model, reference);
+  EXPECT_EQ(report.status, CheckStatus::fail);
+  ASSERT_TRUE(report.partsAt);
+  EXPECT_NE(report.partsAt->op.find("tanh"), std::string::npos) << report.partsAt->text;
+  EXPECT_NE(report.partsAt->text.find("hook"), std::string::npos);
+  // Where outputs differ too, the gradients say nothing of where.
+  reference.at("out.0") = floatTensor({}, {1e6F});
+  EXPECT_FALSE(check(model, reference).partsAt);
+}
+
+// Holds R8: the reference has the same NaN.
+TEST(Verdict, R8_NaNIsNoPassThoughPyTorchHasTheSame) {
+  const auto model = writeTemporary("product.txt", product);
+  DerivationRequest request;
+  request.inputs["x"] = floatTensor({2}, {1, nan});
+  const auto analysis = openModel(model, request);
+  auto reference = namedResults(*analysis, runJoint(*analysis));
+  reference.emplace("in.x", floatTensor({2}, {1, nan}));
+  reference.emplace("cot.0", floatTensor({}, {1}));
+  const auto report = check(model, reference);
+  EXPECT_EQ(report.status, CheckStatus::fail);
+  const auto json = toJson(report);
+  EXPECT_EQ(json["agreement"], "agrees");
+  EXPECT_FALSE(json["health"]["sound"]);
+  EXPECT_NE(reportLine(report).find("agrees"), std::string::npos) << reportLine(report);
+  EXPECT_TRUE(reportDetails(report, true).front().starts_with("not healthy: ")) << reportDetails(report, true).front();
+}
+
+// Holds R8: one of many gradients; the loss is finite.
+TEST(Verdict, R8_NaNInOneGradientIsNoPass) {
+  const auto report = checkModel(writeTemporary("one_gradient.txt", R"(
+def computation(x, w, u):
+    # x: "f32[2]"
+    # w: "f32[2]", parameter
+    # u: "f32[2]", parameter
+    zero = aten.mul.Tensor(u, 0.0)
+    root = aten.sqrt(zero)
+    y = aten.mul.Tensor(x, w)
+    z = aten.add.Tensor(y, root)
+    loss = aten.sum(z)
+    return loss
+)"),
+                                 {});
+  EXPECT_EQ(report.status, CheckStatus::fail);
+  ASSERT_TRUE(report.health);
+  ASSERT_EQ(report.health->bad.size(), 1u);
+  EXPECT_EQ(report.health->bad.front().name, "grad.p.u");
+  EXPECT_FALSE(report.health->roots.empty());
+}
+
+/// The loss does not depend on the statistics that batch norm keeps: only they are bad.
+TEST(Verdict, R8_NaNInABufferAloneIsNoPass) {
+  const auto report = checkModel(writeTemporary("one_buffer.txt", R"(
+def computation(x, b, w):
+    # x: "f32[2]"
+    # b: "f32[2]", buffer b
+    # w: "f32[2]", parameter
+    bad = aten.log(aten.mul.Tensor(x, 0.0))
+    c = aten.copy_(b, bad)
+    y = aten.mul.Tensor(x, w)
+    loss = aten.sum(y)
+    return loss
+)"),
+                                 {});
+  EXPECT_EQ(report.status, CheckStatus::fail) << reportLine(report);
+  ASSERT_TRUE(report.health && !report.health->sound());
+  EXPECT_EQ(report.health->bad.front().name, "mut.b.b");
+}
+
+TEST(Verdict, R8_NaNInAParameterThatNothingReadsIsNoPass) {
+  const auto model = writeTemporary("unused.txt", R"(
+def computation(x, w, unused):
+    # x: "f32[2]"
+    # w: "f32[2]", parameter
+    # unused: "f32[2]", parameter
+    y = aten.mul.Tensor(x, w)
+    loss = aten.sum(y)
+    return loss
+)");
+  CheckOptions options;
+  options.data.weights = writeTemporary("weights.safetensors", "");
+  writeSafetensors(options.data.weights, {{"w", floatTensor({2}, {1, 2})}, {"unused", floatTensor({2}, {1, infinity})}},
+                   {});
+  const auto report = checkModel(model, options);
+  EXPECT_EQ(report.status, CheckStatus::fail) << reportLine(report);
+  ASSERT_TRUE(report.health && !report.health->sound());
+  EXPECT_EQ(report.health->bad.front().name, "p.unused");
+}
+
+// Holds R8: it is a note; and a mask is not even that.
+TEST(Verdict, R8_NaNThatReachesNoResultIsANote) {
+  const auto report = checkModel(writeTemporary("inner.txt", R"(
+def computation(x, w):
+    # x: "f32[2]"
+    # w: "f32[2]", parameter
+    zero = aten.mul.Scalar(x, 0.0)
+    bad = aten.log(zero)
+    chosen = aten.gt.Scalar(bad, 0.0)
+    y = aten.mul.Tensor(x, w)
+    z = aten.where.ScalarSelf(chosen, 0.0, y)
+    loss = aten.sum(z)
+    return loss
+)"),
+                                 {});
+  EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
+  EXPECT_TRUE(std::any_of(report.notes.begin(), report.notes.end(), [](const std::string& note) {
+    return note.find("aten.log") != std::string::npos;
+  })) << reportLine(report);
+}
+
+TEST(Verdict, R8_AMaskIsHealthy) {
+  const auto model = writeTemporary("masked.txt", R"(
+def computation(x, mask, w):
+    # x: "f32[2, 2]"
+    # mask: "f32[2, 2]", buffer mask
+    # w: "f32[2, 2]", parameter
+    y = aten.mul.Tensor(x, w)
+    z = aten.add.Tensor(y, mask)
+    s = aten._softmax(z, -1, False)
+    return s
+)");
+  CheckOptions options;
+  options.data.weights = writeTemporary("mask.safetensors", "");
+  writeSafetensors(options.data.weights,
+                   {{"w", floatTensor({2, 2}, {1, 2, 3, 4})}, {"mask", floatTensor({2, 2}, {0, -infinity, 0, 0})}}, {});
+  const auto report = checkModel(model, options);
+  EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
+  EXPECT_TRUE(report.health && report.health->sound());
+}
+
+}  // namespace
+}  // namespace retrograd
