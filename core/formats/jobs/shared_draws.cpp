@@ -111,15 +111,27 @@ std::optional<std::size_t> callOfState(const fx::Graph& forward, std::size_t out
 /// equals.
 class Names {
  public:
-  explicit Names(const fx::Graph& graph, char letter) : letter_(letter), names_(graph.valueCount()) {}
+  Names(const fx::Graph& graph, char letter) : graph_(graph), letter_(letter), names_(graph.valueCount()) {}
 
   std::string text(const Expression& call) const { return fx::toText(call, names_); }
   const std::string& operator[](std::size_t value) const { return names_[value]; }
   void set(std::size_t value, std::string name) { names_[value] = std::move(name); }
-  void setOwn(std::size_t value) { names_[value] = fmt::format("{}{}", letter_, value); }
+  /// A name that no other value has; a size has that of its expression, the same in both graphs.
+  void setOwn(std::size_t value) {
+    const auto* size = sizeOf(value);
+    names_[value] = size != nullptr ? "size(" + size->expression + ")" : fmt::format("{}{}", letter_, value);
+  }
+  bool isSize(std::size_t value) const { return sizeOf(value) != nullptr; }
   void append() { names_.emplace_back(); }
 
  private:
+  const fx::Type* sizeOf(std::size_t value) const {
+    const auto type = graph_.valueType(value);
+    const bool isNumber = type != fx::noIndex && graph_.types[type].kind == fx::Type::Kind::number;
+    return isNumber ? &graph_.types[type] : nullptr;
+  }
+
+  const fx::Graph& graph_;
   char letter_;
   std::vector<std::string> names_;
 };
@@ -172,7 +184,7 @@ class Tie {
       auto& call = forward_.nodes[n].call;
       const auto value = forward_.inputs.size() + n;
       forwardNames_.setOwn(value);
-      if (isSeeds(call) || draws(call, lookup_)) continue;
+      if (forwardNames_.isSize(value) || isSeeds(call) || draws(call, lookup_)) continue;
       if (call.is(Kind::value)) {
         forwardNames_.set(value, forwardNames_[call.valueIndex()]);
         continue;
@@ -186,7 +198,7 @@ class Tie {
   void nameInputs() {
     for (std::size_t i = 0; i < backward_.inputs.size(); ++i) {
       backwardNames_.setOwn(i);
-      if (!graphs_.savedFrom[i]) continue;
+      if (!graphs_.savedFrom[i] || backwardNames_.isSize(i)) continue;
       const auto& saved = forward_.outputs[*graphs_.savedFrom[i]].value;
       if (saved.is(Kind::value)) backwardNames_.set(i, forwardNames_[saved.valueIndex()]);
     }
@@ -197,6 +209,7 @@ class Tie {
     auto& call = backward_.nodes[n].call;
     const auto value = backward_.inputs.size() + n;
     backwardNames_.setOwn(value);
+    if (backwardNames_.isSize(value)) return;
     if (call.is(Kind::value)) return backwardNames_.set(value, backwardNames_[call.valueIndex()]);
     if (const auto state = takeState(call)) {
       if (repeatsForward(*state, call)) return tieCall(n, calls_.at(state->valueIndex()));

@@ -1,8 +1,10 @@
 // Jobs whose gradients are right by eager PyTorch, and one whose are not (tests/data/jobs/make.py): what the second
 // opinion says of them, and of the same logs with a fault planted in the backward.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/analysis/open.h"
@@ -113,6 +115,20 @@ TEST(JobTruth, R2_GeneratorsOfBothGraphsAreTied) {
   const auto opinion = opinionOn(withGenerators("bwd_rng_state_0"));
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
   EXPECT_EQ(opinionOn(withGenerators("bwd_rng_state_1")).verdict, Verdict::differs);
+}
+
+// A size that is a symbol has another name in each graph, and the same expression.
+TEST(JobTruth, R2_DrawsOfASymbolicSizeAreTied) {
+  auto text = textOf("seeds");
+  const std::string node = "inductor_random_default: ", call = "inductor_random.default([4], ";
+  for (const auto& [mark, size] :
+       {std::pair{"\"aot_forward_graph\"", "rows"}, std::pair{"\"aot_backward_graph\"", "count"}}) {
+    text = edited(text, mark, node,
+                  fmt::format("{}: \"Sym(4)\" = torch.ops.aten.sym_size.int(primals_1, 0)\n\t        ", size) + node);
+    text = edited(text, mark, call, fmt::format("inductor_random.default([{}], ", size));
+  }
+  const auto opinion = opinionOn(text);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
 }
 
 // A backward of the author's own is not derived: its gradients are compared with the joint graph's.
