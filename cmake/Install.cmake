@@ -5,7 +5,7 @@
 #   lib/retrograd/standins/       for the libraries of NVIDIA that LibTorch links even where there is no GPU (app/standins)
 #   share/                        samples, documentation, licences, and what a desktop wants to know
 #
-# Components: `retrograd`, and `cuda` for what is NVIDIA's or has something of NVIDIA's in it, which no package carries.
+# Components: `retrograd`, and `cuda` for NVIDIA's half of LibTorch, which no package carries.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME retrograd)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
@@ -42,10 +42,10 @@ if(RETROGRAD_STANDINS)
   install(TARGETS ${RETROGRAD_STANDINS} LIBRARY DESTINATION ${_private}/standins NAMELINK_SKIP)
 endif()
 if(RETROGRAD_CUDA)
-  install(FILES "${RETROGRAD_CUDA_LIBRARY}" DESTINATION ${_private} COMPONENT cuda)
+  install(FILES "${RETROGRAD_CUDA_KERNELS}" DESTINATION ${_private})
 endif()
 if(RETROGRAD_NCCL)
-  install(TARGETS retrograd_nccl LIBRARY DESTINATION ${_private} COMPONENT cuda)
+  install(TARGETS retrograd_nccl LIBRARY DESTINATION ${_private})
 endif()
 file(GLOB _cuda_half "${RETROGRAD_LIBTORCH}/lib/libtorch_cuda*.so")
 if(_cuda_half)

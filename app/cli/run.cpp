@@ -84,11 +84,9 @@ void printTable(const Session& session) {
              session.peakBytes());
 }
 
-/// Of a run on a GPU: what LibTorch's allocator gave out and held after the op of the greatest use.
+/// Of a run on a GPU: the most that LibTorch's allocator gave out and held.
 void printAllocator(const Session& session) {
-  OpMeasure most;
-  for (std::size_t p = 0; p < session.position(); ++p)
-    if (session.measures()[p].allocated > most.allocated) most = session.measures()[p];
+  const auto most = peakDeviceMemory(session.analysis().device);
   if (most.allocated > 0)
     fmt::print("allocator at its fullest: {} bytes given out, {} bytes held\n", most.allocated, most.reserved);
 }

@@ -6,6 +6,8 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/version.h"
+#include "core/base/installation.h"
+#include "core/torch/execution/cuda/interface.h"
 
 namespace retrograd::cli {
 std::string versionText() {
@@ -19,7 +21,8 @@ Run setup(Parser parser) {
   addFormat(parser, *format);
   return [format](const Progress&) {
     if (*format == "json")
-      fmt::print("{{\"retrograd\": \"{}\", \"libtorch\": \"{}\"}}\n", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
+      fmt::print("{{\"retrograd\": \"{}\", \"libtorch\": \"{}\", \"gpu_kernels\": {}}}\n", RETROGRAD_VERSION,
+                 RETROGRAD_LIBTORCH_VERSION, !privateFile(cuda::kernelFileName).empty());
     else fmt::print("{}\n", versionText());
     return allWell;
   };

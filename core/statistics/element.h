@@ -117,33 +117,19 @@ RETROGRAD_ELEMENT(f8e8m0fnu, std::uint8_t, float, FLT_MIN, exponentToFloat(bits)
 template <class Element>
 constexpr bool isInteger = std::is_integral_v<typename Element::Bits> && Element::smallestNormal == 0;
 
+/// X(dtype) for each of them.
+#define RETROGRAD_EACH_DTYPE(X)                                                                                       \
+  X(f32)                                                                                                              \
+  X(f64) X(f16) X(bf16) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64) X(b8) X(c32) X(c64) X(c128) X(f8e4m3fn) \
+      X(f8e5m2) X(f8e4m3fnuz) X(f8e5m2fnuz) X(f8e8m0fnu)
+
 /// Calls `visit` with the Element of a dtype; false for a dtype there is none of.
 template <class Visit>
 bool withElement(DType dtype, Visit&& visit) {
   switch (dtype) {
 #define RETROGRAD_CASE(name) \
   case DType::name: visit(Element<DType::name>()); return true;
-    RETROGRAD_CASE(f32)
-    RETROGRAD_CASE(f64)
-    RETROGRAD_CASE(f16)
-    RETROGRAD_CASE(bf16)
-    RETROGRAD_CASE(i8)
-    RETROGRAD_CASE(i16)
-    RETROGRAD_CASE(i32)
-    RETROGRAD_CASE(i64)
-    RETROGRAD_CASE(u8)
-    RETROGRAD_CASE(u16)
-    RETROGRAD_CASE(u32)
-    RETROGRAD_CASE(u64)
-    RETROGRAD_CASE(b8)
-    RETROGRAD_CASE(c32)
-    RETROGRAD_CASE(c64)
-    RETROGRAD_CASE(c128)
-    RETROGRAD_CASE(f8e4m3fn)
-    RETROGRAD_CASE(f8e5m2)
-    RETROGRAD_CASE(f8e4m3fnuz)
-    RETROGRAD_CASE(f8e5m2fnuz)
-    RETROGRAD_CASE(f8e8m0fnu)
+    RETROGRAD_EACH_DTYPE(RETROGRAD_CASE)
 #undef RETROGRAD_CASE
   }
   return false;

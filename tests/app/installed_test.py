@@ -5,6 +5,7 @@
     installed_test.py --build DIR     what `cmake --install DIR` makes, in a folder of its own
 """
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -76,12 +77,18 @@ class Installed(unittest.TestCase):
 
     def test_nothing_of_nvidias_is_there(self):
         lib = PREFIX / "lib" / "retrograd"
-        theirs = [path for path in PREFIX.rglob("lib*.so*") if re.match(r"lib(cu|nv|torch_cuda|c10_cuda|retrograd_cuda)", path.name)]
+        theirs = [path for path in PREFIX.rglob("lib*.so*") if re.match(r"lib(cu|nv|torch_cuda|c10_cuda)", path.name)]
         self.assertEqual([path for path in theirs if path.parent != lib / "standins"], [])
         for path in theirs:
             self.assertLess(path.stat().st_size, 100_000, path)
         # Bound when it starts, not when called: a function that a stand-in lacks would show.
         self.assertIn("LibTorch", self.good((PREFIX / "lib" / "retrograd" / "retrograd-program"), "version", env={"LD_BIND_NOW": "1"}))
+
+    def test_G2_the_kernels_come_along(self):
+        kernels = PREFIX / "lib" / "retrograd" / "retrograd_kernels.fatbin"
+        self.assertEqual(kernels.read_bytes()[:4], b"\x50\xed\x55\xba")
+        about = json.loads(self.good(PREFIX / "bin" / "retrograd", "version", "--format", "json"))
+        self.assertTrue(about["gpu_kernels"])  # the program finds them
 
     def test_the_checkout_is_not_named(self):
         for program in (PREFIX / "bin" / "retrograd", (PREFIX / "lib" / "retrograd" / "retrograd-program")):

@@ -1,18 +1,16 @@
-// What a run on a GPU does around its ops, with a guard in LibTorch's place that plays the GPU: clocks, waiting, what a
-// failure says.
+// What a run on a GPU does around its ops, with a guard in LibTorch's place that plays the GPU: waiting, what a failure
+// says.
 #include <ATen/ops/ones.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <gtest/gtest.h>
 
 #include "core/torch/execution/evaluator.h"
-#include "core/torch/execution/op_clock.h"
 #include "core/trace/relocate.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
 namespace {
 
-/// Each recorded event is 2 ms after the one before it.
 class PlayedGpu final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
@@ -23,24 +21,12 @@ class PlayedGpu final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag flag) const override {
-    EXPECT_EQ(flag, c10::EventFlag::BACKEND_DEFAULT) << "an event of another kind keeps no time";
-    if (!*event) *event = new int;
-    *static_cast<int*>(*event) = ++recorded;
-  }
-  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<int*>(event); }
-  void synchronizeEvent(void* event) const override { reached = std::max(reached, *static_cast<int*>(event)); }
-  bool queryEvent(void* event) const override { return *static_cast<int*>(event) <= reached; }
-  double elapsedTime(void* begin, void* end, const c10::DeviceIndex) const override {
-    EXPECT_LE(*static_cast<int*>(end), reached) << "read before it has come to pass";
-    return 2.0 * (*static_cast<int*>(end) - *static_cast<int*>(begin));
-  }
   void synchronizeDevice(const c10::DeviceIndex) const override {
     ++waits;
     TORCH_CHECK(!fails, "CUDA error: an illegal memory access was encountered");
   }
 
-  mutable int recorded = 0, reached = 0, waits = 0;
+  mutable int waits = 0;
   bool fails = false;
 };
 
@@ -71,39 +57,6 @@ class DeviceRun : public ::testing::Test {
  private:
   const c10::impl::DeviceGuardImplInterface* before_ = nullptr;
 };
-
-TEST_F(DeviceRun, opsAreTimedByEvents) {
-  OpClock clock(Device{Device::Type::cuda, 0});
-  std::vector<double> seconds(3, 0);
-  for (auto& s : seconds) {
-    clock.begin();
-    clock.end(s);
-  }
-  clock.settle();
-  for (auto s : seconds) EXPECT_DOUBLE_EQ(s, 2e-3);
-  EXPECT_EQ(gpu.recorded, 6);
-}
-
-TEST_F(DeviceRun, whatIsForgottenIsNotTimed) {
-  OpClock clock(Device{Device::Type::cuda, 0});
-  double seconds = 0;
-  clock.begin();
-  clock.end(seconds);
-  const double before = seconds;
-  clock.forget();
-  clock.settle();
-  EXPECT_EQ(seconds, before);
-}
-
-TEST_F(DeviceRun, theCpusClockAsksNoEvents) {
-  OpClock clock((Device()));
-  double seconds = -1;
-  clock.begin();
-  clock.end(seconds);
-  clock.settle();
-  EXPECT_GE(seconds, 0);
-  EXPECT_EQ(gpu.recorded, 0);
-}
 
 TEST_F(DeviceRun, onlyASynchronousRunWaitsForEachOp) {
   runSin(false);

@@ -7,11 +7,11 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/base/installation.h"
+#include "core/torch/execution/cuda/driver.h"
 #include "core/torch/execution/warnings.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/relocate.h"
@@ -19,65 +19,30 @@
 namespace retrograd {
 namespace {
 
-constexpr const char* driverLibrary = "libcuda.so.1";
 constexpr const char* cudaHalf = "libtorch_cuda.so";
-
-std::string lastLoadError() {
-  const char* text = dlerror();
-  return text ? text : "unknown error";
-}
-
-std::string noDriver() {
-  return fmt::format("there is no NVIDIA driver on this machine ({}); install the driver of the GPU, or run on the CPU",
-                     lastLoadError());
-}
-
-/// The few functions of the driver that tell what there is.
-class Driver {
- public:
-  /// What is missing; empty where GPUs were found.
-  std::string start() {
-    void* library = dlopen(driverLibrary, RTLD_NOW | RTLD_GLOBAL);
-    if (!library) return noDriver();
-    const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
-    const auto count = reinterpret_cast<int (*)(int*)>(dlsym(library, "cuDeviceGetCount"));
-    const auto name = reinterpret_cast<int (*)(char*, int, int)>(dlsym(library, "cuDeviceGetName"));
-    if (!init || !count || !name) return "the NVIDIA driver is incomplete; install it again, or run on the CPU";
-    int found = 0;
-    if (const int code = init(0); code != 0)
-      return fmt::format("the NVIDIA driver does not start (error {}); see what nvidia-smi says, or run on the CPU",
-                         code);
-    if (const int code = count(&found); code != 0 || found == 0)
-      return fmt::format(
-          "the NVIDIA driver finds no GPU (error {}); see what nvidia-smi and CUDA_VISIBLE_DEVICES say, or run on the "
-          "CPU",
-          code);
-    for (int i = 0; i < found; ++i) {
-      std::array<char, 256> text{};
-      names.emplace_back(name(text.data(), static_cast<int>(text.size()) - 1, i) == 0 ? text.data() : "GPU");
-    }
-    return {};
-  }
-  std::vector<std::string> names;
-};
 
 std::vector<DeviceStatus> findDevices() {
   std::vector<DeviceStatus> found{{Device(), true, {}, {}}};
-  Driver driver;
-  auto missing = driver.start();
-  if (missing.empty() && !dlopen(cudaHalf, RTLD_NOW | RTLD_GLOBAL)) {
-    const auto why = lastLoadError();
-    const bool isInstalled = !privateFile("libtorch_cpu.so").empty();
-    missing = fmt::format("LibTorch's CUDA half does not load ({}); {}, or run on the CPU", why,
-                          isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says"
-                                      : "run scripts/setup on this machine, which fetches it where there is a GPU");
+  std::string missing;
+  try {
+    cuda::driver();
+    if (!dlopen(cudaHalf, RTLD_NOW | RTLD_GLOBAL)) {
+      const char* text = dlerror();
+      const bool isInstalled = !privateFile("libtorch_cpu.so").empty();
+      missing =
+          fmt::format("LibTorch's CUDA half does not load ({}); {}, or run on the CPU", text ? text : "unknown error",
+                      isInstalled ? "put it into lib/retrograd/cuda as docs/packaging.md says"
+                                  : "run scripts/setup on this machine, which fetches it where there is a GPU");
+    }
+  } catch (const Error& e) {
+    missing = e.what();
   }
   if (!missing.empty()) {
     found.push_back({Device{Device::Type::cuda, -1}, false, {}, missing});
     return found;
   }
-  for (std::size_t i = 0; i < driver.names.size(); ++i)
-    found.push_back({Device{Device::Type::cuda, static_cast<std::int8_t>(i)}, true, driver.names[i], {}});
+  for (int i = 0; i < cuda::driver().devices(); ++i)
+    found.push_back({Device{Device::Type::cuda, static_cast<std::int8_t>(i)}, true, cuda::driver().nameOf(i), {}});
   return found;
 }
 
@@ -133,8 +98,12 @@ std::optional<Device> deviceAsRecorded(const std::string& recorded, const std::v
 }
 
 void requireDriver(Device device) {
-  if (device.type != Device::Type::cuda || dlopen(driverLibrary, RTLD_LAZY | RTLD_LOCAL)) return;
-  throw Error(ErrorCode::badUse, "cannot be run on: " + noDriver(), toString(device));
+  if (device.type != Device::Type::cuda) return;
+  try {
+    cuda::requireDriverFile();
+  } catch (const Error& e) {
+    throw Error(ErrorCode::badUse, std::string("cannot be run on: ") + e.what(), toString(device));
+  }
 }
 
 void synchronise(Device device) {
@@ -142,11 +111,11 @@ void synchronise(Device device) {
   c10::impl::getDeviceGuardImpl(c10::kCUDA)->synchronizeDevice(toTorchDevice(withIndex(device)).index());
 }
 
-DeviceMemory deviceMemory(Device device) {
+DeviceMemory peakDeviceMemory(Device device) {
   if (device.type != Device::Type::cuda) return {};
   const auto statistics = c10::getDeviceAllocator(c10::kCUDA)->getDeviceStats(toTorchDevice(withIndex(device)).index());
   constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  return {statistics.allocated_bytes[all].current, statistics.reserved_bytes[all].current};
+  return {statistics.allocated_bytes[all].peak, statistics.reserved_bytes[all].peak};
 }
 
 FullPrecision::FullPrecision()

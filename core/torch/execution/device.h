@@ -41,11 +41,12 @@ void requireDriver(Device device);
 /// failed on it.
 void synchronise(Device device);
 
-/// What LibTorch's allocator holds on a GPU: bytes in tensors, bytes taken from the driver. Zero for the CPU.
+/// The most that LibTorch's allocator on a GPU has given out to tensors, and taken from the driver, in this process.
+/// Zero for the CPU.
 struct DeviceMemory {
   std::int64_t allocated = 0, reserved = 0;
 };
-DeviceMemory deviceMemory(Device device);
+DeviceMemory peakDeviceMemory(Device device);
 
 /// While it lives, float32 products and convolutions on GPUs are computed as such, not in TF32, which LibTorch takes
 /// for convolutions by default.

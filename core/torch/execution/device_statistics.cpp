@@ -1,83 +1,70 @@
 #include "core/torch/execution/device_statistics.h"
 
-#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <map>
+#include <mutex>
 
-#include "core/torch/execution/cuda/statistics.h"
 #include "core/torch/execution/cuda/summary.h"
-#include "core/torch/execution/cuda_library.h"
-#include "core/torch/tracing/convert.h"
 
 namespace retrograd {
 namespace {
 
-constexpr int mostCells = 4096;  // that the kernel has counters for
-constexpr void* defaultStream =
-    nullptr;  // LibTorch's too, as nothing here chooses another: the kernel runs after what made the tensor
+/// Memory for one tensor at a time, kept for the next one.
+struct OneAtATime {
+  explicit OneAtATime(cuda::Gpu& gpu) : summaries(gpu, 1), counts(gpu) {}
+  cuda::Summaries summaries;
+  cuda::Counts counts;
+};
 
-/// As the kernels take it; `kept` holds what had to be copied.
-std::optional<cuda::Tensor> viewOf(const at::Tensor& tensor, at::Tensor& kept) {
-  if (!tensor.defined() || !tensor.is_cuda() || !cudaLibrary()) return std::nullopt;
-  kept = tensor.detach();
-  if (kept.layout() != at::kStrided) kept = kept.to_dense();
-  kept = kept.resolve_neg();  // conjugation leaves absolute values alone
-  const bool dense = kept.is_non_overlapping_and_dense();
-  if (!dense && kept.dim() > cuda::maximumDims) kept = kept.contiguous();
-  const auto dtype = findDType(kept.scalar_type());
-  if (!dtype) return std::nullopt;
-  cuda::Tensor view{};
-  view.data = kept.const_data_ptr();
-  view.elements = kept.numel();
-  view.dtype = static_cast<std::int32_t>(*dtype);
-  view.contiguous = kept.is_non_overlapping_and_dense();
-  if (view.contiguous) return view;
-  view.dims = static_cast<std::int32_t>(kept.dim());
-  for (std::int64_t d = 0; d < kept.dim(); ++d) {
-    view.sizes[d] = kept.size(d);
-    view.strides[d] = kept.stride(d);
-  }
-  return view;
+template <class Body>
+auto withMemory(cuda::Gpu& gpu, Body&& body) {
+  static std::mutex mutex;
+  static std::map<cuda::Gpu*, std::unique_ptr<OneAtATime>> all;
+  const std::lock_guard lock(mutex);
+  auto& memory = all[&gpu];
+  if (!memory) memory = std::make_unique<OneAtATime>(gpu);
+  return body(*memory);
 }
 
-void require(int code, const char* what) {
-  if (code != 0)
-    throw Error(ErrorCode::execution, std::string(what) + " fails on the GPU: " + cudaLibrary()->error(code));
+std::vector<std::int64_t> timesCopies(std::vector<std::int64_t> counts, const Footprint& footprint) {
+  for (auto& count : counts) count *= footprint.copies;
+  return counts;
 }
 
-cuda::Summary summarise(const cuda::Tensor& view, c10::Device device) {
-  const auto* guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
-  const auto before = guard->exchangeDevice(device);
-  cuda::Summary summary;
-  const int code = cudaLibrary()->summarise(&view, defaultStream, &summary);
-  guard->setDevice(before);
-  require(code, "the statistics kernel");
-  return summary;
+cuda::Summary summarise(OneAtATime& memory, const cuda::Tensor& tensor) {
+  memory.summaries.add(tensor);
+  return memory.summaries.take().front();
 }
 
 }  // namespace
 
-std::optional<DeviceSummary> summariseOnDevice(const at::Tensor& tensor) {
-  at::Tensor kept;
-  const auto view = viewOf(tensor, kept);
-  if (!view) return std::nullopt;
-  const auto summary = summarise(*view, kept.device());
-  return DeviceSummary{cuda::toStatistics(summary), {summary.magnitudes, summary.magnitudes + cuda::magnitudeCells}};
+cuda::Gpu* gpuOf(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_cuda()) return nullptr;
+  auto& gpu = cuda::gpu(std::max<int>(tensor.device().index(), 0));
+  return gpu.withoutKernels().empty() ? &gpu : nullptr;
 }
 
-std::optional<std::vector<std::int64_t>> histogramOnDevice(const at::Tensor& tensor, int bins) {
-  at::Tensor kept;
-  const auto view = bins <= mostCells ? viewOf(tensor, kept) : std::nullopt;
-  if (!view) return std::nullopt;
-  std::vector<std::int64_t> counts(bins, 0);
-  const auto summary = summarise(*view, kept.device());
-  if (summary.finite == 0) return counts;
-  const auto* guard = c10::impl::getDeviceGuardImpl(c10::kCUDA);
-  const auto before = guard->exchangeDevice(kept.device());
-  const int code =
-      cudaLibrary()->histogram(&*view, summary.least, cuda::linearScale(summary.least, summary.greatest, bins), bins,
-                               defaultStream, counts.data());
-  guard->setDevice(before);
-  require(code, "the histogram kernel");
-  return counts;
+std::optional<TensorStatistics> summariseOnDevice(cuda::Gpu& gpu, const Footprint& footprint) {
+  const auto tensor = cuda::tensorOf(footprint);
+  if (!tensor) return std::nullopt;
+  return withMemory(
+      gpu, [&](OneAtATime& memory) { return cuda::toStatistics(summarise(memory, *tensor), footprint.copies); });
+}
+
+std::optional<std::vector<std::int64_t>> magnitudesOnDevice(cuda::Gpu& gpu, const Footprint& footprint) {
+  const auto tensor = cuda::tensorOf(footprint);
+  if (!tensor) return std::nullopt;
+  return timesCopies(withMemory(gpu, [&](OneAtATime& memory) { return memory.counts.magnitudes(*tensor); }), footprint);
+}
+
+std::optional<std::vector<std::int64_t>> histogramOnDevice(cuda::Gpu& gpu, const Footprint& footprint, int bins) {
+  const auto tensor = bins <= cuda::mostCells ? cuda::tensorOf(footprint) : std::nullopt;
+  if (!tensor) return std::nullopt;
+  return withMemory(gpu, [&](OneAtATime& memory) {
+    const auto summary = summarise(memory, *tensor);
+    if (summary.finite == 0) return std::vector<std::int64_t>(bins, 0);
+    return timesCopies(memory.counts.histogram(*tensor, cuda::linearCells(summary.least, summary.greatest, bins)),
+                       footprint);
+  });
 }
 
 }  // namespace retrograd

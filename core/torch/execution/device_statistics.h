@@ -6,20 +6,19 @@
 #include <vector>
 
 #include "core/base/tensor_statistics.h"
-#include "core/torch/execution/cuda/interface.h"
+#include "core/torch/execution/cuda/summaries.h"
 
 namespace retrograd {
 
-struct DeviceSummary {
-  TensorStatistics statistics;
-  std::vector<std::int64_t> magnitudes;  ///< cuda::magnitudeCells of them
-};
+/// The GPU whose kernels make the statistics of a tensor there; null for one on the CPU, and where there are no
+/// kernels. Throws Error(execution).
+cuda::Gpu* gpuOf(const at::Tensor& tensor);
 
-/// What one pass of our own kernel finds, for a strided tensor on a GPU; nullopt elsewhere, and where
-/// libretrograd_cuda.so is not there. Throws Error(execution) where the GPU fails.
-std::optional<DeviceSummary> summariseOnDevice(const at::Tensor& tensor);
-
+/// What one pass of our own kernels finds on `gpu`, which has the memory; nullopt for a tensor that they cannot take.
+/// Throw Error(execution) where the GPU fails.
+std::optional<TensorStatistics> summariseOnDevice(cuda::Gpu& gpu, const Footprint& footprint);
+std::optional<std::vector<std::int64_t>> magnitudesOnDevice(cuda::Gpu& gpu, const Footprint& footprint);
 /// Likewise the counts of computeHistogram(), after a pass for the bounds.
-std::optional<std::vector<std::int64_t>> histogramOnDevice(const at::Tensor& tensor, int bins);
+std::optional<std::vector<std::int64_t>> histogramOnDevice(cuda::Gpu& gpu, const Footprint& footprint, int bins);
 
 }  // namespace retrograd

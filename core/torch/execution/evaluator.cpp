@@ -13,9 +13,9 @@
 #include "core/base/user_choice.h"
 #include "core/formats/files/deferred_check.h"
 #include "core/split/op_cost.h"
-#include "core/torch/execution/cuda_library.h"
 #include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/execution/profiler_range.h"
 #include "core/torch/execution/reproducible.h"
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/thread_scope.h"
@@ -175,7 +175,7 @@ void Evaluator::run(BoundSymbolId op) {
     copyBorrowed(op, stack);
     const auto device = deviceOf(op);
     {
-      const ProfilerRange range(device.is_cuda() ? document_.opName(op) : std::string());
+      const ProfilerRange range(device.is_cuda(), [&] { return document_.opName(op); });
       call(op, stack);
     }
     if (synchronous_) synchronise(toDevice(device));

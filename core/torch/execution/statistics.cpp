@@ -65,18 +65,32 @@ double smallestNormal(at::ScalarType type) {
   }
 }
 
-/// As the pass takes it: on the CPU, strided, in a dtype of ours. `kept` holds what had to be copied.
-std::optional<StridedNumbers> numbersOf(const at::Tensor& tensor, at::Tensor& kept) {
+/// Strided and in a dtype of ours, where it is: on the CPU, or on a GPU that `stays` says has kernels. `kept` holds
+/// what had to be copied.
+std::optional<Footprint> footprintOf(const at::Tensor& tensor, at::Tensor& kept, bool stays = false) {
   kept = tensor;
-  if (tensor.layout() != at::kStrided || !tensor.is_cpu() ||
+  if (tensor.layout() != at::kStrided || !(tensor.is_cpu() || stays) ||
       tensor.is_neg()) {  // the usual needs no op, which costs more than a small tensor's pass
     kept = tensor.detach();
     if (kept.layout() != at::kStrided) kept = kept.to_dense();
-    kept = kept.resolve_neg().to(at::kCPU);  // conjugation leaves absolute values alone
+    kept = kept.resolve_neg();  // conjugation leaves absolute values alone
+    if (!stays) kept = kept.to(at::kCPU);
   }
   const auto dtype = findDType(kept.scalar_type());
   if (!dtype) return std::nullopt;
-  return StridedNumbers{*dtype, kept.const_data_ptr(), kept.sizes().vec(), kept.strides().vec()};
+  return Footprint(StridedNumbers{*dtype, kept.const_data_ptr(), kept.sizes().vec(), kept.strides().vec()});
+}
+
+/// What `ask` finds on the GPU that has the tensor; nullopt where the CPU has to do it.
+template <class Ask>
+auto askGpu(const at::Tensor& tensor, Ask&& ask)
+    -> decltype(ask(std::declval<cuda::Gpu&>(), std::declval<Footprint>())) {
+  auto* gpu = gpuOf(tensor);
+  if (!gpu) return std::nullopt;
+  at::Tensor kept;
+  auto footprint = footprintOf(tensor, kept, true);
+  if (footprint && footprint->dims.size() > cuda::maximumDims) footprint = footprintOf(tensor.contiguous(), kept, true);
+  return footprint ? ask(*gpu, *footprint) : std::nullopt;
 }
 
 /// Threads of LibTorch, where there is enough to do for more than one.
@@ -91,30 +105,99 @@ void onThreads(std::int64_t chunks, const std::function<void(std::int64_t)>& bod
 }  // namespace
 
 TensorStatistics computeStatistics(const at::Tensor& tensor) {
-  if (const auto summary = summariseOnDevice(tensor)) return summary->statistics;
+  if (const auto found = askGpu(tensor, summariseOnDevice)) return *found;
   at::Tensor kept;
-  auto numbers = numbersOf(tensor, kept);
-  if (!numbers) numbers = numbersOf(plain(tensor), kept);
-  return statisticsOf(Footprint(*numbers), onThreads);
+  auto footprint = footprintOf(tensor, kept);
+  if (!footprint) footprint = footprintOf(plain(tensor), kept);
+  return statisticsOf(*footprint, onThreads);
 }
 
-TensorStatistics RunStatistics::of(StorageId storage, const at::Tensor& tensor) {
-  const bool asItLies = storage && tensor.layout() == at::kStrided && tensor.is_cpu() && !tensor.is_neg();
+/// The values of a run that one GPU has.
+class RunStatistics::OnGpu {
+ public:
+  OnGpu(cuda::Gpu& gpu, std::size_t capacity) : summaries_(gpu, capacity) {}
+
+  void add(const cuda::Tensor& tensor, std::int64_t copies, TensorStatistics& result, at::Tensor kept) {
+    if (summaries_.isFull()) settle();
+    summaries_.add(tensor);
+    open_.push_back({&result, nullptr, copies});
+    kept_.push_back(std::move(kept));
+  }
+  /// As another one that was added before.
+  void addSame(const TensorStatistics* same, TensorStatistics& result) { open_.push_back({&result, same, 1}); }
+
+  void launch() {
+    summaries_.launch();
+    kept_.clear();  // LibTorch gives the memory to what comes later in the same stream
+  }
+
+  void settle() {
+    launch();
+    const auto found = summaries_.take();
+    std::size_t next = 0;
+    for (const auto& one : open_) *one.result = one.same ? *one.same : cuda::toStatistics(found[next++], one.copies);
+    open_.clear();
+  }
+
+ private:
+  struct Open {
+    TensorStatistics* result;
+    const TensorStatistics* same;
+    std::int64_t copies;
+  };
+  cuda::Summaries summaries_;
+  std::vector<Open> open_;
+  std::vector<at::Tensor> kept_;
+};
+
+RunStatistics::RunStatistics(std::size_t mostValues) : mostValues_(std::max<std::size_t>(mostValues, 1)) {}
+RunStatistics::~RunStatistics() = default;
+
+RunStatistics::OnGpu* RunStatistics::onGpu(const at::Tensor& tensor) {
+  auto* gpu = gpuOf(tensor);
+  if (!gpu) return nullptr;
+  auto& found = gpus_[tensor.device().index()];
+  if (!found) found = std::make_unique<OnGpu>(*gpu, mostValues_);
+  return found.get();
+}
+
+void RunStatistics::add(StorageId storage, const at::Tensor& tensor, TensorStatistics& result) {
+  auto* gpu = onGpu(tensor);
+  const bool asItLies = storage && tensor.layout() == at::kStrided && (tensor.is_cpu() || gpu) && !tensor.is_neg();
   at::Tensor kept;
-  const auto numbers = asItLies ? numbersOf(tensor, kept) : std::nullopt;
-  if (!numbers) return computeStatistics(tensor);
-  Footprint footprint(*numbers);
-  auto& known = known_[storage];
-  for (const auto& earlier : known)
-    if (earlier.footprint == footprint) return earlier.statistics;
-  known.push_back({footprint, statisticsOf(footprint, onThreads)});
-  return known.back().statistics;
+  auto footprint = asItLies || gpu ? footprintOf(tensor, kept, gpu != nullptr) : std::nullopt;
+  if (gpu && footprint && footprint->dims.size() > cuda::maximumDims)
+    footprint = footprintOf(tensor.contiguous(), kept, true);
+  if (!footprint) {
+    result = computeStatistics(tensor);
+    return;
+  }
+  if (asItLies && kept.is_same(tensor)) {
+    auto& known = known_[storage];
+    for (const auto& earlier : known)
+      if (earlier.footprint == *footprint) {
+        if (gpu) gpu->addSame(earlier.statistics, result);
+        else result = *earlier.statistics;
+        return;
+      }
+    known.push_back({*footprint, &result});
+  }
+  if (gpu) gpu->add(*cuda::tensorOf(*footprint), footprint->copies, result, std::move(kept));
+  else result = statisticsOf(*footprint, onThreads);
 }
 
 void RunStatistics::written(StorageId storage) { known_.erase(storage); }
 
+void RunStatistics::endOp() {
+  for (auto& [index, gpu] : gpus_) gpu->launch();
+}
+
+void RunStatistics::settle() {
+  for (auto& [index, gpu] : gpus_) gpu->settle();
+}
+
 std::vector<std::int64_t> computeMagnitudes(const at::Tensor& tensor) {
-  if (auto summary = summariseOnDevice(tensor)) return std::move(summary->magnitudes);
+  if (auto counts = askGpu(tensor, magnitudesOnDevice)) return std::move(*counts);
   const auto t = plain(tensor);
   std::vector<std::int64_t> counts(cuda::magnitudeCells, 0);
   const double normal = smallestNormal(t.scalar_type());
@@ -124,7 +207,8 @@ std::vector<std::int64_t> computeMagnitudes(const at::Tensor& tensor) {
 
 std::vector<std::int64_t> computeHistogram(const at::Tensor& tensor, int bins) {
   bins = std::max(bins, 1);
-  if (auto counts = histogramOnDevice(tensor, bins)) return *counts;
+  if (auto counts = askGpu(tensor, [&](auto& gpu, const auto& all) { return histogramOnDevice(gpu, all, bins); }))
+    return std::move(*counts);
   const auto t = plain(tensor);
   std::vector<std::int64_t> counts(bins, 0);
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
@@ -134,9 +218,9 @@ std::vector<std::int64_t> computeHistogram(const at::Tensor& tensor, int bins) {
     greatest = std::max(greatest, x);
   });
   if (least > greatest) return counts;
-  const double scale = cuda::linearScale(least, greatest, bins);
+  const auto cells = cuda::linearCells(least, greatest, bins);
   forEachElement(t, [&](double x) {
-    if (std::isfinite(x)) ++counts[cuda::linearCell(x, least, scale, bins)];
+    if (std::isfinite(x)) ++counts[cuda::linearCell(x, cells)];
   });
   return counts;
 }

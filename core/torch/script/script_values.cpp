@@ -8,7 +8,7 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/stepping/bad_places.h"
 #include "core/stepping/tensor_slice.h"
-#include "core/torch/execution/cuda/statistics.h"
+#include "core/torch/execution/cuda/summaries.h"
 #include "core/torch/script/script_state.h"
 #include "core/torch/session/tensor_text.h"
 

@@ -1,5 +1,6 @@
 #include "core/torch/session/record_run.h"
 
+#include <deque>
 #include <set>
 
 #include "core/torch/analysis/bindings.h"
@@ -33,6 +34,13 @@ struct Recording::Impl {
   RunStatistics statistics;
   RunRecord record;
   std::set<StorageId> changed;  // written since the first value on them was made
+  struct Reading {
+    std::size_t position;
+    ValueId value;
+    TensorStatistics statistics;
+  };
+  std::deque<Reading> readings;  // of values on them; their statistics may be open
+  std::size_t compared = 0;      // of the readings
   std::size_t position = 0;
 
   Impl(const Analysis& a, RecordOptions o)
@@ -41,7 +49,8 @@ struct Recording::Impl {
         options(std::move(o)),
         evaluator(document, a.request.seed),
         clock(a.device),
-        lastUses(document, a.joint) {
+        lastUses(document, a.joint),
+        statistics(valuesOf(document, a.joint)) {
     evaluator.setLeftOut(analysis.leftOut);
     record.values.resize(document.valueCount());
     record.seconds.assign(analysis.joint.ops.size(), 0);
@@ -50,6 +59,14 @@ struct Recording::Impl {
         evaluator.bind(id, value);
         made(id);
       }
+    statistics.endOp();
+  }
+
+  /// That are recorded at most.
+  static std::size_t valuesOf(const Document& document, const Trace& joint) {
+    auto count = joint.inputs.size();
+    for (auto op : joint.ops) count += document.outputs(op).size();
+    return count;
   }
 
   void made(ValueId id) {
@@ -60,7 +77,7 @@ struct Recording::Impl {
     if (!tensor.defined()) return;
     auto& entry = record.values[id];
     entry.recorded = true;
-    entry.statistics = statistics.of(document.value(id).storage, tensor);
+    statistics.add(document.value(id).storage, tensor, entry.statistics);
     if (options.each) options.each(position, id, copyOut(tensor));
   }
 
@@ -84,8 +101,8 @@ struct Recording::Impl {
     if (!evaluator.has(id) || !evaluator.value(id).isTensor()) return;
     const auto tensor = evaluator.tensor(id);
     if (!tensor.defined()) return;
-    const auto now = statistics.of(document.value(id).storage, tensor);
-    if (!same(now, record.of(id).statistics)) record.readLater.insert_or_assign({position, id}, now);
+    readings.push_back({position, id, {}});
+    statistics.add(document.value(id).storage, tensor, readings.back().statistics);
   }
 
   void readResults() {
@@ -101,14 +118,26 @@ struct Recording::Impl {
   void step() {
     const auto op = analysis.joint.ops.at(position);
     for (auto operand : document.operands(op)) read(operand);
+    statistics.endOp();
     clock.begin();
     evaluator.run(op);
     clock.end(record.seconds[position]);
-    clock.settle();
     for (auto operand : writtenOperands(document, op)) written(document.value(operand).storage);
     for (auto output : document.outputs(op)) made(output);
+    statistics.endOp();
+    clock.interrupted();
     evaluator.releaseOwn(lastUses.values(position));
     if (++position == analysis.joint.ops.size()) readResults();
+  }
+
+  const RunRecord& settled() {
+    clock.settle();
+    statistics.settle();
+    for (; compared < readings.size(); ++compared) {
+      const auto& [at, value, now] = readings[compared];
+      if (!same(now, record.of(value).statistics)) record.readLater.insert_or_assign({at, value}, now);
+    }
+    return record;
   }
 };
 
@@ -117,7 +146,7 @@ Recording::Recording(const Analysis& analysis, RecordOptions options)
 Recording::~Recording() = default;
 std::size_t Recording::position() const { return impl_->position; }
 void Recording::step() { impl_->step(); }
-const RunRecord& Recording::record() const { return impl_->record; }
+const RunRecord& Recording::record() const { return impl_->settled(); }
 
 std::optional<TensorData> Recording::tensor(ValueId value) const {
   if (!impl_->evaluator.has(value) || !impl_->evaluator.value(value).isTensor()) return std::nullopt;

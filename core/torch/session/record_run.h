@@ -32,6 +32,7 @@ class Recording {
   void step();
   /// A copy of a value that is still held; nullopt otherwise.
   std::optional<TensorData> tensor(ValueId value) const;
+  /// What was recorded so far; waits for a GPU.
   const RunRecord& record() const;
 
  private:

@@ -117,6 +117,7 @@ struct Session::Impl {
     undo.begin = position;
     undo.end = position + 1;
     if (options.keepHistory) remember(op, undo);
+    if (!undo.written.empty() || follower) clock.interrupted();  // copies were made
     auto& measure = measures[position];
     if (!again) clock.begin();
     try {
@@ -134,11 +135,8 @@ struct Session::Impl {
       if (!isExternal(output)) outputBytes += memory.add(evaluator.value(output));
     }
     if (!again) {
-      const auto device = deviceMemory(analysis->device);
       measure.outputBytes = outputBytes;
       measure.liveBytes = memory.bytes();
-      measure.allocated = device.allocated;
-      measure.reserved = device.reserved;
     }
     if (follower) follower->ran(position, evaluator, measure);
     for (auto id : lastUses.values(position)) {
@@ -249,7 +247,8 @@ struct Session::Impl {
     return !intended.mayHold(value) || intended.isFault(value, computeStatistics(tensor));
   }
 
-  bool madeBadNumber(std::size_t at) const {
+  bool madeBadNumber(std::size_t at) {
+    clock.interrupted();
     if (leavesUninitialised(document, program[at])) return false;
     for (auto output : document.outputs(program[at]))
       if (output && evaluator.has(output) && evaluator.value(output).isTensor() &&
@@ -284,7 +283,8 @@ struct Session::Impl {
     return breakpoints.stopBetween(ran, next, [&](const Breakpoint& condition) { return outputsMeet(condition, ran); });
   }
 
-  bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) const {
+  bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) {
+    clock.interrupted();
     for (auto output : document.outputs(op)) {
       if (!output || !document.isTensor(output) || !evaluator.has(output) || !evaluator.value(output).isTensor())
         continue;
@@ -333,6 +333,7 @@ std::optional<std::size_t> Session::positionOf(BoundSymbolId op) const {
 
 StopReason Session::step() {
   if (impl_->position >= size()) return StopReason::end;
+  impl_->clock.interrupted();  // by whoever took their time since the last step
   impl_->runOne();
   if (impl_->breakOnBadNumber && impl_->madeBadNumber(impl_->position - 1)) return StopReason::badNumber;
   return impl_->position == size() ? StopReason::end : StopReason::step;
@@ -364,6 +365,7 @@ StopReason Session::continueTo(std::size_t target, const Progress& progress) {
   const auto begin = impl_->position;
   const auto length = double(std::max(begin, target) - std::min(begin, target));
   impl_->breakpoints.forgetHit();
+  impl_->clock.interrupted();
   impl_->forecast.requireRoom(begin, target);
   const RunThreads scope(impl_->threads);
   while (impl_->position != target) {

@@ -1,17 +1,17 @@
 #pragma once
-// The plain C interface of libretrograd_cuda.so. The program loads that library where there is a driver and links
-// nothing of CUDA, so that one binary serves machines with and without a GPU. Functions return 0, or a cudaError_t that
-// retrogradCudaError() explains.
+// What the kernels (statistics.cu) and the program share: the layout of what goes in and comes out. No headers of CUDA,
+// so that everything but the kernels themselves is compiled on any machine.
 #include <cstddef>
 #include <cstdint>
 
 namespace retrograd::cuda {
 
-inline constexpr int interfaceVersion = 2;
+/// Of the kernels, where privateFile() finds it.
+inline constexpr const char* kernelFileName = "retrograd_kernels.fatbin";
 
 /// Magnitudes are counted by power of two, 2^e <= |x| < 2^(e + 1) for e from -64 to 63; the outermost cells also hold
-/// what lies beyond them. Before these cells stand one for zeros and one for numbers below the smallest normal one of
-/// the dtype, behind them one for infinities and one for NaN.
+/// what lies beyond them. The cells before these count zeros and numbers below the smallest normal one of the dtype,
+/// the cells behind them infinities and NaN.
 inline constexpr int zeroCell = 0, subnormalCell = 1, firstOctaveCell = 2, octaves = 128, leastExponent = -64;
 inline constexpr int infinityCell = firstOctaveCell + octaves, nanCell = infinityCell + 1, magnitudeCells = nanCell + 1;
 
@@ -28,39 +28,51 @@ struct Tensor {
   std::int32_t contiguous;
 };
 
-/// One pass over a tensor. Moments are over finite elements: `squares` is the sum of squared distances from the mean,
-/// `norm` that of squares, `absolutes` that of absolute values, integers by way of float32.
+/// Statistics of some elements; those of several sets can be merged. Moments are over finite elements: `squares` is the
+/// sum of squared distances from the mean, `norm` that of squares, `absolutes` that of absolute values, integers by way
+/// of float32. Where nothing is finite, `least` and `greatest` are 0. All zero bytes: no elements.
 struct Summary {
   double mean, squares, norm, absolutes, least, greatest;
-  std::int64_t finite;
-  std::int64_t magnitudes[magnitudeCells];
+  std::int64_t finite, zeros, subnormal, infinite, nan;
 };
 
-extern "C" {
-int retrogradCudaInterface();              ///< interfaceVersion of the library
-const char* retrogradCudaError(int code);  ///< never null
-int retrogradCudaDeviceCount(int* count);
-int retrogradCudaDeviceName(int device, char* text, std::size_t size);
+/// How the work is laid out: `blocks` of `threads`, each thread takes vectors of 16 bytes in strides of the whole grid.
+/// What lies before the first and behind the last whole vector goes one by one to the first threads.
+inline constexpr int threads = 256, warp = 32, mostBlocks = 2048, vectorBytes = 16;
 
-/// Statistics and magnitudes in one pass; waits for the stream. `stream`: a cudaStream_t, null for the default one.
-int retrogradCudaSummarise(const Tensor* tensor, void* stream, Summary* summary);
-/// Counts of `cells` equal cells from `least` on, each 1 / `scale` wide, the last one closed; what is not finite is
-/// left out.
-int retrogradCudaHistogram(const Tensor* tensor, double least, double scale, int cells, void* stream,
-                           std::int64_t* counts);
+struct Layout {
+  std::int64_t head, vectors, tail;  ///< elements, vectors, elements
+  std::int32_t blocks;
+};
 
-/// Ranges of NVTX, seen by Nsight Systems; nothing where no tool listens.
-void retrogradCudaRangePush(const char* name);
-void retrogradCudaRangePop();
+/// A tensor of a launch and where its summary goes.
+struct Task {
+  Tensor tensor;
+  Layout layout;
+  Summary* summary;
+};
 
-// For tests that have no LibTorch with CUDA.
-int retrogradCudaAllocate(std::size_t bytes, void** memory);
-int retrogradCudaFree(void* memory);
-int retrogradCudaUpload(void* to, const void* from, std::size_t bytes);
-/// Seconds that `repeats` device-to-device copies of `bytes`, or as many summaries of `tensor`, take on the default
-/// stream.
-int retrogradCudaTimeCopy(void* to, const void* from, std::size_t bytes, int repeats, double* seconds);
-int retrogradCudaTimeSummary(const Tensor* tensor, int repeats, double* seconds);
-}
+/// Parameter of summarise_DTYPE: the tensors of one launch, a row of the grid each.
+inline constexpr int mostTasks = 4;
+struct Tasks {
+  Task tasks[mostTasks];
+};
+
+/// Memory that launches of one stream share: what each block found, and how many blocks of a row are done. It starts as
+/// zeros, and each launch leaves it so.
+struct Scratch {
+  Summary blocks[mostTasks][mostBlocks];
+  std::uint32_t done[mostTasks];
+};
+
+/// Equal cells between the least and the greatest finite element, the last one closed. `factor` keeps the range of any
+/// two doubles finite and not too small to divide by.
+struct LinearCells {
+  double factor, least, scale;
+  std::int32_t cells;
+};
+
+/// That histogram_DTYPE has counters for.
+inline constexpr int mostCells = 4096;
 
 }  // namespace retrograd::cuda

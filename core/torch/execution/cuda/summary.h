@@ -1,7 +1,7 @@
 #pragma once
-// What one thread of the statistics kernel does to its elements, and how its results are merged with those of others.
-// Compiled for the GPU and, for the CPU twin (twin.h), by the C++ compiler: the same operations in the same order give
-// the same bits on both.
+// What one thread of the kernels does to its elements, and how its results are merged with those of others. Compiled
+// for the GPU and, for the CPU twin (twin.h), by the C++ compiler: the same operations in the same order give the same
+// bits on both.
 #include "core/statistics/element.h"
 #include "core/torch/execution/cuda/interface.h"
 
@@ -20,8 +20,7 @@ RETROGRAD_BOTH double magnitudeOf(double x) { return fabs(x); }
 RETROGRAD_BOTH bool isFinite(float x) { return fabsf(x) <= FLT_MAX; }
 RETROGRAD_BOTH bool isFinite(double x) { return fabs(x) <= DBL_MAX; }
 
-/// The cell of Summary::magnitudes that `x` belongs to. `normal`: the smallest normal number of its dtype, 0 for
-/// integers.
+/// The cell that `x` is counted in. `normal`: the smallest normal number of its dtype, 0 for integers.
 template <class Number>
 RETROGRAD_BOTH int magnitudeCell(Number x, Number normal) {
   const Number size = magnitudeOf(x);
@@ -32,29 +31,32 @@ RETROGRAD_BOTH int magnitudeCell(Number x, Number normal) {
   return firstOctaveCell + (octave < 0 ? 0 : octave >= octaves ? octaves - 1 : octave);
 }
 
-/// Cells per unit of a linear histogram from `least` to `greatest`; 0 where all elements are equal.
-RETROGRAD_BOTH double linearScale(double least, double greatest, int cells) {
-  return greatest > least ? cells / (greatest - least) : 0;
+/// The cells from `least` to `greatest`, both finite.
+RETROGRAD_BOTH LinearCells linearCells(double least, double greatest, int cells) {
+  constexpr double tiny = 1e-280;  // a range below it has no reciprocal; the numbers are then so small themselves
+  double factor = 1;
+  if (!isFinite(greatest - least)) factor = 0.5;
+  else if (greatest - least < tiny) factor = 0x1p200;
+  const double range = greatest * factor - least * factor;
+  return {factor, least * factor, range > 0 ? cells / range : 0, cells};
 }
 
-/// The cell of a linear histogram that a finite `x` belongs to.
-RETROGRAD_BOTH int linearCell(double x, double least, double scale, int cells) {
-  const double cell = (x - least) * scale;
-  return cell >= cells ? cells - 1 : static_cast<int>(cell);
+/// The cell of a finite `x`; the nearest one for what lies outside of the cells.
+RETROGRAD_BOTH int linearCell(double x, const LinearCells& cells) {
+  const double cell = (x * cells.factor - cells.least) * cells.scale;
+  if (!(cell > 0)) return 0;
+  return cell >= cells.cells ? cells.cells - 1 : static_cast<int>(cell);
 }
-
-/// Moments of some elements, mergeable.
-struct Moments {
-  double mean = 0, squares = 0, norm = 0, absolutes = 0, least = 0, greatest = 0;
-  std::int64_t finite = 0;
-};
 
 /// Chan, Golub and LeVeque's update of two sets' moments.
-RETROGRAD_BOTH Moments merged(const Moments& a, const Moments& b) {
-  if (b.finite == 0) return a;
-  if (a.finite == 0) return b;
-  Moments both;
+RETROGRAD_BOTH Summary merged(const Summary& a, const Summary& b) {
+  Summary both = a.finite == 0 ? b : a;
   both.finite = a.finite + b.finite;
+  both.zeros = a.zeros + b.zeros;
+  both.subnormal = a.subnormal + b.subnormal;
+  both.infinite = a.infinite + b.infinite;
+  both.nan = a.nan + b.nan;
+  if (a.finite == 0 || b.finite == 0) return both;
   const double total = static_cast<double>(both.finite), share = static_cast<double>(b.finite) / total,
                delta = b.mean - a.mean;
   both.mean = fma(delta, share, a.mean);
@@ -66,22 +68,36 @@ RETROGRAD_BOTH Moments merged(const Moments& a, const Moments& b) {
   return both;
 }
 
-/// One thread's elements, one after the other. Distances are taken from its first finite element, so that nothing
-/// cancels; least and greatest stay in the elements' precision, which saves the GPU's few double units.
+/// How many vectors a thread has on their way at a time, and how many elements these hold: 32 where that makes 2 to 8
+/// vectors.
+template <class Element>
+inline constexpr int perVector = vectorBytes / static_cast<int>(sizeof(typename Element::Bits));
+template <class Element>
+inline constexpr bool isSingle = std::is_same_v<typename Element::Number, float>;
+template <class Element>
+inline constexpr int loads = !isSingle<Element>            ? 4
+                             : 32 / perVector<Element> < 2 ? 2
+                             : 32 / perVector<Element> > 8 ? 8
+                                                           : 32 / perVector<Element>;
+template <class Element>
+inline constexpr int chunk = loads<Element> * perVector<Element>;
+
+/// One thread's elements. Distances are taken from its first finite element, so that nothing cancels; sums are in
+/// double precision.
 template <class Element>
 struct Accumulator {
   using Number = typename Element::Number;
   double shift = 0, sum = 0, squares = 0, norm = 0, absolutes = 0;
-  Number least = 0, greatest = 0;
-  std::uint32_t finite = 0;
+  Number least = INFINITY, greatest = -INFINITY;
+  std::uint32_t finite = 0, zeros = 0, subnormal = 0, infinite = 0, nan = 0;
 
   RETROGRAD_BOTH void add(Number x) {
-    if (!isFinite(x)) return;
-    const double value = x;
-    if (finite++ == 0) {
-      shift = value;
-      least = greatest = x;
+    if (!isFinite(x)) {
+      ++(x == x ? infinite : nan);
+      return;
     }
+    const double value = x;
+    if (finite++ == 0) shift = value;
     const double distance = value - shift;
     sum += distance;
     squares = fma(distance, distance, squares);
@@ -90,12 +106,52 @@ struct Accumulator {
                                     : static_cast<double>(magnitudeOf(x));
     least = x < least ? x : least;
     greatest = x > greatest ? x : greatest;
+    countSmall(x);
   }
 
-  RETROGRAD_BOTH Moments moments() const {
-    Moments result;
-    if (finite == 0) return result;
+  /// The elements of one chunk. Floats are added up as such, as distances from the chunk's first element: an error of a
+  /// few roundings of that precision in the chunk's sum of squares, none where all are equal. False where their squares
+  /// may leave the range of a float, or one is not finite: then they are to be added one by one.
+  RETROGRAD_BOTH bool addChunk(const Number (&x)[chunk<Element>]) {
+    if constexpr (!isSingle<Element>) {
+#pragma unroll
+      for (int i = 0; i < chunk<Element>; ++i) add(x[i]);
+      return true;
+    } else {
+      const float first = x[0];
+      float distances[2] = {}, squared[2] = {}, sizes[2] = {};
+      float low = first, high = first, small = fabsf(first);
+#pragma unroll
+      for (int i = 0; i < chunk<Element>; ++i) {
+        const float distance = x[i] - first;
+        distances[i % 2] += distance;
+        squared[i % 2] = fmaf(distance, distance, squared[i % 2]);
+        sizes[i % 2] += fabsf(x[i]);
+        low = fminf(low, x[i]);
+        high = fmaxf(high, x[i]);
+        small = fminf(small, fabsf(x[i]));
+      }
+      const float size = sizes[0] + sizes[1];  // NaN or infinite where an element is
+      if (!(size <= 1e17f && (size >= 1e-14f || size == 0))) return false;
+      addSums(first, distances[0] + distances[1], squared[0] + squared[1], size);
+      least = fminf(least, low);
+      greatest = fmaxf(greatest, high);
+      if (small == 0 || small < Element::smallestNormal) {
+#pragma unroll
+        for (int i = 0; i < chunk<Element>; ++i) countSmall(x[i]);
+      }
+      return true;
+    }
+  }
+
+  RETROGRAD_BOTH Summary summary() const {
+    Summary result{};
+    result.zeros = zeros;
+    result.subnormal = subnormal;
+    result.infinite = infinite;
+    result.nan = nan;
     result.finite = finite;
+    if (finite == 0) return result;
     const double mean = sum / finite, squared = fma(-sum, mean, squares);
     result.mean = shift + mean;
     result.squares = squared > 0 ? squared : 0;
@@ -105,33 +161,44 @@ struct Accumulator {
     result.greatest = greatest;
     return result;
   }
+
+ private:
+  RETROGRAD_BOTH void countSmall(Number x) {
+    const Number size = magnitudeOf(x);
+    zeros += size == 0;
+    subnormal += size != 0 && size < Element::smallestNormal;
+  }
+
+  /// A chunk whose elements are `first` + d, by the sums of d, of d squared and of absolute values.
+  RETROGRAD_BOTH void addSums(double first, double distances, double squared, double sizes) {
+    constexpr double n = chunk<Element>;
+    if (finite == 0) shift = first;
+    finite += chunk<Element>;
+    const double away = first - shift;  // x - shift = away + d
+    sum += fma(n, away, distances);
+    squares += fma(away, fma(n, away, 2 * distances), squared);
+    norm += fma(first, fma(n, first, 2 * distances), squared);
+    absolutes += sizes;
+  }
 };
 
-/// How the work is laid out: `blocks` of `threads`, each thread takes vectors of 16 bytes in strides of the whole grid.
-/// The same for every GPU, so that results do not depend on it. What lies before the first and behind the last whole
-/// vector goes one by one to the first threads.
-inline constexpr int threads = 256, warp = 32, mostBlocks = 1024, vectorBytes = 16;
-
-struct Layout {
-  std::int64_t head = 0, vectors = 0, tail = 0;  ///< elements, vectors, elements
-  int blocks = 1;
-};
-
-inline Layout layoutOf(const Tensor& tensor, std::int64_t itemBytes) {
-  Layout layout;
-  const std::int64_t perVector = vectorBytes / itemBytes;
+/// `most`: the most blocks; as many as run at once are fastest.
+template <class Element>
+Layout layoutOf(const Tensor& tensor, int most) {
+  constexpr std::int64_t item = sizeof(typename Element::Bits);
+  Layout layout{};
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
-  if (!tensor.contiguous || perVector < 1 || address % static_cast<std::uintptr_t>(itemBytes) != 0) {
+  if (!tensor.contiguous || address % item != 0) {
     layout.tail = tensor.elements;  // one by one
   } else {
-    const auto before = static_cast<std::int64_t>((vectorBytes - address % vectorBytes) % vectorBytes) / itemBytes;
+    const auto before = static_cast<std::int64_t>((vectorBytes - address % vectorBytes) % vectorBytes) / item;
     layout.head = before < tensor.elements ? before : tensor.elements;
-    layout.vectors = (tensor.elements - layout.head) / perVector;
-    layout.tail = tensor.elements - layout.head - layout.vectors * perVector;
+    layout.vectors = (tensor.elements - layout.head) / perVector<Element>;
+    layout.tail = tensor.elements - layout.head - layout.vectors * perVector<Element>;
   }
-  const auto work = layout.vectors > layout.tail ? layout.vectors : layout.tail;
-  const auto wanted = (work + 4 * threads - 1) / (4 * threads);
-  layout.blocks = static_cast<int>(wanted < 1 ? 1 : wanted > mostBlocks ? mostBlocks : wanted);
+  const auto byChunks = layout.vectors / (loads<Element> * threads), byOnes = layout.tail / (4 * threads);
+  const auto wanted = byChunks > byOnes ? byChunks : byOnes;
+  layout.blocks = static_cast<std::int32_t>(wanted < 1 ? 1 : wanted > most ? most : wanted);
   return layout;
 }
 
@@ -151,29 +218,68 @@ struct alignas(vectorBytes) Vector {
   std::uint32_t words[vectorBytes / 4];
 };
 
-/// Elements `index`, `index + stride`, ... of thread `index` of `stride`; `visit` gets each as a number.
+/// The elements of a vector as numbers, from `to` on.
+template <class Element>
+RETROGRAD_BOTH void takeApart(const Vector& vector, typename Element::Number* to) {
+  typename Element::Bits elements[perVector<Element>];
+  memcpy(elements, &vector, sizeof elements);
+#pragma unroll
+  for (int k = 0; k < perVector<Element>; ++k) to[k] = Element::number(elements[k]);
+}
+
+/// The elements of thread `index` of `stride`: `visitChunk` gets those of whole chunks, an array of numbers at a time,
+/// and says whether it took them; `visit` gets the others one by one.
+template <class Element, class Visit, class VisitChunk>
+RETROGRAD_BOTH void forEachOf(const Tensor& tensor, const Layout& layout, std::int64_t index, std::int64_t stride,
+                              Visit&& visit, VisitChunk&& visitChunk) {
+  using Number = typename Element::Number;
+  const auto* data = static_cast<const typename Element::Bits*>(tensor.data);
+  for (std::int64_t i = index; i < layout.head; i += stride) visit(Element::number(data[i]));
+  const auto* vectors = reinterpret_cast<const Vector*>(data + layout.head);
+  const auto visitVector = [&](const Vector& vector) {
+    Number numbers[perVector<Element>];
+    takeApart<Element>(vector, numbers);
+#pragma unroll
+    for (int k = 0; k < perVector<Element>; ++k) visit(numbers[k]);
+  };
+  std::int64_t v = index;
+  for (; v + (loads<Element> - 1) * stride < layout.vectors; v += loads<Element> * stride) {
+    Vector some[loads<Element>];
+#pragma unroll
+    for (int u = 0; u < loads<Element>; ++u) some[u] = vectors[v + u * stride];
+    Number numbers[chunk<Element>];
+#pragma unroll
+    for (int u = 0; u < loads<Element>; ++u) takeApart<Element>(some[u], numbers + u * perVector<Element>);
+    if (visitChunk(numbers)) continue;
+#pragma unroll 1
+    for (int u = 0; u < loads<Element>; ++u) visitVector(vectors[v + u * stride]);
+  }
+#pragma unroll 1
+  for (; v < layout.vectors; v += stride) visitVector(vectors[v]);
+  const std::int64_t rest = layout.head + layout.vectors * perVector<Element>;
+  for (std::int64_t i = index; i < layout.tail; i += stride) visit(Element::number(data[placeOf(tensor, rest + i)]));
+}
+
+/// The same, all of them one by one.
 template <class Element, class Visit>
 RETROGRAD_BOTH void forEachOf(const Tensor& tensor, const Layout& layout, std::int64_t index, std::int64_t stride,
                               Visit&& visit) {
-  using Bits = typename Element::Bits;
-  const auto* data = static_cast<const Bits*>(tensor.data);
-  constexpr int perVector = vectorBytes / sizeof(Bits) > 0 ? vectorBytes / sizeof(Bits) : 1;
-  const auto visitVector = [&](const Vector& vector) {
-    Bits elements[perVector];
-    memcpy(elements, &vector, sizeof elements);
-    for (int k = 0; k < perVector; ++k) visit(Element::number(elements[k]));
-  };
-  for (std::int64_t i = index; i < layout.head; i += stride) visit(Element::number(data[i]));
-  const auto* vectors = reinterpret_cast<const Vector*>(data + layout.head);
-  std::int64_t v = index;
-  for (; v + stride < layout.vectors; v += 2 * stride) {  // two on their way at a time
-    const Vector first = vectors[v], second = vectors[v + stride];
-    visitVector(first);
-    visitVector(second);
-  }
-  if (v < layout.vectors) visitVector(vectors[v]);
-  const std::int64_t rest = layout.head + layout.vectors * perVector;
-  for (std::int64_t i = index; i < layout.tail; i += stride) visit(Element::number(data[placeOf(tensor, rest + i)]));
+  forEachOf<Element>(tensor, layout, index, stride, visit,
+                     [&](const typename Element::Number(&numbers)[chunk<Element>]) {
+#pragma unroll
+                       for (int i = 0; i < chunk<Element>; ++i) visit(numbers[i]);
+                       return true;
+                     });
+}
+
+template <class Element>
+RETROGRAD_BOTH Summary summaryOfThread(const Tensor& tensor, const Layout& layout, std::int64_t index,
+                                       std::int64_t stride) {
+  Accumulator<Element> accumulator;
+  forEachOf<Element>(
+      tensor, layout, index, stride, [&](typename Element::Number x) { accumulator.add(x); },
+      [&](const typename Element::Number(&numbers)[chunk<Element>]) { return accumulator.addChunk(numbers); });
+  return accumulator.summary();
 }
 
 }  // namespace retrograd::cuda

@@ -103,11 +103,9 @@ TEST(Gpu, aSessionRunsInBothDirections) {
   session.runTo(session.size());
   const auto first = session.results().at(0);
   ASSERT_TRUE(first);
-  for (const auto& measure : session.measures()) {
-    EXPECT_GT(measure.seconds, 0);
-    EXPECT_GT(measure.allocated, 0);
-    EXPECT_GE(measure.reserved, measure.allocated);
-  }
+  for (const auto& measure : session.measures()) EXPECT_GT(measure.seconds, 0);
+  EXPECT_GT(peakDeviceMemory(cuda).allocated, 0);
+  EXPECT_GE(peakDeviceMemory(cuda).reserved, peakDeviceMemory(cuda).allocated);
   session.runTo(0);
   session.runTo(session.size());
   const auto again = session.results().at(0);
@@ -116,7 +114,7 @@ TEST(Gpu, aSessionRunsInBothDirections) {
             std::vector(again->data, again->data + again->bytes));  // the same draws
 }
 
-TEST(Gpu, statisticsAreThoseOfTheCpu) {
+TEST(Gpu, G3_StatisticsAreThoseOfTheCpu) {
   NEED_DEVICE();
   const auto path = (data() / "mlp/model.pt2").string();
   Session gpu(openModel(path, onCuda())), cpu(openModel(path));
@@ -127,8 +125,8 @@ TEST(Gpu, statisticsAreThoseOfTheCpu) {
     EXPECT_EQ(a.min, b.min);
     EXPECT_EQ(a.max, b.max);
     EXPECT_EQ(a.zeros, b.zeros);
-    EXPECT_NEAR(a.mean, b.mean, 1e-9 * b.norm);
-    EXPECT_NEAR(a.standardDeviation, b.standardDeviation, 1e-9 * b.norm);
+    EXPECT_NEAR(a.mean, b.mean, 1e-6 * b.standardDeviation + 1e-12 * b.norm);  // chunks are added up in float32
+    EXPECT_NEAR(a.standardDeviation, b.standardDeviation, 1e-6 * b.standardDeviation);
     EXPECT_EQ(gpu.histogram(input, 16), cpu.histogram(input, 16));
     EXPECT_EQ(gpu.magnitudes(input), cpu.magnitudes(input));
   }

@@ -27,8 +27,8 @@ Summary summaryOf(const Tensor& tensor) {
   return summary;
 }
 
-/// The textbook's two passes over the finite ones of `numbers`.
-void expectMoments(const Summary& summary, const std::vector<double>& numbers) {
+/// The textbook's two passes over the finite ones of `numbers`. `rounding`: what adding up chunks in float32 leaves.
+void expectMoments(const Summary& summary, const std::vector<double>& numbers, double rounding = 1e-6) {
   std::vector<double> finite;
   std::int64_t nan = 0, inf = 0;
   for (double x : numbers) {
@@ -41,15 +41,17 @@ void expectMoments(const Summary& summary, const std::vector<double>& numbers) {
   mean /= static_cast<long double>(std::max<std::size_t>(finite.size(), 1));
   for (double x : finite) squares += (x - mean) * (x - mean), norm += static_cast<long double>(x) * x;
   EXPECT_EQ(summary.finite, static_cast<std::int64_t>(finite.size()));
-  EXPECT_EQ(summary.magnitudes[nanCell], nan);
-  EXPECT_EQ(summary.magnitudes[infinityCell], inf);
+  EXPECT_EQ(summary.nan, nan);
+  EXPECT_EQ(summary.infinite, inf);
   if (finite.empty()) return;
   EXPECT_EQ(summary.least, *std::min_element(finite.begin(), finite.end()));
   EXPECT_EQ(summary.greatest, *std::max_element(finite.begin(), finite.end()));
   const auto scale = static_cast<double>(std::sqrt(norm / static_cast<long double>(finite.size())));
-  EXPECT_NEAR(summary.mean, static_cast<double>(mean), 1e-13 * scale);
-  EXPECT_NEAR(summary.squares, static_cast<double>(squares), 1e-11 * static_cast<double>(squares) + 1e-300);
-  EXPECT_NEAR(summary.norm, static_cast<double>(norm), 1e-12 * static_cast<double>(norm));
+  const auto deviation = static_cast<double>(std::sqrt(squares / static_cast<long double>(finite.size())));
+  EXPECT_NEAR(summary.mean, static_cast<double>(mean), 1e-13 * scale + rounding * deviation);
+  EXPECT_NEAR(summary.squares, static_cast<double>(squares),
+              std::max(rounding, 1e-11) * static_cast<double>(squares) + 1e-300);
+  EXPECT_NEAR(summary.norm, static_cast<double>(norm), std::max(rounding, 1e-12) * static_cast<double>(norm));
 }
 
 std::vector<float> normals(std::size_t count, float mean = 0) {
@@ -78,15 +80,16 @@ TEST(CudaTwin, whatIsNotFiniteIsCountedAndLeftOut) {
   const auto summary = summaryOf(flat(nothing, DType::f32));
   EXPECT_EQ(summary.finite, 0);
   EXPECT_EQ(summary.least, 0);
-  EXPECT_EQ(summary.magnitudes[nanCell], 100);
+  EXPECT_EQ(summary.nan, 100);
 }
 
 TEST(CudaTwin, magnitudesGoByPowerOfTwo) {
   const std::vector<float> numbers{0.f, -0.f, 1.f, -1.5f, 2.f, 0.75f, 1e-40f, 1e-30f, 1e30f};
-  const auto summary = summaryOf(flat(numbers, DType::f32));
-  const auto octave = [&](int exponent) { return summary.magnitudes[firstOctaveCell + exponent - leastExponent]; };
-  EXPECT_EQ(summary.magnitudes[zeroCell], 2);
-  EXPECT_EQ(summary.magnitudes[subnormalCell], 1);
+  std::int64_t counts[magnitudeCells] = {};
+  ASSERT_TRUE(twin::magnitudes(flat(numbers, DType::f32), counts));
+  const auto octave = [&](int exponent) { return counts[firstOctaveCell + exponent - leastExponent]; };
+  EXPECT_EQ(counts[zeroCell], 2);
+  EXPECT_EQ(counts[subnormalCell], 1);
   EXPECT_EQ(octave(0), 2);
   EXPECT_EQ(octave(1), 1);
   EXPECT_EQ(octave(-1), 1);
@@ -168,8 +171,8 @@ void expectSmallFloats(DType dtype, int exponentBits, int mantissaBits, int bias
   }
   const auto check = [&](const Summary& summary) {
     expectMoments(summary, numbers);
-    EXPECT_EQ(summary.magnitudes[subnormalCell], subnormal);
-    EXPECT_EQ(summary.magnitudes[zeroCell], specials == Specials::fnuz ? 1 : 2);
+    EXPECT_EQ(summary.subnormal, subnormal);
+    EXPECT_EQ(summary.zeros, specials == Specials::fnuz ? 1 : 2);
   };
   if (bits == 8) {
     std::vector<std::uint8_t> elements;
@@ -206,7 +209,7 @@ TEST(CudaTwin, bfloatAndDouble) {
   const std::vector<double> doubles{1e300, -1e-320, 0, 3};
   const auto summary = summaryOf(flat(doubles, DType::f64));
   EXPECT_EQ(summary.greatest, 1e300);
-  EXPECT_EQ(summary.magnitudes[subnormalCell], 1);
+  EXPECT_EQ(summary.subnormal, 1);
 }
 
 TEST(CudaTwin, complexNumbersByAbsoluteValue) {
@@ -222,12 +225,105 @@ TEST(CudaTwin, complexNumbersByAbsoluteValue) {
 TEST(CudaTwin, cellsOfAHistogram) {
   const std::vector<float> numbers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, NAN, INFINITY};
   std::vector<std::int64_t> counts(5, 0);
-  ASSERT_TRUE(twin::histogram(flat(numbers, DType::f32), 0, linearScale(0, 10, 5), counts));
+  ASSERT_TRUE(twin::histogram(flat(numbers, DType::f32), linearCells(0, 10, 5), counts.data()));
   EXPECT_EQ(counts, (std::vector<std::int64_t>{2, 2, 2, 2, 3}));
   const std::vector<float> equal(4, 3.f);
   std::vector<std::int64_t> one(3, 0);
-  ASSERT_TRUE(twin::histogram(flat(equal, DType::f32), 3, linearScale(3, 3, 3), one));
+  ASSERT_TRUE(twin::histogram(flat(equal, DType::f32), linearCells(3, 3, 3), one.data()));
   EXPECT_EQ(one, (std::vector<std::int64_t>{4, 0, 0}));
+}
+
+/// Ranges whose length, or its reciprocal, is no double.
+TEST(CudaTwin, G12_CellsOfTheWidestAndTheNarrowestRange) {
+  constexpr double greatest = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
+  const std::vector<double> wide{-greatest, greatest, 0, greatest / 2};
+  std::vector<std::int64_t> counts(4, 0);
+  ASSERT_TRUE(twin::histogram(flat(wide, DType::f64), linearCells(-greatest, greatest, 4), counts.data()));
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{1, 0, 1, 2}));
+  const std::vector<double> narrow{0, least, 2 * least, 3 * least, 4 * least};
+  std::vector<std::int64_t> few(4, 0);
+  ASSERT_TRUE(twin::histogram(flat(narrow, DType::f64), linearCells(0, 4 * least, 4), few.data()));
+  EXPECT_EQ(few, (std::vector<std::int64_t>{1, 1, 1, 2}));
+  for (const double a : {-greatest, -1e300, -1.0, 0.0, least, 1.0})
+    for (const double b : {a, 0.5, 1e-300, 1e300, greatest})
+      for (const double x : {a, b, a / 2 + b / 2, -greatest, greatest}) {
+        const int cell = linearCell(x, linearCells(std::min(a, b), std::max(a, b), 7));
+        EXPECT_TRUE(cell >= 0 && cell < 7) << x << " from " << a << " to " << b;
+      }
+}
+
+/// Chunks whose squares leave the range of a float, hold something that is not finite, or are all equal.
+TEST(CudaTwin, G3_ChunksThatFloatsCannotAddAreAddedExactly) {
+  for (const float scale : {1e-40f, 1e-25f, 1e-14f, 1.f, 1e15f, 1e30f, 3e38f}) {
+    SCOPED_TRACE(scale);
+    std::vector<float> numbers = normals(20'000);
+    for (auto& x : numbers) x = std::tanh(x) * scale;
+    expectMoments(summaryOf(flat(numbers, DType::f32)), {numbers.begin(), numbers.end()});
+    for (std::size_t i = 0; i < numbers.size(); i += 777) numbers[i] = i % 2 ? NAN : -INFINITY;
+    expectMoments(summaryOf(flat(numbers, DType::f32)), {numbers.begin(), numbers.end()});
+  }
+  const std::vector<float> equal(50'000, 0.1f);
+  const auto summary = summaryOf(flat(equal, DType::f32));
+  EXPECT_EQ(summary.mean, static_cast<double>(0.1f));
+  EXPECT_EQ(summary.squares, 0);
+}
+
+TEST(CudaTwin, G3_AnOutlierFirstInItsChunkHidesNothing) {
+  auto numbers = normals(40'000, 1);
+  for (std::size_t i = 0; i < numbers.size(); i += 64) numbers[i] = 1e4f;
+  expectMoments(summaryOf(flat(numbers, DType::f32)), {numbers.begin(), numbers.end()}, 1e-5);
+}
+
+TEST(CudaTwin, G3_ZerosAndSubnormalNumbersOfWholeChunksCount) {
+  std::vector<float> numbers(30'000, 1.f);
+  std::int64_t zeros = 0, subnormal = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i % 3 == 0) numbers[i] = 0, ++zeros;
+    if (i % 7 == 1) zeros -= numbers[i] == 0, numbers[i] = 1e-40f, ++subnormal;
+  }
+  const auto summary = summaryOf(flat(numbers, DType::f32));
+  EXPECT_EQ(summary.zeros, zeros);
+  EXPECT_EQ(summary.subnormal, subnormal);
+}
+
+/// Random bits of every dtype: sums by double precision of the same elements, whatever their layout.
+TEST(CudaTwin, G3_RandomBitsOfEveryDtypeAndLayout) {
+  std::mt19937 random(5);
+  for (int i = 0; i < dtypeCount; ++i)
+    for (const std::int64_t shift : {0, 1, 3})
+      for (const int most : {1, 3, mostBlocks}) {
+        const auto dtype = static_cast<DType>(i);
+        SCOPED_TRACE(std::string(shortName(dtype)) + " from element " + std::to_string(shift));
+        const std::int64_t elements = 20'000;
+        std::vector<std::uint64_t> words(static_cast<std::size_t>((elements + shift + 1) * itemSize(dtype) / 8 + 1));
+        for (auto& word : words) word = static_cast<std::uint64_t>(random()) << 32 | random();
+        // doubles of all sizes have no norm: exponents near 1
+        if (dtype == DType::f64 || dtype == DType::c128)
+          for (auto& word : words) word = (word & 0x800fffffffffffffu) | 0x3fe0000000000000u;
+        auto tensor = flat(words, dtype);
+        tensor.data = reinterpret_cast<const char*>(words.data()) + shift * itemSize(dtype);
+        tensor.elements = elements;
+        std::vector<double> numbers;
+        withElement(dtype, [&](auto element) {
+          using Element = decltype(element);
+          forEachOf<Element>(tensor, layoutOf<Element>(tensor, 1), 0, 1,
+                             [&](typename Element::Number x) { numbers.push_back(static_cast<double>(x)); });
+        });
+        ASSERT_EQ(numbers.size(), static_cast<std::size_t>(elements));
+        Summary summary;
+        ASSERT_TRUE(twin::summarise(tensor, summary, most));
+        expectMoments(summary, numbers, 2e-6);
+        auto strided = tensor;
+        strided.contiguous = 0;
+        strided.dims = 2;
+        strided.sizes[0] = 100, strided.sizes[1] = elements / 100;
+        strided.strides[0] = 1, strided.strides[1] = 100;
+        Summary other;
+        ASSERT_TRUE(twin::summarise(strided, other, most));
+        expectMoments(other, numbers, 2e-6);
+        EXPECT_EQ(other.zeros, summary.zeros);
+        EXPECT_EQ(other.subnormal, summary.subnormal);
+      }
 }
 
 TEST(CudaTwin, anUnknownDtypeIsRefused) {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/execution/cuda/statistics.h"
+#include "core/torch/execution/cuda/summaries.h"
 #include "core/torch/execution/cuda/twin.h"
 #include "core/torch/session/session.h"
 #include "tests/support/float_tensor.h"
@@ -147,14 +147,26 @@ TEST(Statistics, equalTheTwinOfTheGpusKernels) {
     near(a.mean, b.mean, 1e-6, "mean");
     near(a.standardDeviation, b.standardDeviation, 1e-6, "standard deviation");
     near(a.norm, b.norm, 1e-6, "norm");
-    if (!isComplex(dtype))
-      EXPECT_EQ(session->magnitudes(x),
-                std::vector<std::int64_t>(summary.magnitudes, summary.magnitudes + cuda::magnitudeCells));
+    if (!isComplex(dtype)) {
+      std::vector<std::int64_t> magnitudes(cuda::magnitudeCells, 0);
+      ASSERT_TRUE(cuda::twin::magnitudes(tensor, magnitudes.data()));
+      EXPECT_EQ(session->magnitudes(x), magnitudes);
+    }
     if (isComplex(dtype) || a.min == a.max) continue;
     std::vector<std::int64_t> counts(20);
-    ASSERT_TRUE(cuda::twin::histogram(tensor, b.min, cuda::linearScale(b.min, b.max, 20), counts));
+    ASSERT_TRUE(cuda::twin::histogram(tensor, cuda::linearCells(b.min, b.max, 20), counts.data()));
     EXPECT_EQ(session->histogram(x, 20), counts);
   }
+}
+
+// The range of these is infinite: a cell computed from it would be NaN.
+TEST(Statistics, G12_AHistogramOfTheWholeRangeOfDoubles) {
+  constexpr double greatest = std::numeric_limits<double>::max();
+  const double numbers[]{-greatest, greatest, 0, 1, greatest / 2};
+  std::vector<std::uint8_t> bytes(sizeof numbers);
+  std::memcpy(bytes.data(), numbers, sizeof numbers);
+  const auto [session, x] = sessionOver(DType::f64, bytes);
+  EXPECT_EQ(session->histogram(x, 4), (std::vector<std::int64_t>{1, 0, 2, 2}));
 }
 
 TEST(Statistics, aLazilyNegatedTensorIsNegative) {
