@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* fileName = "libretrograd_nccl.so";
 constexpr const char* whatToDo =
-    "run scripts/setup on a machine with a GPU, which fetches NCCL's headers, and build there";
+    "run scripts/setup --nccl, which fetches NCCL's headers, and build again";
 
 /// "2.30.7" of NCCL_VERSION_CODE.
 std::string versionText(int code) { return fmt::format("{}.{}.{}", code / 10'000, code / 100 % 100, code % 100); }

@@ -10,7 +10,7 @@
 namespace retrograd {
 namespace {
 
-TEST(NcclLibrary, isBuiltWhereItsHeadersAre) {
+TEST(NcclLibrary, G14_IsBuiltWhereItsHeadersAreWithOrWithoutAGpu) {
   EXPECT_EQ(privateFile("libretrograd_nccl.so").empty(), !RETROGRAD_NCCL);
 }
 
