@@ -9,8 +9,7 @@ namespace retrograd {
 namespace {
 
 constexpr const char* fileName = "libretrograd_nccl.so";
-constexpr const char* whatToDo =
-    "run scripts/setup --nccl, which fetches NCCL's headers, and build again";
+constexpr const char* whatToDo = "run scripts/setup --nccl, which fetches NCCL's headers, and build again";
 
 /// "2.30.7" of NCCL_VERSION_CODE.
 std::string versionText(int code) { return fmt::format("{}.{}.{}", code / 10'000, code / 100 % 100, code % 100); }
