@@ -117,12 +117,12 @@ RETROGRAD_ELEMENT(f8e8m0fnu, std::uint8_t, float, FLT_MIN, exponentToFloat(bits)
 template <class Element>
 constexpr bool isInteger = std::is_integral_v<typename Element::Bits> && Element::smallestNormal == 0;
 
+// clang-format off
 /// X(dtype) for each of them.
-#define RETROGRAD_EACH_DTYPE(X)                                                                                \
-  X(f32)                                                                                                       \
-  X(f64)                                                                                                       \
-  X(f16) X(bf16) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64) X(b8) X(c32) X(c64) X(c128) X(f8e4m3fn) \
-      X(f8e5m2) X(f8e4m3fnuz) X(f8e5m2fnuz) X(f8e8m0fnu)
+#define RETROGRAD_EACH_DTYPE(X)                                                                          \
+  X(f32) X(f64) X(f16) X(bf16) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64) X(b8) X(c32) X(c64) \
+  X(c128) X(f8e4m3fn) X(f8e5m2) X(f8e4m3fnuz) X(f8e5m2fnuz) X(f8e8m0fnu)
+// clang-format on
 
 /// Calls `visit` with the Element of a dtype; false for a dtype there is none of.
 template <class Visit>
