@@ -10,8 +10,12 @@
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
+<<<<<<< HEAD
 #include "core/formats/jobs/dynamo_ops.h"
 #include "core/formats/jobs/lowered_prims.h"
+=======
+#include "core/formats/fx/lower_prims.h"
+>>>>>>> cb501b3 (One lowering of prims serves logs and repro scripts)
 #include "core/trace/number.h"
 #include "core/trace/python_text.h"
 
@@ -360,9 +364,8 @@ class Writer {
   }
 
   void writeCall(std::size_t value, const fx::Node& node) {
-    PrintedCall call{node.call.items[0].text, argumentsOf(node.call, node)};
-    if (const auto problem = options_.runnable ? lowerPrims(call) : std::nullopt) fail(node.line, node.name, *problem);
-    const auto& target = call.target;
+    const auto& target = node.call.items[0].text;
+    const auto arguments = argumentsOf(node.call, node);
     std::vector<std::string> notes;
     const auto i = value - graph_.inputs.size();
     if (const auto written = options_.writes.find(i); written != options_.writes.end())
@@ -377,7 +380,7 @@ class Writer {
       notes.push_back(
           fmt::format("computation: {}: \"{}\"", names_[value], target));  // no result of it says which op it is
     }
-    body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(call.arguments, ", "));
+    body_ += fmt::format("    {}{}({})", left.empty() ? "" : left + " = ", target, fmt::join(arguments, ", "));
     if (!notes.empty()) body_ += fmt::format("  # {}", fmt::join(notes, ", "));
     body_ += "\n";
   }
@@ -485,7 +488,9 @@ class Writer {
 }  // namespace
 
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) {
-  return Writer(graph, lookup, options).write();
+  if (!options.runnable) return Writer(graph, lookup, options).write();
+  const auto lowered = fx::withoutPrims(graph);
+  return Writer(lowered, lookup, options).write();
 }
 
 }  // namespace retrograd::jobs

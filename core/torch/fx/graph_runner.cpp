@@ -60,38 +60,6 @@ c10::IValue fitted(Argument argument, const c10::Argument& wanted, const std::ve
   return toIValue(argument, wanted.type(), [&](std::size_t hole) { return operands.at(hole); });
 }
 
-/// Ops that PyTorch has in Python alone, as ops of LibTorch: what is called, and with which arguments by name.
-struct Replacement {
-  std::string target;
-  std::vector<Expression> items;  ///< positional ones, then keyword arguments
-};
-
-Expression keyword(std::string name, Expression value) {
-  Expression result;
-  result.kind = Kind::keyword;
-  result.text = std::move(name);
-  result.items.push_back(std::move(value));
-  return result;
-}
-
-std::optional<Replacement> replacementOf(const std::string& target, const Expression& call) {
-  if (target == "prims.convert_element_type.default" && call.items.size() == 3)
-    return Replacement{"aten._to_copy.default", {call.items[1], keyword("dtype", call.items[2])}};
-  if (target != "prims.iota.default" || call.items.size() < 2) return std::nullopt;
-  const auto *start = call.keyword("start"), *step = call.keyword("step");
-  if (!start || !step || !call.items[1].is(Kind::integer) || !start->is(Kind::integer) || !step->is(Kind::integer))
-    return std::nullopt;
-  Expression end = *start;
-  std::int64_t reach = 0;
-  if (__builtin_mul_overflow(call.items[1].integer, step->integer, &reach) ||
-      __builtin_add_overflow(reach, start->integer, &end.integer))
-    return std::nullopt;
-  Replacement result{"aten.arange.start_step", {*start, end, *step}};
-  for (const char* name : {"dtype", "device"})
-    if (const auto* given = call.keyword(name)) result.items.push_back(keyword(name, *given));
-  return result;
-}
-
 }  // namespace
 
 GraphRunner::GraphRunner(const fx::Graph& graph, ComputationRecorder& recorder, Document& document, std::string path)
@@ -190,12 +158,6 @@ c10::IValue GraphRunner::call(const Expression& expression) {
   if (!callee.is(Kind::path) || !std::string_view(callee.text).starts_with(opPrefix))
     fail("is not run here: " + fx::toText(expression, {}));
   const auto target = callee.text.substr(opPrefix.size());
-  if (auto replacement = replacementOf(target, expression)) {
-    auto other = expression;
-    other.items.resize(1);
-    std::move(replacement->items.begin(), replacement->items.end(), std::back_inserter(other.items));
-    return callOp(replacement->target, other);
-  }
   return callOp(target, expression);
 }
 

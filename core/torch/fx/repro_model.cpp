@@ -14,6 +14,7 @@
 #include "core/base/memory_account.h"
 #include "core/formats/files/mapped_file.h"
 #include "core/formats/files/mapping_watch.h"
+#include "core/formats/fx/lower_prims.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/torch/fx/graph_runner.h"
 #include "core/torch/tracing/convert.h"
@@ -101,7 +102,8 @@ ModelFile readReproModel(const std::string& path, std::uint64_t seed, const Prog
   KeepGenerator keep;
   setGeneratorState(seededState(seed));
   at::AutoGradMode noGrad(false);
-  GraphRunner runner(repro.graph, recorder, *file.document, path);
+  const auto graph = fx::withoutPrims(repro.graph).graph;
+  GraphRunner runner(graph, recorder, *file.document, path);
   std::vector<c10::IValue> outputs;
   {
     const AboveAutograd observed(recorder);
