@@ -46,6 +46,7 @@ bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
     return true;
   if (isZero(argumentNamed(symbol, arguments, "dropout_p")) || isZero(argumentNamed(symbol, arguments, "dropout")))
     return true;
+  if (symbol.argumentIndex("philox_seed") >= 0) return true;  // it repeats what its forward drew
   return symbol.name.find("dropout") != std::string::npos && isZero(argumentNamed(symbol, arguments, "p"));
 }
 

@@ -10,12 +10,8 @@
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
-<<<<<<< HEAD
-#include "core/formats/jobs/dynamo_ops.h"
-#include "core/formats/jobs/lowered_prims.h"
-=======
 #include "core/formats/fx/lower_prims.h"
->>>>>>> cb501b3 (One lowering of prims serves logs and repro scripts)
+#include "core/formats/jobs/dynamo_ops.h"
 #include "core/trace/number.h"
 #include "core/trace/python_text.h"
 
@@ -369,7 +365,7 @@ class Writer {
     std::vector<std::string> notes;
     const auto i = value - graph_.inputs.size();
     if (const auto written = options_.writes.find(i); written != options_.writes.end())
-      return writeOver(value, written->second, call);
+      return writeOver(value, written->second, target, arguments);
     const auto left = targetsOf(value, target, notes);
     if (i < options_.unrecorded.size() && options_.unrecorded[i]) notes.emplace_back("no_grad");
     const bool isBackward =
@@ -386,9 +382,10 @@ class Writer {
   }
 
   /// What the program wrote in place where autograd did not see it: computed apart, then copied over.
-  void writeOver(std::size_t value, std::size_t written, const PrintedCall& call) {
-    body_ += fmt::format("    {}__written = {}({})  # no_grad\n", names_[value], call.target,
-                         fmt::join(call.arguments, ", "));
+  void writeOver(std::size_t value, std::size_t written, const std::string& target,
+                 const std::vector<std::string>& arguments) {
+    body_ += fmt::format("    {}__written = {}({})  # no_grad\n", names_[value], target,
+                         fmt::join(arguments, ", "));
     body_ += fmt::format("    {0} = torch.ops.aten.copy_.default({1}, {0}__written)  # no_grad\n", names_[value],
                          names_[written]);
   }
@@ -490,7 +487,16 @@ class Writer {
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options) {
   if (!options.runnable) return Writer(graph, lookup, options).write();
   const auto lowered = fx::withoutPrims(graph);
-  return Writer(lowered, lookup, options).write();
+  auto moved = options;
+  if (!options.unrecorded.empty()) {
+    moved.unrecorded.clear();
+    for (const auto node : lowered.origins)
+      moved.unrecorded.push_back(node < options.unrecorded.size() ? options.unrecorded[node] : char{0});
+  }
+  moved.writes.clear();
+  for (const auto& [node, written] : options.writes)
+    moved.writes.emplace(lowered.values[graph.inputs.size() + node] - graph.inputs.size(), lowered.values[written]);
+  return Writer(lowered.graph, lookup, moved).write();
 }
 
 }  // namespace retrograd::jobs

@@ -6,11 +6,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <tuple>
 #include <vector>
+
+#include "core/torch/packs/libtorch/attention.h"
 
 namespace retrograd {
 namespace {
@@ -45,48 +45,6 @@ auto callBelow(const char* op, const Arguments&... arguments) {
 }
 
 // --- attention ---
-
-/// Fused kernels add up numbers of 16 bits in float.
-at::Tensor inAccumulator(const at::Tensor& tensor) {
-  return at::isReducedFloatingType(tensor.scalar_type()) ? tensor.to(at::kFloat) : tensor;
-}
-
-/// Keys and values that several heads of queries share, one for each.
-at::Tensor forEachHead(const at::Tensor& shared, std::int64_t heads) {
-  return shared.size(-3) == heads ? shared : shared.repeat_interleave(heads / shared.size(-3), -3);
-}
-at::Tensor overSharingHeads(const at::Tensor& gradient, std::int64_t heads) {
-  if (gradient.size(-3) == heads) return gradient;
-  auto sizes = gradient.sizes().vec();
-  sizes[sizes.size() - 3] = heads;
-  sizes.insert(sizes.end() - 2, gradient.size(-3) / heads);
-  return gradient.reshape(sizes).sum(-3);
-}
-
-/// Queries, keys and values as one head of keys and values for each of queries, in the accumulator's type.
-struct AttentionOperands {
-  AttentionOperands(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                    std::optional<double> scale)
-      : q(inAccumulator(query)),
-        k(forEachHead(inAccumulator(key), query.size(-3))),
-        v(forEachHead(inAccumulator(value), query.size(-3))),
-        factor(scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))))) {}
-
-  /// query key^T scale + bias, minus infinity where a mask or causality hides a key.
-  at::Tensor scores(const at::Tensor& bias, bool isCausal) const {
-    constexpr auto hidden = -std::numeric_limits<double>::infinity();
-    auto scores = q.matmul(k.transpose(-2, -1)) * factor;
-    if (bias.defined())
-      scores = bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), hidden)
-                                               : scores + inAccumulator(bias);
-    if (!isCausal) return scores;
-    const auto above = at::ones({q.size(-2), k.size(-2)}, scores.options().dtype(at::kBool)).triu(1);
-    return scores.masked_fill(above, hidden);
-  }
-
-  const at::Tensor q, k, v;
-  const double factor;
-};
 
 /// Gradients of query, key, value and of the scores, which are the bias's before it was broadcast: softmax(query key^T
 /// scale + bias) value.

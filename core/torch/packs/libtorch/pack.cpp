@@ -1,8 +1,11 @@
-// What ops of LibTorch itself lack in C++: shapes that only PyTorch's Python code knows.
+// What ops of LibTorch itself lack in C++: shapes that only PyTorch's Python code knows, and attention that has kernels
+// for a GPU alone.
 #include "core/torch/packs/libtorch/pack.h"
 
 #include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
+
+#include "core/torch/packs/libtorch/attention.h"
 
 namespace retrograd {
 namespace {
@@ -32,6 +35,7 @@ at::Tensor groupedMmShape(const at::Tensor& a, const at::Tensor& b, const std::o
 }
 
 void registerOps() {
+  registerAttentionKernels();
   static torch::Library library = [] {
     torch::Library made(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
     made.impl("_grouped_mm", groupedMmShape);
@@ -41,6 +45,16 @@ void registerOps() {
 
 }  // namespace
 
-OpPack libtorchPack() { return {"libtorch", "LibTorch itself", {"aten._grouped_mm.default"}, registerOps}; }
+OpPack libtorchPack() {
+  return {
+      "libtorch",
+      "LibTorch itself",
+      {"aten._grouped_mm.default", "aten._scaled_dot_product_flash_attention.default",
+       "aten._scaled_dot_product_flash_attention_backward.default", "aten._scaled_dot_product_cudnn_attention.default",
+       "aten._scaled_dot_product_cudnn_attention_backward.default",
+       "aten._scaled_dot_product_efficient_attention.default",
+       "aten._scaled_dot_product_efficient_attention_backward.default"},
+      registerOps};
+}
 
 }  // namespace retrograd

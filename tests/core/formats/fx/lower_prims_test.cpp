@@ -10,7 +10,7 @@ namespace {
 
 Graph lowered(const std::string& body, const std::string& head = "self, x, y, z") {
   return withoutPrims(
-      readGraph("class GraphModule(torch.nn.Module):\n    def forward(" + head + "):\n" + body, "test"));
+      readGraph("class GraphModule(torch.nn.Module):\n    def forward(" + head + "):\n" + body, "test")).graph;
 }
 
 std::vector<std::string> linesOf(const Graph& graph) {
