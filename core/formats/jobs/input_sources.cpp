@@ -55,6 +55,29 @@ std::string joined(const std::vector<std::string>& keys, std::size_t from) {
   return text;
 }
 
+/// Modules of several holders may give one name: L['blocks'][0]._modules['lin'] and L['blocks'][1]._modules['lin']. As
+/// much of the holders is taken as tells them apart.
+void tellApart(std::vector<InputSource>& inputs) {
+  constexpr int rounds = 16;  // holders within holders
+  bool isDone = false;
+  for (int round = 0; round < rounds && !isDone; ++round) {
+    isDone = true;
+    std::map<std::string, std::vector<InputSource*>> byName;
+    for (auto& input : inputs)
+      if (input.kind == InputSource::Kind::parameter || input.kind == InputSource::Kind::buffer)
+        byName[input.name].push_back(&input);
+    for (auto& [name, same] : byName) {
+      const auto isOther = [&](const InputSource* input) { return input->source != same.front()->source; };
+      if (std::none_of(same.begin(), same.end(), isOther)) continue;
+      for (auto* input : same) {
+        if (input->held == 0) continue;
+        input->name = joined(input->path, --input->held);
+        isDone = false;
+      }
+    }
+  }
+}
+
 /// As Dynamo makes a name of a source: what is no letter or digit becomes one '_'.
 std::string placeholderName(std::string_view source) {
   std::string name;
@@ -89,14 +112,29 @@ InputSource readInputSource(std::string_view source) {
   const auto isStructure = [](const std::string& key) {
     return key == "_modules" || key == "_parameters" || key == "_buffers";
   };
-  const bool isOfModule = std::any_of(keys.begin(), keys.end(), isStructure);
-  if (std::find(keys.begin(), keys.end(), "_parameters") != keys.end()) result.kind = InputSource::Kind::parameter;
-  if (std::find(keys.begin(), keys.end(), "_buffers") != keys.end()) result.kind = InputSource::Kind::buffer;
+  const auto module = std::find_if(keys.begin(), keys.end(), isStructure);
+  const bool isOfModule = module != keys.end();
+  // L['model']._modules['emb'], L['args'][0]._modules['emb'], L['self'].model._modules['emb']: whatever holds the
+  // module is no part of the name. A function's own keywords are not either; of L['ids'] the name is all there is.
+  const auto before = std::max<std::ptrdiff_t>(module - keys.begin(), 1);
+  if (isOfModule) result.held = static_cast<std::size_t>(before) - 1;
+  else if (keys[1] == "kwargs" && keys.size() > 2) result.held = 1;
+  if (std::find(module, keys.end(), "_parameters") != keys.end()) result.kind = InputSource::Kind::parameter;
+  if (std::find(module, keys.end(), "_buffers") != keys.end()) result.kind = InputSource::Kind::buffer;
   keys.erase(std::remove_if(keys.begin(), keys.end(), isStructure), keys.end());
-  // L['model']._modules['emb']: the variable that holds the module is no part of the name; of L['ids'] it is all there
-  // is.
-  result.name = isOfModule && keys.size() > 2 ? joined(keys, 2) : joined(keys, 1);
+  keys.erase(keys.begin());  // "L" or "G"
+  result.path = std::move(keys);
+  result.held = std::min(result.held, result.path.empty() ? 0 : result.path.size() - 1);
+  result.name = joined(result.path, result.held);
   return result;
+}
+
+std::vector<std::string> namesOf(const InputSource& source) {
+  if (source.path.empty()) return {source.name};
+  std::vector<std::string> names;
+  const auto last = source.kind == InputSource::Kind::input ? source.path.size() - 1 : source.held;
+  for (std::size_t from = 0; from <= last; ++from) names.push_back(plainName(joined(source.path, from)));
+  return names;
 }
 
 std::vector<InputSource> describedInputs(const JobLog& log, const Attempt& attempt) {
@@ -131,6 +169,7 @@ std::vector<InputSource> describedInputs(const JobLog& log, const Attempt& attem
       inputs.push_back(std::move(input));
     }
   });
+  tellApart(inputs);
   return inputs;
 }
 

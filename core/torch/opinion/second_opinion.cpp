@@ -8,13 +8,14 @@
 
 #include "core/base/out_of_memory.h"
 #include "core/base/user_choice.h"
+#include "core/formats/fx/lower_prims.h"
 #include "core/formats/jobs/line_links.h"
-#include "core/formats/jobs/lowered_prims.h"
 #include "core/formats/jobs/shared_draws.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/opinion/derived_forward.h"
+#include "core/torch/opinion/job_inputs.h"
 #include "core/torch/opinion/reference_opinion.h"
 #include "core/torch/opinion/suspect.h"
 #include "core/torch/tracing/op_table.h"
@@ -28,8 +29,14 @@ using Verdict = SecondOpinion::Verdict;
 /// One compile under comparison.
 class Opinion {
  public:
-  Opinion(JobGraphs graphs, const SecondOpinionRequest& request, const Progress& progress)
-      : graphs_(std::move(graphs)), request_(request), progress_(progress), derived_(graphs_, request.seed, progress) {
+  Opinion(const jobs::JobLog& log, const jobs::GraphChoice& choice, const SecondOpinionRequest& request,
+          const Progress& progress)
+      : log_(log),
+        choice_(choice),
+        graphs_(readJobGraphs(log, *choice.attempt, lookupSymbol)),
+        request_(request),
+        progress_(progress),
+        derived_(graphs_, request.seed, progress) {
     opinion_.showsCuts = derived_.forward().isKnown;
   }
 
@@ -68,7 +75,7 @@ class Opinion {
             !node.call.items[0].text.starts_with(prefix))
           continue;
         const auto name = std::string_view(node.call.items[0].text).substr(prefix.size());
-        if (!jobs::isLowered(name) && !lookupSymbol(name)) opaque.emplace(name);
+        if (!fx::isLoweredPrim(name) && !lookupSymbol(name)) opaque.emplace(name);
       }
     }
     return opaque;
@@ -79,73 +86,11 @@ class Opinion {
   bool drawsAll() const { return request_.weights.empty() && request_.batch.empty(); }
 
   TensorMap inputs() {
-    TensorMap given;
-    std::vector<std::string> missing;
-    std::set<std::string> used;
-    for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i) {
-      const auto& input = graphs_.forward.inputs[i];
-      const auto type = input.type == fx::noIndex ? nullptr : &graphs_.forward.types[input.type];
-      if (type == nullptr || type->kind != fx::Type::Kind::tensor || input.dropped) continue;
-      ++opinion_.drawn;
-      if (drawsAll()) continue;
-      if (!graphs_.sources[i]) {
-        missing.push_back(input.name);
-        continue;
-      }
-      const auto& source = *graphs_.sources[i];
-      const auto* found = find(source, used);
-      if (const auto sizes = found != nullptr ? sizesOf(*type) : std::nullopt; sizes && *sizes != found->meta.sizes) {
-        missing.push_back(fmt::format("{} {}[{}] (given as {}[{}])", jobs::plainName(source.name),
-                                      shortName(type->dtype), fmt::join(*sizes, ", "), shortName(found->meta.dtype),
-                                      fmt::join(found->meta.sizes, ", ")));
-      } else if (found != nullptr) {
-        given.emplace(input.name, *found);
-        --opinion_.drawn;
-      } else {
-        missing.push_back(fmt::format("{} {}[{}]", jobs::plainName(source.name), shortName(type->dtype),
-                                      fmt::join(type->sizes, ", ")));
-      }
-    }
-    if (!missing.empty() && !request_.useWhatBinds) {
-      throw Error(ErrorCode::badUse,
-                  fmt::format("not given by the weights or the batch: {}; {} draws them", fmt::join(missing, ", "),
-                              nameOf(UserChoice::partialWeights)),
-                  "inputs");
-    }
-    for (const auto& text : missing) opinion_.notes.push_back(text + " is drawn");
-    return given;
-  }
-
-  /// The sizes of a type as the job met them; nothing where the log does not say one.
-  std::optional<std::vector<std::int64_t>> sizesOf(const fx::Type& type) const {
-    std::vector<std::int64_t> sizes;
-    for (const auto& text : type.sizes) {
-      const auto size = evaluateSize(text, graphs_.sizes);
-      if (!size) return std::nullopt;
-      sizes.push_back(*size);
-    }
-    return sizes;
-  }
-
-  const TensorData* find(const jobs::InputSource& source, std::set<std::string>& used) {
-    const auto wanted = jobs::plainName(source.name);
-    for (const auto* map : {&request_.weights, &request_.batch}) {
-      for (const auto& [name, tensor] : *map) {
-        if (jobs::plainName(name) == wanted && used.insert(name).second) return &tensor;
-      }
-    }
-    // Tied weights, and a module compiled by itself: its names are the ends of the checkpoint's.
-    const TensorData* only = nullptr;
-    for (const auto* map : {&request_.weights, &request_.batch}) {
-      for (const auto& [name, tensor] : *map) {
-        const auto plain = jobs::plainName(name);
-        if (plain == wanted) return &tensor;
-        if (!plain.ends_with("." + wanted)) continue;
-        if (only != nullptr) return nullptr;
-        only = &tensor;
-      }
-    }
-    return only;
+    auto inputs = jobInputs(log_, choice_, graphs_, request_, progress_);
+    opinion_.drawn = inputs.drawn;
+    drawsBetween_ = inputs.drawsBetween;
+    for (auto& note : inputs.notes) opinion_.notes.push_back(std::move(note));
+    return std::move(inputs.given);
   }
 
   // The three runs.
@@ -443,6 +388,12 @@ class Opinion {
   void compareReference() {
     const bool isLoss = graphs_.differentiated.size() == 1 && derived_.results().contains("out.0") &&
                         derived_.results().at("out.0").meta.sizes.empty();
+    if (drawsBetween_) {  // no file has the value, and the reference is the whole program's
+      opinion_.notes.push_back(
+          "the reference is not compared: the loss comes from a value that is drawn, because the program computed it "
+          "between its compiled functions");
+      return;
+    }
     if (!isLoss) return leaveReference("this part of the model does not end in the loss");
     if (drawsRandomNumbers(*derived_.model().analysis))
       return leaveReference("the forward draws random numbers (dropout), and the job drew others");
@@ -496,10 +447,13 @@ class Opinion {
     }
   }
 
+  const jobs::JobLog& log_;
+  const jobs::GraphChoice& choice_;
   JobGraphs graphs_;
   const SecondOpinionRequest& request_;
   const Progress& progress_;
   SecondOpinion opinion_;
+  bool drawsBetween_ = false;  ///< an input of the forward comes from eager code and is drawn
   DerivedForward derived_;
   GraphModel imported_;
   std::vector<std::string> explained_;  ///< gradients of the job that are the joint graph's, and not the derived ones
@@ -568,7 +522,7 @@ SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest&
     opinion.reason = whyNotCompared(*choice.attempt);
     return opinion;
   }
-  opinion = Opinion(readJobGraphs(log, *choice.attempt, lookupSymbol), request, progress).form();
+  opinion = Opinion(log, choice, request, progress).form();
   opinion.compile = name;
   if (request.compile.empty())
     if (auto others = leftOut(log, choice); !others.empty()) opinion.notes.push_back(std::move(others));
