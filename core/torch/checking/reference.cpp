@@ -1,7 +1,9 @@
 #include "core/torch/checking/reference.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "core/base/number_text.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -20,7 +22,7 @@ bool takePrefix(std::string_view& text, std::string_view prefix) {
 bool file(Expected& expected, std::string_view key, const TensorData& tensor) {
   const std::pair<std::string_view, TensorMap*> places[] = {{"out.", &expected.outputs},
                                                             {"grad.in.", &expected.inputGradients},
-                                                            {"grad.p.", &expected.parameterGradients},
+                                                            {"grad.p.", &expected.prefixed},
                                                             {"mut.b.", &expected.bufferMutations},
                                                             {"mut.in.", &expected.inputMutations}};
   for (const auto& [prefix, map] : places)
@@ -29,7 +31,7 @@ bool file(Expected& expected, std::string_view key, const TensorData& tensor) {
       return true;
     }
   if (!takePrefix(key, "grad.")) return false;
-  expected.parameterGradients.emplace(key, tensor);
+  expected.named.emplace(key, tensor);
   return true;
 }
 
@@ -38,6 +40,11 @@ void fileGenerator(GeneratorStates& states, std::string_view key, const TensorDa
   if (key == "cpu") states.cpu = tensor;
   else if (takePrefix(key, "cuda."))
     if (const auto index = numberIn<std::int32_t>(key)) states.gpus.emplace(*index, tensor);
+}
+
+void mergeGradients(Expected& expected) {
+  expected.parameterGradients = expected.prefixed;
+  expected.parameterGradients.insert(expected.named.begin(), expected.named.end());
 }
 
 /// Outputs and their cotangents go by their position.
@@ -101,6 +108,8 @@ Reference readReference(const std::string& path) {
       reference.inputs.emplace(key, tensor);
     }
   }
+  mergeGradients(reference.expected);
+  if (reference.inDouble) mergeGradients(*reference.inDouble);
   const auto& metadata = content.metadata;
   if (const auto it = metadata.find("seed"); it != metadata.end()) {
     reference.seed = numberIn<std::uint64_t>(it->second);
@@ -119,6 +128,34 @@ Reference readReference(const std::string& path) {
 }
 
 namespace {
+
+std::size_t countKnown(const TensorMap& tensors, const std::string& prefix, const std::set<std::string>& known) {
+  return static_cast<std::size_t>(std::count_if(
+      tensors.begin(), tensors.end(), [&](const auto& entry) { return known.contains(prefix + entry.first); }));
+}
+
+/// Moves what is a parameter's whole name into `to`: what is not known behind the prefix alone, or all of them.
+void moveWhole(TensorMap& from, const std::string& prefix, const std::set<std::string>& known,
+               const std::set<std::string>& parameters, bool all, TensorMap& to) {
+  for (auto entry = from.begin(); entry != from.end();) {
+    const bool isWhole = parameters.contains(prefix + entry->first) && (all || !known.contains(entry->first));
+    if (isWhole) to.insert_or_assign(prefix + entry->first, entry->second);
+    entry = isWhole ? from.erase(entry) : std::next(entry);
+  }
+}
+
+void settle(Expected& expected, const std::set<std::string>& parameters, const std::set<std::string>& users) {
+  const auto asPrefix = countKnown(expected.prefixed, "", parameters) + countKnown(expected.inputGradients, "", users);
+  const auto asNames = countKnown(expected.prefixed, "p.", parameters) +
+                       countKnown(expected.inputGradients, "in.", parameters) +
+                       countKnown(expected.named, "", parameters);
+  auto gradients = expected.named;
+  auto prefixed = expected.prefixed;
+  moveWhole(prefixed, "p.", parameters, parameters, asNames > asPrefix, gradients);
+  moveWhole(expected.inputGradients, "in.", users, parameters, asNames > asPrefix, gradients);
+  gradients.merge(prefixed);
+  expected.parameterGradients = std::move(gradients);
+}
 
 std::string positionOfLoss(const Reference& reference, const ModelFile& file) {
   const auto& document = *file.document;
@@ -154,7 +191,20 @@ TensorData oneLike(const TensorData& loss) {
 
 }  // namespace
 
+void settleNames(Reference& reference, const ModelFile& file) {
+  std::set<std::string> parameters, users;
+  for (const auto& input : file.computation.inputs) {
+    if (input.kind == InputKind::user) users.insert(input.name);
+    if (input.kind != InputKind::parameter) continue;
+    parameters.insert(input.target);
+    parameters.insert(input.aliases.begin(), input.aliases.end());
+  }
+  settle(reference.expected, parameters, users);
+  if (reference.inDouble) settle(*reference.inDouble, parameters, users);
+}
+
 void placeLoss(Reference& reference, const ModelFile& file) {
+  settleNames(reference, file);
   if (!reference.loss) return;
   const auto position = positionOfLoss(reference, file);
   if (reference.cotangents.empty()) reference.cotangents.emplace(position, oneLike(*reference.loss));

@@ -11,6 +11,7 @@ namespace retrograd {
 /// What a run should give. Keys: outputs by user output position ("0"), gradients and mutations by name.
 struct Expected {
   TensorMap outputs, inputGradients, parameterGradients, bufferMutations, inputMutations;
+  TensorMap prefixed, named;  ///< as the file names them: grad.p.NAME and grad.NAME; parameterGradients has both
 };
 
 /// A reference file: inputs and cotangents of a run of PyTorch's eager autograd with what came of them. Complex tensors
@@ -30,9 +31,14 @@ struct Reference {
       requiresGrad;  ///< user inputs that were differentiated; absent: those with a gradient
 };
 
-/// Puts a reference's loss at the position of the file's loss output: the only one, else the one at the path "loss",
-/// else the only floating scalar. Its gradient of 1 becomes the only cotangent. Does nothing where the reference has no
-/// loss. Throws Error(badUse) where it is not known which output is meant.
+/// Settles what the names of gradients mean where a submodule is called `p` or `in`: grad.p.w is the gradient of w, or
+/// of p.w. A name means what the model has; where it has both, what most of the file's names mean, and as a tie grad.p.
+/// and grad.in. are prefixes.
+void settleNames(Reference& reference, const ModelFile& file);
+
+/// Settles the names, and puts a reference's loss at the position of the file's loss output: the only one, else the one
+/// at the path "loss", else the only floating scalar. Its gradient of 1 becomes the only cotangent. No loss is placed
+/// where the reference has none. Throws Error(badUse) where it is not known which output is meant.
 void placeLoss(Reference& reference, const ModelFile& file);
 
 /// Reads a safetensors file; a tensor whose name has no known prefix counts as an input. Throws Error(badUse) where

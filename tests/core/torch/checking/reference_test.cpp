@@ -52,6 +52,46 @@ ModelFile model() {
   return file;
 }
 
+/// A model with these parameters and a user input x.
+ModelFile modelWith(const std::vector<std::string>& parameters) {
+  test::Builder b;
+  ModelFile file;
+  const auto add = [&](InputKind kind, const std::string& name) {
+    const auto value = b.input(name, {2});
+    file.computation.inputs.push_back({kind, name, name, {}, true, false, value, ""});
+  };
+  add(InputKind::user, "x");
+  for (const auto& name : parameters) add(InputKind::parameter, name);
+  file.computation.trace = b.trace;
+  file.document = std::make_shared<Document>(std::move(b.document));
+  return file;
+}
+
+std::set<std::string> namesOf(const TensorMap& tensors) {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.insert(name);
+  return names;
+}
+
+// R11: a submodule called p or in: grad.p.w is the gradient of p.w, where the model has that and no w.
+TEST_F(ReferenceFile, R11_SubmodulesMayBeCalledAsPrefixesAre) {
+  {
+    auto r = write({"grad.p.w", "grad.in.b", "grad.out.w", "grad.grad.w"});
+    settleNames(r, modelWith({"p.w", "in.b", "out.w", "grad.w"}));
+    EXPECT_EQ(namesOf(r.expected.parameterGradients), (std::set<std::string>{"p.w", "in.b", "out.w", "grad.w"}));
+    EXPECT_TRUE(r.expected.inputGradients.empty());
+  }
+  {
+    auto r = write({"grad.p.w", "grad.in.x"});
+    settleNames(r, modelWith({"w", "p.w"}));  // both would do: the prefixes are meant
+    EXPECT_EQ(namesOf(r.expected.parameterGradients), std::set<std::string>{"w"});
+    EXPECT_EQ(namesOf(r.expected.inputGradients), std::set<std::string>{"x"});
+  }
+  auto r = write({"grad.p.w", "grad.w"});  // the file's other names have no prefix
+  settleNames(r, modelWith({"w", "p.w"}));
+  EXPECT_EQ(namesOf(r.expected.parameterGradients), (std::set<std::string>{"w", "p.w"}));
+}
+
 TEST_F(ReferenceFile, keysAreSortedIntoTheirPlaces) {
   const auto r =
       write({"in.x", "y", "cot.0", "out.0", "grad.in.x", "grad.p.l.weight", "mut.b.count", "mut.in.x", "f64/out.0"},
