@@ -32,6 +32,7 @@ std::string rankText(const jobs::Process& process) {
 }
 
 void printAttempt(const jobs::Attempt& attempt) {
+  for (const auto& reason : attempt.recompileReasons) fmt::print("    compiled again: {}\n", reason);
   fmt::print("    attempt {}", attempt.number);
   if (attempt.seconds) fmt::print("  {:.2f} s", *attempt.seconds);
   if (attempt.backwardSeconds) fmt::print(", backward {:.2f} s", *attempt.backwardSeconds);
@@ -39,7 +40,7 @@ void printAttempt(const jobs::Attempt& attempt) {
   if (!attempt.failType.empty()) fmt::print("      failed: {}: {}\n", attempt.failType, attempt.failReason);
   if (!attempt.graphBreak.empty()) fmt::print("      graph break: {}\n", attempt.graphBreak);
   for (const auto& graph : attempt.graphs)
-    fmt::print("      {:<17} {:>6} ops{}\n", name(graph.kind), graph.ops, graph.damaged ? "  not whole" : "");
+    fmt::print("      {:<17} {:>6} ops{}\n", nameOf(graph), graph.ops, graph.damaged ? "  not whole" : "");
 }
 
 void printText(const jobs::JobLog& log) {
@@ -50,6 +51,9 @@ void printText(const jobs::JobLog& log) {
       fmt::print("  {}", nameOf(compile));
       if (!compile.function.empty()) fmt::print("  {}", compile.function);
       if (!compile.file.empty()) fmt::print("  {}:{}", compile.file, compile.line);
+      if (!compile.id.frame && !compile.id.compiledAutograd) fmt::print("  graphs of no compile");
+      if (const auto [place, count] = placeAmongRecompiles(process, compile); count > 1)
+        fmt::print("  compile {} of {}", place, count);
       fmt::print("\n");
       for (const auto& attempt : compile.attempts) printAttempt(attempt);
     }
@@ -118,6 +122,7 @@ Json jsonOf(const jobs::JobLog& log, const jobs::GraphRecord& graph, bool withNo
             {"ops", graph.ops},
             {"line", graph.payload.line},
             {"file", log.files[graph.payload.file].path}};
+  if (!graph.record.empty()) json["record"] = graph.record;
   if (graph.damaged) json["damaged"] = true;
   if (!withNodes) return json;
   const auto text = payloadText(log, graph.payload);
@@ -146,6 +151,7 @@ Json jsonOf(const jobs::JobLog& log, const jobs::Attempt& attempt, bool withNode
   if (attempt.backwardSeconds) json["backwardSeconds"] = *attempt.backwardSeconds;
   if (!attempt.failType.empty()) json["failure"] = {{"type", attempt.failType}, {"reason", attempt.failReason}};
   if (!attempt.graphBreak.empty()) json["graphBreak"] = attempt.graphBreak;
+  if (!attempt.recompileReasons.empty()) json["recompileReasons"] = attempt.recompileReasons;
   if (!attempt.restarts.empty()) json["restarts"] = attempt.restarts;
   json["graphs"] = Json::array();
   for (const auto& graph : attempt.graphs) json["graphs"].push_back(jsonOf(log, graph, withNodes));
@@ -168,6 +174,8 @@ void printJson(const jobs::JobLog& log, bool withNodes) {
              {"file", compile.file},
              {"line", compile.line},
              {"attempts", Json::array()}};
+      if (const auto [place, count] = placeAmongRecompiles(process, compile); count > 1)
+        c["recompile"] = {{"place", place}, {"of", count}};
       for (const auto& attempt : compile.attempts) c["attempts"].push_back(jsonOf(log, attempt, withNodes));
       p["compiles"].push_back(std::move(c));
     }

@@ -31,6 +31,14 @@ constexpr Shown all[] = {{TraceKind::computation, jobs::GraphKind::inference},
                          {TraceKind::forward, jobs::GraphKind::forward},
                          {TraceKind::backward, jobs::GraphKind::backward}};
 
+/// A graph that was asked for by the name of its record, or the first of a compile that has no other.
+const jobs::GraphRecord* otherGraph(const jobs::GraphChoice& choice) {
+  if (choice.graph != nullptr) return choice.graph;
+  const auto& graphs = choice.attempt->graphs;
+  const auto isOther = [](const jobs::GraphRecord& graph) { return graph.kind == jobs::GraphKind::other; };
+  return !graphs.empty() && std::all_of(graphs.begin(), graphs.end(), isOther) ? &graphs.front() : nullptr;
+}
+
 fx::Graph readRecord(const jobs::JobLog& log, const jobs::GraphRecord& record) {
   return fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));
 }
@@ -81,8 +89,7 @@ std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* b
 
 /// A graph that was read, with how its links were found.
 TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown,
-                    std::vector<std::string>& notes, const Progress& progress) {
-  const auto& record = *attempt.find(shown.graph);
+                    const jobs::GraphRecord& record, std::vector<std::string>& notes, const Progress& progress) {
   const auto graph = readRecord(log, record);
   const auto* forwardRecord = attempt.find(jobs::GraphKind::forward);
   const auto* backwardRecord = attempt.find(jobs::GraphKind::backward);
@@ -155,15 +162,19 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
              const std::string& show, bool plain, const std::string& format, const Progress& progress) {
   const auto log = jobs::openJobLog(path, progress);
   const auto choice = jobs::chooseCompile(log, compile, rank);
+  const auto* other = otherGraph(choice);
   bool any = false;
   for (const auto& shown : all) {
     if (show != "all" && show != name(shown.kind)) continue;
-    if (choice.attempt->find(shown.graph) == nullptr) {
+    const auto* record =
+        shown.kind == TraceKind::computation && other != nullptr ? other : choice.attempt->find(shown.graph);
+    if (choice.graph != nullptr && record != choice.graph) record = nullptr;
+    if (record == nullptr) {
       if (show == "all") continue;
       throw Error(ErrorCode::badUse, whyMissing(choice, show), path);
     }
     std::vector<std::string> notes;
-    const auto traces = tracesOf(log, *choice.attempt, shown, notes, progress);
+    const auto traces = tracesOf(log, *choice.attempt, shown, *record, notes, progress);
     printTraces(traces, listOf(traces), path, choice.process->torchVersion, notes, plain, format);
     reportProblems(traces.problems);
     any = true;

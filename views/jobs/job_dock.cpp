@@ -65,11 +65,12 @@ void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt, int number)
   row->setData(number, attemptRole);
   if (!attempt.failType.empty())
     addRow(row, JobDock::tr("failed"), {}, toQt(attempt.failType) + QStringLiteral(": ") + toQt(attempt.failReason));
+  for (const auto& reason : attempt.recompileReasons) addRow(row, JobDock::tr("compiled again"), {}, toQt(reason));
   if (!attempt.graphBreak.empty()) addRow(row, JobDock::tr("graph break"), {}, toQt(attempt.graphBreak));
   for (const auto& restart : attempt.restarts) addRow(row, JobDock::tr("started again"), {}, toQt(restart));
   int place = 0;
   for (const auto& graph : attempt.graphs) {
-    auto* item = addRow(row, toQt(name(graph.kind)), QString::number(graph.ops),
+    auto* item = addRow(row, toQt(nameOf(graph)), QString::number(graph.ops),
                         graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
     item->setData(place++, graphRole);
   }

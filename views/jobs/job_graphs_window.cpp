@@ -64,9 +64,9 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
 }
 
 void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
-  auto name = toQt(jobs::name(graph.kind));
-  const auto before =
-      std::count_if(pages_.begin(), pages_.end(), [&](const Page& page) { return page.graph.kind == graph.kind; });
+  auto name = toQt(jobs::nameOf(graph));
+  const auto before = std::count_if(pages_.begin(), pages_.end(),
+                                    [&](const Page& page) { return jobs::nameOf(page.graph) == jobs::nameOf(graph); });
   if (before > 0) name += QStringLiteral(" %1").arg(before + 1);  // after the forward's comes the backward's
   auto* view = new QPlainTextEdit(tabs_);
   view->setObjectName(QStringLiteral("job-text-") + name);

@@ -43,6 +43,11 @@ std::optional<std::size_t> dynamoIndex(const fx::Input& input) {
   return numberIn<std::size_t>(name.substr(3, name.size() - 5));
 }
 
+/// Whether no backward belongs to the graph: it is for inference, or has its backward inside.
+bool isWhole(const JobGraphs& graphs) {
+  return graphs.computed == jobs::GraphKind::inference || graphs.computed == jobs::GraphKind::other;
+}
+
 bool isOfBackward(const fx::Output& output) {
   return output.descriptor.kind() == "SavedForBackwardsAOTOutput" || output.descriptor.kind() == "GradAOTOutput";
 }
@@ -71,7 +76,7 @@ void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraph
 void countResults(JobGraphs& graphs) {
   const auto& outputs = graphs.forward.outputs;
   graphs.results = outputs.size();
-  if (graphs.computed == jobs::GraphKind::inference) return;
+  if (isWhole(graphs)) return;
   // Where PyTorch changed the graph for draws that are repeated, it wrote the outputs without descriptors.
   if (std::any_of(outputs.begin(), outputs.end(),
                   [](const fx::Output& output) { return !output.descriptor.text.empty(); })) {
@@ -159,10 +164,12 @@ std::size_t primalsOf(const fx::Graph& graph) {
   }));
 }
 
-JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt) {
-  const jobs::GraphRecord* computed = nullptr;
+JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt, const jobs::GraphRecord* chosen) {
+  const auto* computed = chosen;
   for (const auto kind : {jobs::GraphKind::forward, jobs::GraphKind::inference, jobs::GraphKind::joint})
     if (computed == nullptr) computed = attempt.find(kind);
+  for (const auto& graph : attempt.graphs)
+    if (computed == nullptr && graph.kind == jobs::GraphKind::other) computed = &graph;
   if (computed == nullptr) refuse(log, attempt, "forward");
   JobGraphs graphs;
   graphs.computed = computed->kind;
@@ -220,7 +227,7 @@ fx::Graph forwardPart(const fx::Graph& joint, std::size_t results, const std::st
 
 bool isDifferentiated(const JobGraphs& graphs, std::size_t i) {
   const auto& input = graphs.forward.inputs[i];
-  if (input.type == fx::noIndex || graphs.computed == jobs::GraphKind::inference) return false;
+  if (input.type == fx::noIndex || isWhole(graphs)) return false;
   const auto& type = graphs.forward.types[input.type];
   if (type.kind != fx::Type::Kind::tensor || !isDifferentiable(type.dtype)) return false;
   if (graphs.sources[i] && !graphs.sources[i]->dtype.empty()) return graphs.sources[i]->requiresGrad;

@@ -16,8 +16,8 @@ namespace retrograd {
 /// Forward and backward graph of a compile, and how their values answer to each other.
 struct JobGraphs {
   fx::Graph forward;
-  jobs::GraphKind computed = jobs::GraphKind::forward;  ///< what `forward` was read as: forward, inference, or joint
-                                                        ///< (its ops before the backward)
+  jobs::GraphKind computed = jobs::GraphKind::forward;  ///< what `forward` was read as: forward, inference, joint (its
+                                                        ///< ops before the backward), or other
   fx::Graph backward;                                   ///< without inputs and outputs where the log has none
   std::optional<fx::Graph> joint, dynamo;
   std::string forwardPlace, backwardPlace;
@@ -36,9 +36,10 @@ struct JobGraphs {
 };
 
 /// Reads what a compile computes: its forward graph, else the inference graph of a compile without a backward, else the
-/// ops of the joint graph before its backward; and its backward graph, where it has one. Throws Error(badInput) where
-/// there is none of the three.
-JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);
+/// ops of the joint graph before its backward; and its backward graph, where it has one; else the first graph of
+/// another record. `chosen`: that graph instead. Throws Error(badInput) where there is none of these.
+JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt,
+                             const jobs::GraphRecord* chosen = nullptr);
 /// Reads the graphs of an attempt, without pairing tangents and saved values. Throws Error(badInput) where there is no
 /// forward or no backward graph.
 JobGraphs readUnpairedGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt);

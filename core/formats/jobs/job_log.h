@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -23,13 +24,14 @@ enum class GraphKind : std::uint8_t {
   backward,
   runnable,  ///< fx_graph_runnable: a repro script
   beforePostGrad,
-  postGrad
+  postGrad,
+  other  ///< any other record whose text is a graph: a pass of a training framework ("before_bucketing")
 };
 /// "joint", "forward", ..., as the command line takes and prints it.
 std::string_view name(GraphKind kind);
 std::optional<GraphKind> graphKindNamed(std::string_view name);
 
-/// Which compile a record is of: PyTorch's "0/0", "!1/0/0" with compiled autograd.
+/// Which compile a record is of: PyTorch's "0/0", "!1/0/0" with compiled autograd; "-/-" of graphs that belong to none.
 struct CompileId {
   std::optional<std::int64_t> compiledAutograd, frame, compile;
   auto operator<=>(const CompileId&) const = default;
@@ -47,6 +49,7 @@ struct Payload {
 
 struct GraphRecord {
   GraphKind kind = GraphKind::dynamo;
+  std::string record{};  ///< of kind other: what its record is called, "make_fx_graph_traced"
   Payload payload;
   std::int64_t ops = 0;  ///< of the graph as it is read, without those of its bodies
   bool damaged = false;  ///< cut off, or not what was written: its checksum differs
@@ -60,12 +63,15 @@ struct Attempt {
   std::vector<std::uint64_t>
       descriptions;  ///< offsets of describe_tensor, describe_source and create_symbol records in `file`
   std::size_t file = 0;
-  std::string failType, failReason;                                ///< as its metrics say; empty where it did not fail
-  std::vector<std::string> restarts;                               ///< why Dynamo started again, first lines
-  std::string graphBreak;                                          ///< why the graph ends early, first line
+  std::string failType, failReason;           ///< as its metrics say; empty where it did not fail
+  std::vector<std::string> restarts;          ///< why Dynamo started again, first lines
+  std::string graphBreak;                     ///< why the graph ends early, first line
+  std::vector<std::string> recompileReasons;  ///< why the function was compiled again: the guards of earlier compiles
+                                              ///< that failed, first lines
   std::optional<double> seconds, backendSeconds, backwardSeconds;  ///< of the compile
 
-  const GraphRecord* find(GraphKind kind) const;  ///< the last of that kind; null where there is none
+  const GraphRecord* find(GraphKind kind) const;                 ///< the last of that kind; null where there is none
+  const GraphRecord* findRecord(std::string_view record) const;  ///< the first of kind other that is called so
 };
 
 struct Compile {
@@ -125,14 +131,21 @@ struct GraphChoice {
   const Process* process = nullptr;
   const Compile* compile = nullptr;
   const Attempt* attempt = nullptr;
+  const GraphRecord* graph = nullptr;  ///< where one of kind other was asked for by the name of its record
 };
+
+/// "joint", and of kind other the name of its record.
+std::string nameOf(const GraphRecord& graph);
+/// How often the function of this compile was compiled in its process, and the place of this one among them, from 1.
+std::pair<int, int> placeAmongRecompiles(const Process& process, const Compile& compile);
 
 /// "0/0", "0/0#2" for its second occurrence.
 std::string nameOf(const Compile& compile);
 
-/// The attempt that `id` names ("0/0", "0/0#2", "0/0_1" for an attempt; empty: the first compile with a joint,
-/// inference or forward graph, else the first with Dynamo's), of the process of `rank` (absent: the first that has it).
-/// Without an attempt it is the last that has graphs. Throws Error(badUse) listing what there is.
+/// The attempt that `id` names ("0/0", "0/0#2", "0/0_1" for an attempt, "make_fx_graph_traced" for a graph of kind
+/// other; empty: the first compile with a joint, inference or forward graph, else the first with any), of the process
+/// of `rank` (absent: the first that has it). Without an attempt it is the last that has graphs. Throws Error(badUse)
+/// listing what there is.
 GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optional<std::int64_t> rank = {});
 
 }  // namespace retrograd::jobs

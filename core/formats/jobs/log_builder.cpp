@@ -75,7 +75,7 @@ void LogBuilder::addGraph(Process& process, const CompileId& id, std::int64_t nu
   if (graph.damaged) {
     process.problems.push_back({Problem::Severity::warning,
                                 fmt::format("the {} graph of {} is not whole: its text is not what its checksum says",
-                                            name(graph.kind), toString(id)),
+                                            nameOf(graph), toString(id)),
                                 fmt::format("{}:{}", log_.files[graph.payload.file].path, graph.payload.line), -1});
   }
   attempt(process, id, number).graphs.push_back(graph);
@@ -167,6 +167,13 @@ void LogBuilder::addMetrics(Process& process, const Json& record, const Json& me
 
 void LogBuilder::addBreakReason(Process& process, const Json& record, std::string_view firstLine) {
   attempt(process, idOf(record), attemptOf(record)).graphBreak = firstLine;
+}
+
+void LogBuilder::addRecompileReasons(Process& process, const CompileId& id, std::int64_t number,
+                                     std::string_view text) {
+  auto& reasons = attempt(process, id, number).recompileReasons;
+  for (auto& reason : recompileReasonsOf(text))
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(std::move(reason));
 }
 
 void LogBuilder::finish() {

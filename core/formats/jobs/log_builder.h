@@ -39,6 +39,11 @@ struct Envelope {
 };
 std::optional<Envelope> readEnvelope(std::string_view line);
 
+/// Whether a line is the first of a graph's text: "class GraphModule(torch.nn.Module):".
+bool beginsGraph(std::string_view line);
+/// What a record "recompile_reasons" says: one reason as text, or several as a list in JSON. First lines.
+std::vector<std::string> recompileReasonsOf(std::string_view text);
+
 /// Puts records into the tree of a log.
 class LogBuilder {
  public:
@@ -56,6 +61,7 @@ class LogBuilder {
   static CompileId idOf(const Json& record);
   static std::int64_t attemptOf(const Json& record);
   void addBreakReason(Process& process, const Json& record, std::string_view firstLine);
+  void addRecompileReasons(Process& process, const CompileId& id, std::int64_t attempt, std::string_view text);
 
   /// Says what is missing; to be called once, at the end.
   void finish();

@@ -33,9 +33,9 @@ constexpr std::array<std::pair<std::string_view, GraphKind>, 10> records{
      {"before_post_grad_graph", GraphKind::beforePostGrad},
      {"inductor_post_grad_graph", GraphKind::postGrad}}};
 
-constexpr std::array<std::string_view, 10> kindNames{
-    "dynamo",   "before-pre-grad", "after-pre-grad",   "joint",    "inference", "forward",
-    "backward", "runnable",        "before-post-grad", "post-grad"};
+constexpr std::array<std::string_view, 11> kindNames{
+    "dynamo",   "before-pre-grad", "after-pre-grad",   "joint",     "inference", "forward",
+    "backward", "runnable",        "before-post-grad", "post-grad", "other"};
 
 }  // namespace
 
@@ -50,6 +50,32 @@ std::optional<GraphKind> graphKindOfRecord(std::string_view name) {
   const auto* found =
       std::find_if(records.begin(), records.end(), [&](const auto& record) { return record.first == name; });
   return found == records.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool beginsGraph(std::string_view line) {
+  return line.starts_with("class ") && line.find("(torch.nn.Module):") != std::string_view::npos;
+}
+
+std::vector<std::string> recompileReasonsOf(std::string_view text) {
+  std::vector<std::string> reasons;
+  const auto add = [&](std::string_view reason) {
+    while (!reason.empty() && (reason.front() == '\n' || reason.front() == ' ')) reason.remove_prefix(1);
+    reason = reason.substr(0, reason.find('\n'));
+    while (!reason.empty() && (reason.back() == ' ' || reason.back() == '\r')) reason.remove_suffix(1);
+    if (!reason.empty()) reasons.emplace_back(reason);
+  };
+  if (text.starts_with('[')) {
+    try {
+      const JsonTree tree(text);
+      for (const auto& item : tree.root().items())
+        if (item.isString()) add(item.text());
+      return reasons;
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::badInput) throw;
+    }
+  }
+  add(text);
+  return reasons;
 }
 
 std::optional<Envelope> readEnvelope(std::string_view line) {

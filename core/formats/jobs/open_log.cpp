@@ -163,6 +163,30 @@ const GraphRecord* Attempt::find(GraphKind kind) const {
   return found == graphs.rend() ? nullptr : &*found;
 }
 
+const GraphRecord* Attempt::findRecord(std::string_view record) const {
+  const auto found = std::find_if(graphs.begin(), graphs.end(), [&](const auto& graph) {
+    return graph.kind == GraphKind::other && graph.record == record;
+  });
+  return found == graphs.end() ? nullptr : &*found;
+}
+
+std::string nameOf(const GraphRecord& graph) {
+  return graph.kind == GraphKind::other ? graph.record : std::string(name(graph.kind));
+}
+
+std::pair<int, int> placeAmongRecompiles(const Process& process, const Compile& compile) {
+  int place = 0, count = 0;
+  if (!compile.id.frame) return {1, 1};
+  for (const auto& other : process.compiles) {
+    if (other.id.frame != compile.id.frame || other.id.compiledAutograd != compile.id.compiledAutograd ||
+        other.occurrence != compile.occurrence)
+      continue;
+    ++count;
+    if (&other <= &compile) ++place;
+  }
+  return {place, count};
+}
+
 std::size_t JobLog::graphCount() const {
   std::size_t count = 0;
   for (const auto& process : processes) {
@@ -189,7 +213,7 @@ namespace {
 
 bool isUsable(const Attempt& attempt) {
   return attempt.find(GraphKind::joint) || attempt.find(GraphKind::forward) || attempt.find(GraphKind::inference) ||
-         attempt.find(GraphKind::dynamo);
+         attempt.find(GraphKind::dynamo) || attempt.find(GraphKind::other);
 }
 
 bool hasOps(const Attempt& attempt) {
@@ -233,6 +257,8 @@ GraphChoice chooseCompile(const JobLog& log, const std::string& id, std::optiona
   for (const auto& process : log.processes) {
     if (rank && process.rank != rank) continue;
     for (const auto& compile : process.compiles) {
+      for (const auto& attempt : compile.attempts)
+        if (const auto* graph = attempt.findRecord(id)) return {&process, &compile, &attempt, graph};
       if (!wanted.empty() && nameOf(compile) != wanted) continue;
       const auto* attempt = lastUsable(compile);
       if (number) {

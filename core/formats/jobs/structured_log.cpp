@@ -9,7 +9,7 @@
 namespace retrograd::jobs {
 namespace {
 
-constexpr std::size_t releaseEvery = 32U << 20;
+constexpr std::size_t releaseEvery = 32U << 20, mostOfAnArtifact = 64U << 10;
 
 /// The lines of a mapped file, whose pages are given back behind the reader.
 class Lines {
@@ -19,6 +19,7 @@ class Lines {
   std::uint64_t offset() const { return at_; }
   int number() const { return number_; }
   char first() const { return text_[at_]; }
+  std::string_view peek() const { return text_.substr(at_, text_.find('\n', at_) - at_); }
   std::string_view take() {
     const auto end = text_.find('\n', at_);
     auto line = text_.substr(at_, end == std::string_view::npos ? end : end - at_);
@@ -105,21 +106,31 @@ class Scan {
     const auto& record = tree->root();
     builder_.addRecord(process, record, offset, envelope.time);
     const auto* hash = record.find("has_payload");
-    const auto kind = hash != nullptr ? LogBuilder::graphOf(record) : std::nullopt;
-    if (kind) return readGraph(process, record, *kind, hash->isString() ? std::string(hash->text()) : std::string());
+    const auto checksum = hash != nullptr && hash->isString() ? std::string(hash->text()) : std::string();
+    if (const auto kind = hash != nullptr ? LogBuilder::graphOf(record) : std::nullopt)
+      return readGraph(process, record, *kind, {}, checksum);
     const auto* artifact = record.find("artifact");
     const auto* name = artifact != nullptr ? artifact->find("name") : nullptr;
     const auto named = name != nullptr && name->isString() ? name->text() : std::string_view();
-    if ((named == "torch_version" || named == "dynamo_graph_break_reason") && !lines_.atEnd() &&
-        lines_.first() == '\t') {
+    if (lines_.atEnd() || lines_.first() != '\t') return;
+    if (beginsGraph(lines_.peek().substr(1)))  // whatever its record is called
+      return readGraph(process, record, GraphKind::other, nameOfRecord(record, named), checksum);
+    if (named == "torch_version" || named == "dynamo_graph_break_reason" || named == "recompile_reasons")
       readArtifact(process, record, named);
-    }
     skipPayload();
+  }
+
+  /// The artifact's name, else the record's own key.
+  static std::string nameOfRecord(const Json& record, std::string_view artifact) {
+    if (!artifact.empty()) return std::string(artifact);
+    for (const auto& member : record.members())
+      if (member.value.isObject()) return std::string(member.key);
+    return "graph";
   }
 
   void readArtifact(Process& process, const Json& record, std::string_view name) {
     std::string text;
-    while (!lines_.atEnd() && lines_.first() == '\t' && text.size() < 4096)
+    while (!lines_.atEnd() && lines_.first() == '\t' && text.size() < mostOfAnArtifact)
       text.append(lines_.take().substr(1)).append(1, '\n');
     if (name == "dynamo_graph_break_reason") {
       const auto reason = text.find("Graph Break Reason: ");
@@ -127,6 +138,8 @@ class Scan {
       return builder_.addBreakReason(process, record,
                                      std::string_view(text).substr(from, text.find('\n', from) - from));
     }
+    if (name == "recompile_reasons")
+      return builder_.addRecompileReasons(process, LogBuilder::idOf(record), LogBuilder::attemptOf(record), text);
     // {"torch": "2.15.0+cu132", ...}, or the version alone.
     for (const std::string_view key :
          {"\"pytorch_version\": \"", "\"torch_version\": \"", "\"torch\": \"", "\"version\": \""}) {
@@ -138,9 +151,10 @@ class Scan {
     }
   }
 
-  void readGraph(Process& process, const Json& record, GraphKind kind, const std::string& hash) {
+  void readGraph(Process& process, const Json& record, GraphKind kind, std::string name, const std::string& hash) {
     GraphRecord graph;
     graph.kind = kind;
+    graph.record = std::move(name);
     graph.payload = {file_, lines_.offset(), 0, Payload::Lines::tabbed, lines_.number()};
     Md5 md5;
     OpCounter counter;

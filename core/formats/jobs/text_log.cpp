@@ -135,6 +135,11 @@ void scanText(const JobLog& log, std::size_t file, LogBuilder& builder, const Pr
         if (attempt.time.empty()) attempt.time = text->time;
       }
     }
+    // "- 0/0: tensor 'x' size mismatch", below "Recompiling function".
+    if (const auto reason = text->content.find("- "); text->header.ends_with("[__recompiles]") &&
+                                                      reason != std::string_view::npos &&
+                                                      text->content.find_first_not_of(' ') == reason)
+      builder.addRecompileReasons(process, now.id, now.attempt, text->content.substr(reason + 2));
     if (title) now.kind = title;
     if (!now.kind) continue;
     if (!now.hasClass) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "core/base/memory_account.h"
 #include "core/base/number_text.h"
@@ -16,19 +17,27 @@ namespace fs = std::filesystem;
 struct GraphFile {
   std::int64_t number = 0;  ///< counts all artifacts of the folder, in the log's order
   GraphKind kind = GraphKind::dynamo;
+  std::string record;  ///< what it is called
   std::string path;
 };
 
-/// "aot_joint_graph_5.txt"
+bool holdsGraph(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && beginsGraph(line);
+}
+
+/// "aot_joint_graph_5.txt"; any other whose text is a graph.
 std::optional<GraphFile> graphFileOf(const fs::path& path) {
   auto stem = path.stem().string();
   if (path.extension() != ".txt") return std::nullopt;
   const auto underscore = stem.rfind('_');
   if (underscore == std::string::npos) return std::nullopt;
   const auto number = numberIn<std::int64_t>(std::string_view(stem).substr(underscore + 1));
-  const auto kind = graphKindOfRecord(std::string_view(stem).substr(0, underscore));
-  if (!number || !kind) return std::nullopt;
-  return GraphFile{*number, *kind, path.string()};
+  const auto record = stem.substr(0, underscore);
+  const auto kind = graphKindOfRecord(record);
+  if (!number || (!kind && !holdsGraph(path))) return std::nullopt;
+  return GraphFile{*number, kind.value_or(GraphKind::other), kind ? std::string() : record, path.string()};
 }
 
 std::vector<fs::path> entriesOf(const fs::path& folder) {
@@ -40,6 +49,16 @@ std::vector<fs::path> entriesOf(const fs::path& folder) {
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+/// "recompile_reasons_3.json"
+void addRecompileReasons(const fs::path& folder, const CompileId& id, std::int64_t attempt, LogBuilder& builder) {
+  for (const auto& path : entriesOf(folder)) {
+    std::error_code error;
+    if (!path.filename().string().starts_with("recompile_reasons_") || fs::file_size(path, error) == 0 || error)
+      continue;
+    builder.addRecompileReasons(builder.process(0, "-"), id, attempt, mapFile(path.string()).text());
+  }
 }
 
 void addGraphs(const fs::path& folder, const CompileId& id, std::int64_t attempt, JobLog& log, LogBuilder& builder) {
@@ -64,6 +83,7 @@ void addGraphs(const fs::path& folder, const CompileId& id, std::int64_t attempt
     }
     GraphRecord graph;
     graph.kind = file.kind;
+    graph.record = file.record;
     graph.payload = {log.files.size() - 1, 0, text.size(), Payload::Lines::plain, 1};
     graph.ops = counter.ops();
     builder.addGraph(builder.process(0, "-"), id, attempt, graph);
@@ -113,7 +133,9 @@ void openFolder(const std::string& path, JobLog& log, LogBuilder& builder, const
   for (const auto& entry : entriesOf(path)) {
     progress.check();
     const auto id = compileOfFolder(entry.filename().string());
-    if (id && fs::is_directory(entry, error)) addGraphs(entry, id->first, id->second, log, builder);
+    if (!id || !fs::is_directory(entry, error)) continue;
+    addGraphs(entry, id->first, id->second, log, builder);
+    addRecompileReasons(entry, id->first, id->second, builder);
   }
 }
 

@@ -51,6 +51,11 @@ class InputNamer {
 };
 
 std::string whatIsShown(const JobGraphs& graphs, const std::string& compile) {
+  if (graphs.computed == jobs::GraphKind::other)
+    return fmt::format(
+        "a graph that the log holds as it was traced ({}), whole: no backward is derived of it; retrograd graphs lists "
+        "the others, and --compile NAME opens one",
+        compile);
   if (graphs.computed == jobs::GraphKind::inference)
     return fmt::format(
         "the inference graph of compile {}: it was compiled without gradients, so this compile has no backward in the "
@@ -75,7 +80,7 @@ std::string whatIsShown(const JobGraphs& graphs, const std::string& compile) {
 ModelFile readJobModel(const std::string& path, const GivenData& data, const Progress& progress) {
   const auto log = jobs::openJobLog(path, progress);
   const auto choice = jobs::chooseCompile(log, data.compile, data.rank);
-  auto graphs = readComputedGraphs(log, *choice.attempt);
+  auto graphs = readComputedGraphs(log, *choice.attempt, choice.graph);
   drawPlainly(graphs.forward);
   auto forward = differentiatedForward(graphs);
   jobs::ListingOptions options;

@@ -22,6 +22,7 @@ std::vector<GraphKind> predecessorsOf(GraphKind kind, bool ofBackward) {
   const auto half = ofBackward ? GraphKind::backward : GraphKind::forward;
   switch (kind) {
     case GraphKind::dynamo:
+    case GraphKind::other:
     case GraphKind::runnable: return {};
     case GraphKind::beforePreGrad: return {GraphKind::dynamo};
     case GraphKind::afterPreGrad: return {GraphKind::beforePreGrad, GraphKind::dynamo};
@@ -78,6 +79,15 @@ std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::Gr
   analysis->file = readTextModel(listing.text, place + " as a listing", lookupSymbol, progress);
   analysis->document = analysis->file.document;
   return analysis;
+}
+
+/// The pass whose graph the log has just before this one, which is what a pass of a framework was given.
+std::optional<std::size_t> nearestBefore(const JobPasses& chain, std::size_t graph) {
+  std::optional<std::size_t> nearest;
+  for (std::size_t i = 0; i < chain.passes.size(); ++i)
+    if (chain.passes[i].graph < graph && (!nearest || chain.passes[i].graph > chain.passes[*nearest].graph))
+      nearest = i;
+  return nearest;
 }
 
 DiffSide sideOf(const JobPass& pass) { return {pass.analysis->document.get(), &pass.trace(), &pass.trace(), nullptr}; }
@@ -155,8 +165,7 @@ JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, co
   for (const auto& [graph, isBackward] : halves.graphs) {
     const auto& record = attempt.graphs[graph];
     JobPass pass;
-    pass.name =
-        std::string(jobs::name(record.kind)) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
+    pass.name = jobs::nameOf(record) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
     pass.graph = graph;
     progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(halves.graphs.size()));
     try {
@@ -165,6 +174,7 @@ JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, co
       if (error.code() == ErrorCode::cancelled) throw;
       pass.problem = error.what();
     }
+    if (record.kind == GraphKind::other) pass.before = nearestBefore(chain, graph);
     for (const auto kind : predecessorsOf(record.kind, isBackward)) {
       for (std::size_t i = chain.passes.size(); i-- > 0 && !pass.before;)
         if (attempt.graphs[chain.passes[i].graph].kind == kind && (!isOfInductor(kind) || ofBackward[i] == isBackward))

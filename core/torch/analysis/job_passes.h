@@ -24,7 +24,8 @@ struct JobPass {
 };
 
 /// The graphs of a compile in the order of its passes: Dynamo's, before and after pre-grad passes, joint, forward with
-/// what Inductor's passes make of it, and the same of the backward. Repro scripts are left out.
+/// what Inductor's passes make of it, and the same of the backward; then the graphs of other records, each compared
+/// with the one before it in the log. Repro scripts are left out.
 struct JobPasses {
   std::string compile;
   std::vector<JobPass> passes;

@@ -190,6 +190,96 @@ TEST(JobLog, J10_NamesOfSources) {
   EXPECT_EQ(plainName("my_module.module"), "my_module.module");
 }
 
+// R10: whatever object holds a module is no part of its parameters' names, and a function's own keywords are none
+// either.
+TEST(JobLog, R10_NamesDoNotDependOnWhatHoldsTheModule) {
+  for (const auto* holder :
+       {"L['args'][0]", "L['self'].model", "L['fn'].keywords['m']", "L['f'].__closure__[0].cell_contents",
+        "L['step'].__self__", "G['trainer'].state.model", "L['self'].__dict__['net']", "L['fn'].func.__self__.m"}) {
+    const auto source = readInputSource(std::string(holder) + "._modules['e']._parameters['weight']");
+    EXPECT_EQ(source.name, "e.weight") << holder;
+    EXPECT_EQ(source.kind, InputSource::Kind::parameter) << holder;
+  }
+  EXPECT_EQ(readInputSource("L['kwargs']['ids']").name, "ids");
+  EXPECT_EQ(namesOf(readInputSource("L['batch'].x")), (std::vector<std::string>{"batch.x", "x"}));
+  EXPECT_EQ(namesOf(readInputSource("L['models'][0]._parameters['w']")),
+            (std::vector<std::string>{"models.0.w", "0.w", "w"}));
+}
+
+// R10: modules of a list give one name each; as much of the list as tells them apart belongs to it.
+TEST(JobLog, R10_ModulesOfOneListAreToldApart) {
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    text += record(fmt::format(
+        R"({{"describe_tensor": {{"id": {}, "describer_id": 0, "dtype": "torch.float32", "size": [2]}}, {}}})", i,
+        first));
+    text += record(fmt::format(
+        R"({{"describe_source": {{"describer_id": 0, "id": {}, "source": "L['blocks'][{}]._modules['lin']._parameters['weight']"}}, {}}})",
+        i, i, first));
+  }
+  const auto log = open(text + graphRecord("dynamo_output_graph", first));
+  const auto inputs = describedInputs(log, log.processes.at(0).compiles.at(0).attempts.at(0));
+  ASSERT_EQ(inputs.size(), 2U);
+  EXPECT_EQ(inputs[0].name, "0.lin.weight");
+  EXPECT_EQ(inputs[1].name, "1.lin.weight");
+}
+
+// R12: a record that no compile has, and one that this program has never heard of: their text is a graph.
+TEST(JobLog, R12_AnyPayloadThatIsAGraphIsAGraph) {
+  const auto artifact = [](const std::string& name, const std::string& ids) {
+    return record(fmt::format(R"({{"artifact": {{"name": "{}", "encoding": "string"}}{}, "has_payload": "{}"}})", name,
+                              ids.empty() ? "" : ", " + ids, md5Of(graphText)),
+                  graphText);
+  };
+  const auto log = open(artifact("make_fx_graph_traced", "") + artifact("before_bucketing", "") +
+                        graphRecord("aot_joint_graph", first) + artifact("after_my_pass", first) +
+                        record(R"({"artifact": {"name": "notes"}, "has_payload": ""})", "class of its own"));
+  ASSERT_EQ(log.processes.at(0).compiles.size(), 2U);
+  const auto& none = log.processes[0].compiles[0];
+  EXPECT_EQ(nameOf(none), "-/-");
+  ASSERT_EQ(none.attempts.at(0).graphs.size(), 2U);
+  EXPECT_EQ(nameOf(none.attempts[0].graphs[0]), "make_fx_graph_traced");
+  EXPECT_EQ(none.attempts[0].graphs[1].ops, 1);
+  EXPECT_EQ(nameOf(log.processes[0].compiles[1].attempts.at(0).graphs.at(1)), "after_my_pass");
+  EXPECT_EQ(chooseCompile(log, "").graph, nullptr);
+  EXPECT_EQ(nameOf(*chooseCompile(log, "").compile), "0/0");  // one with ATen graphs goes first
+  EXPECT_EQ(chooseCompile(log, "before_bucketing").graph, &none.attempts[0].graphs[1]);
+  EXPECT_EQ(chooseCompile(log, "-/-").attempt, &none.attempts[0]);
+}
+
+// R13: why a function was compiled again, as text or as a list, and which of how many compiles it is.
+TEST(JobLog, R13_ReasonsOfRecompiles) {
+  const auto reasons = [](const std::string& payload, int compile) {
+    return record(
+        fmt::format(
+            R"({{"artifact": {{"name": "recompile_reasons", "encoding": "json"}}, "frame_id": 0, "frame_compile_id": {}, "attempt": 0, "has_payload": ""}})",
+            compile),
+        payload);
+  };
+  const auto log = open(graphRecord("dynamo_output_graph", first) +
+                        reasons("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", 1) +
+                        reasons("[\n\"0/1: why\\nmore\",\n\"0/0: other\"\n]", 2));
+  const auto& process = log.processes.at(0);
+  ASSERT_EQ(process.compiles.size(), 3U);
+  EXPECT_TRUE(process.compiles[0].attempts.at(0).recompileReasons.empty());
+  EXPECT_EQ(process.compiles[1].attempts.at(0).recompileReasons,
+            std::vector<std::string>{"0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5"});
+  EXPECT_EQ(process.compiles[2].attempts.at(0).recompileReasons, (std::vector<std::string>{"0/1: why", "0/0: other"}));
+  EXPECT_EQ(placeAmongRecompiles(process, process.compiles[1]), std::pair(2, 3));
+}
+
+// R13: the same in text logs.
+TEST(JobLog, R13_ReasonsOfRecompilesInText) {
+  const auto line = [](const std::string& text) {
+    return "V1122 08:20:21.133000 77 a/b.py:18] [0/1] [__recompiles] " + text + "\n";
+  };
+  const auto log =
+      open(line("Recompiling function f in t.py:3") + line("    triggered by the following guard failure(s):") +
+           line("    - 0/0: tensor 'x' rank mismatch. expected 1, actual 2"));
+  EXPECT_EQ(log.processes.at(0).compiles.at(0).attempts.at(0).recompileReasons,
+            std::vector<std::string>{"0/0: tensor 'x' rank mismatch. expected 1, actual 2"});
+}
+
 // Issue 18, 4: truncated, garbled and mixed logs give a partial tree that says what is missing.
 TEST(JobLog, PartialLogsSayWhatIsMissing) {
   const auto whole = graphRecord("dynamo_output_graph", first) + graphRecord("aot_joint_graph", first) +
