@@ -72,6 +72,19 @@ bool draws(const Expression& call, const SymbolLookup& lookup) {
   return (effectsOf(*symbol, arguments) & effect::random) != 0;
 }
 
+/// "rand" of "torch.ops.aten.rand_like.default".
+std::string kindOfDraw(std::string_view target) {
+  target = target.substr(0, target.rfind('.'));
+  target = target.substr(target.rfind('.') + 1);
+  if (target.ends_with("_like")) target.remove_suffix(5);
+  return std::string(target);
+}
+
+/// "rand" or "randn" of prims.inductor_random, which says it; "randint" of prims.inductor_randint.
+std::string kindOfSeeded(const Expression& call) {
+  return call.items.size() > 3 && call.items[3].is(Kind::string) ? call.items[3].text : "randint";
+}
+
 /// Takes the state out of a call that runs an op with one, and returns the state; nullopt for any other call.
 std::optional<Expression> takeState(Expression& call) {
   if (runsWithState(call, repeats, 2)) {
@@ -331,14 +344,9 @@ std::vector<std::string> drawsOf(const fx::Graph& graph, std::size_t nodes, cons
     const auto& node = graph.nodes[n];
     const bool isOfSeed = isSeeded(node.call);
     if (!isOfSeed && !draws(node.call, lookup)) continue;
-    std::string_view name = node.call.items[0].text;
-    name = name.substr(0, name.rfind('.'));
-    name = name.substr(name.rfind('.') + 1);
-    if (name.ends_with("_like")) name.remove_suffix(5);
-    if (isOfSeed)
-      name = node.call.items.size() > 3 && node.call.items[3].is(Kind::string) ? node.call.items[3].text : "randint";
+    const auto name = isOfSeed ? kindOfSeeded(node.call) : kindOfDraw(node.call.items[0].text);
     const auto* type = node.type == fx::noIndex ? nullptr : &graph.types[node.type];
-    found.push_back(type == nullptr ? std::string(name) : fmt::format("{} [{}]", name, fmt::join(type->sizes, ", ")));
+    found.push_back(type == nullptr ? name : fmt::format("{} [{}]", name, fmt::join(type->sizes, ", ")));
   }
   return found;
 }

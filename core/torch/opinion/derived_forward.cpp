@@ -14,7 +14,10 @@ DerivedForward::DerivedForward(const JobGraphs& graphs, std::uint64_t seed, cons
     : graphs_(graphs), seed_(seed), progress_(progress), forward_(differentiatedForward(graphs)) {
   hasJoint_ = fitsJoint(graphs_) && drawsOf(*graphs_.joint, jobs::backwardBorder(*graphs_.joint), lookupSymbol) ==
                                         drawsOf(graphs_.forward, graphs_.forward.nodes.size(), lookupSymbol);
-  if (!hasJoint_ && forward_.ofJoint) forward_ = differentiatedForward(graphs_, false);
+  if (!hasJoint_ && forward_.ofJoint) {
+    forward_ = differentiatedForward(graphs_, false);
+    forward_.cuts.differ = true;  // also where the forward graph shows none of it
+  }
 }
 
 std::string DerivedForward::gradientName(std::size_t i) const { return "grad.in." + graphs_.forward.inputs[i].name; }
