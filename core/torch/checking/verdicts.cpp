@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 
 namespace retrograd {
