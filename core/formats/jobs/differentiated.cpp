@@ -27,9 +27,10 @@ std::string shortList(const std::vector<std::string>& texts) {
 }
 
 Differentiated differentiatedForward(const JobGraphs& graphs, bool takesJoint) {
-  const bool isInference = graphs.computed == jobs::GraphKind::inference;  // nothing is differentiated
-  Differentiated found{graphs.forward, false, graphs.dynamo || isInference, {}, graphs.forwardPlace};
-  if (!graphs.dynamo || isInference) return found;
+  // Nothing is differentiated of a graph for inference, or of one that has its backward inside.
+  const bool isWhole = graphs.computed == jobs::GraphKind::inference || graphs.computed == jobs::GraphKind::other;
+  Differentiated found{graphs.forward, false, graphs.dynamo || isWhole, {}, graphs.forwardPlace};
+  if (!graphs.dynamo || isWhole) return found;
   std::vector<char> differentiated;
   for (std::size_t i = 0; i < primalsOf(graphs.forward); ++i) differentiated.push_back(isDifferentiated(graphs, i));
   if (takesJoint && fitsJoint(graphs)) {
