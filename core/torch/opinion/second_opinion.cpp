@@ -388,13 +388,14 @@ class Opinion {
   void compareReference() {
     const bool isLoss = graphs_.differentiated.size() == 1 && derived_.results().contains("out.0") &&
                         derived_.results().at("out.0").meta.sizes.empty();
-    if (drawsBetween_) {  // no file has the value, and the reference is the whole program's
-      opinion_.notes.push_back(
-          "the reference is not compared: the loss comes from a value that is drawn, because the program computed it "
-          "between its compiled functions");
+    if (drawsBetween_ || !isLoss) {  // the reference is the whole program's, and this is a part of it
+      opinion_.notes.push_back(std::string("the reference is not compared: ") +
+                               (drawsBetween_
+                                    ? "the loss comes from a value that is drawn, because the program computed "
+                                      "it between its compiled functions"
+                                    : "this part of the model does not end in the loss"));
       return;
     }
-    if (!isLoss) return leaveReference("this part of the model does not end in the loss");
     if (drawsRandomNumbers(*derived_.model().analysis))
       return leaveReference("the forward draws random numbers (dropout), and the job drew others");
     std::map<std::string, std::size_t> inputs;
