@@ -14,6 +14,7 @@
 #include "core/questions/why.h"
 #include "core/torch/checking/reference.h"
 #include "core/torch/checking/write_reference.h"
+#include "core/torch/execution/device.h"
 #include "core/torch/session/session.h"
 #include "core/trace/opaque.h"
 #include "core/trace/print/json.h"
