@@ -1,9 +1,11 @@
 // What a run on a GPU does around its ops, with a guard in LibTorch's place that plays the GPU: waiting, what a failure
 // says.
+#include <ATen/Context.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <gtest/gtest.h>
 
+#include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/trace/relocate.h"
 #include "tests/support/model_builder.h"
@@ -76,6 +78,18 @@ TEST_F(DeviceRun, aFailureNamesTheOpItsSchemaAndTheDevice) {
     for (const auto* part : {"on cuda:0", "illegal memory access", "aten::sin(Tensor self) -> Tensor"})
       EXPECT_NE(e.message().find(part), std::string::npos) << e.message();
   }
+}
+
+TEST(FullPrecision, G9_TF32IsOffWithinAComparisonAndThenAsBefore) {
+  auto& context = at::globalContext();
+  const bool convolutions = context.allowTF32CuDNN(), products = context.allowTF32CuBLAS();
+  {
+    const FullPrecision scope;
+    EXPECT_FALSE(context.allowTF32CuDNN());
+    EXPECT_FALSE(context.allowTF32CuBLAS());
+  }
+  EXPECT_EQ(context.allowTF32CuDNN(), convolutions);
+  EXPECT_EQ(context.allowTF32CuBLAS(), products);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // Comparing devices, tried with the CPU on both sides.
 #include "core/torch/checking/other_device.h"
 
-#include <ATen/Context.h>
-#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -102,18 +100,6 @@ TEST(OtherDevice, G5_DrawsOfAnotherDeviceCannotBeComparedByNumbers) {
   EXPECT_TRUE(drawsElsewhere(*openModel(path, onGpu), false));
   EXPECT_FALSE(drawsElsewhere(*openModel(path, onGpu), true));
   EXPECT_FALSE(drawsElsewhere(*openModel(writeTemporary("plain.txt", plain)), true));
-}
-
-TEST(OtherDevice, G9_TF32IsOffWithinAComparisonAndThenAsBefore) {
-  auto& context = at::globalContext();
-  const bool convolutions = context.allowTF32CuDNN(), products = context.allowTF32CuBLAS();
-  {
-    const FullPrecision scope;
-    EXPECT_FALSE(context.allowTF32CuDNN());
-    EXPECT_FALSE(context.allowTF32CuBLAS());
-  }
-  EXPECT_EQ(context.allowTF32CuDNN(), convolutions);
-  EXPECT_EQ(context.allowTF32CuBLAS(), products);
 }
 
 TEST(OtherDevice, G10_AFolderOfAGpuOpensOnTheFirstThatIsThere) {
