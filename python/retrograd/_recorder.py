@@ -86,6 +86,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def finish(self, error: Optional[str]) -> None:
         with self._lock:
             self._write_late()
+            self.free_gone()
             self.stream.write({"k": "end", "ops": self.recording.ops} | ({"error": error} if error else {}))
             self.stream.close()
 
@@ -200,7 +201,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if any(getattr(kind, "__torch_dispatch__", _OWN_DISPATCH) is not _OWN_DISPATCH for kind in types):
             return NotImplemented  # a subclass (DTensor, FakeTensor): what it does within is seen
-        if not self.on or self.full or getattr(function, "namespace", "") in ("profiler", "prim"):
+        if not self.on or self.full or getattr(function, "namespace", "") in ("profiler", "prim") or _is_abstract():
             return function(*args, **kwargs)
         with self._lock:
             try:
@@ -297,6 +298,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             read = iter(torch.stack([value.to(there[0].device) for value in there]).tolist())
             self.stream.write({"k": "hashes", "of": [[op, [text(next(read)) if value is not None else None for value in values]] for op, values in self._late]})
             self._late.clear()
+
+
+def _is_abstract() -> bool:
+    """Whether ops run on shapes alone now, as when DTensor works out a layout or a graph is traced: these modes come after this one."""
+    keys = torch._C._TorchDispatchModeKey
+    return any(torch._C._get_dispatch_mode(key) is not None for key in (keys.FAKE, keys.PROXY, keys.FUNCTIONAL))
 
 
 def bytes_of(storage: Any, device: torch.device) -> torch.Tensor:

@@ -70,7 +70,7 @@ class Replay:
         for record in self.records:
             for op, hashes in record["of"] if record["k"] == "hashes" else []:
                 self.late[op] = hashes
-        self.expected = {}
+        self.grad = True
 
     def storage(self, number):
         if number not in self.storages:
@@ -134,10 +134,17 @@ class Replay:
             self.storages[one["storage"]] = result.untyped_storage()
 
     def run(self):
-        with torch.no_grad():
-            for record in self.records:
-                getattr(self, "on_" + record["k"], lambda _: None)(record)
+        for record in self.records:
+            self.step(record)
         return self
+
+    def step(self, record):
+        """One record. Tensors require no gradient; some kernels look at grad mode all the same."""
+        with torch.set_grad_enabled(self.grad):
+            getattr(self, "on_" + record["k"], lambda _: None)(record)
+
+    def on_mode(self, record):
+        self.grad = record["grad"]
 
     def on_storage(self, record):
         self.fresh[record["id"]] = record

@@ -1,0 +1,606 @@
+"""retrograd.record: the loop's results stay, and a reader that knows the format alone runs every op again bit for bit (replayer.py)."""
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from support import InFolder, Net, batch, retrograd, told, torch, unittest
+from replayer import Replay, digest, read_data, read_records
+from torch.utils.checkpoint import checkpoint
+
+F = torch.nn.functional
+HERE = Path(__file__).resolve().parent
+
+
+class Block(torch.nn.Module):
+    def __init__(self, reentrant=None):
+        super().__init__()
+        self.inner, self.drop, self.reentrant = torch.nn.Linear(6, 6), torch.nn.Dropout(0.3), reentrant
+
+    def body(self, x):
+        return self.drop(torch.tanh(self.inner(x))) + x
+
+    def forward(self, x):
+        return self.body(x) if self.reentrant is None else checkpoint(self.body, x, use_reentrant=self.reentrant)
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * x * 1.5
+
+
+def plain():
+    model = Net()
+    return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), lambda model: F.cross_entropy(model(torch.randn(4, 6)), torch.randint(0, 3, (4,))).backward()
+
+
+def loop_of(make_model, loss, make_optimizer=lambda p: torch.optim.SGD(p, lr=0.1)):
+    def kind():
+        model = make_model()
+        return model, make_optimizer(list(model.parameters())), lambda model: loss(model).backward()
+    return kind
+
+
+def words(model):
+    return F.cross_entropy(model(torch.randn(4, 6)), torch.randint(0, 3, (4,)))
+
+
+def accumulated(model):
+    for _ in range(3):
+        (words(model) / 3).backward()
+
+
+def in_bfloat16(model):
+    with torch.autocast("cpu", torch.bfloat16):
+        return words(model)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = torch.nn.LSTM(6, 5, 2, batch_first=True, dropout=0.2), torch.nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.head(self.lstm(x.unsqueeze(1).expand(-1, 4, -1))[0][:, -1])
+
+
+class DataDependent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        while (x := self.first(x)).norm() > 1 and len(x) > 1:
+            x = x[(x[:, 0] > x[:, 0].min())]
+        return self.last(x.mean(0, keepdim=True).expand(4, 6))
+
+
+class Sparse(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = torch.nn.Embedding(9, 6, sparse=True), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.head(self.table(torch.tensor([1, 2, 2, 5])) * x)
+
+
+class InPlace(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        h = self.first(x)
+        h = h * 2
+        h[:, :3].mul_(3)
+        h.t()[1] += 1
+        return self.last(h)
+
+
+class Complex(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        spectrum = torch.fft.fft(self.first(x))
+        return self.last((spectrum.conj() * spectrum).real + spectrum.imag)
+
+
+class Functional(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        slopes = torch.func.vmap(torch.func.grad(lambda row: torch.tanh(self.first(row)).sum()))(x)
+        return self.last(slopes)
+
+
+def with_hooks():
+    model = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    model[0].weight.register_hook(lambda gradient: gradient.clamp(-0.01, 0.01))
+    model[1].register_full_backward_hook(lambda module, given, got: (given[0] * 0.5,))
+
+    def double(parameter):
+        parameter.grad.mul_(2)
+
+    model[2].bias.register_post_accumulate_grad_hook(double)
+    return model
+
+
+def adversarial():
+    maker, judge = torch.nn.Linear(4, 6), torch.nn.Linear(6, 1)
+    model = torch.nn.ModuleList([maker, judge])
+    optimizers = [torch.optim.Adam(judge.parameters()), torch.optim.Adam(maker.parameters())]
+
+    def step(model):
+        made = maker(torch.randn(4, 4))
+        (F.softplus(judge(made.detach())) + F.softplus(-judge(torch.randn(4, 6)))).mean().backward()
+        optimizers[0].step()
+        optimizers[0].zero_grad()
+        F.softplus(-judge(made)).mean().backward()
+
+    return model, optimizers, step
+
+
+def penalized(model):
+    x = torch.randn(4, 6, requires_grad=True)
+    out = model(x).sum()
+    (slope,) = torch.autograd.grad(out, x, create_graph=True)
+    return out + (slope.norm(2, dim=1) - 1).square().mean()
+
+
+def packed(model):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.double() if t.is_floating_point() else t, lambda t: t.float() if t.is_floating_point() else t):
+        return words(model)
+
+
+def offloaded(model):
+    with torch.autograd.graph.save_on_cpu():
+        return words(model)
+
+
+def scaled():
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+
+    def step(model):
+        scaler.scale(in_bfloat16(model)).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        return True
+
+    return model, optimizer, step
+
+
+def accumulation():
+    model = Net()
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), accumulated
+
+
+def second_order():
+    model = Net(dropout=0)
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+    x, y = batch()
+
+    def step(model):
+        def closure():
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        return True
+
+    return model, optimizer, step
+
+
+def blocks(reentrant):
+    return lambda: torch.nn.Sequential(torch.nn.Linear(6, 6), Block(reentrant), Block(reentrant), torch.nn.Linear(6, 3))
+
+
+KINDS = {
+    "plain": plain,
+    "accumulation": accumulation,
+    "autocast_scaler": scaled,
+    "checkpoint": loop_of(blocks(False), words),
+    "checkpoint_reentrant": loop_of(blocks(True), words),
+    "custom_function": loop_of(lambda: torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)), lambda model: words(lambda x: model[1](Square.apply(model[0](x))))),
+    "hooks": loop_of(with_hooks, words),
+    "foreach": loop_of(Net, words, lambda p: torch.optim.AdamW(p, foreach=True)),
+    "fused": loop_of(Net, words, lambda p: torch.optim.AdamW(p, fused=True)),
+    "amsgrad": loop_of(Net, words, lambda p: torch.optim.Adam(p, amsgrad=True, foreach=False)),
+    "gan": adversarial,
+    "gradient_penalty": loop_of(lambda: torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3)), penalized),
+    "lstm": loop_of(Recurrent, words),
+    "sparse_embedding": loop_of(Sparse, words),
+    "saved_tensor_hooks": loop_of(Net, packed),
+    "offload": loop_of(Net, offloaded),
+    "data_dependent": loop_of(DataDependent, words),
+    "in_place": loop_of(InPlace, words),
+    "complex": loop_of(Complex, words),
+    "torch_func": loop_of(Functional, words),
+    "lbfgs": second_order,
+}
+
+
+def run(kind, steps, folder=None):
+    """The states of model and optimizers after some steps, recorded or not."""
+    torch.manual_seed(3)
+    model, optimizer, step = KINDS[kind]()
+    optimizers = optimizer if isinstance(optimizer, list) else [optimizer]
+
+    def loop():
+        for _ in range(steps):
+            for one in optimizers:
+                one.zero_grad()
+            if not step(model):
+                optimizers[-1].step()
+
+    if folder is None:
+        loop()
+    else:
+        with told(), retrograd.record(folder, model=model, optimizer=optimizers):
+            loop()
+    return [model.state_dict(), *(one.state_dict() for one in optimizers), torch.get_rng_state()]
+
+
+def equal(a, b):
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b)) if isinstance(a, (list, tuple)) else a == b
+
+
+class Kinds(InFolder):
+    """Each kind of step, from the first one on."""
+
+
+def test_of(kind):
+    def test(self):
+        without, within = run(kind, 2), run(kind, 2, "here")
+        self.assertTrue(equal(without, within), "the recorder changed the loop")
+        replay = Replay("here").run()
+        self.assertEqual(replay.differ, [])
+        self.assertGreater(replay.checked, 20)
+        manifest = json.loads(Path("here/retrograd.json").read_text())
+        self.assertTrue(manifest["complete"])
+        self.assertEqual((manifest["ops"], manifest["notes"]), (replay.ops, []))
+        self.assertLess(manifest["links"]["ambiguous"], 1 + 0.005 * manifest["links"]["linked"], manifest["links"])
+        validate(self, "here")
+
+    return test
+
+
+for name in KINDS:
+    setattr(Kinds, f"test_C1_{name}", test_of(name))
+
+
+def validate(test, folder):
+    """Each line and the manifest are as their schemas say."""
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    docs = HERE.parents[2] / "docs"
+    jsonschema.validate(json.loads((Path(folder) / "retrograd.json").read_text()), json.loads((docs / "recording-manifest.schema.json").read_text()))
+    schema = json.loads((docs / "recording.schema.json").read_text())
+    kinds = {one["properties"]["k"]["const"]: jsonschema.Draft202012Validator({**one, "$defs": schema["$defs"]}) for one in schema["oneOf"]}
+    for record in read_records(folder):
+        kinds[record["k"]].validate(record)
+        test.assertLessEqual(record.keys(), kinds[record["k"]].schema["properties"].keys())
+
+
+class Contents(InFolder):
+    def recorded(self, model, step, optimizer=None, **options):
+        with told() as text:
+            retrograd.record("here", step, model=model, optimizer=optimizer, **options)
+        self.text = text.getvalue()
+        self.records = read_records("here")
+        return [record for record in self.records if record["k"] == "op"]
+
+    def named(self, ops, name):
+        return [op for op in ops if op["op"] == name]
+
+    def test_C2_lines_modules_phases(self):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            loss = F.cross_entropy(model(torch.randn(4, 6)), torch.randint(0, 3, (4,)))  # the loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+
+        self.recorded(model, step, optimizer)
+        phase, phases, frames, stacks, modules = None, {}, {}, {}, {}
+        for record in self.records:
+            if record["k"] == "mode":
+                phase = record["phase"]
+            elif record["k"] in ("frame", "stack", "module"):
+                {"frame": frames, "stack": stacks, "module": modules}[record["k"]][record["id"]] = record
+            elif record["k"] == "op":
+                phases.setdefault(phase, []).append(record)
+        self.assertEqual(set(phases), {"other", "forward", "loss", "backward", "accumulation", "clip", "optimizer"})
+        relu = next(op for op in phases["forward"] if op["op"] == "aten.relu.default")
+        innermost = frames[stacks[relu["stack"]]["frames"][-1]]
+        self.assertIn("torch.relu(self.norm(self.first(x)))", innermost["code"])
+        addmm = next(op for op in phases["forward"] if op["op"] == "aten.addmm.default")
+        self.assertEqual((modules[addmm["module"]]["path"], modules[addmm["module"]]["class"]), ("first", "Linear"))
+        self.assertIn("# the loss", frames[stacks[phases["loss"][0]["stack"]]["frames"][-1]]["code"])
+
+    def test_C2_storages_come_and_go(self):
+        def step():
+            x = torch.ones(1000)
+            for _ in range(5):
+                x = x + 1
+
+        self.recorded(None, step)
+        freed = {record["id"] for record in self.records if record["k"] == "free"}
+        self.assertGreaterEqual(len(freed), 5)
+
+    def test_C3_links(self):
+        """Backward ops, a custom Function, recomputed ops, hooks and accumulation."""
+        model = torch.nn.Sequential(torch.nn.Linear(6, 6), Block(False), torch.nn.Linear(6, 3))
+        model[2].weight.register_hook(lambda gradient: gradient * 2)
+        ops = self.recorded(model, lambda: model[2](Square.apply(model[1](model[0](torch.randn(4, 6))))).sum().backward())
+        by_number = {op["n"]: op for op in ops}
+        for op in ops:
+            if op.get("node", "").startswith("AddmmBackward"):
+                self.assertEqual(by_number[op["of"]]["op"], "aten.addmm.default")
+        repeated = [op for op in ops if "repeats" in op]
+        self.assertGreaterEqual(len(repeated), 4)
+        for op in repeated:
+            self.assertEqual(by_number[op["repeats"]]["op"], op["op"])
+            if "uninitialized" not in op:
+                self.assertEqual(by_number[op["repeats"]].get("hash"), op.get("hash"))
+        self.assertTrue(any(op.get("hook") == "<lambda>" for op in ops))
+        self.assertEqual({op["function"] for op in ops if "function" in op}, {"Square"})
+        self.assertEqual({op["accumulates"] for op in ops if "accumulates" in op}, {name for name, _ in model.named_parameters()})
+        backward = [op for op in ops if "node" in op and "hook" not in op and "accumulates" not in op and "repeats" not in op]
+        self.assertTrue(all("of" in op for op in backward), [op for op in backward if "of" not in op])
+
+    def test_C4_inputs_are_from_before_the_first_write(self):
+        weight = torch.nn.Parameter(torch.ones(3))
+
+        def step():
+            weight.data.mul_(5)
+            (weight * 2).sum().backward()
+
+        self.recorded(None, step)
+        first = next(record for record in self.records if record["k"] == "storage" and "data" in record)
+        self.assertEqual(torch.frombuffer(read_data("here")[first["data"]], dtype=torch.float32).tolist(), [1.0, 1.0, 1.0])
+
+    def test_C4_names(self):
+        model = Net()
+        optimizer = torch.optim.AdamW(model.parameters())
+        words(model).backward()
+        optimizer.step()
+
+        def step():
+            optimizer.zero_grad()
+            words(model).backward()
+            optimizer.step()
+
+        self.recorded(model, step, optimizer)
+        names = {(record["role"], record["name"], record.get("state")) for record in self.records if record["k"] == "name"}
+        self.assertLessEqual({("parameter", "first.weight", None), ("buffer", "norm.running_mean", None), ("gradient", "last.bias", None), ("optimizer", "first.weight", "exp_avg")}, names)
+
+    def test_C4_hash_depends_on_position_and_is_the_same_for_both_writers(self):
+        from retrograd._hash import hashed
+
+        for size in (0, 1, 3, 8, 4095, 8192, 8193, 40000):
+            for tensor in (torch.randn(size), torch.randint(0, 2, (size,)).bool(), torch.randn(size + 1)[1:], torch.randn(size).to(torch.bfloat16), torch.randn(size, dtype=torch.complex64).conj()):
+                self.assertEqual(int(hashed(tensor)) & (1 << 64) - 1, digest(tensor))
+        a = torch.randn(100)
+        b = a.clone()
+        b[[3, 77]] = b[[77, 3]]
+        self.assertNotEqual(digest(a), digest(b))
+        self.assertEqual(digest(a.view(10, 10).t()), digest(a.view(10, 10).t().contiguous()))
+
+    def test_C5_memory_that_changes_without_an_op(self):
+        """numpy writes into a tensor between two parts of a step: found, and replayed."""
+        scale = torch.ones(6)
+
+        def step():
+            x = torch.randn(4, 6, requires_grad=True)
+            loss = (x * scale).square().sum()
+            scale.numpy()[2] = 7.0
+            loss.backward()
+
+        self.recorded(None, step)
+        self.assertEqual(len([record for record in self.records if record["k"] == "external"]), 1)
+        self.assertEqual(Replay("here").run().differ, [])
+
+    def test_C1_only_the_updates_that_are_asked_for(self):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with told(), retrograd.record("here", model=model, optimizer=optimizer, steps=range(2, 4)):
+            for _ in range(6):
+                optimizer.zero_grad()
+                words(model).backward()
+                optimizer.step()
+                self.assertEqual(len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()), int(optimizer.state_dict()["param_groups"][0]["lr"] > 0 and _ in (1, 2)))
+        manifest = json.loads(Path("here/retrograd.json").read_text())
+        self.assertEqual(manifest["updates"], [2, 3])
+        self.assertEqual(Replay("here").run().differ, [])
+
+    def test_C1_an_exception_is_the_loops(self):
+        with self.assertRaisesRegex(RuntimeError, "must match the size"), told():
+            retrograd.record("here", lambda: torch.ones(3).add(1) + torch.ones(4))
+        records = read_records("here")
+        self.assertEqual([record["k"] for record in records[-2:]], ["error", "end"])
+        self.assertEqual(records[-2]["op"], "aten.add.Tensor")
+        self.assertIn("must match the size", json.loads(Path("here/retrograd.json").read_text())["error"])
+
+    def test_C1_compiled_functions_run_eagerly(self):
+        calls = []
+
+        def backend(graph, inputs):
+            calls.append(1)
+            return graph.forward
+
+        model = Net(dropout=0)
+        compiled = torch.compile(model, backend=backend)
+        ops = self.recorded(model, lambda: words(compiled).backward())
+        self.assertEqual(calls, [])
+        self.assertTrue(self.named(ops, "aten.addmm.default"))
+        words(compiled).backward()
+        self.assertTrue(calls)
+
+    def test_C1_an_error_of_the_recorder_does_not_end_the_loop(self):
+        from unittest import mock
+
+        with told() as text, mock.patch("retrograd._recorded_op.hashed", side_effect=ValueError("unforeseen")), retrograd.record("here"):
+            self.assertEqual((torch.ones(3) + 1).sum().item(), 6)
+        self.assertIn("the recording ends at op", text.getvalue())
+
+    def test_C15_private_and_readable_up_to_damage(self):
+        model = Net()
+        self.recorded(model, lambda: words(model).backward())
+        self.assertEqual(stat.S_IMODE(os.stat("here").st_mode), 0o700)
+        self.assertIn("the batch", self.text)
+        whole = Path("here/ops.jsonl").read_bytes()
+        Path("here/ops.jsonl").write_bytes(whole[: len(whole) * 2 // 3])
+        replay = Replay("here").run()
+        self.assertEqual(replay.differ, [])
+        self.assertGreater(replay.ops, 10)
+
+    def test_C15_without_source(self):
+        self.recorded(None, lambda: torch.ones(3) + 1, source=False)
+        self.assertFalse(any("code" in record for record in self.records))
+
+    def test_C15_a_killed_process_leaves_what_it_had_recorded(self):
+        script = ("import torch, retrograd, os, signal\n"
+                  "with retrograd.record('killed'):\n"
+                  "    x = torch.randn(8, 8)\n"
+                  "    for i in range(700): x = torch.tanh(x @ x)\n"
+                  "    os.kill(os.getpid(), signal.SIGKILL)\n")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        self.assertFalse(json.loads(Path("killed/retrograd.json").read_text())["complete"])
+        replay = Replay("killed").run()
+        self.assertGreaterEqual(replay.ops, 500)
+        self.assertEqual(replay.differ, [])
+
+
+RANKS = """
+import os, sys, torch, torch.distributed as dist, retrograd
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=2)
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8))
+kind = sys.argv[2]
+if kind == "ddp":
+    model = torch.nn.parallel.DistributedDataParallel(model)
+else:
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.device_mesh import init_device_mesh
+    mesh = init_device_mesh("cpu", (2,))
+    for layer in (model[0], model[2]):
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+torch.manual_seed(100 + rank)
+optimizer = torch.optim.AdamW(model.parameters())
+with retrograd.record("ranks", model=model, optimizer=optimizer):
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.randn(4, 8)).square().mean().backward()
+        optimizer.step()
+dist.barrier()
+"""
+
+
+class Together:
+    """Replays two ranks of DistributedDataParallel: an allreduce has what both recordings give."""
+
+    def __init__(self, folders):
+        self.replays = [Replay(folder) for folder in folders]
+
+    def run(self):
+        """One rank runs to its next collective, then the other; what arrives is computed from both."""
+        iterators = [self.steps(replay) for replay in self.replays]
+        while True:
+            met = [next(iterator, None) for iterator in iterators]
+            if met[0] is None:
+                assert met[1] is None
+                return self
+            (a, b), name = met, met[0]["op"]
+            assert name == met[1]["op"], met
+            tensors = [self.leaves(replay, record) for replay, record in zip(self.replays, met)]
+            if "allreduce" in name:
+                for x, y in zip(*tensors):
+                    total = x + y
+                    x.copy_(total)
+                    y.copy_(total)
+            elif "broadcast" in name:
+                for x, y in zip(*tensors):
+                    y.copy_(x)
+            elif "allgather" in name:
+                for replay, record in zip(self.replays, met):
+                    outs, own = replay.value(record["in"][0])[0], [self.replays[i].value(met[i]["in"][1])[0] for i in range(2)]
+                    for out, value in zip(outs, own):
+                        out.copy_(value)
+            else:
+                raise AssertionError(name)
+
+    def leaves(self, replay, record):
+        return [one for one in replay.value(record["in"][0]) if isinstance(one, torch.Tensor)]
+
+    def steps(self, replay):
+        drawn = torch.get_rng_state()  # each rank has a generator of its own
+        for record in replay.records:
+            if record["k"] == "op" and record["op"].startswith("c10d."):
+                replay.ops += 1
+                yield record
+            else:
+                torch.set_rng_state(drawn)
+                replay.step(record)
+                drawn = torch.get_rng_state()
+
+
+class Ranks(InFolder):
+    def record(self, kind):
+        environment = dict(os.environ, MASTER_ADDR="127.0.0.1", WORLD_SIZE="2", OMP_NUM_THREADS="1")
+        ranks = [subprocess.Popen([sys.executable, "-c", RANKS, str(self.folder / "store"), kind], env=dict(environment, RANK=str(rank)), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True) for rank in range(2)]
+        texts = [rank.communicate(timeout=300)[0] for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [0, 0], "\n".join(texts))
+        return [self.folder / "ranks" / f"rank{rank}" for rank in range(2)]
+
+    def test_C7_ddp(self):
+        folders = self.record("ddp")
+        together = Together(folders).run()
+        for replay in together.replays:
+            self.assertEqual(replay.differ, [])
+            self.assertGreater(replay.checked, 100)
+            collectives = [record for record in replay.records if record["k"] == "op" and record["op"].startswith("c10d.")]
+            self.assertTrue(collectives)
+            self.assertEqual({tuple(record["group"]) for record in collectives}, {(0, 1)})
+            self.assertTrue([record for record in replay.records if record["k"] == "arrived"])
+
+    def test_C7_fsdp2_is_recorded_on_both_ranks(self):
+        for folder in self.record("fsdp2"):
+            manifest = json.loads((folder / "retrograd.json").read_text())
+            self.assertEqual((manifest["complete"], manifest["ranks"], manifest["notes"]), (True, 2, []))
+            self.assertTrue([record for record in read_records(folder) if record["k"] == "op" and "c10d" in record["op"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
