@@ -35,15 +35,17 @@ def work(folder, seeds):
 
         import torch
 
+        from program import Program
         from trial import Trial
 
         warnings.filterwarnings("ignore")
         logging.disable(logging.WARNING)
         torch.set_num_threads(1)
+        program = Program()
         with (folder / "results.jsonl").open("a") as results:
             for seed in seeds:
                 begin = time.process_time()
-                record = Trial(seed, folder / "jobs" / str(seed)).run()
+                record = Trial(seed, folder / "jobs" / str(seed), program).run()
                 record["processor"] = round(time.process_time() - begin, 3)
                 results.write(json.dumps(record) + "\n")
                 results.flush()

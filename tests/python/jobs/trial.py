@@ -2,10 +2,8 @@
 right and once with a fault."""
 
 import json
-import os
 import random
 import shutil
-import subprocess
 import time
 
 import torch
@@ -32,8 +30,8 @@ def short(error):
 
 
 class Trial:
-    def __init__(self, seed, folder):
-        self.seed, self.folder = seed, folder
+    def __init__(self, seed, folder, program):
+        self.seed, self.folder, self.program = seed, folder, program
         self.record = {"seed": seed}
         self.seconds = {}
 
@@ -266,24 +264,23 @@ class Trial:
             (self.folder / "record.json").write_text(json.dumps(record, indent=1))
 
     def check(self, log, name, files):
-        command = [os.environ["RETROGRAD"], "check", log, "--compile", name, *files, "--format", "json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        code, out, errors = self.program.run("check", log, "--compile", name, *files, "--format", "json")
         try:
-            said = json.loads(done.stdout)
-            verdict = {"compile": name, "verdict": said["verdict"], "exit": done.returncode}
+            said = json.loads(out)
+            verdict = {"compile": name, "verdict": said["verdict"], "exit": code}
             if said.get("reason"):
                 verdict["reason"] = said["reason"]
             if said["findings"]:
                 verdict["findings"] = [f"{f['gradient']}: {f['what']}" for f in said["findings"]][:4]
-            if {"agrees": 0, "differs": 1, "not possible": 2}[said["verdict"]] != done.returncode:
+            if {"agrees": 0, "differs": 1, "not possible": 2}[said["verdict"]] != code:
                 verdict["verdict"] = "failed"
             return verdict
         except ValueError:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            ended = done.returncode == 2 and said
+            said = (errors.strip() or out.strip()).splitlines()
+            ended = code == 2 and said
             return {
                 "compile": name,
                 "verdict": "not possible" if ended else "failed",
-                "exit": done.returncode,
+                "exit": code,
                 "reason": said[-1][-300:] if said else "no word",
             }
