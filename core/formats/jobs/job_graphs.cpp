@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/number_text.h"
@@ -127,22 +128,28 @@ void pairTangents(JobGraphs& graphs) {
   }
 }
 
+/// An input of the backward has the name of the output that was saved for it. Inputs of other names, generator states,
+/// take what is left in order: sizes come first in the backward and last in the forward.
 void pairSaved(JobGraphs& graphs) {
-  std::unordered_map<std::string, std::size_t> outputs;
-  for (std::size_t i = graphs.forward.outputs.size(); i-- > 0;)
-    outputs[nameOf(graphs.forward, graphs.forward.outputs[i].value)] = i;
+  const auto& outputs = graphs.forward.outputs;
+  std::unordered_map<std::string, std::size_t> named;
+  for (std::size_t i = outputs.size(); i-- > 0;) named[nameOf(graphs.forward, outputs[i].value)] = i;
+  std::unordered_set<std::string> wanted;
+  for (const auto& input : graphs.backward.inputs) wanted.insert(input.name);
   graphs.savedFrom.resize(graphs.backward.inputs.size());
   std::size_t next = graphs.results;
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
     const auto& input = graphs.backward.inputs[i];
     if (isTangent(input) || isGeneratorState(input)) continue;
-    const auto named = outputs.find(input.name);
-    const auto position = named != outputs.end() ? named->second : next;
-    if (position >= graphs.forward.outputs.size())
+    if (const auto output = named.find(input.name); output != named.end()) {
+      graphs.savedFrom[i] = output->second;
+      continue;
+    }
+    while (next < outputs.size() && wanted.contains(nameOf(graphs.forward, outputs[next].value))) ++next;
+    if (next >= outputs.size())
       throw Error(ErrorCode::badInput, fmt::format("'{}' is not an output of the forward", input.name),
                   graphs.backwardPlace);
-    graphs.savedFrom[i] = position;
-    ++next;
+    graphs.savedFrom[i] = next++;
   }
 }
 

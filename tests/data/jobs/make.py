@@ -85,6 +85,16 @@ def ck2(x, w, b):  # aot_eager_decomp_partition
     return (h * b).sum()
 
 
+def ckdynamic(x, w, b):  # aot_eager, with sizes that are symbols
+    f = checkpoint(lambda t: F.dropout(torch.tanh(t @ w), 0.5).cos(), x, use_reentrant=False)
+    return f.add(b).square().sum()
+
+
+def drawdetach(x, w, b):  # inductor: its forward graph has neither the detach nor the joint graph's ops that draw
+    h = torch.tanh(x @ w)
+    return (F.dropout(h, 0.5) * h.detach() + b).square().sum()
+
+
 def gradients(function):
     torch.manual_seed(7)
     leaves = [t.clone().requires_grad_() for t in (x, w, b)]
@@ -103,13 +113,16 @@ def pack(log, out):
                     lines.append(line)
                 continue
             record = json.loads(line[line.index("{") :])
-            kind = next((k for k in ("describe_tensor", "describe_source", *graphs) if k in record), None)
+            known = ("describe_tensor", "describe_source", "create_symbol", *graphs)
+            kind = next((k for k in known if k in record), None)
             keeps = kind in graphs
             if kind is None:
                 continue
             if kind == "describe_tensor":
                 wanted = ("id", "describer_id", "dtype", "size", "requires_grad")
                 record[kind] = {k: v for k, v in record[kind].items() if k in wanted}
+            if kind == "create_symbol":
+                record[kind] = {k: v for k, v in record[kind].items() if k in ("symbol", "val")}
             if keeps:
                 record[kind] = {}
             record = {k: v for k, v in record.items() if k not in ("stack", "has_payload")}
@@ -121,7 +134,9 @@ def pack(log, out):
 
 
 x, w, b = torch.randn(4, 5), torch.randn(5, 6) / 2, torch.randn(6)
-eager, compiled = gradients(globals()[name]), gradients(torch.compile(globals()[name], backend=backend, fullgraph=True))
+function, dynamic = globals()[name], name == "ckdynamic" or None
+compiled = gradients(torch.compile(function, backend=backend, fullgraph=True, dynamic=dynamic))
+eager = gradients(function)
 print(name, [float((a - c).abs().max()) for a, c in zip(eager, compiled)])
 torch._logging.set_logs()
 pack(os.path.join(folder, os.listdir(folder)[0]), name + ".log")
