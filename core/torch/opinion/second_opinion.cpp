@@ -488,6 +488,14 @@ std::string whyNotCompared(const jobs::Attempt& attempt) {
   return "there is no gradient to compare: the log has only Dynamo's graph of this compile";
 }
 
+/// Whether values of tensor subclasses flow into or out of the graphs, which have them part by part.
+bool hasSubclasses(const jobs::JobLog& log, const jobs::Attempt& attempt) {
+  const auto names = [&](jobs::GraphKind kind) {
+    return jobs::payloadText(log, attempt.find(kind)->payload).find("SubclassGetAttrAOT") != std::string::npos;
+  };
+  return names(jobs::GraphKind::forward) || names(jobs::GraphKind::backward);
+}
+
 bool canBeCompared(const jobs::Compile& compile) {
   return std::any_of(compile.attempts.begin(), compile.attempts.end(), hasBoth);
 }
@@ -523,8 +531,17 @@ SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest&
     opinion.reason = whyNotCompared(*choice.attempt);
     return opinion;
   }
+  if (hasSubclasses(log, *choice.attempt)) {
+    opinion.compile = name;
+    opinion.reason = "tensor subclasses (DTensor, jagged tensors) cannot be compared yet";
+    return opinion;
+  }
   opinion = Opinion(log, choice, request, progress).form();
   opinion.compile = name;
+  const bool isGenerated = choice.attempt->find(jobs::GraphKind::runnable) != nullptr ||
+                           choice.attempt->find(jobs::GraphKind::postGrad) != nullptr;
+  if (opinion.verdict == Verdict::agrees && isGenerated)
+    opinion.notes.emplace_back("graphs are compared; the kernels that Inductor generated from them were not looked at");
   if (request.compile.empty())
     if (auto others = leftOut(log, choice); !others.empty()) opinion.notes.push_back(std::move(others));
   return opinion;

@@ -113,6 +113,16 @@ TEST(SecondOpinion, J15_ABackwardThatIsRightAgrees) {
   EXPECT_EQ(opinion.compared, 2U);
 }
 
+// R11: values of tensor subclasses are in the graphs part by part: said, in place of a name that does not fit.
+TEST(SecondOpinion, R11_TensorSubclassesAreNamed) {
+  const auto parts =
+      replaced(backward, "# TangentAOTInput(output=PlainAOTOutput(idx=0))",
+               "# SubclassGetAttrAOTInput(base=TangentAOTInput(output=PlainAOTOutput(idx=0)), attr='a')");
+  const auto opinion = opinionOn(forward, parts);
+  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
+  EXPECT_EQ(opinion.reason, "tensor subclasses (DTensor, jagged tensors) cannot be compared yet");
+}
+
 TEST(SecondOpinion, J15_AWrongBackwardIsNamedWithItsOpAndLine) {
   const auto opinion = opinionOn(forward, replaced(backward, "sub.Tensor(1, mul_2)", "sub.Tensor(2, mul_2)"));
   ASSERT_EQ(opinion.verdict, Verdict::differs);
