@@ -31,16 +31,16 @@ foreach(_architecture 80 90 100 120)
     list(APPEND _architectures ${_architecture})
   endif()
 endforeach()
-set(RETROGRAD_CUDA_ARCHITECTURES "${_architectures}" CACHE STRING "Compute capabilities to compile for, without the dot")
+set(RETROGRAD_GPU_ARCHITECTURES "${_architectures}" CACHE STRING "Compute capabilities to compile for, without the dot")
 set(RETROGRAD_CUDA_KERNELS "${CMAKE_BINARY_DIR}/retrograd_kernels.fatbin")
 
 # retrograd_add_cuda_kernels(TARGET FILE): the image from a .cu file. Without contracted sums, so that the twin on the CPU adds as the GPU does.
 function(retrograd_add_cuda_kernels target source)
   set(_flags -std=c++20 -O3 -fmad=false "-I${CMAKE_SOURCE_DIR}" -ccbin "${RETROGRAD_NVCC_HOST_COMPILER}" -Xfatbin -compress-all)
-  foreach(_architecture IN LISTS RETROGRAD_CUDA_ARCHITECTURES)
+  foreach(_architecture IN LISTS RETROGRAD_GPU_ARCHITECTURES)
     list(APPEND _flags -gencode "arch=compute_${_architecture},code=sm_${_architecture}")
   endforeach()
-  list(GET RETROGRAD_CUDA_ARCHITECTURES 0 _oldest)
+  list(GET RETROGRAD_GPU_ARCHITECTURES 0 _oldest)
   list(APPEND _flags -gencode "arch=compute_${_oldest},code=compute_${_oldest}")
   add_custom_command(
     OUTPUT "${RETROGRAD_CUDA_KERNELS}"
