@@ -112,7 +112,7 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   if (forward.ofJoint)
     shown +=
         ". It is shown as the joint graph has it, with what ran under no_grad or was detached: the forward graph "
-        "does not tell";
+        "does not say";
   file.problems.push_back({Problem::Severity::note, std::move(shown), path, -1});
   return file;
 }
