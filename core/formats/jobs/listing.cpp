@@ -384,8 +384,7 @@ class Writer {
   /// What the program wrote in place where autograd did not see it: computed apart, then copied over.
   void writeOver(std::size_t value, std::size_t written, const std::string& target,
                  const std::vector<std::string>& arguments) {
-    body_ += fmt::format("    {}__written = {}({})  # no_grad\n", names_[value], target,
-                         fmt::join(arguments, ", "));
+    body_ += fmt::format("    {}__written = {}({})  # no_grad\n", names_[value], target, fmt::join(arguments, ", "));
     body_ += fmt::format("    {0} = torch.ops.aten.copy_.default({1}, {0}__written)  # no_grad\n", names_[value],
                          names_[written]);
   }

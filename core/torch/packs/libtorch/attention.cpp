@@ -37,8 +37,8 @@ at::Tensor AttentionOperands::scores(const at::Tensor& bias, bool isCausal) cons
   constexpr auto hidden = -std::numeric_limits<double>::infinity();
   auto scores = q.matmul(k.transpose(-2, -1)) * factor;
   if (bias.defined())
-    scores = bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), hidden)
-                                             : scores + inAccumulator(bias);
+    scores =
+        bias.scalar_type() == at::kBool ? scores.masked_fill(bias.logical_not(), hidden) : scores + inAccumulator(bias);
   if (!isCausal) return scores;
   const auto above = at::ones({q.size(-2), k.size(-2)}, scores.options().dtype(at::kBool)).triu(1);
   return scores.masked_fill(above, hidden);

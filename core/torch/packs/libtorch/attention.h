@@ -26,8 +26,8 @@ struct AttentionOperands {
 
 /// Gives the fused attention of GPUs (flash, memory-efficient, cuDNN) and its backward a kernel on the CPU and shapes,
 /// by their formulas: softmax(query key^T scale + bias) value. Logsumexp, seed and offset are as on a GPU in shape and
-/// meaning: what reads the seed draws the same dropout mask again, though another than a GPU's. Registered once; calling
-/// it again does nothing.
+/// meaning: what reads the seed draws the same dropout mask again, though another than a GPU's. Registered once;
+/// calling it again does nothing.
 void registerAttentionKernels();
 
 }  // namespace retrograd

@@ -9,8 +9,8 @@ namespace retrograd::fx {
 namespace {
 
 Graph lowered(const std::string& body, const std::string& head = "self, x, y, z") {
-  return withoutPrims(
-      readGraph("class GraphModule(torch.nn.Module):\n    def forward(" + head + "):\n" + body, "test")).graph;
+  return withoutPrims(readGraph("class GraphModule(torch.nn.Module):\n    def forward(" + head + "):\n" + body, "test"))
+      .graph;
 }
 
 std::vector<std::string> linesOf(const Graph& graph) {

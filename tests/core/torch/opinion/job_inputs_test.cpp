@@ -41,14 +41,16 @@ std::string logOf(const std::vector<WrittenCompile>& compiles) {
       log += fmt::format("V1122 08:20:21.133000 77 a/b.py:18] {{{}, {}}}\n", json, ids);
     };
     const auto graph = [&](const std::string& name, const std::string& text) {
-      log += fmt::format("V1122 08:20:21.133000 77 a/b.py:18] {{\"{}\": {{}}, {}, \"has_payload\": \"\"}}\n", name, ids);
+      log +=
+          fmt::format("V1122 08:20:21.133000 77 a/b.py:18] {{\"{}\": {{}}, {}, \"has_payload\": \"\"}}\n", name, ids);
       for (std::size_t at = 0; at <= text.size();) {
         const auto end = std::min(text.find('\n', at), text.size());
         log.append("\t").append(text.substr(at, end - at)).append("\n");
         at = end + 1;
       }
     };
-    plain(fmt::format(R"("dynamo_start": {{"stack": [{{"line": 3, "name": "{}", "filename": 0}}]}})", compile.function));
+    plain(
+        fmt::format(R"("dynamo_start": {{"stack": [{{"line": 3, "name": "{}", "filename": 0}}]}})", compile.function));
     std::string parameters, copies;
     for (const auto& [source, sizes] : compile.sources) {
       plain(fmt::format(
@@ -58,9 +60,10 @@ std::string logOf(const std::vector<WrittenCompile>& compiles) {
       parameters += fmt::format(", {}: \"f32{}\"", placeholderOf(source), sizes);
       copies += fmt::format("        i{0} = {0}\n", placeholderOf(source));
     }
-    graph("dynamo_output_graph", fmt::format("class GraphModule(torch.nn.Module):\n    def forward(self{}):\n{}{}        "
-                                             "return {}",
-                                             parameters, copies, compile.dynamoBody, compile.dynamoOutputs));
+    graph("dynamo_output_graph",
+          fmt::format("class GraphModule(torch.nn.Module):\n    def forward(self{}):\n{}{}        "
+                      "return {}",
+                      parameters, copies, compile.dynamoBody, compile.dynamoOutputs));
     graph("aot_forward_graph", compile.forward);
     graph("aot_backward_graph", compile.backward);
   }
@@ -97,11 +100,21 @@ const std::string squareBackward = R"py(class GraphModule(torch.nn.Module):
 )py";
 
 WrittenCompile tanhOf(const std::string& x, const std::string& w) {
-  return {0,    "f", {{x, "[4]"}, {w, "[4]"}}, "(h,)", "        h: \"f32[4]\" = torch.tanh(i" + placeholderOf(x) + ")\n",
-          tanhForward, tanhBackward};
+  return {0,
+          "f",
+          {{x, "[4]"}, {w, "[4]"}},
+          "(h,)",
+          "        h: \"f32[4]\" = torch.tanh(i" + placeholderOf(x) + ")\n",
+          tanhForward,
+          tanhBackward};
 }
 WrittenCompile squareOf(const std::string& source) {
-  return {1, "torch_dynamo_resume_in_f_at_9", {{source, "[4]"}}, "(i" + placeholderOf(source) + ",)", "", squareForward,
+  return {1,
+          "torch_dynamo_resume_in_f_at_9",
+          {{source, "[4]"}},
+          "(i" + placeholderOf(source) + ",)",
+          "",
+          squareForward,
           squareBackward};
 }
 
@@ -133,10 +146,10 @@ std::string noteWith(const SecondOpinion& opinion, const std::string& part) {
 
 // R10: a functools.partial with keyword inputs, an object that holds the module, a dataclass of inputs.
 TEST(JobInputs, R10_AreBoundWhateverHeldThem) {
-  for (const auto& [x, w] : std::vector<std::pair<std::string, std::string>>{
-           {"L['kwargs']['x']", "L['args'][0]._parameters['w']"},
-           {"L['batch'].x", "L['self'].model._parameters['w']"},
-           {"L['x']", "L['step'].keywords['m']._parameters['w']"}}) {
+  for (const auto& [x, w] :
+       std::vector<std::pair<std::string, std::string>>{{"L['kwargs']['x']", "L['args'][0]._parameters['w']"},
+                                                        {"L['batch'].x", "L['self'].model._parameters['w']"},
+                                                        {"L['x']", "L['step'].keywords['m']._parameters['w']"}}) {
     const auto opinion = opinionOn({tanhOf(x, w)});
     EXPECT_EQ(opinion.verdict, Verdict::agrees) << x << ", " << w << ": " << opinion.reason;
     EXPECT_EQ(opinion.drawn, 0U);
@@ -148,8 +161,7 @@ TEST(JobInputs, R10_AreBoundWhateverHeldThem) {
 TEST(JobInputs, R10_APlaceInAListIsFoundByItsType) {
   const auto opinion = opinionOn({tanhOf("L['a'][0]", "L['m']._parameters['w']")});
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
-  EXPECT_EQ(noteWith(opinion, "taken to be"),
-            "a.0 f32[4] is taken to be x, the only one of this type in the batch");
+  EXPECT_EQ(noteWith(opinion, "taken to be"), "a.0 f32[4] is taken to be x, the only one of this type in the batch");
 }
 
 // R10: what an earlier graph of the same function gave is computed from it, not asked for.
