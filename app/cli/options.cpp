@@ -150,7 +150,7 @@ Device parseDevice(const std::string& text) {
 void addDevice(Parser parser, std::optional<Device>& device, const std::string& name, const std::string& help) {
   parser.add(name,
              help.empty() ? "cpu (default), cuda or cuda:N: where parameters and inputs are. Deriving needs no GPU, "
-                            "running does; not yet run on a GPU (docs/limits.md)"
+                            "running does; docs/gpu.md says what has run on one"
                           : help,
              [&device](const std::string& text) { device = parseDevice(text); });
 }
