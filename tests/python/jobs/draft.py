@@ -32,7 +32,7 @@ class Draft:
         self.backend = self.random.choice(["aot_eager", "aot_eager_decomp_partition", "inductor"])
         self.budget = self.random.choice([1.0] * 6 + [0.75, 0.5, 0.25, 0.0])
         self.dynamic = self.random.choice([None, None, None, None, "dynamic", "marked", "again"])
-        self.differentiable = True  # without finite differences where it is not: a backward that is no derivative
+        self.differentiable = True  # without finite differences where it is not: its backward then differs from the derivative
         self.has_draws = False
         self.lines, self.indent, self.count = [], 2 if self.form == "module" else 1, 0
         self.env, self.scope, self.used = functions.namespace(), [], set()

@@ -81,7 +81,7 @@ class Trial:
                 ):
                     continue
                 break
-            except Exception as error:  # whatever PyTorch throws: the draft is no program
+            except Exception as error:  # PyTorch throws errors of many types where a draft does not run
                 self.record.setdefault("drawn again", []).append(short(error))
         else:
             raise NotMade("no draft runs in eager PyTorch")
