@@ -74,8 +74,8 @@ struct Elementwise : JointBuilder {
   }
 };
 
-// Holds C2.
-TEST(MinCut, C2_SavesTheFewestBytesByShape) {
+// Holds B15.
+TEST(MinCut, B15_SavesTheFewestBytesByShape) {
   Elementwise m;
   EXPECT_EQ(savedBytes(m.document, m.trace).storages, 3 * 32);
   const auto result = partition(m.document, m.trace, minCut());
@@ -84,15 +84,15 @@ TEST(MinCut, C2_SavesTheFewestBytesByShape) {
   EXPECT_EQ(m.problems(result.joint), Lines());
 }
 
-// Holds C2.
-TEST(MinCut, C2_NeverRecomputesAMatrixProduct) {
+// Holds B15.
+TEST(MinCut, B15_NeverRecomputesAMatrixProduct) {
   Elementwise m;
   for (const auto& line : m.backwardOf(partition(m.document, m.trace, minCut()).joint))
     EXPECT_EQ(line.find("mm("), std::string::npos) << line;
 }
 
-// Holds C2.
-TEST(MinCut, C2_ANarrowValueIsCutInsteadOfAWideOne) {
+// Holds B15.
+TEST(MinCut, B15_ANarrowValueIsCutInsteadOfAWideOne) {
   JointBuilder m;
   const auto x = m.input("x", {8}), w = m.input("w", {8}, ValueKind::parameter),
              wide = m.forward("aten.mm.default", {x, w}, "wide");
@@ -108,8 +108,8 @@ TEST(MinCut, C2_ANarrowValueIsCutInsteadOfAWideOne) {
   EXPECT_EQ(m.backwardOf(result.joint), (Lines{"bw_y = expand_copy(narrow)", "g = mul(cotangent, bw_y)"}));
 }
 
-// Holds C2.
-TEST(MinCut, C2_DrawsWritesAndDataAreSaved) {
+// Holds B15.
+TEST(MinCut, B15_DrawsWritesAndDataAreSaved) {
   JointBuilder m;
   const auto x = m.input("x", {8});
   const auto draw = m.forward("aten.rand_like.default", {x}, "draw", effect::random);

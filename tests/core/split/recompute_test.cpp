@@ -60,8 +60,8 @@ TEST(Recompute, B11_WhatIsRecomputedIsNotSaved) {
   EXPECT_EQ(split.backward.savedCount, 1u);
 }
 
-// Holds C2.
-TEST(Recompute, C2_SecondValuesHaveTheirOwnStorageAndName) {
+// Holds B15.
+TEST(Recompute, B15_SecondValuesHaveTheirOwnStorageAndName) {
   Chain m;
   const auto joint = recompute(m.document, m.trace, m.marks({m.b}));
   const auto copy = joint.ops[joint.forwardCount];

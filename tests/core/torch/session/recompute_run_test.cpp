@@ -54,8 +54,8 @@ struct RealFile : testing::TestWithParam<std::string> {
 
 // Holds A26.
 TEST_P(RealFile, A26_GivesTheSameWithAllRecomputed) { check(recomputing({"all"})); }
-// Holds C2.
-TEST_P(RealFile, C2_GivesTheSameWithMinCut) { check(minCut()); }
+// Holds B15.
+TEST_P(RealFile, B15_GivesTheSameWithMinCut) { check(minCut()); }
 
 // Holds A26.
 TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
@@ -71,16 +71,16 @@ TEST_P(RealFile, A26_GivesTheSameWithHalfOfTheModulesRecomputed) {
   check(recomputing(half));
 }
 
-// Holds C2.
-TEST_P(RealFile, C2_MinCutIsNeverWorseThanTheFormulas) {
+// Holds B15.
+TEST_P(RealFile, B15_MinCutIsNeverWorseThanTheFormulas) {
   const auto plain = open(GetParam(), {}), cut = open(GetParam(), minCut());
   const auto before = savedBytes(*plain->document, plain->joint), after = savedBytes(*cut->document, cut->joint);
   EXPECT_LE(after.storages, before.storages);
   EXPECT_LE(after.values, before.values);
 }
 
-// Holds C2.
-TEST_P(RealFile, C2_MinCutRepeatsNoHeavyOpAndNoDraw) {
+// Holds B15.
+TEST_P(RealFile, B15_MinCutRepeatsNoHeavyOpAndNoDraw) {
   const auto cut = open(GetParam(), minCut());
   for (auto op : cut->joint.ops) {
     const auto& bound = cut->document->boundSymbol(op);
@@ -334,8 +334,8 @@ TEST(Checkpoint, D4_RegionsNest) {
   expectEagersGradients(*analysis);
 }
 
-// Holds C2.
-TEST(Checkpoint, C2_MinCutSavesNoMoreThanTheRegionsDo) {
+// Holds B15.
+TEST(Checkpoint, B15_MinCutSavesNoMoreThanTheRegionsDo) {
   DerivationRequest options;
   options.partition = minCut();
   const auto analysis = analyse(CheckpointModel().take(), options);
