@@ -20,12 +20,22 @@ Parting partingOf(bool jobIsOff, bool derivedIsOff, bool isApart) {
 
 }  // namespace
 
-void compareWithReference(const TensorMap& reference, const std::vector<Compared>& compared, Judge& judge,
+bool convolvesInTf32(const fx::Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const fx::Node& node) {
+    if (!node.call.isCallOf("torch.ops.aten.convolution.default") || node.type == fx::noIndex) return false;
+    const auto& type = graph.types[node.type];
+    return type.dtype == DType::f32 && type.device.starts_with("cuda");
+  });
+}
+
+void compareWithReference(const TensorMap& reference, const std::vector<Compared>& compared, Judge& judge, bool tf32,
                           SecondOpinion& opinion) {
+  constexpr double tf32Tolerance = 4.0 / 2048;  // a few roundings of operands to 11 bits
   const auto verdictOf = [&](const Compared& entry, const TensorData* tensor, const TensorData& expected) {
     if (tensor == nullptr) return TensorVerdict{entry.name, 0, 0, 0, "missing"};
     auto verdict = judge.compare(entry.judged, *tensor, expected);
     verdict.name = entry.name;
+    if (tf32) verdict.tolerance = std::max(verdict.tolerance, tf32Tolerance * verdict.scale);
     return verdict;
   };
   for (const auto& entry : compared) {

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/fx/fx_graph.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/opinion/second_opinion.h"
 
@@ -15,8 +16,13 @@ struct Compared {
   const TensorData* derived = nullptr;
 };
 
-/// Compares job and derived backward with the reference, and says which of the three parts from the others.
-void compareWithReference(const TensorMap& reference, const std::vector<Compared>& compared, Judge& judge,
+/// Whether a graph has float32 convolutions on a GPU. PyTorch lets cuDNN round their operands to TF32's 11 bits by
+/// default (torch.backends.cudnn.allow_tf32), so that loss and gradients of the job are those of other operands.
+bool convolvesInTf32(const fx::Graph& graph);
+
+/// Compares job and derived backward with the reference, and says which of the three parts from the others. With `tf32`
+/// each tensor may be off by what TF32 rounds away, relative to its largest element.
+void compareWithReference(const TensorMap& reference, const std::vector<Compared>& compared, Judge& judge, bool tf32,
                           SecondOpinion& opinion);
 
 }  // namespace retrograd

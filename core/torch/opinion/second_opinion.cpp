@@ -423,7 +423,12 @@ class Opinion {
       opinion_.reason = "the reference has gradients of what this compile does not take: " + shortList(unknown);
     if (compared.empty()) return leaveReference("it has neither a loss nor a gradient of an input of this compile");
     auto judge = derived_.judge();
-    compareWithReference(*request_.reference, compared, judge, opinion_);
+    const bool tf32 = convolvesInTf32(graphs_.forward);
+    if (tf32)
+      opinion_.notes.emplace_back(
+          "the job ran float32 convolutions on a GPU, which rounds their operands to TF32 by default: the reference is "
+          "compared with that tolerance");
+    compareWithReference(*request_.reference, compared, judge, tf32, opinion_);
   }
 
   /// A reference that is given and not compared makes no verdict possible.

@@ -11,6 +11,7 @@
 #include "core/torch/checking/named_results.h"
 #include "core/torch/opinion/second_opinion.h"
 #include "tests/core/formats/cases.h"
+#include "tests/core/torch/opinion/sample_job.h"
 
 namespace retrograd {
 namespace {
@@ -194,6 +195,19 @@ TEST(JobTruth, R3_TheReferenceSaysWhichOfTheThreeParts) {
   opinion = opinionOn(textOf("nograd"), request);
   EXPECT_EQ(opinion.verdict, Verdict::differs);
   EXPECT_EQ(opinion.parting, Parting::reference);
+}
+
+// A reference of a GPU was computed with TF32; the job's backward is compared as closely as ever.
+TEST(JobTruth, R10_AReferenceOfConvolutionsOnAGpuIsComparedAsTf32Rounds) {
+  const auto job = test::cases() / "gpu" / "jobs" / "conv_last";
+  if (!std::filesystem::exists(job)) GTEST_SKIP() << "the samples are not beside this checkout";
+  auto request = requestOf(job);
+  const auto log = jobs::openJobLog((job / "trace").string());
+  const auto opinion = secondOpinion(log, request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_EQ(opinion.jobReferenced.size(), 11U);
+  request.reference->at("grad.8.weight") = request.reference->at("grad.4.weight");
+  EXPECT_EQ(secondOpinion(log, request).verdict, Verdict::differs);
 }
 
 // A model that is run, debugged or shown has the same cuts.
