@@ -118,7 +118,8 @@ struct ModelCheck::Impl {
     if (reference && byNumbers)
       for (const auto& [name, tensor] : analysis.differentiated ? eagerTwice_ : expected) finiteAsExpected.insert(name);
     verdicts.writeTo(report, written_->run);
-    if (reference && report.status == CheckStatus::fail) report.partsAt = whereGradientsPart(verdicts);
+    if (reference && report.status == CheckStatus::fail && report.ops.backward > 0)
+      report.partsAt = whereGradientsPart(verdicts);
     if (!options_.gradInputs && (!reference || !reference->requiresGrad)) listUndifferentiated(report);
     for (const auto& difference : analysis.printedDifferences) fail(report, difference);
     if (report.originsMissing > 0) fail(report, fmt::format("{} ops have no origin", report.originsMissing));

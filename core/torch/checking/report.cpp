@@ -107,7 +107,7 @@ std::string reportLine(const CheckReport& report) {
 std::vector<std::string> reportDetails(const CheckReport& report, bool brief) {
   std::vector<std::string> lines;
   if (report.health && !report.health->sound()) lines.push_back(healthText(*report.health));
-  else if (report.health && !brief)
+  else if (report.health && !brief && report.status != CheckStatus::skip)
     lines.emplace_back("healthy: no NaN or infinity in loss, gradients, parameters and buffers");
   if (report.partsAt) lines.push_back(report.partsAt->text);
   for (const auto& warning : report.warnings) lines.push_back("warning: " + warning);

@@ -118,14 +118,15 @@ TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
 // Holds R22: where NaN and infinities are, the first 20 of them.
 TEST(DebugScript, R22_PrintNamesThePlacesOfNaN) {
   DebugScript script(openModel(sourcePath("tests/data/planted/log_of_zero.txt")));
-  script.run("run-to end");
+  script.run("break a");
+  script.run("continue");
   const auto bad = script.run("print planted");
   EXPECT_EQ(bad.json["not_finite"].size(), 20u);
   EXPECT_EQ(bad.json["not_finite"][9]["index"], (std::vector<int>{1, 1}));
   EXPECT_EQ(bad.json["not_finite"][9]["number"], "-inf");
   EXPECT_NE(bad.text.find("-inf at [0, 0], [0, 1]"), std::string::npos) << bad.text;
   EXPECT_NE(bad.text.find("[2, 3], ..."), std::string::npos) << bad.text;
-  EXPECT_TRUE(script.run("print zero").json["not_finite"].empty());
+  EXPECT_TRUE(script.run("print w").json["not_finite"].empty());
 }
 
 // Holds R8: a script that finds one says so in its exit code.
