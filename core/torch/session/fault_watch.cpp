@@ -12,7 +12,8 @@ namespace {
 
 /// A sum meets every element at the speed of memory. It may also overflow by itself: statistics then decide.
 bool sumIsFinite(const at::Tensor& tensor) {
-  const bool summed = tensor.layout() == at::kStrided && tensor.element_size() > 1 && !tensor.is_quantized();
+  const bool summed = tensor.layout() == at::kStrided && tensor.element_size() > 1 && !tensor.is_quantized() &&
+                      tensor.scalar_type() != at::kComplexHalf;  // LibTorch has no sum of these
   if (!summed) return false;
   const auto total = tensor.sum().item();
   if (!total.isComplex()) return std::isfinite(total.toDouble());
