@@ -18,8 +18,9 @@ namespace {
 std::string path() { return sourcePath("tests/data/models/mlp/model.pt2"); }
 
 std::string otherWeights() {
+  const auto model = openModel(path());
   TensorMap weights;
-  for (const auto& [name, tensor] : openModel(path())->file.weights) {
+  for (const auto& [name, tensor] : model->file.weights) {
     std::int64_t count = 1;
     for (auto size : tensor.meta.sizes) count *= size;
     std::vector<float> numbers;
