@@ -26,13 +26,11 @@ constexpr auto passing = std::to_array<std::string_view>({
     "concat",
     "constant_pad_nd",
     "contiguous",
-    "copy",
     "cummax",
     "cummin",
     "cumsum",
     "diagonal_scatter",
     "div",
-    "fill",
     "flip",
     "floor",
     "fmax",
@@ -101,20 +99,23 @@ constexpr auto passing = std::to_array<std::string_view>({
     "where",
 });
 
-/// Ops that make numbers and add an operand to them, with that operand's place.
-struct Sum {
+/// Ops that pass on the infinities of one operand alone, with its place: they add it to numbers that they make, or
+/// overwrite the other.
+struct OfOne {
   std::string_view name;
   std::size_t operand;
 };
-constexpr auto sums = std::to_array<Sum>({{"addbmm", 0},
-                                          {"addcdiv", 0},
-                                          {"addcmul", 0},
-                                          {"addmm", 0},
-                                          {"addmv", 0},
-                                          {"addr", 0},
-                                          {"baddbmm", 0},
-                                          {"convolution", 2},
-                                          {"linear", 2}});
+constexpr auto ofOne = std::to_array<OfOne>({{"addbmm", 0},
+                                             {"addcdiv", 0},
+                                             {"addcmul", 0},
+                                             {"addmm", 0},
+                                             {"addmv", 0},
+                                             {"addr", 0},
+                                             {"baddbmm", 0},
+                                             {"convolution", 2},
+                                             {"copy", 1},
+                                             {"fill", 1},
+                                             {"linear", 2}});
 
 /// The operand whose infinities an op passes on.
 enum class Passes : std::int8_t { unknown = -3, nothing = -2, all = -1 };  // 0 and up: the operand's place
@@ -124,8 +125,8 @@ Passes passes(std::string_view name) {
   name = name.substr(0, name.find('.'));
   if (name.ends_with('_')) name.remove_suffix(1);
   if (std::find(passing.begin(), passing.end(), name) != passing.end()) return Passes::all;
-  const auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& one) { return one.name == name; });
-  return sum == sums.end() ? Passes::nothing : static_cast<Passes>(sum->operand);
+  const auto one = std::find_if(ofOne.begin(), ofOne.end(), [&](const OfOne& op) { return op.name == name; });
+  return one == ofOne.end() ? Passes::nothing : static_cast<Passes>(one->operand);
 }
 
 bool isInfinite(const Argument& argument) {
