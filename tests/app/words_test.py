@@ -43,6 +43,7 @@ ALLOWED = {  # file or "*": texts
     "*": ["stand-in", "understand", "standalone",
           "draws anew",  # printed traces of earlier versions have it, and still open
           "twins_mended"],  # a sample
+    "twins.py": ["mended"],  # its lines are those that the traces of the samples name
 }
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
@@ -125,7 +126,10 @@ class Words(unittest.TestCase):
             for text in texts(json.loads(file.read_text())):
                 found += [f"{file.name}: {hit}" for hit in hits(text)]
         for file in [*(TOP / "resources").rglob("*.py"), *(TOP / "resources").rglob("*.in"), *(TOP / "resources").rglob("*.desktop"), *(TOP / "resources" / "desktop").glob("*.xml")]:
-            found += [f"{file.name}: {hit}" for hit in hits(file.read_text())]
+            text = file.read_text()
+            for allowed in ALLOWED.get(file.name, []):
+                text = text.replace(allowed, "x")
+            found += [f"{file.name}: {hit}" for hit in hits(text)]
         self.none(found)
 
     def test_help(self):
