@@ -157,12 +157,12 @@ struct ModelCheck::Impl {
     const auto analysis = stored_ ? analyseStored(false) : analyseFile(std::move(file), false);
     basis_.warnings = options_.warnings;
     addWarnings(*analysis, basis_.warnings);
+    if (analysis->device.type == Device::Type::cuda)
+      if (const auto why = refusedByCuda(*analysis)) return skip(*why);
     if (!analysis->derived())
       throw Error(ErrorCode::execution, "the backward could not be derived: " + errorsOf(analysis->problems), path_);
     count(*analysis);
     leftOut_ = leftOutNames(*analysis);
-    if (analysis->device.type == Device::Type::cuda)
-      if (const auto why = refusedByCuda(*analysis)) return skip(*why);
     written_.emplace(analysis, options_, progress_);
     if (analysis->leftOut && sayWhatIsLeftOut(*analysis)) return;
     compareRuns();

@@ -43,6 +43,31 @@ std::map<std::string, std::string> namesThere(const Analysis& here, const Analys
   return names;
 }
 
+/// Why cuFFT does not compute an op of a transform; nothing where it does.
+std::optional<std::string> refusedTransform(const Document& document, BoundSymbolId op) {
+  const auto& bound = document.boundSymbol(op);
+  const auto& symbol = document.symbol(bound.symbol);
+  if (!symbol.name.starts_with("aten._fft_")) return std::nullopt;
+  const auto operands = document.operands(op), outputs = document.outputs(op);
+  if (operands.empty() || outputs.empty() || !outputs[0]) return std::nullopt;
+  const auto& in = document.meta(document.value(operands[0]).meta);
+  if (in.dtype != DType::f16 && in.dtype != DType::c32) return std::nullopt;
+  // Of a transform from half a spectrum the result has the size, else the operand.
+  const bool fromHalf = symbol.name.starts_with("aten._fft_c2r");
+  const auto& sizes = fromHalf ? document.meta(document.value(outputs[0]).meta).sizes : in.sizes;
+  for (const auto& dim : document.pattern(bound.pattern).arguments.at(1).items) {
+    const auto at = dim.integer < 0 ? dim.integer + static_cast<std::int64_t>(sizes.size()) : dim.integer;
+    if (at < 0 || static_cast<std::size_t>(at) >= sizes.size()) continue;
+    const auto size = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(at)]);
+    if (!std::has_single_bit(size))
+      return fmt::format(
+          "cuFFT transforms {} only in sizes that are powers of two, and {} has {}: compute it in "
+          "float32, or on the CPU",
+          torchName(in.dtype), document.opName(op), size);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 OtherDevice::OtherDevice(const Analysis& here, Device device, const Progress& progress)
@@ -83,29 +108,11 @@ bool drawsElsewhere(const Analysis& analysis, bool drawnOnGpu) {
 }
 
 std::optional<std::string> refusedByCuda(const Analysis& analysis) {
-  const auto& document = *analysis.document;
-  const auto metaOf = [&](ValueId id) -> const TensorMeta& { return document.meta(document.value(id).meta); };
-  for (const auto op : analysis.joint.ops) {
-    const auto& bound = document.boundSymbol(op);
-    const auto& symbol = document.symbol(bound.symbol);
-    if (!symbol.name.starts_with("aten._fft_")) continue;
-    const auto operands = document.operands(op), outputs = document.outputs(op);
-    if (operands.empty() || outputs.empty() || !outputs[0]) continue;
-    const auto &in = metaOf(operands[0]), &out = metaOf(outputs[0]);
-    if (in.dtype != DType::f16 && in.dtype != DType::c32) continue;
-    // Of a transform from half a spectrum the result has the size, else the operand.
-    const auto& sizes = symbol.name.starts_with("aten._fft_c2r") ? out.sizes : in.sizes;
-    for (const auto& dim : document.pattern(bound.pattern).arguments.at(1).items) {
-      const auto at = dim.integer < 0 ? dim.integer + static_cast<std::int64_t>(sizes.size()) : dim.integer;
-      if (at < 0 || static_cast<std::size_t>(at) >= sizes.size()) continue;
-      const auto size = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(at)]);
-      if (!std::has_single_bit(size))
-        return fmt::format(
-            "cuFFT transforms {} only in sizes that are powers of two, and {} has {}: compute it in "
-            "float32, or on the CPU",
-            torchName(in.dtype), document.opName(op), size);
-    }
-  }
+  for (const auto& problem : analysis.problems)
+    if (problem.message.find("cuFFT only supports") != std::string::npos) return problem.message;
+  for (const auto* ops : {&analysis.computation().trace.ops, &analysis.joint.ops})
+    for (const auto op : *ops)
+      if (auto reason = refusedTransform(*analysis.document, op)) return reason;
   return std::nullopt;
 }
 

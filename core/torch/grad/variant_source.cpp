@@ -1,6 +1,7 @@
 #include "core/torch/grad/variant_source.h"
 
 #include <ATen/autocast_mode.h>
+#include <torch/headeronly/version.h>
 
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
@@ -86,7 +87,7 @@ void markWhoseGradient(BackwardVariant& variant, std::size_t localCount) {
 Error refused(const c10::Error& e, const std::string& op) {
   std::string reason = e.what_without_backtrace();
   if (auto end = reason.find('\n'); end != std::string::npos) reason.resize(end);
-  return {ErrorCode::unsupportedOp, "LibTorch refuses it: " + reason, "torch.ops." + op};
+  return {ErrorCode::unsupportedOp, "LibTorch " TORCH_VERSION " refuses it: " + reason, "torch.ops." + op};
 }
 
 }  // namespace retrograd
