@@ -1,5 +1,7 @@
 #include "core/stepping/bad_places.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -53,7 +55,7 @@ std::string describe(const std::vector<BadPlace>& places, std::size_t all) {
     list += (list.empty() ? "" : ", ") + indexText(place.index);
   }
   std::string text;
-  for (const auto& [number, list] : byNumber) text += (text.empty() ? "" : "; ") + number + " at " + list;
+  for (const auto& [number, list] : byNumber) text += fmt::format("{}{} at {}", text.empty() ? "" : "; ", number, list);
   return all > places.size() && !places.empty() ? text + ", ..." : text;
 }
 

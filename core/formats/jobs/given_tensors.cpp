@@ -1,5 +1,7 @@
 #include "core/formats/jobs/given_tensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace retrograd::jobs {
@@ -57,7 +59,7 @@ std::vector<std::string> GivenTensors::holdersOf(const std::vector<std::string>&
   for (const auto& entry : entries_) {
     if (entry.ofBatch || !entry.plain.ends_with(end)) continue;
     const auto holder = entry.plain.substr(0, entry.plain.size() - end.size());
-    const auto holds = [&](const std::string& one) { return byName_.contains(holder + "." + one); };
+    const auto holds = [&](const std::string& one) { return byName_.contains(fmt::format("{}.{}", holder, one)); };
     if (std::all_of(names.begin(), names.end(), holds)) holders.push_back(holder);
   }
   return holders;
