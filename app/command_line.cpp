@@ -71,7 +71,7 @@ int finished(int code) {
   return code;
 }
 
-/// What is no subcommand should be a file for the window.
+/// Anything else than a subcommand should be a file for the window.
 void requireFiles(const CLI::App& app, const std::vector<std::string>& files) {
   for (const auto& file : files)
     if (!std::filesystem::exists(file))

@@ -86,7 +86,7 @@ int Checks::conclude(const std::vector<CheckReport>& reports) const {
   if (format == "json") fmt::print("{}\n", dumpJson(json, 1));
   else if (!terminal().quiet) fmt::print("{}\n", summary(reports));
   if (failed) return checkFailed;
-  return skipped && !allowSkips ? badInputOrUse : allWell;  // what could not be checked is no pass
+  return skipped && !allowSkips ? badInputOrUse : allWell;  // what could not be checked does not pass
 }
 
 }  // namespace retrograd::cli

@@ -8,7 +8,7 @@ class App;
 
 namespace retrograd::cli {
 
-/// An option or a positional argument of a subcommand as help, completions and the manual page tell of it: read off the
+/// An option or positional argument of a subcommand as help, completions and the manual page describe it: read off the
 /// command line parser, so that none of them can say anything else.
 struct OptionText {
   std::vector<std::string> shortNames, longNames;  ///< "o", "out"; a positional has neither

@@ -1,4 +1,4 @@
-// Completions for shells. What has no fixed choices is completed as a file name.
+// Completions for shells. Options without fixed choices are completed as file names.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

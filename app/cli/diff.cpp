@@ -63,7 +63,7 @@ DiffSide sideOf(const Analysis& analysis, TraceKind kind) {
           analysis.derived() ? &analysis.joint : nullptr};
 }
 
-/// What stands on the second side of one file: the first, under what is asked of the second.
+/// The second side of one file: the first, under the request for the second.
 std::shared_ptr<const Analysis> openB(const DiffArguments& arguments, const std::shared_ptr<const Analysis>& a,
                                       const Progress& progress) {
   auto b = a;

@@ -171,7 +171,7 @@ std::string numbersIn(const std::string& folder) {
 }
 
 /// A captured step stands for its numbers: alone they are compared with its own model, else with another recording,
-/// step or model. Beside a recording it stands for its model.
+/// step or model. Next to a recording it stands for its model.
 NumbersArguments meant(NumbersArguments arguments) {
   if (arguments.b.empty()) {
     requireFile(arguments.a);

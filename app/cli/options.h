@@ -28,7 +28,7 @@ void addLibraries(Parser parser, std::shared_ptr<const RuleRegistry>& rules);
 void addOrder(Parser parser, std::optional<int>& order, TraceKind& again);
 
 /// "--shape NAME=2x3[:dtype]" and "--value NAME=3", each repeatable: inputs that are drawn in a shape, and those that
-/// are no tensors.
+/// are not tensors.
 void addShapes(Parser parser, std::map<std::string, InputShape>& shapes, std::map<std::string, Argument>& values);
 
 /// cpu, cuda (the first one) or cuda:N. Refuses anything else (refuseValue).
@@ -41,7 +41,7 @@ void addDevice(Parser parser, std::optional<Device>& device, const std::string& 
 /// "--fill FILE": results of opaque ops. readFill() throws Error(badInput) for an unreadable file.
 void addFill(Parser parser, std::string& path);
 TensorMap readFill(const std::string& path);
-/// "--weights PATH", "--weights-under KEY", "--batch PATH", "--partial-weights": what a training job saved, in place of
+/// "--weights PATH", "--weights-under KEY", "--batch PATH", "--partial-weights": what a training job saved, instead of
 /// what the model's file holds.
 void addGivenData(Parser parser, GivenData& data, bool batch = true);
 
@@ -72,7 +72,7 @@ struct InputOptions {
   DerivationRequest forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
   DerivationRequest forFile(const ModelFile& file) const;
-  /// The same with `given` in place of what the inputs file has.
+  /// The same with `given` instead of what the inputs file has.
   DerivationRequest forReading(const Reference& given) const;
   DerivationRequest forFile(const ModelFile& file, const Reference& given) const;
   /// The same for a session file's model: what is not given stays as it was saved.

@@ -114,7 +114,7 @@ void flushOutput() {
   if (!failed && !std::ferror(stdout)) return;
   int why = failed ? errno : 0;
   if (!why && ::write(STDOUT_FILENO, "\n", 1) < 0)
-    why = errno;  // an earlier write failed, whose reason is lost: another one tells
+    why = errno;  // an earlier write failed, whose reason is lost: another one reports it
   if (why == EPIPE && readerMayLeave) endQuietly();
   const auto reason = why ? std::string(": ") + std::strerror(why) : std::string();
   std::clearerr(stdout);

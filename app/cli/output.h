@@ -26,7 +26,7 @@ void writeText(const std::string& path, std::string_view text);
 /// of going to the next file that is opened, a closed pipe and a file that is too large are errors of the write and no
 /// signals.
 void prepareStandardStreams();
-/// From here on it is no failure that nobody reads standard output any more: whoever did has seen enough, as `| head`
+/// From here on it does not matter that nobody reads standard output any more: whoever did has seen enough, as `| head`
 /// has. The process then ends without a word, by SIGPIPE.
 void letReaderLeave();
 /// Hands on what was printed. Throws Error(io) naming standard output where it could not be written.

@@ -51,7 +51,7 @@ class Option {
   /// Help shows the variable's present value, or `text`, as the default.
   Option showDefault() const;
   Option showDefault(const std::string& text) const;
-  /// What help calls a value, in place of TEXT, INT or the like.
+  /// What help calls a value, instead of TEXT, INT or the like.
   Option typeName(const std::string& name) const;
   /// The heading that help lists it under.
   Option group(const std::string& name) const;
@@ -72,7 +72,7 @@ class Option {
 /// every subcommand that runs.
 ///
 /// Names are "-o,--output" for an option and "file" for a positional argument. A variable must live until the command
-/// line is parsed; it keeps its value where the command line does not have the option. Text that is no value of the
+/// line is parsed; it keeps its value where the command line does not have the option. Text that is not a value of the
 /// variable's type is refused with a message.
 class Parser {
  public:

@@ -20,7 +20,7 @@ struct BatchOptions {
   bool given() const { return !file.empty(); }
 };
 
-/// A batch read and cut: inputs and cotangents by microbatch. What the file has one number or one tensor of goes to
+/// A batch read and cut: inputs and cotangents by microbatch. A number, or the one tensor of an input, goes to
 /// all.
 struct OpenBatch {
   Reference whole;
@@ -32,7 +32,7 @@ struct OpenBatch {
 };
 
 /// Reads and cuts the file of the options. Throws Error(badUse) as cutBatch() and cutCotangents(), Error(badInput) for
-/// a file that is no safetensors file.
+/// a file that is not a safetensors file.
 OpenBatch openBatch(const BatchOptions& options, std::int64_t microbatches);
 
 }  // namespace retrograd::cli

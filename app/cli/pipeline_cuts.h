@@ -21,7 +21,7 @@ struct CutOptions {
   void addOptionsTo(Parser parser);
   /// Reads and cuts the file. Throws Error(badUse) where there is none, else as openCut.
   CutModel open(bool derive, const Progress& progress) const;
-  /// The same with `given` in place of what the inputs file has.
+  /// The same with `given` instead of what the inputs file has.
   CutModel open(bool derive, const Reference& given, const Progress& progress) const;
 };
 

@@ -142,7 +142,7 @@ struct Prompt::Impl {
     return of(editor).completed(std::string(line->buffer, line->cursor));
   }
 
-  /// Completes the last word of what stands before the cursor.
+  /// Completes the last word of what is before the cursor.
   unsigned char completed(const std::string& text) {
     const auto begin = text.find_last_of(' ') + 1;
     const auto word = text.substr(begin);

@@ -17,7 +17,7 @@ struct PromptWords {
 };
 
 /// Reads commands from a terminal, with editing, history and completion (libedit). The history is kept in
-/// $XDG_STATE_HOME/retrograd/history; one that cannot be read or written is no error. Built without libedit, it reads
+/// $XDG_STATE_HOME/retrograd/history; failing to read or write it is not an error. Built without libedit, it reads
 /// plain lines.
 class Prompt {
  public:

@@ -22,7 +22,7 @@ struct SaveArguments {
   InputOptions input;
 };
 
-/// A session is saved in its own place, a model's beside the model.
+/// A session is saved in its own place, a model's next to the model.
 std::string placeFor(const SaveArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
   fs::path model = arguments.file;
@@ -57,7 +57,7 @@ void print(const Analysis& analysis, const SaveArguments& arguments, const std::
              embedsWeights(analysis, arguments.save) ? "weights inside" : "weights in " + analysis.file.path);
 }
 
-/// What the session takes along for the window: the notes as they are now, beside the model or the session.
+/// What the session takes along for the window: the notes as they are now, next to the model or the session.
 std::map<std::string, std::string> marksWithNotes(const Analysis& analysis, const std::string& file) {
   try {
     return marksWith(analysis, NoteFile(file).read(analysis));

@@ -28,7 +28,7 @@ struct ShrinkArguments {
   InputOptions input;
 };
 
-/// Writes what PyTorch runs: a script, with its tensors beside it.
+/// Writes what PyTorch runs: a script, with its tensors next to it.
 void writeScript(const Analysis& analysis, const std::string& path, const Progress& progress) {
   const auto* format = findExportFormat("python");
   if (!format) throw Error(ErrorCode::internal, "the script format is not there", path);

@@ -29,7 +29,7 @@ class Error : public std::runtime_error {
   std::string place_;
 };
 
-/// What to tell a person of any exception: LibTorch appends a C++ backtrace to its messages, which is left out.
+/// What to show a person of any exception: LibTorch appends a C++ backtrace to its messages, which is left out.
 std::string messageOf(const std::exception& error);
 
 /// Something a user should know that stops nothing (or, with severity error, that stops a later step).

@@ -16,7 +16,7 @@ struct BackwardHalves {
 /// Parts `backward` by what its results are for: `isInput[i]` says that result i is the gradient of a stage input.
 /// Every op is in one of the halves, none in both; what both need is in dI. Ops that write in place, what has to do
 /// with their memory, and draws stay in dI, in their order, so that nobody sees another content. Ids, and with them
-/// origins, are those of the backward (in place of hooks on LibTorch's graph).
+/// origins, are those of the backward (instead of hooks on LibTorch's graph).
 BackwardHalves splitBackward(const Document& document, const Trace& backward, const std::vector<char>& isInput);
 
 }  // namespace retrograd

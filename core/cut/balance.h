@@ -7,7 +7,7 @@
 namespace retrograd {
 
 /// By position in the computation's ops, whether a cut before that op would part a write in place, or the new content
-/// of a buffer, from what shares its memory (split.h refuses most of these). Positions 0 and ops.size() are no cuts and
+/// of a buffer, from what shares its memory (split.h refuses most of these). Positions 0 and ops.size() never are, and
 /// count as such.
 std::vector<char> uncuttable(const Document& document, const Computation& computation);
 

@@ -21,7 +21,7 @@ bool isStageMarker(const Document& document, BoundSymbolId op);
 Cuts markedCuts(const Document& document, const Computation& computation);
 
 /// Which call of its modules an op belongs to: by op name in the file, the number of the call ("l" called a second
-/// time: 1) for each path on its stack of modules. What a file does not say is told from the order of ops: a module
+/// time: 1) for each path on its stack of modules. If a file does not say, the order of ops decides: a module
 /// left and entered again is a new call.
 using ModuleCalls = std::map<std::string, std::map<std::string, int>>;
 

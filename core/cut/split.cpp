@@ -249,7 +249,7 @@ class Splitter {
     return document_.symbol(document_.boundSymbol(op).symbol).isHigherOrder;
   }
 
-  /// Whether a body of the op may change a tensor that looks like this, for which one of its inputs may stand. Nothing
+  /// Whether a body of the op may change a tensor that looks like this and may be one of its inputs. Nothing
   /// is known of how values within a body look.
   bool bodiesChangeGeometry(BoundSymbolId op, MetaId like) const {
     const auto& arguments = document_.pattern(document_.boundSymbol(op).pattern).arguments;

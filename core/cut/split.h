@@ -17,7 +17,7 @@ enum class MultiUse : std::uint8_t {
 
 struct PipelineOptions {
   MultiUse multiUse = MultiUse::replicate;
-  std::map<std::string, MultiUse> multiUseOf;  ///< by name of the parameter, any of a tied one; in place of `multiUse`
+  std::map<std::string, MultiUse> multiUseOf;  ///< by name of the parameter, any of a tied one; instead of `multiUse`
   std::vector<Device> devices;                 ///< by stage, or one for all; empty: where the model is
 
   bool operator==(const PipelineOptions&) const = default;
@@ -79,7 +79,7 @@ struct PipelineSplit {
 
 /// Cuts the computation. Stage numbers are dense; a stage gets exactly the values it uses, each from the stage that
 /// defines it; parameters go to the stages that use them; a buffer stays with the stage that writes it, which sends its
-/// content on. A stage that nothing needs and that has no effect is left out, with a note. What is written in place
+/// content on. A stage that nothing needs and that has no effect is left out, with a note. A value written in place
 /// after it was sent is taken from the stage that wrote it. Throws Error(badUse) naming the op where no order of sends
 /// gives what the whole model gives: a write through one of several values that share memory across a border, a buffer
 /// read in a stage before the one that writes it; and where devices are neither one nor one for each stage.

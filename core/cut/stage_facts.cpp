@@ -44,7 +44,7 @@ void addWeights(StageFacts& facts, const ModelFile& model, const PipelineStage& 
   }
 }
 
-/// By value: whether it leads, over values that require a gradient, to an output at which the gradient begins. What is
+/// By value: whether it leads, over values that require a gradient, to an output at which the gradient begins. A value
 /// written in place counts as leading there.
 IdVector<ValueId, char> leadingToGradient(const Analysis& whole) {
   const auto& document = *whole.document;

@@ -6,7 +6,7 @@
 
 namespace retrograd {
 
-/// One stage as a model of its own: it can be derived, run, checked and saved as any other. What it is sent are its
+/// One stage as a model of its own: it can be derived, run, checked and saved as any other. The values it gets are its
 /// user inputs, under the names that the values have in the whole model; what it sends are its first user outputs.
 struct StageModel {
   ModelFile file;

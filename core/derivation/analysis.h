@@ -25,14 +25,14 @@ struct DerivationRequest {
   TensorMap inputs;                          ///< user inputs by argument name; absent ones: sample inputs, else drawn
   std::map<std::string, Argument> numbers;   ///< user inputs that are numbers
   std::map<std::string, InputShape> shapes;  ///< user inputs to draw in this shape where `inputs` has none
-  GivenData data;        ///< weights in place of the file's, and a batch for inputs that `inputs` lacks
+  GivenData data;        ///< weights instead of the file's, and a batch for inputs that `inputs` lacks
   TensorMap cotangents;  ///< by position among the user outputs as text ("0"); absent ones: see `exactCotangents`
   bool exactCotangents = false;  ///< only outputs listed in `cotangents` get one (a reference's cot.*)
   std::optional<std::vector<std::string>>
       gradInputs;                  ///< user inputs to differentiate; absent: all floating and complex
-  TensorMap filled;                ///< results of opaque ops by the value's name, in place of what cannot be computed
+  TensorMap filled;                ///< results of opaque ops by the value's name, instead of what cannot be computed
   std::uint64_t seed = 0;          ///< for drawn inputs and cotangents and for random ops
-  std::optional<DType> precision;  ///< float64, float32, bfloat16 or float16 in place of the model's own (precision.h);
+  std::optional<DType> precision;  ///< float64, float32, bfloat16 or float16 instead of the model's own (precision.h);
                                    ///< absent: as in the file
   std::optional<Device> device;    ///< where it is said to run: parameters, inputs and device literals are moved there;
                                    ///< absent: what printed traces say, else the CPU
@@ -78,7 +78,7 @@ struct Derivation {
 struct SessionContents {
   std::string sessionPath;                   ///< that it was opened from; empty: none
   std::map<ValueId, TensorData> values;      ///< of a run, where the session file holds them
-  std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are no tensors
+  std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are not tensors
   std::map<std::string, std::string>
       marks;  ///< breakpoints, notes and the like, kept for the window: JSON texts by name
 };

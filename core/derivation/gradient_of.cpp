@@ -23,7 +23,7 @@ ValueId gradientAt(const Analysis& analysis, std::size_t input) {
   return at < analysis.joint.outputs.size() ? analysis.joint.outputs[at] : ValueId();
 }
 
-/// A tied parameter's gradient stands under its first name.
+/// A tied parameter's gradient is under its first name.
 ValueId gradientOfInput(const Analysis& analysis, ValueId value) {
   const auto& computation = analysis.computation();
   const auto& inputs = computation.trace.inputs;
@@ -47,7 +47,7 @@ bool isThere(const Analysis& analysis, ValueId value) {
                      });
 }
 
-/// Where a session file of earlier days does not tell: what the backward op that leads to it makes.
+/// Where a session file of earlier days does not say: what the backward op that leads to it makes.
 ValueId lastMadeFor(const Analysis& analysis, ValueId value) {
   const auto& document = *analysis.document;
   ValueId found;
@@ -73,7 +73,7 @@ ValueId gradientOf(const Analysis& analysis, ValueId value) {
   return last ? analysis.document->outputs(last)[0] : gradientWithoutAddition(analysis, value);
 }
 
-// As gradientOf() has them, from what gives way to what wins: what the backward tells, gradients of inputs, sums.
+// As gradientOf() has them, from what gives way to what wins: what the backward says, gradients of inputs, sums.
 IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
   const auto& document = *analysis.document;
   const auto& joint = analysis.joint;
@@ -93,7 +93,7 @@ IdVector<ValueId, ValueId> gradientsOfValues(const Analysis& analysis) {
   for (const auto& [value, gradient] : analysis.gradients)
     if (gradient && isMade[gradient]) gradients[value] = gradient;
   const auto& computation = analysis.computation();
-  std::unordered_map<std::string_view, ValueId> tied;  // the gradient that stands under a parameter's first name
+  std::unordered_map<std::string_view, ValueId> tied;  // the gradient that is under a parameter's first name
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
     if (const auto gradient = gradientAt(analysis, i)) tied.try_emplace(computation.inputs[i].storageKey, gradient);
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {

@@ -7,7 +7,7 @@
 namespace retrograd {
 
 /// Names an op so that the name survives reading the file again: the computation op by its name in the file, then role,
-/// operand, output, and how many of the same key stand before it. Ids do not survive.
+/// operand, output, and how many of the same key are before it. Ids do not survive.
 struct OpKey {
   std::string operation;     ///< node name of the computation op; empty where there is none
   int operationOrdinal = 0;  ///< among computation ops of that name (or without one)

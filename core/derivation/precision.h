@@ -20,8 +20,8 @@ DType castDType(DType dtype, DType from, DType to);
 
 /// All that a document says of dtypes as if its model had been exported in another precision: metas, and dtype literals
 /// of calls. An op that makes such a tensor of nothing (`zeros([3])`) gets the literal. A number that is the old
-/// precision's limit (a mask's least number) and too large for the new one becomes the new one's. What the model itself
-/// has in another precision stays, such as regions under autocast.
+/// precision's limit (a mask's least number) and too large for the new one becomes the new one's. Whatever the model
+/// itself has in another precision stays, such as regions under autocast.
 void castDocument(Document& document, DType from, DType to);
 
 /// The same for a model, its weights and constants included, from ownPrecision(). Throws Error(badUse) for what is none

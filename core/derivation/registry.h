@@ -39,11 +39,11 @@ class RuleScope {
     return callAll(op, arguments).at(0);
   }
 
-  /// The gradient that arrives at an output of the op. Where none arrives it is zeros, which stand in the trace only if
+  /// The gradient that arrives at an output of the op. Where none arrives it is zeros, which are in the trace only if
   /// they are used.
   virtual Argument getGrad(const Argument& output) = 0;
   /// Adds `gradient` (None: nothing) to what flows on to `operand`, a tensor argument of the op; earlier gradients
-  /// stand on the left.
+  /// are on the left.
   virtual void putGrad(const Argument& operand, const Argument& gradient) = 0;
 
   /// dtype, sizes and strides of a tensor.

@@ -35,13 +35,13 @@ std::vector<SizeBranch> branchConditions(const Document& document);
 SizeBindings bindSizes(const ModelFile& file, const GivenSizes& given);
 
 /// Sizes, strides, offsets and storages of all values as they are for these values of the symbols, which become the new
-/// hints. What is no expression over these symbols stays.
+/// hints. Anything else than an expression over these symbols stays.
 void setSizes(Document& document, const SizeBindings& sizes);
 /// One meta so; the expressions stay with it. Throws Error(badInput) for a tensor beyond 2^63 bytes.
 TensorMeta metaAt(const TensorMeta& meta, const SizeBindings& sizes);
 
 /// What would flow into an input for other sizes: `declared` is its meta with expressions, `now` that of the tensor at
-/// hand for the symbols' `hints`, whose layout is kept. Throws Error(unsupportedOp) where its strides tell no layout.
+/// hand for the symbols' `hints`, whose layout is kept. Throws Error(unsupportedOp) where its strides fit no layout.
 TensorMeta inputMetaAt(const TensorMeta& declared, const TensorMeta& now, const SizeBindings& hints,
                        const SizeBindings& sizes);
 

@@ -60,7 +60,7 @@ class DotWriter {
   }
 
  private:
-  /// A module is one cluster, wherever its ops stand: Graphviz draws a cluster around nodes, not around a part of the
+  /// A module is one cluster, wherever its ops are: Graphviz draws a cluster around nodes, not around a part of the
   /// listing.
   struct Module {
     std::vector<std::string_view> names;
@@ -122,7 +122,7 @@ class DotWriter {
       for (auto input : trace->inputs) {
         if (!input || !inputs_.insert(input).second) continue;
         const auto& producer = document_.value(input).producer;
-        if (producer && shown_.contains(producer)) continue;  // saved values of a backward shown beside its forward
+        if (producer && shown_.contains(producer)) continue;  // saved values of a backward shown next to its forward
         sink_.write(fmt::format("  value{} [shape=ellipse, fillcolor=\"#eeeeee\", label={}];\n", input.index,
                                 label({document_.displayName(input), shortType(document_, input)})));
         source_[input] = fmt::format("value{}", input.index);

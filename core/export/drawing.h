@@ -16,7 +16,7 @@ enum class DrawingFormat : std::uint8_t { svg, png, pdf };
 struct GraphDrawing {
   bool dark = false;
   bool openAll = false;           ///< every group is open
-  std::vector<std::string> open;  ///< paths of modules that are, beside those that are at first
+  std::vector<std::string> open;  ///< paths of modules that are open, besides those that are open at first
   double scale = 1;               ///< pixels of a PNG for each of the canvas
 };
 

@@ -20,7 +20,7 @@ using layout::GraphTree;
 using layout::Lane;
 using layout::TreeNode;
 
-/// A JSON value that may stand inside of <script>: ASCII alone, and no "<" that could end it.
+/// A JSON value that may be inside <script>: ASCII alone, and no "<" that could end it.
 std::string scriptText(std::string_view text) {
   auto json = nlohmann::json(std::string(text)).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   std::string safe;

@@ -13,7 +13,7 @@ std::vector<ExportFormat>& table() {
   return all;
 }
 
-/// Collects small pieces, so that a line is no system call.
+/// Collects small pieces, so that a line is not a system call.
 class FileSink final : public ExportSink {
  public:
   explicit FileSink(const std::string& path) : file_(path) {}

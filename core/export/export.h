@@ -23,7 +23,7 @@ struct ExportRequest {
   const Analysis& analysis;
   std::vector<const Trace*> traces;  ///< those to be shown, in order
   std::vector<OpMeasure> measures;   ///< of a run, by position of the joint; empty: none was made
-  std::string path;                  ///< of the file to be written; empty: a stream, which has no file beside it
+  std::string path;                  ///< of the file to be written; empty: a stream, which has no file next to it
   GraphDrawing drawing;              ///< for the formats that are pictures
 };
 
@@ -36,10 +36,10 @@ struct ExportFormat {
   };
   std::string name;  ///< "html", as in --to
   std::string description;
-  std::string suffix;             ///< ".html", from which a file name tells the format; empty: it does not
+  std::string suffix;             ///< ".html", from which a file name gives the format; empty: it does not
   std::vector<TraceKind> traces;  ///< those shown where none are asked for
   Run run = Run::none;
-  bool writesBeside = false;  ///< needs a file's name: it writes another file beside it
+  bool writesBeside = false;  ///< needs a file's name: it writes another file next to it
   void (*write)(const ExportRequest&, ExportSink&, const Progress&) = nullptr;
   bool isDrawing = false;  ///< a picture of the graph: shows one trace, heeds ExportRequest::drawing
 };
@@ -48,7 +48,7 @@ struct ExportFormat {
 const std::vector<ExportFormat>& exportFormats();
 /// Null where there is none of this name.
 const ExportFormat* findExportFormat(std::string_view name);
-/// The format that a file name's suffix tells; null where none does.
+/// The format that a file name's suffix names; null where none does.
 const ExportFormat* exportFormatOf(const std::string& path);
 
 struct ExportRegistration {

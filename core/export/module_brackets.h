@@ -5,7 +5,7 @@
 
 namespace retrograd {
 
-/// Walks a list of ops in order and tells where modules begin and end, as brackets: a module's ops that do not stand
+/// Walks a list of ops in order and reports where modules begin and end, as brackets: a module's ops that are not
 /// together come in several brackets. `modules`: path by op. `visitor` has enter(name, path, first, last), op(i) and
 /// leave().
 template <class Visitor>

@@ -9,7 +9,7 @@
 
 namespace retrograd {
 
-/// What exports say of an op beside its call, looked up once for an analysis.
+/// What exports say of an op next to its call, looked up once for an analysis.
 class OpFacts {
  public:
   explicit OpFacts(const Analysis& analysis);
@@ -45,7 +45,7 @@ std::vector<std::string_view> modulePath(std::string_view module);
 /// "8 KiB": a number of bytes for people.
 std::string bytesText(std::int64_t bytes);
 
-/// "f32[2, 3]"; "number" for a value that is no tensor.
+/// "f32[2, 3]"; "number" for a value that is not a tensor.
 std::string shortType(const Document& document, ValueId value);
 
 }  // namespace retrograd

@@ -1,5 +1,5 @@
 // A script for PyTorch that runs the traces and gives the same numbers; weights and inputs lie in a safetensors file
-// beside it.
+// next to it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -106,7 +106,7 @@ class FunctionWriter {
     return (role == Role::forward || role == Role::recompute) && bound.gradMode;
   }
 
-  /// Ops of another grad mode than the function's stand in a block of their own.
+  /// Ops of another grad mode than the function's are in a block of their own.
   std::size_t setGradMode(bool on, std::size_t depth) {
     if (on != isOn_ && on != defaultOn_) line(depth, on ? "with torch.enable_grad():" : "with torch.no_grad():");
     isOn_ = on;
@@ -129,7 +129,7 @@ class FunctionWriter {
       if (silent_.contains(operand)) keepMutated(operand, depth);
   }
 
-  /// What the op writes in place and the trace has not made is copied: for this call alone where the op returns what it
+  /// Memory that the op writes and the trace has not made is copied: for this call alone where the op returns what it
   /// wrote, else from here on.
   void copies(BoundSymbolId op, std::size_t depth) {
     call_.copied.clear();
@@ -345,7 +345,7 @@ class ScriptWriter {
 
   bool hasBackward() const { return kinds_.contains(TraceKind::joint) || kinds_.contains(TraceKind::backward); }
 
-  /// Name of output i among the results; empty for what is no tensor of interest (tokens).
+  /// Name of output i among the results; empty for what is not a tensor of interest (tokens).
   std::string resultName(std::size_t i) const {
     const auto position = userOutputPosition(analysis_.computation(), i);
     if (!position.empty()) return "out." + position;
@@ -372,7 +372,7 @@ class ScriptWriter {
   const Document& document_;
   ExportSink& sink_;
   const Progress& progress_;
-  std::string helpers_ = "script";  ///< namespace of what functions use beside torch: a name that no value has
+  std::string helpers_ = "script";  ///< namespace of what functions use next to torch: a name that no value has
   std::set<TraceKind> kinds_;
   ScriptTensors tensors_;
   std::vector<std::pair<ValueId, std::string>> constants_;

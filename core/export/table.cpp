@@ -19,7 +19,7 @@ constexpr std::array<const char*, 17> columns{
     "trace", "number", "id",        "op",          "module", "outputs",    "dtypes",       "shapes",    "bytes",
     "role",  "origin", "origin_id", "gradient_of", "saved",  "recomputed", "milliseconds", "live_bytes"};
 
-/// Rows of all traces shown, an op a row; ops of bodies stand after the op that has them.
+/// Rows of all traces shown, an op a row; ops of bodies are after the op that has them.
 class Table {
  public:
   Table(const ExportRequest& request, const Progress& progress)
@@ -106,7 +106,7 @@ std::string field(std::string_view text) {
   return quoted + '"';
 }
 
-/// A list's items are set apart by "; ", a shape stands in brackets, what is not there is empty.
+/// A list's items are set apart by "; ", a shape is in brackets, what is not there is empty.
 std::string cell(const Json& value, bool isItem = false) {
   if (value.is_null()) return {};
   if (value.is_string()) return value.get<std::string>();

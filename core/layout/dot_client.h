@@ -14,12 +14,12 @@ namespace retrograd::layout {
 enum class DotEffort : std::uint8_t {
   full,     ///< to 300: all that it does by itself, some ten milliseconds
   reduced,  ///< to 1,000: fewer rounds, tenths of a second
-  watched,  ///< to 2,000: the same, and how long it takes is told while it does
+  watched,  ///< to 2,000: the same, and how long it takes is reported while it does
   none      ///< above: never; the own layout, or groups that are closed
 };
 DotEffort dotEffort(std::int32_t nodes);
 
-/// `retrograd-layout` beside the running program; empty where it is not there.
+/// `retrograd-layout` next to the running program; empty where it is not there.
 std::string layoutHelper();
 
 /// Rows and order by Graphviz's dot, in a process of its own that is started when first needed, asked one graph at a
@@ -29,7 +29,7 @@ class DotClient {
   explicit DotClient(std::string program = layoutHelper()) : program_(std::move(program)) {}
 
   /// Nothing where there is no helper, dotEffort() is none, the helper fails or takes longer than the limit. While a
-  /// `watched` graph is laid out, `progress` is told "dot: 1,500 boxes" and the share of the limit that is over. Throws
+  /// `watched` graph is laid out, `progress` hears "dot: 1,500 boxes" and the share of the limit that is over. Throws
   /// Error(cancelled), after the helper has been killed.
   std::optional<Layering> operator()(const LayerGraph& graph, const Progress& progress = {});
 
@@ -48,7 +48,7 @@ class DotClient {
   std::unique_ptr<Child> helper_;  // none where it does not run
   std::chrono::milliseconds limit_{5'000};
   std::chrono::steady_clock::time_point deadline_;
-  std::string told_;  ///< what progress is told while waiting; empty: nothing
+  std::string told_;  ///< what progress hears while waiting; empty: nothing
 };
 
 /// The better of the own layout and dot's: dot is asked where the own has crossings.

@@ -9,7 +9,7 @@
 namespace retrograd::layout {
 namespace {
 
-constexpr std::size_t mostParts = 48;   ///< of a path; what is deeper stands in the last part
+constexpr std::size_t mostParts = 48;   ///< of a path; what is deeper is in the last part
 constexpr std::size_t shortestRun = 3;  ///< equal layers that fold into one
 
 struct Draft {
@@ -107,7 +107,7 @@ class TreeBuilder {
     if (draft.kind == TreeNode::Kind::operation) {
       for (const auto& lane : rungs_[draft.rung].ops)
         for (auto op : lane) {
-          for (auto output : document_.outputs(op))  // an output that is not made is no value
+          for (auto output : document_.outputs(op))  // an output that is not made is not a value
             if (output) madeAt_[output] = static_cast<std::int64_t>(order_.size());
           order_.push_back(op);
         }
@@ -147,7 +147,7 @@ class TreeBuilder {
     return hash;
   }
 
-  /// Layers stand one behind the other; projections side by side are no run.
+  /// Layers come one behind the other; projections side by side are not a run.
   bool feeds(const Draft& before, const Draft& after) const {
     for (auto i = after.begin; i < after.end; ++i)
       for (auto operand : document_.operands(order_[i])) {

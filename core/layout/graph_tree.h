@@ -15,7 +15,7 @@ namespace retrograd::layout {
 struct TreeNode {
   enum class Kind : std::uint8_t {
     root,
-    module,     ///< a call of a module: ops that stand together under its path
+    module,     ///< a call of a module: ops that are together under its path
     run,        ///< modules one behind the other that are equal: "h.0 ... 11, 12 times"
     operation,  ///< a computation op with its forward and backward ops: a rung of the ladder
     op
@@ -32,7 +32,7 @@ struct TreeNode {
   StringId module;                ///< path of its first op
   LaneArray<std::int32_t> ops{};  ///< ops below, by lane
   std::int64_t savedBytes = 0;    ///< that its forward ops keep for the backward, each storage once
-  LaneArray<float> width{};       ///< of its box while closed, by lane; 0: nothing stands in that lane
+  LaneArray<float> width{};       ///< of its box while closed, by lane; 0: nothing is in that lane
   float height = 0;
   std::uint64_t structure = 0;  ///< equal for nodes whose insides are laid out alike
 };
@@ -41,7 +41,7 @@ struct TreeNode {
 inline constexpr std::int32_t topPort = -1;
 inline constexpr std::int32_t bottomPort = 0x7fffffff;
 
-/// What flows between two children of a group (by ordinal), or a child and the outside, merged. `from` stands before
+/// What flows between two children of a group (by ordinal), or a child and the outside, merged. `from` is before
 /// `to` in the forward. Counts are of distinct values: of the forward downwards, of gradients upwards, sums among them,
 /// and of gradients that go downwards.
 struct Flow {

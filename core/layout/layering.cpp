@@ -6,7 +6,7 @@
 namespace retrograd::layout {
 namespace {
 
-constexpr std::size_t mostPassages = 200'000;  ///< beyond them, edges run straight under what stands between
+constexpr std::size_t mostPassages = 200'000;  ///< beyond them, edges run straight under what is between
 constexpr std::int32_t exchangeSlots = 3'000;  ///< up to here neighbours are exchanged too
 constexpr int sweeps = 8, sweepsOfLarge = 4;
 constexpr std::int32_t largeSlots = 20'000;
@@ -24,7 +24,7 @@ std::vector<std::int32_t> longestPath(const LayerGraph& graph) {
   for (auto i = first; i < last; ++i) {
     row[i] = graph.topPort ? 1 : 0;
     for (auto before : in[i]) row[i] = std::max(row[i], row[before] + 1);
-    // What hangs on nothing stands where it is in the order, not all in the first row.
+    // What hangs on nothing is where it is in the order, not all in the first row.
     if (in[i].empty() && out[i].empty() && i > first) row[i] = row[i - 1];
   }
   for (auto i = last; i-- > first;) {
@@ -138,7 +138,7 @@ void sortRow(Layering& layering, std::size_t r, bool byAbove, std::vector<std::i
   }
 }
 
-/// Crossings between the edges of two slots when `left` stands left of `right`.
+/// Crossings between the edges of two slots when `left` is left of `right`.
 std::int64_t pairCrossings(const std::vector<std::int32_t>& left, const std::vector<std::int32_t>& right,
                            const std::vector<std::int32_t>& position) {
   std::int64_t count = 0;

@@ -61,7 +61,7 @@ Layering layeringFrom(const LayerGraph& graph, std::vector<std::int32_t> rows, c
                       const std::vector<std::vector<float>>& passages);
 
 /// Middles of all slots from left to right, by Brandes and Koepf's four alignments ("Fast and Simple Horizontal
-/// Coordinate Assignment", 2001): long edges run straight. `width` is by slot; what stands side by side keeps `gap`,
+/// Coordinate Assignment", 2001): long edges run straight. `width` is by slot; what is side by side keeps `gap`,
 /// passages a third of it.
 std::vector<float> placeSlots(const Layering& layering, const std::vector<float>& width, float gap);
 

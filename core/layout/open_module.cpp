@@ -17,7 +17,7 @@ bool openModule(const GraphTree& tree, Folds& open, std::string_view path) {
     const auto& node = tree.node(i);
     const std::size_t at = i, above = node.parent;
     if (node.kind == TreeNode::Kind::op && tree.node(node.parent).kind == TreeNode::Kind::operation) {
-      whole[at] = false;  // its operation tells
+      whole[at] = false;  // its operation says
       continue;
     }
     if (node.kind == TreeNode::Kind::op || node.kind == TreeNode::Kind::operation)

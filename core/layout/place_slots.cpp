@@ -103,7 +103,7 @@ class Alignment {
     float distance;
   };
 
-  /// Blocks as far to the left as they go, then as far to the right as what stands right of them lets them.
+  /// Blocks as far to the left as they go, then as far to the right as what is right of them lets them.
   std::vector<float> compact() {
     const std::size_t n = layering_.slots();
     std::vector<std::vector<Neighbour>> right(n);

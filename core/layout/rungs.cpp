@@ -40,7 +40,7 @@ class RungBuilder {
   void addForward(BoundSymbolId op) {
     const auto operation = operationOf(document_, op);
     const bool continues = operation && !rungs_.empty() && rungs_.back().operation == operation;
-    // What is written to an input at the end of the forward stands with the op that asked for it.
+    // A write to an input at the end of the forward is with the op that asked for it.
     const auto known = byOperation_.find(operation);
     if (!continues && operation && known != byOperation_.end() && (document_.boundSymbol(op).effects & effect::writes))
       return rungs_[known->second.back()].ops[Lane::forward].push_back(op);
@@ -117,7 +117,7 @@ class RungBuilder {
   std::int32_t rungFor(BoundSymbolId operation, std::size_t stretch, std::size_t count) {
     auto& instances = byOperation_[operation];
     if (instances.empty()) {
-      // Nothing of its forward is left: its place is where it stood in the computation.
+      // Nothing of its forward is left: its place is where it was in the computation.
       std::int32_t before = -1;
       for (std::size_t i = 0; i < rungs_.size(); ++i)
         if (rungs_[i].operation < operation && !rungs_[i].ops[Lane::forward].empty())

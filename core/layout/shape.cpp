@@ -25,7 +25,7 @@ struct Laid {
   std::vector<std::vector<Point>> routes;  ///< by edge, from above to below
 };
 
-/// How far two neighbouring rows stand apart: more where edges go far to the side between them.
+/// How far two neighbouring rows are apart: more where edges go far to the side between them.
 std::vector<float> gapsBelow(const Layering& layering, const std::vector<float>& x) {
   std::vector<float> gaps(layering.rows.size(), frame::rowGap);
   for (std::size_t slot = 0; slot < x.size(); ++slot)

@@ -20,7 +20,7 @@ struct Rect {
   Point centre() const { return {x + width / 2, y + height / 2}; }
 };
 
-/// The inside of an open group, from its own top left corner, in the coordinates of the forward lane; the backward lane
+/// The content of an open group, from its top left corner, in the coordinates of the forward lane; the backward lane
 /// is its mirror image. Shared by all groups of equal structure that are open alike.
 struct Shape {
   float width = 0, height = 0;

@@ -22,7 +22,7 @@ void hashStructure(GraphTree& tree) {
       hash = mix(hash, static_cast<std::uint64_t>(tree.document_->boundSymbol(n.op).symbol.index));
     if (n.kind != TreeNode::Kind::op)
       for (auto child = i + 1; child < n.end; child = tree.next(child)) hash = mix(hash, tree.node(child).structure);
-    // Counts are no part of the structure: a place does not depend on them.
+    // Counts are not part of the structure: a place does not depend on them.
     for (const auto& flow : tree.flows(i)) {
       hash = mix(mix(hash, static_cast<std::uint32_t>(flow.from)), static_cast<std::uint32_t>(flow.to));
       hash = mix(hash, (flow.data > 0 ? 1u : 0u) | (flow.gradient + flow.accumulation > 0 ? 2u : 0u) |

@@ -9,7 +9,7 @@ namespace retrograd {
 /// The op that makes a value: that of the joint, where it runs, else that of the computation. Invalid for an input.
 BoundSymbolId makerOf(const Analysis& analysis, ValueId value);
 
-/// What a note stands at: an op, or a value that no op makes.
+/// What a note is at: an op, or a value that no op makes.
 struct NotePlace {
   BoundSymbolId op;
   ValueId value;  ///< that the words named, also where an op makes it

@@ -55,7 +55,7 @@ class Pairing {
   }
 
  private:
-  /// What it is worth that these two answer to one another: nothing for ops of different kinds.
+  /// What pairing these two is worth: nothing for ops of different kinds.
   int worth(std::size_t i, std::size_t k) const {
     const auto opA = a_.joint.ops[i], opB = b_.joint.ops[k];
     const auto& documentA = *a_.document;

@@ -22,7 +22,7 @@ bool alike(const RecordedCall& x, const RecordedCall& y) {
   return canonical(x.op) == canonical(y.op) && sameTypes(x.outputs, y.outputs);
 }
 
-/// The call that made each tensor of a run, told by ids or, where there are none, by the norm: the last call before
+/// The call that made each tensor of a run, found by ids or, where there are none, by the norm: the last call before
 /// whose output has it.
 class Makers {
  public:
@@ -54,7 +54,7 @@ class Makers {
   const RecordedRun& run_;
 };
 
-/// Pairs calls by walking both runs, looking a little ahead where they part.
+/// Pairs calls by walking both runs, looking a little ahead where they diverge.
 class Pairing {
  public:
   Pairing(const RecordedRun& a, const RecordedRun& b) : a_(a.calls), b_(b.calls) {}

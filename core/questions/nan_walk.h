@@ -19,7 +19,7 @@ struct NanRoot {
   ValueId value;     ///< the op's result, or the value that comes in
   TensorStatistics statistics;
   BoundSymbolId forward;    ///< computation op of the root: itself in the forward, over the origin link in the backward
-  std::string explanation;  ///< "1 of 8 elements of self is 0"; empty where nothing stands out
+  std::string explanation;  ///< "1 of 8 elements of self is 0"; empty where nothing is remarkable
 };
 
 /// From a value with NaN or Inf back to the op where finite inputs first gave a non-finite output. Where memory was
@@ -28,14 +28,14 @@ struct NanWalk {
   std::vector<NanStep> path;      ///< the value asked for first, the root's output last
   BoundSymbolId root;             ///< none where an input, parameter or cotangent itself is bad
   std::vector<ValueId> operands;  ///< of the root, all finite but for infinities that are meant
-  BoundSymbolId nanFrom;          ///< where NaN first came to be on the way, when the root made infinities only
+  BoundSymbolId nanFrom;          ///< where NaN first was made on the way, when the root made infinities only
   BoundSymbolId forward;    ///< computation op of the root: itself in the forward, over the origin link in the backward
-  std::string explanation;  ///< "1 of 8 elements of self is 0"; empty where nothing stands out
+  std::string explanation;  ///< "1 of 8 elements of self is 0"; empty where nothing is remarkable
   std::vector<NanRoot> otherRoots;  ///< that the walk also leads to, in order of the run; one for each computation op
 };
 
-/// Ops whose output is uninitialised memory are no root: what they hold is not yet meant; nor are infinities that the
-/// model means (intended_infinities.h), unless the value asked for has only such. Throws Error(badUse) where the value
+/// Ops whose output is uninitialised memory are never roots: their content means nothing yet; nor are infinities that
+/// the model means (intended_infinities.h), unless the value asked for has only such. Throws Error(badUse) where it
 /// is finite or was not recorded.
 NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId value);
 /// Where no value is named: the way from badValueToExplain(), with the roots of all bad results as its other roots. An

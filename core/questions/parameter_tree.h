@@ -9,7 +9,7 @@ namespace retrograd {
 
 /// Parameters as the modules hold them, for people to read: a module, or one parameter.
 ///
-/// What tells nothing is left out: a module with one part is one with it ("wte.weight"), and a list of modules gives
+/// A name without information is left out: a module with one part is one with it ("wte.weight"), and a list gives
 /// its members to the module that holds it ("h.0", "h.1").
 struct ParameterTree {
   std::string label;                 ///< below its parent: "h.0", "attn.weight"

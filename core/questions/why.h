@@ -39,7 +39,7 @@ struct WhySaved {
   RecomputePlan recompute;
 };
 
-/// `value`: of the joint. Where it is not saved, `saved` is false and the rest tells what can be told.
+/// `value`: of the joint. Where it is not saved, `saved` is false and the rest holds what is known.
 WhySaved whySaved(const Analysis& analysis, ValueId value);
 
 /// What stops a gradient on its way to a value.

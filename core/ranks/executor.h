@@ -12,13 +12,13 @@ namespace retrograd {
 
 /// An action that ran, and when, in seconds from the start of the row.
 struct ExecutedAction {
-  Action action;  ///< an overlap's parts run in turn and stand as such
+  Action action;  ///< an overlap's parts run in turn and are listed as such
   double start = 0, end = 0;
 };
 
 /// Runs the row of transport.rank() in a schedule with its transfers (lowerSchedule): once forward and backward of all
 /// microbatches. Sends go out in the background, receipts are under way from their RECV until a stage reads them;
-/// stages of one rank hand over directly. A failure here is told to the other ranks, and one there ends what waits
+/// stages of one rank hand over directly. A failure here is reported to the other ranks, and one there ends what waits
 /// here. Throws Error(badUse) for a schedule of another number of ranks, or one with actions on sharded parameters; as
 /// requireValid; what the runner throws, at the action; and as Transport. `link`: tensors that lie on its device are
 /// sent over it; all ranks have one or none, made with rankPairs(schedule).

@@ -13,7 +13,7 @@ class SharedKeys {
  public:
   virtual ~SharedKeys() = default;
   virtual void set(const std::string& key, const std::string& value) = 0;
-  /// Sets the key where nobody has; returns what stands there then.
+  /// Sets the key where nobody has; returns what is there then.
   virtual std::string setOnce(const std::string& key, const std::string& value) = 0;
   virtual std::optional<std::string> find(const std::string& key) = 0;
   /// Values of keys that are all set.
@@ -41,7 +41,7 @@ class Liveness {
   /// else `trouble`, which then is the failure that all hear of, of rank `suspect`. -1: it may be any rank, and time
   /// enough is given to notice a silent one.
   std::string explain(int suspect, const std::string& trouble);
-  /// This rank is done: from now on its silence is no failure. A failure of its own is published first. Stays until the
+  /// This rank is done: from now on it may be silent. A failure of its own is published first. Stays until the
   /// other ranks are done too or `linger` is over.
   void leave(Milliseconds linger);
 

@@ -48,7 +48,7 @@ class Transport {
   /// be linked, the refusal says why, the same on all. The transport outlives the link.
   virtual LinkResult linkDevices(const std::optional<Device>& device, const RankPairs& pairs) = 0;
 
-  /// Tells the others that this rank gives up, and why; the first rank to say so is the one that they report.
+  /// Lets the others know that this rank gives up, and why; the first rank to say so is the one that they report.
   virtual void fail(const std::string& reason) noexcept = 0;
 };
 

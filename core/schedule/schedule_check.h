@@ -9,7 +9,7 @@
 
 namespace retrograd {
 
-/// A rank that cannot go on: the action it stands at, and what that waits for.
+/// A rank that cannot go on: the action it is at, and what that waits for.
 struct WaitingRank {
   std::int32_t rank = 0;
   std::size_t position = 0;  ///< of the action in the rank's row, from 0

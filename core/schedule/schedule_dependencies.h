@@ -7,7 +7,7 @@
 
 namespace retrograd {
 
-/// What is done once an action has run: B does what I and W do together. Transfers count where they arrive or leave.
+/// What an action that has run completes: B does what I and W do together. Transfers count where they arrive or leave.
 struct Fact {
   ActionKind kind;  ///< never backward or overlap
   std::int32_t stage, microbatch;
@@ -27,7 +27,7 @@ class ScheduleDependencies {
 
   /// What `action` needs, a forward's before a backward's; of an overlap, what its parts need from outside.
   std::vector<Fact> needs(const Action& action) const;
-  /// What is done when `action` is.
+  /// The actions that are done when `action` is.
   static std::vector<Fact> does(const Action& action);
   bool hasTransfers() const { return hasTransfers_; }
   /// Stages that feed `stage`, and stages that it feeds.

@@ -26,7 +26,7 @@ class RowWriter {
   }
   void add(ActionKind kind, std::int32_t stage) { row.push_back(next(kind, stage)); }
   void forward(std::int32_t stage) { add(ActionKind::forward, stage); }
-  /// I; its W stands in a queue until weight() is called.
+  /// I; its W is in a queue until weight() is called.
   void input(std::int32_t stage) {
     add(ActionKind::backwardInput, stage);
     waiting.push_back({ActionKind::backwardWeight, stage, row.back().microbatch, {}});

@@ -103,7 +103,7 @@ class Lowering {
     return result;
   }
 
-  /// The stage to be reduced whose last backward stands here.
+  /// The stage to be reduced whose last backward is here.
   std::optional<std::int32_t> reduction(const std::vector<Action>& row, std::size_t position) {
     if (lastOf_.empty()) countBackwards();
     const auto finishes = [&](const Action& action) {

@@ -12,7 +12,7 @@ struct LoweringOptions {
 };
 
 /// The schedule with the transfers that it implies. A SEND comes right after the action that makes what is sent, once
-/// for all consumers. A RECV stands where the last of what it receives has been sent, in the order in which a run with
+/// for all consumers. A RECV is where the last of what it receives has been sent, in the order in which a run with
 /// even costs would send: so that every pair of ranks sends and receives in one order, a receipt is under way while the
 /// rank still computes, and nobody waits in a circle. Stages on one rank hand over without transfers. Throws as
 /// requireValid; Error(badUse) where the schedule has transfers already.

@@ -21,7 +21,7 @@ bool onlyViews(const Document& document, BoundSymbolId op) {
   return any;
 }
 
-/// Appends unless it stands there already: positions come in rising order.
+/// Appends unless it is there already: positions come in rising order.
 void addOnce(std::vector<std::int32_t>& positions, std::int32_t position) {
   if (positions.empty() || positions.back() != position) positions.push_back(position);
 }

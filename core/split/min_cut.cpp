@@ -174,7 +174,7 @@ class CutGraph {
     if (!isFree(value)) network_.addEdge(memoryFor(value).out, sink, FlowNetwork::infinite);
   }
 
-  /// The value whose memory `value` is a view of: the output of the op that is no view.
+  /// The value whose memory `value` is a view of: the output of the op that is not a view.
   ValueId rootOf(ValueId value) const {
     for (;;) {
       const auto producer = dataflow_.producer(value);

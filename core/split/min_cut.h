@@ -28,7 +28,7 @@ SavingChoice chooseSaved(const Document& document, const Trace& joint, const Dat
 /// What a joint saves for backward of values that forward ops made.
 struct SavedBytes {
   std::int64_t values = 0;    ///< elements times item size of each saved value
-  std::int64_t storages = 0;  ///< of the distinct storages under them that are no input's or parameter's
+  std::int64_t storages = 0;  ///< of the distinct storages under them that belong to no input or parameter
 };
 SavedBytes savedBytes(const Document& document, const Trace& joint);
 

@@ -10,7 +10,7 @@
 
 namespace retrograd {
 
-/// What is saved for backward and what is computed again.
+/// The choice of values that are saved for backward and of those that are computed again.
 struct PartitionOptions {
   enum Kind : std::uint8_t {
     defaultKind,  ///< what the formulas ask for is saved
@@ -20,7 +20,7 @@ struct PartitionOptions {
   Kind kind = defaultKind;
   std::optional<std::int64_t> budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but
                                        ///< recomputes no more than it must
-  /// What to recompute beside the file's own checkpoint regions: "all", a module path (what is below it comes along),
+  /// What to recompute next to the file's own checkpoint regions: "all", a module path (what is below it comes along),
   /// or "#" and a computation op's node name or id.
   std::vector<std::string> recompute;
   bool regions = true;  ///< false: the file's own checkpoint regions are not recomputed

@@ -16,16 +16,16 @@ class Moment {
   virtual ~Moment() = default;
   /// Whether the op put another content into this operand.
   virtual bool writes(ValueId value) const = 0;
-  /// `reason` says why a value is not there: an output before the op, what is no value of the op, an op that fails.
+  /// `reason` says why a value is not there: an output before the op, a value of another op, an op that fails.
   virtual ValueState state(ValueId value, Side side) const = 0;
-  /// Throw Error(badUse) where the value is no tensor that is there, Error(badInput) where a file that it lies in
+  /// Throw Error(badUse) where the value is not a tensor that is there, Error(badInput) where a file that it lies in
   /// changed.
   virtual TensorStatistics statistics(ValueId value, Side side) const = 0;
   virtual TensorData contents(ValueId value, Side side) const = 0;
   virtual std::vector<std::int64_t> histogram(ValueId value, Side side, int bins) const = 0;
 };
 
-/// What came to be known of a run: numbers of the ops [begin, end) and of what they made. All that was known from
+/// What became known of a run: numbers of the ops [begin, end) and of what they made. All that was known from
 /// `begin` on before is out of date.
 struct RunNews {
   std::size_t begin = 0, end = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What a run tells of itself: values, why it stopped, what ops took.
+// What a run reports of itself: values, why it stopped, what ops took.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ struct ValueState {
   bool present = false;  ///< computed and not yet released
   std::string reason;    ///< why not: "not computed yet", "released after its last use"
   TensorMeta meta;
-  std::optional<Argument> number;  ///< value that is no tensor
+  std::optional<Argument> number;  ///< value that is not a tensor
 };
 
 enum class StopReason { step, breakpoint, badNumber, cursor, end, start, cancelled, error };

@@ -25,7 +25,7 @@ bool Steps::isRegion(BoundSymbolId op) const {
   return std::any_of(regions.begin(), regions.end(), [&](std::string_view region) { return name.starts_with(region); });
 }
 
-/// The ops of the computation that the position's op stands within, the innermost first.
+/// The ops of the computation that the position's op is within, the innermost first.
 std::vector<BoundSymbolId> Steps::around(std::size_t position) const {
   std::vector<BoundSymbolId> all;
   if (position >= size()) return all;

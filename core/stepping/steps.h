@@ -14,14 +14,14 @@ enum class Step : std::uint8_t {
   over,
   overBack,  ///< all that comes of one op of the computation, be it a cond with all of its branch
   out,
-  outBack  ///< to the end (the beginning) of what the position is inside of
+  outBack  ///< to the end (the beginning) of what the position is inside
 };
 
-/// Where steps lead to. A run's program is forward then backward; position p stands before its p-th op. Each op stands
+/// Where steps lead to. A run's program is forward then backward; position p is before its p-th op. Each op is
 /// within the computation op it comes from, that one within the higher-order op whose body holds it (a branch of cond),
 /// and all within the forward or the backward. Where several of these begin at a position, a step
-/// over passes the outermost; inside of all of them it is one op. A region under autocast or no_grad, or one that is
-/// checkpointed, is no op to step over: its ops are stepped as if they stood outside.
+/// over passes the outermost; inside all of them it is one op. A region under autocast or no_grad, or one that is
+/// checkpointed, is not an op to step over: its ops are stepped as if they were outside.
 class Steps {
  public:
   /// Ops to stop before, on the way.

@@ -5,7 +5,7 @@
 
 namespace retrograd {
 
-/// Whether an op that may return its input itself (reshape, contiguous, to) did so, as the shapes and strides tell.
+/// Whether an op that may return its input itself (reshape, contiguous, to) did so, as the shapes and strides show.
 /// True for any op that always does.
 bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to);
 

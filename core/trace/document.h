@@ -25,11 +25,11 @@ std::string_view name(ValueKind);
 struct Value {
   StringId name;  ///< none: displayed as t<id>
   MetaId meta;
-  StorageId storage;       ///< none for what is no tensor
+  StorageId storage;       ///< none for what is not a tensor
   BoundSymbolId producer;  ///< none for inputs, parameters, cotangents
   ValueKind kind = ValueKind::activation;
   bool requiresGrad = false;
-  std::int32_t version = 0;  ///< how many writes its storage had seen when this value came to be
+  std::int32_t version = 0;  ///< how many writes its storage had seen when this value was made
 };
 
 /// The memory under values. Last use, memory and saved bytes are asked of storages.
@@ -39,7 +39,7 @@ struct Storage {
   bool external = false;  ///< input, parameter, buffer or constant: never written, copied on first write
 };
 
-/// Why a bound symbol stands in a derived trace.
+/// Why a bound symbol is in a derived trace.
 enum class Role : std::uint8_t { none, forward, gradient, accumulation, recompute, zero, cotangent };
 std::string_view name(Role);
 
@@ -101,7 +101,7 @@ struct SizeSymbol {
   std::optional<std::int64_t> greatest;  ///< none: unbounded
 };
 
-/// Body of a higher-order op (a branch of cond, a no_grad region): ops of the computation that stand under it.
+/// Body of a higher-order op (a branch of cond, a no_grad region): ops of the computation that are under it.
 struct Subgraph {
   std::string name;
   std::vector<ValueId> inputs;

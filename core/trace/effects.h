@@ -13,10 +13,10 @@ namespace retrograd {
 std::vector<std::size_t> writtenArguments(const Symbol& symbol, std::span<const Argument> arguments);
 
 /// Bits of BoundSymbol::effects for a call with these arguments (schema order). Narrower than the symbol where literals
-/// tell: dropout with train=False draws nothing.
+/// say: dropout with train=False draws nothing.
 std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments);
 
-/// The same for a call as it stands in a computation: an index of integers decides no shape, a higher-order op does
+/// The same for a call as it is in a computation: an index of integers decides no shape, a higher-order op does
 /// what its bodies do.
 std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol, const CallPattern& pattern,
                                   std::span<const ValueId> operands);

@@ -41,7 +41,7 @@ std::int16_t operand(const Document& document, const Origin& origin);
 /// The output by which an origin names its computation op: the one meant, else the first; none where the op has no
 /// output of its own.
 ValueId namingOutput(const Document& document, const Origin& origin);
-/// The output a gradient is for, as that name tells.
+/// The output a gradient is for, as that name shows.
 std::int16_t output(const Document& document, const Origin& origin, ValueId named);
 
 /// Whether the schema says that this output is a tensor.
@@ -61,7 +61,7 @@ ValueId sumBefore(const Document& document, BoundSymbolId op);
 /// Node name of a computation op: that of its first output.
 std::string_view nodeName(const Document& document, BoundSymbolId op);
 
-/// The first output that exists and is no operand returned as it is; none where there is none.
+/// The first output that exists and is not an operand returned as it is; none where there is none.
 ValueId firstOutput(const Document& document, BoundSymbolId op);
 
 }  // namespace implied

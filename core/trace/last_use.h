@@ -6,7 +6,7 @@
 
 namespace retrograd {
 
-/// Where each value and each storage of a trace is read last. What is never read sees its last use where it is made.
+/// Where each value and each storage of a trace is read last. A value that is never read is last used where it is made.
 /// Results of the trace are not listed: they outlive it.
 class LastUses {
  public:

@@ -8,7 +8,7 @@ namespace retrograd {
 /// "-float('inf')".
 std::string pythonReal(double number);
 
-/// A quoted string. Control characters and bytes that are no UTF-8 become escapes, so that the text stays one line of
+/// A quoted string. Control characters and bytes that are not UTF-8 become escapes, so that the text stays one line of
 /// UTF-8.
 std::string pythonString(std::string_view text);
 

@@ -16,11 +16,11 @@ using SizeBindings = std::map<std::string, std::int64_t, std::less<>>;
 /// torch's functions on sizes.
 class SizeExpression {
  public:
-  /// nullopt where the text is no such expression.
+  /// nullopt where the text is not such a expression.
   static std::optional<SizeExpression> parse(std::string_view text);
 
   /// The integer it comes to (0 or 1 for a comparison), with Python's floor division and modulo. nullopt where a symbol
-  /// is not bound, a divisor is zero, the result is no integer or does not fit.
+  /// is not bound, a divisor is zero, the result is not an integer or does not fit.
   std::optional<std::int64_t> evaluate(const SizeBindings& bindings) const;
 
   /// What `symbol` has to be for the expression to come to `value`, the other symbols bound; nullopt where it is not

@@ -75,7 +75,7 @@ void SizeFit::know(const std::string& expression) {
   products_.clear();
 }
 
-/// Of the known terms those that are no multiples of products of the ones before them, and their products.
+/// Of the known terms those that are not multiples of products of the ones before them, and their products.
 void SizeFit::makeProducts() {
   if (!products_.empty()) return;
   std::vector<Term> factors;
@@ -101,7 +101,7 @@ std::vector<SizeFit::Term> SizeFit::productsOf(const std::vector<Term>& factors)
                 product.at[p] > -largest;
       if (!fits) continue;
       product.text = wrapped(products[i]) + "*" + wrapped(factors[f]);
-      product.isAtom = true;  // it only ever stands in further products and sums
+      product.isAtom = true;  // it only ever is in further products and sums
       ++product.degree;
       products.push_back(std::move(product));
       lastFactor.push_back(f);

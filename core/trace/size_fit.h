@@ -10,12 +10,12 @@
 namespace retrograd {
 
 /// Finds the expression over size symbols behind numbers that were seen for several values of the symbols: constants,
-/// expressions that the file itself has, products of these and, where the points suffice to tell, sums of two products
+/// expressions that the file itself has, products of these and, where the points suffice, sums of two products
 /// and a constant. An expression holds at every point, and a form with n coefficients is tried only where there are n +
 /// 2 points or more: two that had no say in choosing the coefficients.
 class SizeFit {
  public:
-  /// What the symbols are at each point; `symbols` in the order in which they stand in a product.
+  /// The values of the symbols at each point; `symbols` in the order in which they are in a product.
   SizeFit(const std::vector<std::string>& symbols, std::vector<SizeBindings> points);
 
   /// An expression to look for; earlier ones are preferred. One that cannot be evaluated at every point is ignored.
@@ -32,7 +32,7 @@ class SizeFit {
   struct Term {
     Numbers at;  ///< its value at each point
     std::string text;
-    bool isAtom = true;  ///< stands in a product without parentheses
+    bool isAtom = true;  ///< is in a product without parentheses
     int degree = 1;
   };
 

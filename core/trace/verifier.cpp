@@ -131,7 +131,7 @@ class Verifier {
       if (!returnsOperand) define(outputs[i], op, "output");
       const bool isTensor = flat && i < symbol.returns.size() && symbol.returns[i].type == "Tensor";
       const bool mustHaveType =
-          trace_.kind != TraceKind::computation;  // whose types the grad transform finds where they are not told
+          trace_.kind != TraceKind::computation;  // whose types the grad transform finds where they are not given
       if (mustHaveType && isTensor && outputs[i] && inRange(outputs[i]) && !document_.isTensor(outputs[i]))
         add(op, fmt::format("tensor {} has no shape and dtype", show(outputs[i])));
     }

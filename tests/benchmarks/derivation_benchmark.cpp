@@ -1,5 +1,5 @@
 // What deriving costs: joint and split from an empty rule cache and from a warm one, on synthetic models of growing
-// size and on the large cases where they lie beside the checkout. docs/performance.md holds the figures of one run.
+// size and on the large cases where they lie next to the checkout. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <filesystem>

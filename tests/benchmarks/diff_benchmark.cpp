@@ -46,7 +46,7 @@ BENCHMARK(diffOfOneFile)
     ->Unit(benchmark::kMillisecond)
     ->Complexity(benchmark::oN);
 
-/// Computations without modules, of which every hundredth op of the second is missing: nothing but the order tells
+/// Computations without modules, of which every hundredth op of the second is missing: only the order helps
 /// which is which.
 void diffOfEdited(benchmark::State& state) {
   const auto a = analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))),

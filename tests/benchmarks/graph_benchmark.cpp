@@ -1,4 +1,4 @@
-// What the graph of a joint costs before it is drawn: the tree with its lifted edges, the first scene, one block
+// The costs of a joint's graph before it is drawn: the tree with its lifted edges, the first scene, one block
 // opened, everything opened. Frames are measured in the window (views/graph_view_benchmark.cpp). docs/performance.md
 // holds the figures of one run.
 #include <benchmark/benchmark.h>

@@ -1,4 +1,4 @@
-// Statistics of a tensor's memory, beside a copy of the same memory in the same turn: "of copy" is to be 0.6 and more.
+// Statistics of a tensor's memory, next to a copy of the same memory in the same turn: "of copy" is to be 0.6 and more.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What stepping back costs beside stepping forward, with memory for all of the way back, for three quarters of it and
+// What stepping back costs next to stepping forward, with memory for all of the way back, for three quarters of it and
 // for half. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 

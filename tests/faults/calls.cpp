@@ -1,4 +1,4 @@
-// The calls that are counted and may fail, in place of libc's.
+// The calls that are counted and may fail, instead of libc's.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>

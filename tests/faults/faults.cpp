@@ -1,7 +1,7 @@
 // A library to preload: lets the n-th call of a kind fail, and starts runs of a program without loading it again.
 //
 // RETROGRAD_FAULTS=KIND:N[+]:WHAT[:WHO] lets the N-th call of a kind fail (with `+` those after it too). WHAT is the
-// name of an errno; EINTR once and SHORT (half of what was asked for) are no failures, and a program goes on after
+// name of an errno; EINTR once and SHORT (half of what was asked for) are not failures, and a program goes on after
 // them; KILL and KILLED end the process before and after the call. WHO is a part of the command line, behind `rank N `
 // in ranks: other processes only count. RETROGRAD_FAULTS_LOG is a folder: each process keeps its counts, where the
 // fault came and what ended it in a file there, named by its id (see Log; program.py reads it). RETROGRAD_FAULTS_SERVER

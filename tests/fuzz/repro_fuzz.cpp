@@ -1,4 +1,4 @@
-// A repro script, with no storages beside it.
+// A repro script, with no storages next to it.
 #include "core/base/memory_account.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "tests/fuzz/fuzz.h"

@@ -21,7 +21,7 @@ struct Net : torch::nn::Module {
   }
   at::Tensor forward(const at::Tensor& x) {
     const auto h = [&] {
-      const retrograd::ModuleScope scope("hidden");  // so that the activation stands there too
+      const retrograd::ModuleScope scope("hidden");  // so that the activation is there too
       return torch::gelu(hidden(x));
     }();
     return out(h);

@@ -32,7 +32,7 @@ bool namesCpu(const Argument& argument) {
   return std::any_of(argument.items.begin(), argument.items.end(), namesCpu);
 }
 
-/// Every tensor that an op makes is on the GPU, and no op is told of the CPU. Literals of formulas may be on the CPU,
+/// Every tensor that an op makes is on the GPU, and no op hears of the CPU. Literals of formulas may be on the CPU,
 /// as in LibTorch.
 void expectOnCuda(const Analysis& analysis) {
   const auto& document = *analysis.document;
@@ -221,7 +221,7 @@ TEST(HollowCuda, aLossThatCudnnMightComputeIsDerived) {
   expectOnCuda(*analysis);
 }
 
-TEST(HollowCuda, whereDataDecideTheCpuStandsIn) {
+TEST(HollowCuda, whereDataDecideTheCpuTakesOver) {
   ModelBuilder m;
   const auto x = m.input("x", {6});
   m.output(m.op("aten.mul.Tensor", {m.op("aten.masked_select.default", {x, m.op("aten.gt.Scalar", {x, 0})}), 2}));

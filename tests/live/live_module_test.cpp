@@ -131,7 +131,7 @@ TEST(LiveModule, opsStayWholeAndTensorsHaveTheirNames) {
   EXPECT_EQ(asTensor(file.weights.at("seen")).abs().sum().item<float>(), 0.f);
 }
 
-TEST(LiveModule, opsStandWhereScopesAndParametersSay) {
+TEST(LiveModule, opsAreWhereScopesAndParametersSay) {
   Mixed module;
   const auto file = traceModule(module, {torch::randn({5, 2, 6})}, [&](const Tensors& in) {
     const ModuleScope outer("outer");

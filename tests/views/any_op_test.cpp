@@ -21,7 +21,7 @@ class AnyOpTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void V1_valuesOfAnyOpShowWhereverExecutionStands();
+  void V1_valuesOfAnyOpShowWhereverExecutionIs();
   void V1_theNewestSelectionIsAnswered();
   void V1_bothSidesOfAWriteShow();
   void V1_aFillHoldsInWhatIsRunAhead();
@@ -72,7 +72,7 @@ QPoint pointOf(ListingView& view, BoundSymbolId op, ValueId value) {
 
 }  // namespace
 
-void AnyOpTest::V1_valuesOfAnyOpShowWhereverExecutionStands() {
+void AnyOpTest::V1_valuesOfAnyOpShowWhereverExecutionIs() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
   f.raise("dock-values");

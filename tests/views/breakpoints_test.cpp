@@ -15,7 +15,7 @@ class BreakpointsTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void breakpointIsAddedByWords();
+  void breakpointIsAddedInWords();
   void V12_aBreakpointNamesItsOpInANarrowPanel();
   void wordsThatDoNotParseSayWhy();
   void breakpointsSwitchAndGoByKey();
@@ -23,7 +23,7 @@ class BreakpointsTest : public QObject {
   void breakpointsAreKeptWithTheFile();
 };
 
-void BreakpointsTest::breakpointIsAddedByWords() {
+void BreakpointsTest::breakpointIsAddedInWords() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   addBreakpoint(f, QStringLiteral("kind mm after 1"));
@@ -78,7 +78,7 @@ void BreakpointsTest::wordsThatDoNotParseSayWhy() {
   QVERIFY(problem->text().contains(QStringLiteral("the traces hold no op of this name")));
   QVERIFY(breakpoints(f).empty());
   auto* line = f.window().findChild<QLineEdit*>(QStringLiteral("breakpoint-words"));
-  QCOMPARE(line->text(), QStringLiteral("kind conv2d"));  // to be mended
+  QCOMPARE(line->text(), QStringLiteral("kind conv2d"));  // to be fixed
   QTest::keyClick(line, Qt::Key_Backspace);
   QVERIFY(!problem->isVisible());
 }

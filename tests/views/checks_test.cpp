@@ -21,7 +21,7 @@ class ChecksTest : public QObject {
   void gradientOfARangeIsChecked();
   void termsOfAGradientAreListed();
   void runsDivergeInATable();
-  void comparingTellsWhatIsMissingAndIsCancelled();
+  void comparingShowsWhatIsMissingAndIsCancelled();
   void comparingAsksForAllThatTheCommandLineDoes();
 };
 
@@ -98,7 +98,7 @@ void ChecksTest::runsDivergeInATable() {
   QVERIFY(QTest::qWaitFor([&] { return table->model()->rowCount() == 0; }, 5000));
 }
 
-void ChecksTest::comparingTellsWhatIsMissingAndIsCancelled() {
+void ChecksTest::comparingShowsWhatIsMissingAndIsCancelled() {
   auto engine = std::make_shared<FakeEngine>();
   engine->opTime = std::chrono::milliseconds(20);
   WindowFixture f(engine);

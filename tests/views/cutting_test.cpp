@@ -226,7 +226,7 @@ void CuttingTest::aBorderStaysWhereItCannotGo() {
   drag(listing, edge(listing, border), edge(listing, joint.ops.front()));  // a stage without ops
   QVERIFY(settled(*f));
   QCOMPARE(begins(*f), (Cuts{0, 4}));
-  // Beside the band there is nothing to take hold of: this sets a breakpoint.
+  // Next to the band there is nothing to take hold of: this sets a breakpoint.
   auto beside = edge(listing, border);
   beside.setX(4);
   drag(listing, beside, edge(listing, joint.ops.front()));

@@ -26,7 +26,7 @@ class DebuggerTest : public QObject {
 
  private Q_SLOTS:
   void whyLeadsToReaders();
-  void parameterTellsItsGradient();
+  void parameterShowsItsGradient();
   void recomputingIsTriedAndAdopted();
   void memoryFollowsTheSelectionBothWays();
   void memoryMovesByKey();
@@ -36,7 +36,7 @@ class DebuggerTest : public QObject {
   void watchesFollowTheRun();
   void fillingAsksForANumber();
   void pictureOfASliceMovesByKey();
-  void gradientStandsBesideItsValue();
+  void gradientIsNextToItsValue();
   void stepsOutInBothDirections();
   void hiddenDocksAskNothing();
 };
@@ -59,7 +59,7 @@ void DebuggerTest::whyLeadsToReaders() {
   QCOMPARE(f.analysis().document->opName(f.selection().op()), std::string("torch.ops.aten.threshold_backward.default"));
 }
 
-void DebuggerTest::parameterTellsItsGradient() {
+void DebuggerTest::parameterShowsItsGradient() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   front(f, "dock-why");
@@ -124,7 +124,7 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
   const auto all = view->range();
   const auto middle = (all.first + all.second) / 2;
   const auto at = [&](std::size_t position) { return QPoint(view->xOf(position), view->height() / 2); };
-  // Where the mouse stands, the tensors that are alive there are named, with the op that made each.
+  // Where the mouse is, the tensors that are alive there are named, with the op that made each.
   QTest::mouseMove(view, at(middle));
   QTRY_VERIFY(!view->toolTip().isEmpty());
   const auto timeline = memoryTimeline(f.analysis());
@@ -315,7 +315,7 @@ void DebuggerTest::pictureOfASliceMovesByKey() {
   f.picture(QStringLiteral("picture"));
 }
 
-void DebuggerTest::gradientStandsBesideItsValue() {
+void DebuggerTest::gradientIsNextToItsValue() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   front(f, "dock-values");

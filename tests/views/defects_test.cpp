@@ -70,7 +70,7 @@ void DefectsTest::copyByMenuAndByKeyIsTheSame() {
   QCOMPARE(clipboard(), byKey);
   QCOMPARE(f.selection().op(),
            f.analysis().forward.ops[1]);  // the commands of the menu are for the line that was clicked
-  // A line beside them is copied alone.
+  // A line next to them is copied alone.
   const auto other = view.rowRect(view.cursorRow() + 2);
   withMenu(view.viewport(), QPoint(other.height() + 58, other.center().y()),
            [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
@@ -95,7 +95,7 @@ void DefectsTest::treesAreCopiedByMenuAndByKey() {
     QVERIFY2(tree->hasFocus(), name);
     QTest::keyClick(tree, Qt::Key_C, Qt::ControlModifier);
     const auto byKey = clipboard();
-    const auto first = row.siblingAtColumn(tree->header()->logicalIndex(0));  // as the columns stand
+    const auto first = row.siblingAtColumn(tree->header()->logicalIndex(0));  // as the columns are
     QVERIFY2(byKey.startsWith(first.data().toString() + QLatin1Char('\t')), qPrintable(byKey));
     QApplication::clipboard()->clear();
     withMenu(tree->viewport(), at, [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy")); });
@@ -209,7 +209,7 @@ void DefectsTest::seedsHaveAllTheirBits() {
   QVERIFY(dialog);
   QCOMPARE(dialog->findChild<QLineEdit*>(QStringLiteral("inputs-seed"))->text(),
            QStringLiteral("18446744073709551615"));
-  // The amount of memory beside it.
+  // The amount of memory next to it.
   QCOMPARE(bytesFromText(QStringLiteral("2305843009213693953")), std::optional<std::int64_t>(2305843009213693953));
   QCOMPARE(bytesFromText(QStringLiteral("1.5 KiB")), std::optional<std::int64_t>(1536));
   QVERIFY(!bytesFromText(QStringLiteral("9999999 T")));

@@ -40,7 +40,7 @@ namespace {
 
 QDockWidget* dock(MainWindow& window, const char* name) { return window.findChild<QDockWidget*>(QLatin1String(name)); }
 
-/// A window beside the fixture's, with the same settings.
+/// A window next to the fixture's, with the same settings.
 MainWindow* another(WindowFixture& f) {
   auto* window = new MainWindow(f.window().shared());
   window->show();

@@ -61,7 +61,7 @@ bool settled(DiffWindow& window) {
   return QTest::qWaitFor([&] { return !window.busy(); }, 20000);
 }
 
-/// Opens the window on a model of `left` layers beside one of `right`.
+/// Opens the window on a model of `left` layers next to one of `right`.
 bool openOn(WindowFixture& f, int left, int right, TraceKind kind = TraceKind::forward) {
   if (!f.open(QStringLiteral("synthetic:%1").arg(left))) return false;
   auto& window = diffOf(f);
@@ -231,7 +231,7 @@ void DiffTest::theSelectionIsInStep() {
   view.setFocus();
   QTest::keyClick(&view, Qt::Key_Up);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops.at(39));
-  // What stands on the right alone is of no open document: the selection stays.
+  // A line that is on the right alone belongs to no open document: the selection stays.
   const auto selected = f.selection().op();
   for (int i = 0; i < view.rows().count(); ++i)
     if (view.rows().row(i).kind == DiffRow::Kind::onlyRight) {
@@ -274,7 +274,7 @@ void DiffTest::theWhyDockLeadsHere() {
   QVERIFY(comparison);
   QCOMPARE(comparison->left.analysis, f.controller().document()->analysis);
   QCOMPARE(comparison->right.analysis->request.partition.recompute.size(), 1U);
-  // What was tried is still there after the choice was adopted or dropped.
+  // The partition that was tried is still there after the choice was adopted or dropped.
   QVERIFY(window.chooser(Side::right).title().startsWith(QStringLiteral("If ")));
 }
 

@@ -77,7 +77,7 @@ void DocumentLifetimeTest::aReplacedQuestionIsNotHeardOf() {
   QTest::keyClick(range, Qt::Key_Return);
   QTRY_COMPARE(engine->begun.load(), 1);
   QTest::keyClick(range, Qt::Key_Return);
-  QTRY_COMPARE(engine->begun.load(), 2);  // the worker has told what came of the first one by now
+  QTRY_COMPARE(engine->begun.load(), 2);  // the worker has reported what came of the first one by now
   QCoreApplication::processEvents();
   QCOMPARE(summary->text(), QStringLiteral("Checking..."));
   // One that is cancelled is heard of.

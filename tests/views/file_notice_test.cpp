@@ -158,7 +158,7 @@ void FileNoticeTest::aFileThatIsReplacedOrCutShortIsNamed() {
   QTRY_VERIFY2(open.said().contains(QStringLiteral("was cut short on disk, from 9 B to 0 B")), qPrintable(open.said()));
   QCOMPARE(::rename(qPrintable(other), qPrintable(open.path)), 0);
   QTRY_VERIFY2(open.said().contains(QStringLiteral("was replaced")), qPrintable(open.said()));
-  // What is written to the file that is there now is seen too: an inode is watched, not a name.
+  // A write to the file that is there now is seen too: an inode is watched, not a name.
   open.write("");
   open.click(open.reload());
   QTRY_VERIFY(open.document() != before && open.said().isEmpty());

@@ -21,14 +21,14 @@ class FilterTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void headersStandAboveWhatPasses();
+  void headersAreAboveWhatPasses();
   void keptLinesShowInSpiteOfIt();
   void listingsShowWhatPasses();
   void theSelectedOpAlwaysShows();
   void jumpsLeadToHiddenOps();
   void theOpThatRunsNextShows();
   void linesStayUnderThePointer();
-  void whatIsWrongIsToldAtOnce();
+  void whatIsWrongIsReportedAtOnce();
   void wordsComplete();
   void escapeClearsAndGoesBack();
   void filtersBeforeComeBack();
@@ -36,7 +36,7 @@ class FilterTest : public QObject {
   void savedFiltersStay();
   void theGraphDimsTheRest();
   void aReloadKeepsTheFilter();
-  void aLargeTraceIsFilteredBesideTheWindow();
+  void aLargeTraceIsFilteredInTheBackground();
   void findTakesRegularExpressions();
 };
 
@@ -107,16 +107,15 @@ using Rows = std::vector<std::int32_t>;
 
 }  // namespace
 
-void FilterTest::headersStandAboveWhatPasses() {
+void FilterTest::headersAreAboveWhatPasses() {
   const auto outline = sampleOutline();
   FoldRows rows(&outline);
   rows.setFilter(passing({false, true, false, false, false, true, false}));
   QCOMPARE(visible(rows), (Rows{0, 2, 4, 6, 7}));
   QCOMPARE(rows.passingBelow(0), 1);
-  QVERIFY(rows.passes(0) && rows.passes(2) && !rows.passes(6) &&
-          rows.passes(7));  // row 6 is only what line 5 stands below
+  QVERIFY(rows.passes(0) && rows.passes(2) && !rows.passes(6) && rows.passes(7));  // row 6 is only what line 5 is below
   QCOMPARE(rows.visibleOf(2), 1);
-  QCOMPARE(rows.visibleOf(3), -1);  // hidden, though a shown row stands before it
+  QCOMPARE(rows.visibleOf(3), -1);  // hidden, though a shown row is before it
   rows.setFolded(4, true);
   QCOMPARE(visible(rows), (Rows{0, 2, 4}));
   QCOMPARE(rows.visibleOf(7), 2);
@@ -237,7 +236,7 @@ void FilterTest::linesStayUnderThePointer() {
   QVERIFY(forward.rowOf(hidden) < 0);
 }
 
-void FilterTest::whatIsWrongIsToldAtOnce() {
+void FilterTest::whatIsWrongIsReportedAtOnce() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic:2")));
   QVERIFY(type(f, QStringLiteral("op:relu")));
@@ -423,7 +422,7 @@ void FilterTest::aReloadKeepsTheFilter() {
   QTRY_VERIFY(titleOver(f.listing(TraceKind::forward)).contains(QStringLiteral("4 of 12 ops")));
 }
 
-void FilterTest::aLargeTraceIsFilteredBesideTheWindow() {
+void FilterTest::aLargeTraceIsFilteredInTheBackground() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic12000")));  // a joint of 108,000 ops
   QSignalSpy changed(&filter(f), &OpFilter::changed);

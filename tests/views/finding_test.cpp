@@ -206,7 +206,7 @@ void FindingTest::usesAreSteppedAlong() {
   QVERIFY(next != relu);
   QCOMPARE(f.selection().value(), value);
   QTRY_VERIFY(sections(f).size() > 2);
-  QTRY_COMPARE(references(f).currentIndex().data(opRole).toInt(), next.index);  // the row tells where one stands
+  QTRY_COMPARE(references(f).currentIndex().data(opRole).toInt(), next.index);  // the row says where you are
   f.press(Qt::Key_BracketLeft);
   QCOMPARE(f.selection().op(), relu);
 }

@@ -8,7 +8,7 @@
 
 namespace retrograd::views {
 
-/// What stands in the window while a long computation, which has been read, is being derived.
+/// The window's content while a long computation, which has been read, is being derived.
 class FirstLinesTest : public QObject {
   Q_OBJECT
 
@@ -17,7 +17,7 @@ class FirstLinesTest : public QObject {
   void theyGoWhereOpeningIsCancelled();
   void aShortComputationHasNone();
   void whatIsOpenStays();
-  void theEngineTellsWhatItRead();
+  void theEngineShowsWhatItRead();
 };
 
 namespace {
@@ -92,7 +92,7 @@ void FirstLinesTest::theyGoWhereOpeningIsCancelled() {
   QVERIFY(!lines(f).isVisible() && startPage(f));
 }
 
-// What is derived of it is there as fast, and would only flicker.
+// Derived lines are there as fast, and would only flicker.
 void FirstLinesTest::aShortComputationHasNone() {
   const auto engine = std::make_shared<HeldEngine>();
   WindowFixture f(engine);
@@ -121,7 +121,7 @@ void FirstLinesTest::whatIsOpenStays() {
   QVERIFY(!lines(f).isVisible());
 }
 
-void FirstLinesTest::theEngineTellsWhatItRead() {
+void FirstLinesTest::theEngineShowsWhatItRead() {
   OpenRequest request;
   request.path = sourcePath("resources/samples/tiny_gpt.pt2");
   std::size_t told = 0, ops = 0, symbols = 0;

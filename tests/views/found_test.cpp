@@ -20,12 +20,12 @@ class FoundTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void masksAreNoFaults();
+  void masksAreNotFaults();
   void V7_findingsOpenWhenARunMadeNaN();
   void V7_aStopAtNaNNamesItsOpAndOpensFindings();
   void V4_aFoldedRowShowsTheSumBelow();
   void V4_titlesNameTheColumn();
-  void V4_barsAreSeenBesideAnOutlier();
+  void V4_barsAreSeenNextToAnOutlier();
   void V5_theComputationIsMarkedToo();
   void V5_eachListingMarksItsOwnFirst();
   void V5_aClickOnAMarkGoesThere();
@@ -57,7 +57,7 @@ int foldedRow(ListingView& view) {
 }  // namespace
 
 // Scores that a model masks with -inf: no mark, no stop, no finding.
-void FoundTest::masksAreNoFaults() {
+void FoundTest::masksAreNotFaults() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("masked.txt"));
   QFile file(path);
@@ -164,7 +164,7 @@ void FoundTest::V4_titlesNameTheColumn() {
 
 // The first use of a thread pool takes a thousand times as long as other ops: their bars are of the length that they
 // have among each other.
-void FoundTest::V4_barsAreSeenBesideAnOutlier() {
+void FoundTest::V4_barsAreSeenNextToAnOutlier() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(gpt()));
   QVERIFY(allKnown(f));

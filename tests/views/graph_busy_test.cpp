@@ -32,14 +32,14 @@ class TangledEngine : public FakeEngine {
   }
 };
 
-/// Layouts that take long: told of, cancelled, and the graph that is there afterwards.
+/// Layouts that take long: reported, cancelled, and the graph that is there afterwards.
 class GraphBusyTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
   void init();
   void cleanup();
-  void isToldWithACancelButton();
+  void isReportedWithACancelButton();
   void cancelButtonLeavesTheOwnLayout();
   void escapeLeavesTheOwnLayout();
   void afterwardsItIsLaidOutAsBefore();
@@ -90,7 +90,7 @@ void GraphBusyTest::cleanup() {
   std::filesystem::remove(helper_);
 }
 
-void GraphBusyTest::isToldWithACancelButton() {
+void GraphBusyTest::isReportedWithACancelButton() {
   QVERIFY(hang(QStringLiteral("tangled1500")));
   const auto& panel = graph().busyPanel();
   QVERIFY2(panel.text().contains(QStringLiteral("1500 boxes")), qPrintable(panel.text()));

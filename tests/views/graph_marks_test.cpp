@@ -24,8 +24,8 @@ class GraphMarksTest : public GraphTestBase {
   void findsAreMarkedInPlace();
   void waysLightUp();
   void breakpointAndExecutionShow();
-  void overlaysTellInWords();
-  void devicesAreTold();
+  void overlaysShowInWords();
+  void devicesAreReported();
 };
 
 void GraphMarksTest::edgeKindsAreSwitched() {
@@ -154,7 +154,7 @@ void GraphMarksTest::findsAreMarkedInPlace() {
   QVERIFY(all > 0);
   QCOMPARE(done[0][1].toInt(), 1);
   QVERIFY(laidOut());
-  // What is gone to shows, and is one of them; the groups that are still closed hold the rest.
+  // The target of a jump shows, and is one of them; the groups that are still closed hold the rest.
   QVERIFY(graph().current() >= 0 && graph().foundIn(graph().current()) > 0);
   QVERIFY(
       shortOpName(*fixture_->analysis().document, graph().opOf(graph().current())).contains(QStringLiteral("addmm")));
@@ -182,7 +182,7 @@ void GraphMarksTest::findsAreMarkedInPlace() {
   QCOMPARE(graph().foundIn(graph().current()), 0);
 }
 
-// Holds J's paths: all ways from an op to the loss are lit, and what is beside them is not; Esc ends it.
+// Holds J's paths: all ways from an op to the loss are lit, and what is next to them is not; Esc ends it.
 void GraphMarksTest::waysLightUp() {
   graph().setAllOpen(true);
   QVERIFY(laidOut());
@@ -225,7 +225,7 @@ void GraphMarksTest::breakpointAndExecutionShow() {
   QVERIFY(fixture_->settle());
 }
 
-void GraphMarksTest::overlaysTellInWords() {
+void GraphMarksTest::overlaysShowInWords() {
   const auto op = fixture_->analysis().forward.ops[1];
   const auto box = [&] { return graph().boxOf(op); };
   show(op);
@@ -260,7 +260,7 @@ void GraphMarksTest::overlaysTellInWords() {
   QVERIFY(!graph().overlayShown());
 }
 
-void GraphMarksTest::devicesAreTold() {
+void GraphMarksTest::devicesAreReported() {
   const auto op = fixture_->analysis().forward.ops[1];
   show(op);
   graph().setOverlay(Overlay::device);
@@ -268,7 +268,7 @@ void GraphMarksTest::devicesAreTold() {
   const auto legend = graph().overlayShown()->legend();
   QCOMPARE(legend.size(), std::size_t(1));
   QCOMPARE(legend[0].text, QStringLiteral("cpu"));
-  // A group tells what all of it is on.
+  // A group shows what all its ops are on.
   graph().setAllOpen(false);
   QVERIFY(laidOut());
   QVERIFY(graph().textOf(0).contains(QStringLiteral("cpu")));

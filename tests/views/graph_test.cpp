@@ -33,7 +33,7 @@ class GraphTest : public GraphTestBase {
   void keysZoom();
   void menuLooksAndOpens();
   void screenReaderHearsTheBox();
-  void aNewDocumentIsLaidOutAnew();
+  void aNewDocumentIsLaidOutAgain();
   void largeGraphs();
 };
 
@@ -354,7 +354,7 @@ void GraphTest::screenReaderHearsTheBox() {
   QCOMPARE(reader->text(QAccessible::Value), QStringLiteral("mm, f32[8, 10], backward"));
 }
 
-void GraphTest::aNewDocumentIsLaidOutAnew() {
+void GraphTest::aNewDocumentIsLaidOutAgain() {
   const auto before = graph().picture();
   QVERIFY(fixture_->open(QStringLiteral("synthetic9")));
   QVERIFY(laidOut());

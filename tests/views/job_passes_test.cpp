@@ -175,7 +175,7 @@ void JobPassesTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
   QTest::keyClick(tree, Qt::Key_Return);
   QVERIFY2(named().starts_with("addmm_"), named().c_str());
   QCOMPARE(QString::fromStdString(named()), tree->currentIndex().data().toString().section(QLatin1Char(' '), 0, 0));
-  // The policies beside what happened, and the peak at four budgets, which rises with what is saved.
+  // The policies next to what happened, and the peak at four budgets, which rises with what is saved.
   const auto policies = open.row(model, QStringLiteral("MUST_SAVE"));
   QVERIFY(policies.isValid());
   QVERIFY(policies.siblingAtColumn(SavePlanRows::fate).data().toString().startsWith(QStringLiteral("saved ")));

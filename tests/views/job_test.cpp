@@ -22,7 +22,7 @@ class JobTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog();
+  void J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog();
   void J2_aGraphIsSearched();
   void J2_aBackwardOpLeadsToTheForwardByItsLineOfPython();
   void J2_eachCommandSaysWhyItIsNotThere();
@@ -35,7 +35,7 @@ class JobTest : public QObject {
 };
 
 // Holds J2, J3: joint, forward and backward are the texts of the log, with the job's own split.
-void JobTest::J2_theJobsOwnGraphsAreShownAsTheyStandInTheLog() {
+void JobTest::J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog() {
   if (!QFileInfo::exists(job("gpt"))) QSKIP("no samples of jobs");
   OpenJob open(job("gpt/trace"));
   QVERIFY(open.opened);

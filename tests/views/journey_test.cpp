@@ -131,7 +131,7 @@ void JourneyTest::seesRecomputation(User& user) {
   QVERIFY(savedIn(user.title(TraceKind::forward)) > 0);
 }
 
-/// The arrow stands on the side that the tool bar tells, and on no other.
+/// The arrow is on the side that the tool bar shows, and on no other.
 void JourneyTest::seesTheRun(User& user, TraceKind at) {
   const auto word = at == TraceKind::forward ? QStringLiteral("forward ") : QStringLiteral("backward ");
   QTRY_VERIFY2(user.label(QStringLiteral("position")).startsWith(word),

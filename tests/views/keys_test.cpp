@@ -25,7 +25,7 @@ class KeysTest : public QObject {
   void thePresetNamesCommandsThatAreThere();
   void aKeyIsChangedInTheDialog();
   void keysOfTheListingsAreRefused();
-  void searchByWordsAndByKey();
+  void searchInWordsAndByKey();
   void thePresetSteps();
   void commandsAreNamedWithoutTheirMenus();
   void V12_preferencesHoldAtOnce();
@@ -185,7 +185,7 @@ void KeysTest::aKeyIsChangedInTheDialog() {
   f.press(Qt::Key_R, Qt::ControlModifier);
   QVERIFY(f.settle());
   QVERIFY(f.execution().position > 0);
-  // The list of keys tells it.
+  // The list of keys shows it.
   f.window().actions().keys->trigger();
   auto* list = f.window().findChild<QDialog*>(QStringLiteral("keys-list"))->findChild<QTableWidget*>();
   const auto rows = list->findItems(QStringLiteral("Ctrl+R"), Qt::MatchExactly);
@@ -217,7 +217,7 @@ void KeysTest::keysOfTheListingsAreRefused() {
   QVERIFY(!dialog->isVisible());
 }
 
-void KeysTest::searchByWordsAndByKey() {
+void KeysTest::searchInWordsAndByKey() {
   WindowFixture f;
   auto* dialog = openDialog(f.window());
   auto* rows = dialog->findChild<QTableView*>()->model();

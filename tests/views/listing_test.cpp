@@ -83,7 +83,7 @@ void ListingTest::keyboardMovesAndFolds() {
 
 void ListingTest::relatedLinesScrollIntoView() {
   const auto& analysis = fixture_->analysis();
-  // The first backward op comes from the last forward op: the listings stand at opposite ends.
+  // The first backward op comes from the last forward op: the listings are at opposite ends.
   fixture_->click(TraceKind::backward, analysis.backward.ops[1]);
   const auto origin = analysis.links.forwardOf(*analysis.document, analysis.backward.ops[1]);
   QVERIFY(view(TraceKind::forward).isRowVisible(view(TraceKind::forward).rowOf(origin)));

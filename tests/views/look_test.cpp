@@ -247,7 +247,7 @@ void LookTest::selectionIsABarAndGreyWithoutFocus() {
   f->listing(TraceKind::backward).setFocus();
   QCOMPARE(imageOf(*view.viewport()).pixelColor(29, at.y()), grey.idleBar);
   QCOMPARE(imageOf(*view.viewport()).pixelColor(40, at.y()), grey.idleSelection);
-  // Where execution stands the arrow is in the gutter, and the line is not marked by itself.
+  // Where execution is the arrow is in the gutter, and the line is not marked by itself.
   const auto next = view.rowRect(view.rowOf(f->execution().current));
   QVERIFY(hasColor(imageOf(*view.viewport()).copy(0, next.top(), 14, next.height()), f->theme().colors().execution));
   QVERIFY(

@@ -34,7 +34,7 @@ inline void withMenu(QWidget* widget, const QPoint& at, const std::function<void
   QVERIFY(used);
 }
 
-/// Clicks the entry with this text, whatever key stands behind it.
+/// Clicks the entry with this text, whatever key is behind it.
 inline void clickEntry(QMenu& menu, const QString& text) {
   for (auto* entry : menu.actions())
     if (entry->text().section(QLatin1Char('\t'), 0, 0).remove(QLatin1Char('&')) == text) {

@@ -17,7 +17,7 @@ const QString zip = QStringLiteral("application/zip");
 
 }  // namespace
 
-/// What a desktop takes our files for, by their names and by their contents, with our types beside the system's.
+/// What a desktop takes our files for, by their names and by their contents, with our types next to the system's.
 class MimeTest : public QObject {
   Q_OBJECT
 

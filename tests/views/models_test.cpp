@@ -26,16 +26,16 @@ class ModelsTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
-  void inspectorTellsTheOrigin();
+  void inspectorShowsTheOrigin();
   void symbolicSizesAreShown();
   void valuesFollowAReport();
   void sliceReadsTheLastTwoDims();
   void elementsOfEveryDtype();
-  void colorsAreToldApartByLightness();
+  void colorsAreDistinguishedByLightness();
   void modulesCountOps();
-  void problemsStandWorstFirst();
-  void breakpointsTellWhereAndWhen();
-  void whyTellsReadersAndTheWayOut();
+  void problemsAreWorstFirst();
+  void breakpointsShowWhereAndWhen();
+  void whyShowsReadersAndTheWayOut();
   void nanWayMarksItsRoot();
   void inputsChooseGradients();
   void foldingHidesAndReveals();
@@ -58,7 +58,7 @@ std::shared_ptr<const OpenDocument> openDocument(int layers) {
 using Tester = QAbstractItemModelTester;
 constexpr auto fatal = Tester::FailureReportingMode::QtTest;
 
-/// The text beside a label below a section.
+/// The text next to a label below a section.
 QString textOf(const QAbstractItemModel& model, const QString& section, const QString& label) {
   for (int row = 0; row < model.rowCount(); ++row) {
     const auto parent = model.index(row, 0);
@@ -72,7 +72,7 @@ QString textOf(const QAbstractItemModel& model, const QString& section, const QS
 
 }  // namespace
 
-void ModelsTest::inspectorTellsTheOrigin() {
+void ModelsTest::inspectorShowsTheOrigin() {
   InspectorModel model;
   Tester tester(&model, fatal);
   const auto document = openDocument(3);
@@ -182,7 +182,7 @@ void ModelsTest::elementsOfEveryDtype() {
   QCOMPARE(text(DType::u64, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}), QStringLiteral("18446744073709551615"));
 }
 
-void ModelsTest::colorsAreToldApartByLightness() {
+void ModelsTest::colorsAreDistinguishedByLightness() {
   const auto lightness = [](QRgb color) { return qGray(color); };
   const ColorScale positive(0, 10);
   QVERIFY(!positive.hasZero());
@@ -213,7 +213,7 @@ void ModelsTest::modulesCountOps() {
   QVERIFY(layer.data(opRole).toInt() >= 0);
 }
 
-void ModelsTest::problemsStandWorstFirst() {
+void ModelsTest::problemsAreWorstFirst() {
   ProblemsModel model;
   Tester tester(&model, fatal);
   model.setDocument(openDocument(1));
@@ -226,7 +226,7 @@ void ModelsTest::problemsStandWorstFirst() {
   QCOMPARE(model.rowCount(), 1);
 }
 
-void ModelsTest::breakpointsTellWhereAndWhen() {
+void ModelsTest::breakpointsShowWhereAndWhen() {
   BreakpointsModel model;
   Tester tester(&model, fatal);
   const auto document = openDocument(2);
@@ -260,7 +260,7 @@ void ModelsTest::breakpointsTellWhereAndWhen() {
   QCOMPARE(model.rowCount(), 0);
 }
 
-void ModelsTest::whyTellsReadersAndTheWayOut() {
+void ModelsTest::whyShowsReadersAndTheWayOut() {
   WhyModel model;
   Tester tester(&model, fatal);
   const auto document = openDocument(2);

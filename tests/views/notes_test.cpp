@@ -19,13 +19,13 @@
 
 namespace retrograd::views {
 
-/// Comments, names of one's own and bookmarks: made by keys, shown in listings and the dock, kept beside the model.
+/// Comments, names of one's own and bookmarks: made by keys, shown in listings and the dock, kept next to the model.
 class NotesTest : public QObject {
   Q_OBJECT
 
  private Q_SLOTS:
   void init();
-  void aCommentStandsAtItsLine();
+  void aCommentIsAtItsLine();
   void headersShowThoseOfTheirOperation();
   void aNameStandsForTheValue();
   void aNameIsReadInEveryPanel();
@@ -35,7 +35,7 @@ class NotesTest : public QObject {
   void theDockListsAndEdits();
   void notesComeBack();
   void aPlaceThatIsGoneIsShown();
-  void whatCannotStandBesideTheModelIsKeptElsewhere();
+  void whatCannotBeNextToTheModelIsKeptElsewhere();
   void whatCannotBeSavedIsNotLost();
   void aBrokenFileIsLeftAlone();
   void twoWindowsKeepBothChanges();
@@ -45,7 +45,7 @@ class NotesTest : public QObject {
   QString model(int layers = 3) const { return folder_->filePath(QStringLiteral("synthetic%1.pt2").arg(layers)); }
   QString notesFile(int layers = 3) const { return model(layers) + QStringLiteral(".notes.json"); }
   QString elsewhere() const { return folder_->filePath(QStringLiteral("elsewhere")); }
-  /// A window with the model, that keeps what cannot stand beside it in a folder of the test's.
+  /// A window with the model, that keeps what cannot be next to it in a folder of the test's.
   bool open(WindowFixture& f, int layers = 3) {
     f.window().context().notes->setFolderElsewhere(elsewhere().toStdString());
     return f.open(model(layers));
@@ -103,7 +103,7 @@ QString content(const QString& path) {
 
 void NotesTest::init() { folder_ = std::make_unique<QTemporaryDir>(); }
 
-void NotesTest::aCommentStandsAtItsLine() {
+void NotesTest::aCommentIsAtItsLine() {
   WindowFixture f;
   QVERIFY(open(f));
   const auto op = f.analysis().forward.ops[4];
@@ -391,7 +391,7 @@ void NotesTest::aPlaceThatIsGoneIsShown() {
   QCOMPARE(notes(f).notes().size(), std::size_t(2));
 }
 
-void NotesTest::whatCannotStandBesideTheModelIsKeptElsewhere() {
+void NotesTest::whatCannotBeNextToTheModelIsKeptElsewhere() {
   block();
   {
     WindowFixture f;

@@ -13,7 +13,7 @@
 
 namespace retrograd::views {
 
-/// A sample among the artefacts of jobs; those beside the checkout may not be there.
+/// A sample among the artefacts of jobs; those next to the checkout may not be there.
 inline QString job(const char* name) {
   return QString::fromStdString(sourcePath((std::string("../shared/cases/jobs/") + name).c_str()));
 }

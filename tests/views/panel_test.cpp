@@ -114,7 +114,7 @@ void PanelTest::clickingALineSelectsNoValue() {
   QVERIFY(questions.untilValues());
   QCOMPARE(f.selection().op(), op);
   QVERIFY(!f.selection().value().valid());
-  // What the op makes is the current row, and the one that commands are for.
+  // The op's result is the current row, and the one that commands are for.
   const auto made = outputOf(f.analysis(), op);
   QCOMPARE(tree(f, "values").currentIndex().data(valueRole).toInt(), made.index);
   f.window().actions().watch->trigger();

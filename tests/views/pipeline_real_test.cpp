@@ -26,7 +26,7 @@ class PipelineRealTest : public QObject {
   void opsAreMeasured();
   void aWriteAcrossABorderIsRefused();
   void stagesAreSavedAndOpenAlone();
-  void aFolderThatCannotBeWrittenIsTold();
+  void aFolderThatCannotBeWrittenIsReported();
   void stagesAreScheduled();
   void stagesGiveWhatTheModelGives();
   void aLargeModelIsScheduled();
@@ -150,7 +150,7 @@ void PipelineRealTest::stagesAreSavedAndOpenAlone() {
   QVERIFY(f.controller().document()->noRunReason.isEmpty());
 }
 
-void PipelineRealTest::aFolderThatCannotBeWrittenIsTold() {
+void PipelineRealTest::aFolderThatCannotBeWrittenIsReported() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(data("pipeline/mlp_3st/model.pt2")));
   QVERIFY(settled(f));
@@ -159,7 +159,7 @@ void PipelineRealTest::aFolderThatCannotBeWrittenIsTold() {
   QVERIFY(dialog);
   QTemporaryFile file;
   QVERIFY(file.open());
-  Q_EMIT dialog->fileSelected(file.fileName() + QStringLiteral("/below"));  // a file is no folder
+  Q_EMIT dialog->fileSelected(file.fileName() + QStringLiteral("/below"));  // a file is not a folder
   dialog->close();
   QVERIFY(QTest::qWaitFor([&] { return f.window().messages().text().contains(QStringLiteral("not saved")); }, 20000));
 }

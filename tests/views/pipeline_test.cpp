@@ -421,7 +421,7 @@ void PipelineTest::stagesColourTheGraph() {
   QCOMPARE(overlay.text(0, layout::Lane::backward), QStringLiteral("stages 0 to 1"));
   QVERIFY(overlay.fill(0, layout::Lane::forward) != stageFill(0, false));
   QCOMPARE(overlay.legend().size(), std::size_t(2));
-  // Edges over the border tell its bytes, others nothing.
+  // Edges over the border show its bytes, others nothing.
   layout::Shaper shaper(tree);
   layout::Folds open(static_cast<std::size_t>(tree->size()), true);
   const auto scene = layout::makeScene(shaper, open);

@@ -31,7 +31,7 @@ class RealFileTest : public QObject {
   void clickOnBackwardOpSelectsItsForwardOrigin();
   void stepsOverTheBorderAndBack();
   void valuesOfTheSelectedOpShow();
-  void theSourceOfTheSampleStandsBesideIt();
+  void theSourceOfTheSampleIsNextToIt();
   void recomputingIsAdoptedAndRuns();
   void walkFindsAFilledNan();
   void gradientsAreCheckedAndRunsCompared();
@@ -41,7 +41,7 @@ class RealFileTest : public QObject {
   void textFileIsRefusedWithoutLosingTheDocument();
   void aSessionOpensAsItWasSaved();
   void aSavedSessionKeepsThePartitionAndTheNotes();
-  void aSessionThatCannotBeSavedIsTold();
+  void aSessionThatCannotBeSavedIsReported();
   void J2_thePanelJobListsRanksCompilesAndGraphs();
   void J13_droppedWeightsAndBatchAreBound();
 };
@@ -113,7 +113,7 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   const auto op = f.analysis().forward.ops[1];
   f.click(TraceKind::forward, op);
   QVERIFY(QTest::qWaitFor([&] { return report && report->op == op && report->detail; }, 10000));
-  QVERIFY(report->detail->contents.data);  // V1: wherever execution stands
+  QVERIFY(report->detail->contents.data);  // V1: wherever execution is
   QCOMPARE(report->position, std::size_t(0));
   f.press(Qt::Key_F11);
   f.press(Qt::Key_F11);
@@ -126,7 +126,7 @@ void RealFileTest::valuesOfTheSelectedOpShow() {
   QCOMPARE(counted, detail.statistics.elements - detail.statistics.nan - detail.statistics.inf);
 }
 
-void RealFileTest::theSourceOfTheSampleStandsBesideIt() {
+void RealFileTest::theSourceOfTheSampleIsNextToIt() {
   WindowFixture f(liveEngine());
   const auto model = QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"));
   QVERIFY(f.open(model));
@@ -420,7 +420,7 @@ void RealFileTest::aSavedSessionKeepsThePartitionAndTheNotes() {
   QCOMPARE(notes.at(f.analysis().backward.ops[0])->comment, std::string("look here"));
 }
 
-void RealFileTest::aSessionThatCannotBeSavedIsTold() {
+void RealFileTest::aSessionThatCannotBeSavedIsReported() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(archive()));
   const auto refused = [&](const QString& path, const char* why) {

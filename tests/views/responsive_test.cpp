@@ -78,7 +78,7 @@ constexpr double longestAllowed = 0.050, longestWait = 0.5;
 
 TimedApplication& application() { return *static_cast<TimedApplication*>(qApp); }
 
-/// A file to try it on in place of the sample, as for a model of thousands of ops.
+/// A file to try it on instead of the sample, as for a model of thousands of ops.
 QString model() {
   const auto given = qEnvironmentVariable("RETROGRAD_TEST_MODEL");
   return given.isEmpty() ? QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2")) : given;
@@ -336,7 +336,7 @@ void ResponsiveTest::theGraphOfManyOps() {
   measured("close all", [&] { graph.setAllOpen(false); });
 }
 
-// The panels that list all modules, parameters and ops: filled, sorted and measured beside the window. 60,000
+// The panels that list all modules, parameters and ops: filled, sorted and measured next to the window. 60,000
 // parameters in 30,000 layers.
 void ResponsiveTest::panelsOfManyParameters() {
   WindowFixture f(std::make_shared<FakeEngine>());

@@ -177,7 +177,7 @@ void SessionTest::keysSurviveANewDocument() {
     QCOMPARE(after->document->opName(found[i]), before->document->opName(before->joint.ops[i]));
     QCOMPARE(keyOf(*after, found[i]), keys[i]);
   }
-  // What is no longer there is not found.
+  // A place that is gone is not found.
   QVERIFY(!findKeys(*before, {keyOf(*after, after->forward.ops.back())}).front().valid());
 }
 

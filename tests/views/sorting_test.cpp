@@ -122,7 +122,7 @@ void SortingTest::V9_aSortedTableStaysWithItsRows() {
   clickTitle(table, ValuesModel::norm);
   std::reverse(sorted.begin(), sorted.end());
   QCOMPARE(numbers(table, ValuesModel::norm), sorted);
-  // What is chosen in a sorted table is what it shows there.
+  // The choice in a sorted table is the row that it shows there.
   const auto last = table.model()->index(table.model()->rowCount() - 1, 0);
   table.setCurrentIndex(last);
   QTRY_COMPARE(f.selection().value().index, last.data(valueRole).toInt());

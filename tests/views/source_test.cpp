@@ -84,7 +84,7 @@ void SourceTest::namesLeadToPaths() {
                                QStringLiteral("/models/a/m.py"), QStringLiteral("/models/m.py")}));
   QCOMPARE(paths.candidates(QStringLiteral("/home/anna/m.py"), {}),
            QStringList{QStringLiteral("/home/anna/m.py")});               // whole folders only
-  QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());  // beside no model
+  QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());  // next to no model
   QCOMPARE(paths.candidates(QStringLiteral("../../etc/m.py"), QStringLiteral("/models")),
            (QStringList{QStringLiteral("/models/etc/m.py"), QStringLiteral("/models/m.py")}));
   QCOMPARE(paths.candidates(QStringLiteral("C:\\work\\m.py"), QStringLiteral("/models")).last(),

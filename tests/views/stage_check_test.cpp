@@ -8,7 +8,7 @@
 
 namespace retrograd::views {
 
-/// Stages and the whole model: what the check tells, that it is cancelled, and that it goes with its cuts; over a
+/// Stages and the whole model: the report of the check, that it is cancelled, and that it goes with its cuts; over a
 /// hand-made engine.
 class StageCheckTest : public QObject {
   Q_OBJECT

@@ -145,7 +145,7 @@ void StageChoicesTest::sharedParametersAreSentOrCopied() {
   showStages(f);
   f.picture(QStringLiteral("stages-sent"));
 
-  // What is selected stays so: the same key switches it back.
+  // The selection stays: the same key switches it back.
   table->setFocus();
   QTest::keyClick(table, Qt::Key_Space);
   QVERIFY(settled(f));

@@ -20,7 +20,7 @@ class FakePipelines : public PipelineEngine {
     std::fill(costs.backward.begin(), costs.backward.end(), 2e-3);
     return costs;
   }
-  /// The first parameter is as it should be, the second nearly, the third is not; of the rest nothing is told.
+  /// The first parameter is as it should be, the second nearly, the third is not; of the rest nothing is known.
   StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit&,
                          const Progress& progress) override {
     while (blocks) progress.check();

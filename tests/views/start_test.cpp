@@ -26,7 +26,7 @@ class StartTest : public QObject {
   void theTourWatchesWhatIsDone();
   void theTourCanBeLeft();
   void whatIsOpenStaysOpen();
-  void theReportTellsTheOp();
+  void theReportShowsTheOp();
   void theReportIsInTheListingsMenu();
   void pictures();
 
@@ -106,7 +106,7 @@ void StartTest::theStartPageOpensASample() {
   QVERIFY(opened(f));
   QVERIFY(f.window().windowTitle().contains(QStringLiteral("tiny_gpt.pt2")));
   QVERIFY(!panel(f.window()).isVisible());
-  // By the keyboard; and it is among those opened lately now.
+  // By the keyboard; and it is among those opened recently now.
   action(f.window(), "close")->trigger();
   auto* card = f.window().findChild<QPushButton*>(QStringLiteral("sample-mlp"));
   QTRY_VERIFY(card->isVisible());
@@ -147,7 +147,7 @@ void StartTest::theStartPageHasTheWindow() {
   const int width = modules->width();
   action(f.window(), "close")->trigger();
   QTRY_COMPARE(visible(f.window()), QStringList());
-  // What is kept meanwhile has the docks; one that is opened next to the start page stays.
+  // The layout kept meanwhile has the docks; one that is opened next to the start page stays.
   const auto kept = f.window().arrangement();
   f.window().findChild<QDockWidget*>(QStringLiteral("dock-notes"))->show();
   QVERIFY(f.open(QStringLiteral("synthetic6")));
@@ -182,7 +182,7 @@ void StartTest::theTourWatchesWhatIsDone() {
   f.click(TraceKind::backward, op);
   QCOMPARE(step(), Tour::Step::toOrigin);
   f.click(TraceKind::forward, f.analysis().links.forwardOf(*f.analysis().document, op));
-  QCOMPARE(step(), Tour::Step::toOrigin);  // a click is no jump
+  QCOMPARE(step(), Tour::Step::toOrigin);  // a click is not a jump
   f.click(TraceKind::backward, op);
   f.press(Qt::Key_G);
   QCOMPARE(step(), Tour::Step::andBack);
@@ -252,7 +252,7 @@ void StartTest::whatIsOpenStaysOpen() {
   delete other;
 }
 
-void StartTest::theReportTellsTheOp() {
+void StartTest::theReportShowsTheOp() {
   WindowFixture f(liveEngine());
   const Versions made{QStringLiteral("1.2"), QStringLiteral("3.4"), QStringLiteral("5.6"), QStringLiteral("Some OS")};
   const auto alone = bugReport(nullptr, {}, {}, made);
@@ -274,7 +274,7 @@ void StartTest::theReportTellsTheOp() {
     if (symbol.name == "aten.mm.default")
       QVERIFY(text.contains(QStringLiteral("cpu f32[")) && text.contains(QStringLiteral("strides [")));
   }
-  // Another seed and partition are told.
+  // Another seed and partition are named.
   auto request = document.request;
   request.source = InputSource::drawn;
   request.seed = 7;

@@ -1,4 +1,4 @@
-// What the panels of values say without scrolling, by keyboard, and where there is nothing to show; what comes into the
+// The panels of values without scrolling, by keyboard, and without anything to show; what comes into the
 // window from outside.
 #include <QAbstractItemModelTester>
 #include <QAccessible>

@@ -254,7 +254,7 @@ void WholeTest::answersOfWhyAreNotCut() {
   QVERIFY(wrapped > 0);
 }
 
-// What gives way first beside a saved value: the word, which the gutter has a mark for, then the bytes, then the end of
+// What gives way first with a saved value: the word, which the gutter has a mark for, then the bytes, then the end of
 // the origin.
 void WholeTest::originsGiveWayLast() {
   LineText line;

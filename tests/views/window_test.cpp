@@ -53,7 +53,7 @@ void WindowTest::clickOnBackwardOpLightsUpItsOrigin() {
   QCOMPARE(f.selection().relation(origin), Relation::origin);
   for (auto derived : f.analysis().links.derived(origin))
     if (roleOf(f.analysis(), derived) == Role::forward) QCOMPARE(f.selection().relation(derived), Relation::origin);
-  // The origin stands at the far end of forward and computation: both have scrolled there.
+  // The origin is at the far end of forward and computation: both have scrolled there.
   f.window().listings().toggleAction(TraceKind::computation)->setChecked(true);
   auto& forward = f.listing(TraceKind::forward);
   QVERIFY(forward.isRowVisible(forward.rowOf(f.analysis().links.forwardOf(*f.analysis().document, op))));

@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// Gives a viewport the code font. Returns the height of a line, where in it the letters stand, and the width of a
+/// Gives a viewport the code font. Returns the height of a line, where in it the letters are, and the width of a
 /// character, in pixels.
 inline std::tuple<int, int, qreal> useCodeFont(QWidget& viewport) {
   const auto font = Theme::codeFont();

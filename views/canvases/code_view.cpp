@@ -14,7 +14,7 @@
 namespace retrograd::views {
 namespace {
 
-/// A row, known by its place: what stands there when rows come or go is what it tells.
+/// A row, known by its place: a reader hears whatever is there when rows come or go.
 class RowAccessible : public QAccessibleInterface, public QAccessibleActionInterface {
  public:
   RowAccessible(CodeView* view, int row) : view_(view), row_(row) {}

@@ -19,13 +19,13 @@ class CodeView : public QAbstractScrollArea {
   virtual int rowCount() const = 0;
   /// The visible row of the keyboard; -1 where there is none.
   int cursorRow() const { return cursor_; }
-  /// A row as a screen reader hears it, with what its marks tell; empty for a row that is not there.
+  /// A row as a screen reader hears it, with its marks in words; empty for a row that is not there.
   virtual QString spokenAt(int visible) const = 0;
   /// The cursor goes to a row, as by a click into it.
   virtual void chooseRow(int) {}
   /// What a double click there does, such as leading to the origin.
   virtual void activateRow(int) {}
-  /// What is heard where there are no rows.
+  /// The text that is heard where there are no rows.
   virtual QString emptyText() const { return {}; }
 
   QRect rowRect(int visible) const;  ///< in viewport coordinates
@@ -44,7 +44,7 @@ class CodeView : public QAbstractScrollArea {
   int lastTop() const;
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void updateMetrics();
-  /// Tells assistive technology that the cursor is in another row.
+  /// Lets assistive technology know that the cursor is in another row.
   void announce();
   /// What depends on the colours is to be made again.
   virtual void colorsChanged() {}
@@ -53,7 +53,7 @@ class CodeView : public QAbstractScrollArea {
 
   Theme* theme_;
   int cursor_ = -1;
-  int rowHeight_ = 16, ascent_ = 12;  ///< of a row; from its top to where the letters stand
+  int rowHeight_ = 16, ascent_ = 12;  ///< of a row; from its top to where the letters are
   qreal charWidth_ = 8;
 };
 

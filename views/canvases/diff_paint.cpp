@@ -76,7 +76,7 @@ void DiffView::paintRow(QPainter& painter, int visible, int top) const {
   painter.setPen(QPen(highlight, 1));
   painter.setBrush(Qt::NoBrush);
   painter.drawRect(whole.adjusted(0, 0, -1, -1));
-  // The side of the keyboard, told by a bar at its edge.
+  // The side of the keyboard, marked by a bar at its edge.
   if (rows_.folded(visible) == 1)
     painter.fillRect(QRect(side_ == Side::left ? 0 : halfWidth(), top, 3, rowHeight_), highlight);
 }

@@ -11,7 +11,7 @@ namespace retrograd::views {
 /// The mark's colour of a kind of row; invalid for what is the same.
 QColor markOf(const DiffColors& colors, DiffRow::Kind kind);
 
-/// Two traces side by side in one canvas: what answers to one another stands in one row, what stands on one side alone
+/// Two traces side by side in one canvas: matching lines are in one row, a line on one side alone
 /// is across from a gap, so that both scroll in step by construction. At the right edge, where in the whole something
 /// differs. Text is made for the rows on screen only.
 class DiffView : public CodeView {

@@ -149,7 +149,7 @@ void GraphPainter::frameTitles(QPainter& painter, const std::vector<std::int32_t
     if (!box(i).open) continue;
     const auto rect = toScreen(toQt(box(i).rect));
     if (layout::frame::header * lens_.scale < 8) {
-      // There is no room for a title inside; modules of the model have theirs beside them.
+      // There is no room for a title inside; modules of the model have theirs next to them.
       if (scene().tree->node(box(i).node).parent == 0 && rect.height() > metrics.height()) {
         const bool left = box(i).lane == layout::Lane::forward;
         const auto words = toQt(scene().tree->label(box(i).node));
@@ -307,7 +307,7 @@ void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const
   const auto told = look_.overlay ? look_.overlay->text(box(i).node, box(i).lane) : QString();
   const bool dimmed = look_.isDimmed(box(i));
   const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, look_.colors.canvas, dimmedShare) : color; };
-  // What the overlay tells comes before what there is no room for.
+  // The words of the overlay come before whatever there is no room for.
   const bool both = room.height() >= 2 * metrics.height() - 2 && !told.isEmpty();
   const QRectF first(room.left(), both ? room.center().y() - metrics.height() + 1 : room.top(), room.width(),
                      both ? metrics.height() : room.height());

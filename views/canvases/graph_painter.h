@@ -24,7 +24,7 @@ struct GraphLook {
   Colors theme;  ///< of what is marked, as in listings
   QFont title, detail, plain;
   std::array<bool, layout::edgeKindCount> shown{true, true, true, true, false};
-  std::shared_ptr<const GraphOverlay> overlay;  ///< null: boxes tell their roles
+  std::shared_ptr<const GraphOverlay> overlay;  ///< null: boxes show their roles
   std::shared_ptr<const BoxFilter> filter;      ///< what it does not let through is pale; null: all passes
 
   bool isDimmed(const layout::SceneBox& box) const { return filter && !filter->passes(box.node, box.lane); }
@@ -39,7 +39,7 @@ struct GraphText {
 };
 using GraphTexts = QCache<int, GraphText>;  ///< by box
 
-/// What the lines of a graph are labelled with, at a scale at which it can be read.
+/// The labels of a graph's lines, at a scale at which they can be read.
 enum class LineLabel : std::uint8_t {
   bytes,  ///< of the values that run along it
   norms,  ///< the 2-norm of these values together, where a run or a recording has all of them
@@ -125,7 +125,7 @@ class GraphPainter {
   /// room for.
   void smallText(QPainter& painter, int box, const QRectF& rect) const;
   QFont frameFont() const;
-  /// Where the title of a frame stands that begins above the view; nothing for one that begins in it.
+  /// Where the title of a frame is that begins above the view; nothing for one that begins in it.
   std::optional<QRectF> stuckLine(int box, const QFontMetricsF& metrics) const;
   const GraphText& textFor(int box) const;
 

@@ -302,7 +302,7 @@ void GraphView::setBusy(bool busy) {
 void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor,
                            BoundSymbolId reveal) {
   setBusy(false);
-  // What was opened or closed stays where it is; everything else moves around it.
+  // A box that was opened or closed stays where it is; everything else moves around it.
   std::optional<QPointF> before;
   const auto corner = [&](const GraphPicture& p) -> std::optional<QPointF> {
     if (anchor < 0) return {};
@@ -381,7 +381,7 @@ int GraphView::boxAt(const QPointF& position) const {
   const auto at = toScene(position);
   std::vector<std::int32_t> near;
   picture_->grid.boxesIn(QRectF(at, QSizeF(0.1, 0.1)), near);
-  // What is inside comes after what is around it.
+  // Inner boxes come after those around them.
   for (auto it = near.rbegin(); it != near.rend(); ++it)
     if (toQt(box(*it).rect).contains(at)) return *it;
   return -1;

@@ -68,7 +68,7 @@ class GraphView : public QWidget {
   /// Stops the layout that runs. Where it waited for dot, the graph is laid out without, and dot is no longer asked for
   /// large groups of this document; else what was there stays.
   void cancelLayout();
-  /// Another program in place of `retrograd-layout`, for what is laid out from now on.
+  /// Another program instead of `retrograd-layout`, for what is laid out from now on.
   void setLayoutHelper(const std::string& program);
 
   /// The box that the keyboard is on; -1 where there is none.
@@ -98,7 +98,7 @@ class GraphView : public QWidget {
   /// How many of the ops in a box the search found.
   int foundIn(int box) const;
 
-  /// Lights all ways along values from these ops to those, until Esc or another document; waysLit() tells when they are
+  /// Lights all ways along values from these ops to those, until Esc or another document; waysLit() says when they are
   /// found.
   void lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to);
   void clearWays();
@@ -109,7 +109,7 @@ class GraphView : public QWidget {
   void zoomToWidth();
   void zoomTo(const QRectF& area, double mostScale = 1);
   void zoomToSelection();
-  /// The module that the current box stands in, in both lanes; where that is what one sees already, the module around
+  /// The module that the current box is in, in both lanes; where that is what one sees already, the module around
   /// it.
   void zoomToModule();
   void zoomToFullSize() { zoomBy(1 / scale_, {width() / 2.0, height() / 2.0}); }
@@ -207,7 +207,7 @@ class GraphView : public QWidget {
   bool isToggleAt(int box, const QPointF& position) const;
 
   Detail detail() const { return scale_ >= 0.45 ? Detail::full : scale_ >= 0.1 ? Detail::batched : Detail::pixels; }
-  /// What the painter has to know of the view as it stands.
+  /// The facts about the view that the painter has to know.
   GraphLens lens() const;
   void paintBatched(QPainter& painter, const GraphPainter& paint);
   void paintFills(QPainter& painter, const GraphPainter& paint) const;
@@ -269,7 +269,7 @@ class GraphView : public QWidget {
   QImage pixels_, minimap_;
 };
 
-/// Tells screen readers the box under the keyboard; call once before the first window.
+/// Lets screen readers know the box under the keyboard; call once before the first window.
 void installGraphAccessibility();
 
 }  // namespace retrograd::views

@@ -6,7 +6,7 @@
 
 namespace retrograd::views {
 
-/// Counts of a tensor's elements as bars between its least and greatest, with the number of NaN and Inf beside.
+/// Counts of a tensor's elements as bars between its least and greatest, with the number of NaN and Inf next to them.
 class HistogramView : public QWidget {
   Q_OBJECT
 

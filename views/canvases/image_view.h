@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// A slice as a picture, an element a cell, with its colour scale beside. A cursor goes over the elements by arrows or
-/// mouse and tells index and number;
+/// A slice as a picture, an element a cell, with its colour scale beneath. A cursor goes over the elements by arrows or
+/// mouse and shows index and number;
 /// + and - zoom, 0 fits the slice into the view. Cells with NaN are crossed, those with an infinity bear a dot.
 class ImageView : public QAbstractScrollArea {
   Q_OBJECT
@@ -16,9 +16,9 @@ class ImageView : public QAbstractScrollArea {
  public:
   ImageView(Theme* theme, SliceModel* slice, QWidget* parent = nullptr);
 
-  /// The numbers that the scale ranges over: least and greatest of the whole tensor, so that slices can be told apart.
+  /// The numbers that the scale ranges over: least and greatest of the whole tensor, so that slices can be compared.
   void setScale(const ColorScale& scale);
-  /// "[3, 7] = 0.25": what stands under the cursor; empty where nothing is shown.
+  /// "[3, 7] = 0.25": what is under the cursor; empty where nothing is shown.
   QString cursorText() const;
   void setCursorAt(int row, int column);
 

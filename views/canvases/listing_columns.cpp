@@ -1,4 +1,4 @@
-// The text of a listing: the code, cut in its middle where there is no room for it, and beside it columns with shapes
+// The text of a listing: the code, cut in its middle where there is no room for it, and next to it columns with shapes
 // and origins.
 #include <QPainter>
 

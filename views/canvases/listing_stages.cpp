@@ -1,4 +1,4 @@
-// Pipeline stages in a listing: a band beside the marks, and lines where one stage ends and another begins.
+// Pipeline stages in a listing: a band next to the marks, and lines where one stage ends and another begins.
 #include <QPainter>
 #include <QScrollBar>
 
@@ -10,7 +10,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr int farthest = 40;  ///< rows: markers and what else is in no stage stand alone or in small groups
+constexpr int farthest = 40;  ///< rows: markers and what else is in no stage are alone or in small groups
 constexpr int grip = 4;       ///< pixels from a border at which it can be taken hold of
 
 }  // namespace

@@ -21,7 +21,7 @@ QString titleOf(TraceKind kind) {
   return {};
 }
 
-/// What the mark beside a line says to those who hear it.
+/// What the mark next to a line says to those who hear it.
 QString relationText(Relation relation) {
   switch (relation) {
     case Relation::origin: return QObject::tr("origin of the selected op");
@@ -277,7 +277,7 @@ void ListingView::executionChanged() {
 
 void ListingView::filterChanged() {
   if (!document()) return;
-  texts_.clear();  // headers tell how many of their ops pass
+  texts_.clear();  // headers show how many of their ops pass
   changeRows([this] {
     const auto& ops = context_.filter->ops();
     const bool isMine = ops && ops->document == document_;

@@ -43,7 +43,7 @@ class ListingView : public CodeView {
   LineText shownCode(int visible) const;
   /// Where it begins, in pixels.
   int textLeft(int visible) const;
-  /// Shown though it does not pass the filter: it is selected, answers to what is selected, or runs next.
+  /// Shown though it does not pass the filter: it is selected, matches what is selected, or runs next.
   bool isKept(int visible) const;
   QString spokenAt(int visible) const override;
   void chooseRow(int visible) override { moveCursor(visible); }
@@ -69,7 +69,7 @@ class ListingView : public CodeView {
   void reveal(BoundSymbolId op);
   /// The text of the selected lines in the long form, as in the printed trace.
   QString copyText() const;
-  /// Seeks lines that pass the filter from the cursor on, in slices between events; findDone() tells the end.
+  /// Seeks lines that pass the filter from the cursor on, in slices between events; findDone() reports the end.
   void find(const LinePattern& pattern, bool forward);
   void find(const QString& text, bool forward) { find(LinePattern(text), forward); }
   void cancelFind();
@@ -107,11 +107,11 @@ class ListingView : public CodeView {
   void executionChanged();
   void filterChanged();
   void notesChanged();
-  /// The selected op, what answers to it here and the op that runs next show whether they pass the filter or not.
+  /// The selected op, what matches it here and the op that runs next show whether they pass the filter or not.
   bool keepLines();
   /// Changes which rows show; what is under the cursor, or else on top, stays where it is on the screen.
   void changeRows(const std::function<bool()>& change);
-  /// The line of this trace that answers to the selected op on the other side; invalid where there is none.
+  /// The line of this trace that matches the selected op on the other side; invalid where there is none.
   BoundSymbolId counterpartHere() const;
   void resetRows();
   void updateScrollBars();
@@ -138,7 +138,7 @@ class ListingView : public CodeView {
   int numbersWidth() const;
   /// A click at this point of a line sets a breakpoint or takes it away.
   bool togglesBreakpoint(const QPoint& point) const { return point.x() < marksWidth() / 2; }
-  /// The band of pipeline stages beside the marks; 0 while the model is in one piece.
+  /// The band of pipeline stages next to the marks; 0 while the model is in one piece.
   int stagesWidth() const;
   /// The op of a visible row, of a header the first below it; invalid where there is none.
   BoundSymbolId firstOpAt(int visible) const;

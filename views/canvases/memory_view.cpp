@@ -239,7 +239,7 @@ std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   return ticks;
 }
 
-/// Where the run stands, on the axis: the numbers of ops are below it. Over the lines of the selected op and the
+/// Where the run is, on the axis: the numbers of ops are below it. Over the lines of the selected op and the
 /// border, which may be at the same place.
 void MemoryView::paintExecution(QPainter& painter, const QRect& area) const {
   if (execution_ == 0 || execution_ > count()) return;
@@ -274,7 +274,7 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
     word(before, {border - 6 - fontMetrics().horizontalAdvance(before), area.left()}, area.left(), border);
     word(after, {border + 6, area.right() - fontMetrics().horizontalAdvance(after)}, border, rect().right());
   }
-  // The execution mark points up from below, the peak's down from above: told apart by place and shape, not by colour.
+  // The execution mark points up from below, the peak's down from above: they differ by place and shape, not by colour.
   if (execution_ > 0 && execution_ <= count()) line(xOf(execution_ - 1), colors.execution, Qt::SolidLine, 2);
   const int peak = xOf(timeline_->peakPosition);
   painter.setBrush(colors.text);
@@ -303,7 +303,7 @@ QString MemoryView::peakText() const { return tr("peak %1").arg(bytesText(timeli
 QRect MemoryView::peakLabel() const {
   const int x = xOf(timeline_->peakPosition);
   const int width = fontMetrics().horizontalAdvance(peakText());
-  // Beside the mark, on the side where there is room.
+  // Next to the mark, on the side where there is room.
   return {x + 8 + width < rect().right() ? x + 8 : x - 8 - width, 0, width, fontMetrics().height()};
 }
 

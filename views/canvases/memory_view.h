@@ -10,7 +10,7 @@
 
 namespace retrograd::views {
 
-/// Live bytes by use over forward and backward, stacked; the border, the peak and where execution stands are marked. A
+/// Live bytes by use over forward and backward, stacked; the border, the peak and where execution is are marked. A
 /// position is an op of the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a
 /// tenth, Home, End and P (the peak) jump. The wheel, + and - zoom, 0 shows all; dragging with Shift zooms to a range.
 /// At the left is an axis in bytes, below one of the ids of ops with the border.
@@ -51,7 +51,7 @@ class MemoryView : public QWidget {
   void listRequested(std::size_t position, const QPoint& at);
   /// Enter or a double click: wants to go there.
   void activated(std::size_t position);
-  /// The mouse stands over a position, or no longer over any.
+  /// The mouse is over a position, or no longer over any.
   void hovered(std::optional<std::size_t> position);
 
  protected:
@@ -83,7 +83,7 @@ class MemoryView : public QWidget {
   void zoomBy(double factor, double around);
   QString idAt(std::size_t position) const;
   QString peakText() const;
-  /// Where the peak's label stands above the plot, pixels of the widget.
+  /// Where the peak's label is above the plot, pixels of the widget.
   QRect peakLabel() const;
 
   Theme* theme_;

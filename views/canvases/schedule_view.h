@@ -35,7 +35,7 @@ class ScheduleView : public QAbstractScrollArea {
   QSize sizeHint() const override { return {560, 220}; }
 
  Q_SIGNALS:
-  /// The cell to tell about, under the mouse or else chosen; -1: none.
+  /// The cell to describe, under the mouse or else chosen; -1: none.
   void told(int cell);
   void activated(int cell);
 

@@ -9,7 +9,7 @@
 namespace retrograd::views {
 
 /// The model from left to right, as long as its ops' load, parted into its stages: equal stages are equally long, and
-/// ticks below show where equal ones would end. At each border stands what crosses it. Borders are dragged; Left and
+/// ticks below show where equal ones would end. At each border is what crosses it. Borders are dragged; Left and
 /// Right choose a stage, Ctrl+Left and Ctrl+Right move where it begins by one op, Enter leads to it.
 class StageBar : public QWidget {
   Q_OBJECT

@@ -47,7 +47,7 @@ class DiffRows {
   void unfold(int visible);
 
   int count() const { return static_cast<int>(begins_.size()); }
-  /// How many rows of the comparison stand behind a visible one; more than one where it is folded.
+  /// How many rows of the comparison are behind a visible one; more than one where it is folded.
   int folded(int visible) const;
   const DiffRow& row(int visible) const {
     return comparison_->diff.rows[static_cast<std::size_t>(begins_[static_cast<std::size_t>(visible)])];
@@ -56,7 +56,7 @@ class DiffRows {
   int rowOf(Side side, BoundSymbolId op) const;
   BoundSymbolId opAt(int visible, Side side) const;
 
-  /// What differs stands in blocks of rows; these are the first visible rows of each.
+  /// What differs is in blocks of rows; these are the first visible rows of each.
   const std::vector<int>& blocks() const { return blocks_; }
   /// The first row of the next block after (or before) `visible`; -1 where there is none.
   int nextBlock(int visible, bool forward) const;
@@ -68,7 +68,7 @@ class DiffRows {
   /// Whether each token of line() stands for something else than on the other side; only of rows with both.
   std::vector<bool> changedTokens(int visible, Side side) const;
   int depth(int visible, Side side) const;
-  /// "~": told beside the colour.
+  /// "~": the mark next to the colour.
   static QString sign(DiffRow::Kind kind);
   /// In what the sides differ, for people: "dtype: f32 → f64"; "517 equal rows" of a folded one.
   QString explanation(int visible) const;
@@ -85,7 +85,7 @@ class DiffRows {
   std::vector<std::int32_t> visibleOf_;  ///< by row
   std::vector<int> blocks_;
   std::vector<std::uint8_t> shown_;                   ///< by row: it is not folded away
-  std::array<std::vector<std::int32_t>, 2> rowOfOp_;  ///< by side and op: where it stands
+  std::array<std::vector<std::int32_t>, 2> rowOfOp_;  ///< by side and op: where it is
 };
 
 }  // namespace retrograd::views

@@ -9,7 +9,7 @@ namespace retrograd::views {
 /// Which rows of an outline show, given which are folded and which lines pass a filter. "Visible" indices count shown
 /// rows only.
 ///
-/// A filter leaves the lines that pass, with the headers and ops they stand below, and the lines that are kept in spite
+/// A filter leaves the lines that pass, with the headers and ops they are below, and the lines that are kept in spite
 /// of it.
 class FoldRows {
  public:

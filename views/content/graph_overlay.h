@@ -13,7 +13,7 @@
 
 namespace retrograd::views {
 
-/// What the boxes of a graph tell beside what they are.
+/// The facts that the boxes of a graph show in addition.
 enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, device, stage };
 inline constexpr std::array overlays{Overlay::role,   Overlay::time,  Overlay::bytes,  Overlay::saved,
                                      Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
@@ -32,7 +32,7 @@ class GraphOverlay {
                const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
 
   Overlay kind() const { return kind_; }
-  /// In place of a box's second line; empty where there is nothing to tell.
+  /// Instead of a box's second line; empty where there is nothing to show.
   QString text(std::int32_t node, layout::Lane lane) const;
   /// Invalid where the box keeps its own colour.
   QColor fill(std::int32_t node, layout::Lane lane) const;

@@ -4,7 +4,7 @@
 
 namespace retrograd::views {
 
-/// A line of a listing, or the header of an operation, with what a person noted there: own names in place of those of
+/// A line of a listing, or the header of an operation, with what a person noted there: own names instead of those of
 /// values, the comment behind the call.
 LineText withNotes(LineText line, BoundSymbolId op, const Document& document, const NoteBook& notes);
 

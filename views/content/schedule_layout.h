@@ -22,7 +22,7 @@ struct ScheduleGap {
   double start = 0, end = 0;
 };
 
-/// A simulated schedule as rows of cells over time: what is where, what is beside what. Knows no pixels. Transfers take
+/// A simulated schedule as rows of cells over time: what is where, and its neighbours. Knows no pixels. Transfers take
 /// no room in it.
 class ScheduleLayout {
  public:

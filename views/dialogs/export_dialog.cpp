@@ -160,7 +160,7 @@ QString ExportDialog::suffix() const {
   return format().suffix.empty() ? QStringLiteral("-profile.json") : QString::fromStdString(format().suffix);
 }
 
-/// Beside the last one, else beside the model, under its name.
+/// Next to the last one, else next to the model, under its name.
 QString ExportDialog::suggestedPath() const {
   const auto& document = context_.controller->document();
   if (!document) return {};

@@ -16,7 +16,7 @@
 
 namespace retrograd::views {
 
-/// Writes what is open to a file in any of the formats there are. Runs beside the window, with progress and Cancel,
+/// Writes what is open to a file in any of the formats there are. Runs next to the window, with progress and Cancel,
 /// while the window goes on; what is written appears whole or not at all.
 class ExportDialog : public QDialog {
   Q_OBJECT
@@ -56,7 +56,7 @@ class ExportDialog : public QDialog {
   QString suggestedPath() const;
   void namePath(const QString& path);
   void followFormat();
-  /// What stands in the way; empty where nothing does.
+  /// What is in the way; empty where nothing does.
   QString problem() const;
   void write(std::vector<OpMeasure> measures);
   void finished(const QString& path, const QString& problem);

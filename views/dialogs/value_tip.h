@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// What a value is, beside the pointer: name, shape, dtype, and, as soon as they are known, statistics and a small
+/// What a value is, next to the pointer: name, shape, dtype, and, as soon as they are known, statistics and a small
 /// histogram, as the value was at an op.
 class ValueTip : public QFrame {
   Q_OBJECT

@@ -115,7 +115,7 @@ void BreakpointsDock::removeCurrent() {
 }
 
 bool BreakpointsDock::eventFilter(QObject* watched, QEvent* event) {
-  // Space switches the row, whatever column the cursor stands in.
+  // Space switches the row, whatever column the cursor is in.
   if (watched == table_ && event->type() == QEvent::KeyPress &&
       static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {
     const auto box = ofModel(table_->currentIndex()).siblingAtColumn(BreakpointsModel::where);

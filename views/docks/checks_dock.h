@@ -18,7 +18,7 @@ class ChecksDock : public Panel {
 
   /// Checks the gradient of the range in the line, or of the selected op where it is empty.
   void check();
-  /// Records a run and tells the gradients that were added up to the chosen value's.
+  /// Records a run and lists the gradients that were added up to the chosen value's.
   void terms();
   QString summary() const { return summary_->text(); }
 

@@ -172,7 +172,7 @@ void CompareDock::askForDevices() {
       });
 }
 
-/// One that cannot be used stands there too and says why.
+/// One that cannot be used is there too and says why.
 void CompareDock::fillDevices(const std::vector<DeviceStatus>& devices) {
   devicesFilled_ = true;
   auto* items = qobject_cast<QStandardItemModel*>(device_->model());

@@ -10,7 +10,7 @@
 
 namespace retrograd::views {
 
-/// The run of what is open beside another one, op by op: in another precision, on another device, with another seed,
+/// The run of what is open next to another one, op by op: in another precision, on another device, with another seed,
 /// with other weights, of another file, or several of these at once; what `retrograd compare` offers.
 class CompareDock : public Panel {
   Q_OBJECT

@@ -22,7 +22,7 @@ class ElementsView : public QWidget {
   /// `name` is for the widgets' object names: "contents" for the table, "image" for the picture, of the first.
   ElementsView(Theme* theme, const QString& name, QWidget* parent = nullptr);
 
-  /// `title`: what stands above. Nothing but the title shows where there are no contents.
+  /// `title`: what is above. Nothing but the title shows where there are no contents.
   void show(const QString& title, const ValueDetail& detail);
   void clear(const QString& reason);
   void setPicture(bool on);

@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// Where a NaN or Inf came to be: the way from a bad value to its root, every step a link.
+/// Where a NaN or Inf was made: the way from a bad value to its root, every step a link.
 class FindingsDock : public Panel {
   Q_OBJECT
 

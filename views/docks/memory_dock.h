@@ -10,7 +10,7 @@ namespace retrograd::views {
 
 /// The memory timeline of the open document with its legend: bytes of each use at the op under the mouse, else at the
 /// selected one, else at the peak. Choosing a place selects its op for all views. The timeline is made on the worker
-/// when the dock first comes into sight. Below it stands, once measured, what LibTorch's allocator handed out, with
+/// when the dock first comes into sight. Below it is, once measured, what LibTorch's allocator handed out, with
 /// jumps to its peak and to the largest workspace.
 class MemoryDock : public Panel {
   Q_OBJECT

@@ -12,7 +12,7 @@ class NotesDock : public Panel {
 
  public:
   explicit NotesDock(ViewContext context, QWidget* parent = nullptr);
-  /// Has the hint in place of an empty list name the keys of now.
+  /// Has the hint instead of an empty list name the keys of now.
   void showHint() { updateEmptyText(); }
 
  Q_SIGNALS:

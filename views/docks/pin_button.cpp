@@ -18,7 +18,7 @@ PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin
   setDefaultAction(pin);
   setToolButtonStyle(Qt::ToolButtonIconOnly);
   setAutoRaise(true);
-  setFocusPolicy(Qt::NoFocus);  // as Qt's own beside it; the command is in the menu and has a key
+  setFocusPolicy(Qt::NoFocus);  // as Qt's own next to it; the command is in the menu and has a key
   setAccessibleName(tr("Pin %1").arg(title_));
   const auto showIcon = [this, pin] { pin->setIcon(theme_->icon(QStringLiteral("pin"))); };
   connect(theme_, &Theme::changed, this, showIcon);

@@ -70,7 +70,7 @@ void ReferencesDock::refresh() {
   });
 }
 
-/// The row of the selected op, so that one sees where among the uses one stands.
+/// The row of the selected op, so that one sees where among the uses one is.
 void ReferencesDock::markSelected() {
   const auto section = model_->index(0, 0);
   for (int row = 0; row < model_->rowCount(section); ++row)
@@ -81,7 +81,7 @@ void ReferencesDock::markSelected() {
 void ReferencesDock::step(bool forward) {
   const auto section = model_->index(0, 0);
   const int count = model_->rowCount(section);
-  // Where the dock is pinned, the op that it is about stays, and the row that one went to last says where one stands.
+  // Where the dock is pinned, the op that it is about stays, and the row that one went to last says where one is.
   const auto current = ofModel(tree_->currentIndex());
   int at = current.isValid() && current.parent() == section ? current.row() : -1;
   for (int row = 0; row < count && at < 0; ++row)

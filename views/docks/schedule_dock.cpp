@@ -60,7 +60,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   parts->setObjectName(QStringLiteral("schedule-parts"));
   parts->addWidget(view_);
   parts->addWidget(table_);
-  // The table gets what its columns need, but never so much that cells cannot be told apart; it then scrolls.
+  // The table gets what its columns need, but never so much that cells cannot be distinguished; it then scrolls.
   const int tableWidth =
       table_->header()->length() + 2 * table_->frameWidth() + style()->pixelMetric(QStyle::PM_ScrollBarExtent);
   table_->setMaximumWidth(tableWidth);

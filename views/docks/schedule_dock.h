@@ -21,7 +21,7 @@ class ScheduleDock : public Panel {
   /// `save` is shown as a button; who owns it runs it.
   ScheduleDock(ViewContext context, QAction* save, QWidget* parent = nullptr);
 
-  /// Shows the schedule of a CSV file in place of a published one.
+  /// Shows the schedule of a CSV file instead of a published one.
   void openFile(const QString& path);
   /// As the suffix says: .svg the drawing, .json all figures, else CSV, on request with the sends and receives that it
   /// implies. Throws Error(io), Error(badUse) where it has these already.

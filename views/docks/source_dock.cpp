@@ -100,7 +100,7 @@ QWidget* SourceDock::makeText() {
   layout->addWidget(notice_);
   layout->addWidget(text_, 1);
   layout->addItem(new QSpacerItem(0, 0, QSizePolicy::Minimum,
-                                  QSizePolicy::Expanding));  // where no text shows, the words stand on top
+                                  QSizePolicy::Expanding));  // where no text shows, the words are on top
   return side;
 }
 
@@ -231,7 +231,7 @@ void SourceDock::launch() {
   launches_ = false;
   const auto row = stack_->currentIndex();
   if (!row.isValid() || found_.isEmpty()) return Q_EMIT failed(notice_->text().section(QLatin1Char('\n'), 0, 0));
-  // The line that one stands at, where that is in view; else the frame's.
+  // The line that one is at, where that is in view; else the frame's.
   const int line = text_->isVisible() && text_->currentIndex().isValid() ? text_->currentIndex().row() + 1
                                                                          : frames_->frame(row.row()).line;
   if (const auto problem = retrograd::views::openInEditor(editorCommand(*settings_), found_, line); !problem.isEmpty())

@@ -18,7 +18,7 @@ class StageCheckDock : public Panel {
   /// The actions are shown as buttons; who owns them calls check() and cancel().
   StageCheckDock(ViewContext context, QAction* check, QAction* cancel, QWidget* parent = nullptr);
 
-  /// Runs stages and whole model beside the session.
+  /// Runs stages and whole model next to the session.
   void check();
   void cancel();
   bool checking() const { return checking_; }
@@ -31,7 +31,7 @@ class StageCheckDock : public Panel {
   QString emptyText() const override;
 
  private:
-  /// What was found is of another cut, or of another document.
+  /// The findings are of another cut, or of another document.
   void planChanged();
   void clear(const QString& text);
 

@@ -10,9 +10,9 @@
 
 namespace retrograd::views {
 
-/// Values of the selected op as they were at it, wherever execution stands: statistics of each, and of the chosen one
+/// Values of the selected op as they were at it, wherever execution is: statistics of each, and of the chosen one
 /// the histogram and a slice of its contents as table or picture, on request with its gradient (or what it is the
-/// gradient of) beside. Asks the worker only while nothing runs.
+/// gradient of) at the side. Asks the worker only while nothing runs.
 class ValuesDock : public Panel {
   Q_OBJECT
 
@@ -31,7 +31,7 @@ class ValuesDock : public Panel {
 
  private:
   QWidget* makeDetail();
-  /// The chosen value's elements are beside the table, or below it where the table would lose statistics.
+  /// The chosen value's elements are next to the table, or below it where the table would lose statistics.
   void arrange();
   /// Gives the table what its columns need, and its elements the rest, until a person moves the border between them.
   void divideRoom();

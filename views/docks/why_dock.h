@@ -22,12 +22,12 @@ class WhyDock : public Panel {
   void recompute();
   /// What if the recomputed value that is chosen were saved?
   void save();
-  /// What the last what-if told; empty while there is none.
+  /// What the last what-if reported; empty while there is none.
   QString verdict() const { return verdictFrame_->isHidden() ? QString() : verdict_->text(); }
 
  Q_SIGNALS:
   void failed(const QString& message);
-  /// What was tried, to be seen beside what is open.
+  /// The partition that was tried, to be seen next to what is open.
   void compareRequested(std::shared_ptr<const retrograd::Analysis> tried, const QString& title);
 
  protected:

@@ -92,7 +92,7 @@ struct ValueDifference {
   std::int64_t place = -1;       ///< index of the element that differs most, row by row
 };
 
-/// What stands behind the window: opens files and runs them. Called on the worker only. Tests put their own in its
+/// What is behind the window: opens files and runs them. Called on the worker only. Tests put their own in its
 /// place.
 class Engine {
  public:
@@ -104,7 +104,7 @@ class Engine {
   virtual std::int64_t freeMemory() const { return 0; }
   /// Nothing was asked for a while: memory that is only kept for the next run goes back to the system.
   virtual void rest() {}
-  /// Told on the worker what was read, before anything is derived from it; what it is given grows afterwards.
+  /// Reports on the worker what was read, before anything is derived from it; its argument grows afterwards.
   using OnRead = std::function<void(const ModelFile&)>;
   /// Throws Error as openModel() does. `onRead` may be empty, and is not called where a file brings what was derived
   /// along.
@@ -119,11 +119,11 @@ class Engine {
   virtual std::vector<DeviceStatus> devices() { return {{Device(), true, {}, {}}}; }
   /// Throws Error where the analysis cannot be run.
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
-  /// As recordRun(): a run of its own, beside the Runner's, with these values filled as soon as they are there.
+  /// As recordRun(): a run of its own, next to the Runner's, with these values filled as soon as they are there.
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
   /// As the function of this name.
   virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
-  /// Times of one run from start to end, beside the Runner's, by position of the joint.
+  /// Times of one run from start to end, next to the Runner's, by position of the joint.
   virtual std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress&) {
     throw Error(ErrorCode::badUse, "nothing can be run here", analysis->file.path);
   }

@@ -13,7 +13,7 @@ struct Versions {
 
 Versions versions();
 
-/// "2.15.0"; empty in a build without LibTorch. Stands beside the engine, which alone knows LibTorch.
+/// "2.15.0"; empty in a build without LibTorch. It is here, next to the engine, which alone knows LibTorch.
 std::string engineVersion();
 
 }  // namespace retrograd::views

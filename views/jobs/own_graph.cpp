@@ -70,7 +70,7 @@ OwnGraph readOwnGraph(const jobs::JobLog& log, const jobs::GraphRecord& record, 
     const auto read = fx::readGraph(text, jobs::placeOf(log, record.payload));
     graph.ops = opsOf(read);
     graph.hasBackwardMarks = read.hasBackwardMarks;
-  } catch (const Error& e) {  // a text that is no whole graph is shown all the same
+  } catch (const Error& e) {  // a text that is not a whole graph is shown all the same
     if (!graph.document) graph.document = documentOf(toQt(e.what()), look);
   }
   return graph;

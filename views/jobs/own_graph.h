@@ -21,7 +21,7 @@ struct OwnOp {
 /// A graph of a log made ready to be shown.
 struct OwnGraph {
   std::shared_ptr<QTextDocument> document;
-  std::vector<OwnOp> ops;         ///< in the order of the text; none where it is no graph, or cannot be read as one
+  std::vector<OwnOp> ops;         ///< in the order of the text; none where it is not a graph, or cannot be read as one
   bool hasBackwardMarks = false;  ///< OwnOp::backward means something
 };
 

@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// The norms that PyTorch's DebugMode recorded in a job beside those of the open model, op by op; what `retrograd
+/// The norms that PyTorch's DebugMode recorded in a job next to those of the open model, op by op; what `retrograd
 /// numbers` prints.
 class RecordedDock : public Panel {
   Q_OBJECT

@@ -20,7 +20,7 @@ class CompareModel : public QAbstractTableModel {
   void clear() { show(nullptr, nullptr); }
   /// Calls values as the notes do, now and whenever they change.
   void followNotes(const NoteBook* notes);
-  /// The row where the runs part first; -1 where they do not.
+  /// The row where the runs diverge first; -1 where they do not.
   int firstDivergence() const;
 
   int rowCount(const QModelIndex& parent = {}) const override;

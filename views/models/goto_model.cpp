@@ -71,7 +71,7 @@ QVariant GotoModel::data(const QModelIndex& index, int role) const {
 }
 
 Qt::ItemFlags GotoModel::flags(const QModelIndex& index) const {
-  // A disabled command can be chosen, so that it tells why; it only looks disabled.
+  // A disabled command can be chosen, so that it says why; it only looks disabled.
   return index.isValid() ? Qt::ItemIsSelectable | Qt::ItemIsEnabled | Qt::ItemNeverHasChildren : Qt::NoItemFlags;
 }
 

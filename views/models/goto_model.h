@@ -14,7 +14,7 @@ class GotoModel : public QAbstractListModel {
   Q_OBJECT
 
  public:
-  static constexpr int detailRole = Qt::UserRole + 1;  ///< what stands at the right, dimmed
+  static constexpr int detailRole = Qt::UserRole + 1;  ///< what is at the right, dimmed
 
   using QAbstractListModel::QAbstractListModel;
 

@@ -5,9 +5,9 @@
 
 namespace retrograd::views {
 
-/// Where a note stands in the order of execution; nothing where its place is gone.
+/// Where a note is in the order of execution; nothing where its place is gone.
 std::optional<std::int64_t> positionOf(const OpenDocument& document, const PlacedNote& note);
-/// The op to go to for a note: its own, or that which makes its value; may be invalid.
+/// The op to go to for a note: its own, or the one that makes its value; may be invalid.
 BoundSymbolId opOf(const OpenDocument& document, const PlacedNote& note);
 
 /// Notes as a table, in the order of execution, those whose place is gone at the end.

@@ -6,7 +6,7 @@
 
 namespace retrograd::views {
 
-/// What the file has lost, what could not be derived, what failed while running: worst first.
+/// Losses of the file, ops that could not be derived, failures while running: worst first.
 class ProblemsModel : public QAbstractTableModel {
   Q_OBJECT
 

@@ -34,7 +34,7 @@ QVariant FramesModel::data(const QModelIndex& index, int role) const {
     case Qt::FontRole: {
       QFont font;
       font.setItalic(true);
-      // Those inside of the one that the op is known by are PyTorch's.
+      // Those inside the one that the op is known by are PyTorch's.
       return index.row() < shown_ ? QVariant(font) : QVariant();
     }
     default: return {};

@@ -6,11 +6,11 @@
 
 namespace retrograd::views {
 
-/// What the rows of the pipeline's tables tell besides.
+/// What the rows of the pipeline's tables say besides.
 enum StageRole {
   stageRole = Qt::UserRole + 40,  ///< int: the stage that a row is or leads to; -1 none
   shareRole,                      ///< double from 0 to 1: how long the bar in a cell is; none where there is no bar
-  swatchRole,                     ///< int: the stage whose colour stands before the text; none where no colour does
+  swatchRole,                     ///< int: the stage whose colour is before the text; none where no colour does
 };
 
 /// The stages of a cut, a row each: what it weighs, and in every figure a bar relative to the heaviest. A row leads to

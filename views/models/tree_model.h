@@ -42,7 +42,7 @@ class TreeModel : public QAbstractItemModel {
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  protected:
-  /// Shows what is below `root` in place of what is there.
+  /// Shows what is below `root` instead of what is there.
   void replace(std::unique_ptr<Node> root);
 
  private:

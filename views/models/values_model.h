@@ -40,7 +40,7 @@ class ValuesModel : public QAbstractTableModel {
 
  private:
   QString text(const ValueRow& row, int column, bool isShort) const;
-  /// In as few characters as tell values apart, or as it shows elsewhere.
+  /// In as few characters as distinguish values, or as it shows elsewhere.
   static QString number(const ValueRow& row, int column, bool isShort);
   static QVariant sortNumber(const ValueRow& row, int column);
 

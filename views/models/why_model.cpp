@@ -117,7 +117,7 @@ class WhyModel::Filler {
   const WhyValue& answer_;
   const NoteBook* notes_;
   Node* root_;
-  Node* section_ = nullptr;  ///< of the value; the others stand below it
+  Node* section_ = nullptr;  ///< of the value; the others are below it
 };
 
 void WhyModel::show(const std::shared_ptr<const OpenDocument>& document, const WhyReport& report,

@@ -51,7 +51,7 @@ class GradientFlowChart : public QWidget {
 
   Theme* theme_;
   std::vector<Bar> bars_;
-  QString reason_;  ///< shown in place of bars
+  QString reason_;  ///< shown instead of bars
   int current_ = -1;
   double least_ = -3, most_ = 3;  ///< powers of ten
 };

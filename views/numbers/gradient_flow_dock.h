@@ -29,7 +29,7 @@ class GradientFlowDock : public Panel {
   }
 
  private:
-  /// Has the rows of another analysis made beside the window.
+  /// Has the rows of another analysis made next to the window.
   void list(const std::shared_ptr<const Analysis>& analysis);
   void measure();
   /// Opens what holds layers, and no layer.
@@ -39,7 +39,7 @@ class GradientFlowDock : public Panel {
   void markBar();
   void choose(const QModelIndex& index);
   void fitName();
-  /// The table below the chart where there is no room for its numbers beside it.
+  /// The table below the chart where there is no room for its numbers next to it.
   void arrange();
 
   GradientFlowModel* model_;

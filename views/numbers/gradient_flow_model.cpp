@@ -93,7 +93,7 @@ void GradientFlowModel::measure(const RunNumbers& numbers) {
                          createIndex(static_cast<int>(parts.size()) - 1, bad, parts.back()));
   };
   changed(rows_.top);
-  // A view looks for each row that it is told of: those in 30,000 closed layers would take it seconds.
+  // A view looks for each row that is announced: those in 30,000 closed layers would take it seconds.
   for (const auto& row : rows_.all)
     if (row.wasOpened) changed(row.parts);
 }

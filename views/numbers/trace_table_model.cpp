@@ -12,7 +12,7 @@
 namespace retrograd::views {
 namespace {
 
-/// OpFigure::none for columns that are no numbers of a run.
+/// OpFigure::none for columns that are not numbers of a run.
 OpFigure kindOf(int column) {
   switch (column) {
     case TraceTableModel::time: return OpFigure::time;

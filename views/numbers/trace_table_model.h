@@ -8,7 +8,7 @@
 
 namespace retrograd::views {
 
-/// All ops of a trace, one a row, with their numbers; sortable by each column. What is not known stands last, whichever
+/// All ops of a trace, one a row, with their numbers; sortable by each column. Unknown numbers are last, whichever
 /// way it is sorted. Rows are sorted in the background: there may be hundreds of thousands.
 class TraceTableModel : public QAbstractTableModel {
   Q_OBJECT

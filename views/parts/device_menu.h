@@ -6,7 +6,7 @@
 
 namespace retrograd::views {
 
-/// Where the open model runs: the CPU or a GPU. A device that cannot be used stands there too and says why. What there
+/// Where the open model runs: the CPU or a GPU. A device that cannot be used is there too and says why. What there
 /// is is asked of the engine once a file is open, on the worker, since asking a driver takes time.
 class DeviceMenu : public QMenu {
   Q_OBJECT

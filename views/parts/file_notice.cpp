@@ -27,7 +27,7 @@ FileNotice::FileNotice(ViewContext context, QWidget* parent) : MessageBar(contex
   connect(this, &MessageBar::dismissed, this, [this] { waiting_ = false; });
   connect(&watch_, &FileWatch::stateChanged, this, &FileNotice::fileChanged);
   connect(context_.controller, &DocumentController::documentChanged, this, &FileNotice::documentChanged);
-  // Not within the signal: who sent it has not yet told everyone else that the run is over.
+  // Not within the signal: its sender has not yet let everyone else know that the run is over.
   connect(context_.controller, &DocumentController::openingChanged, this, &FileNotice::reloadIfIdle,
           Qt::QueuedConnection);
   connect(&context_.controller->questions(), &Questions::askingChanged, this, &FileNotice::reloadIfIdle,

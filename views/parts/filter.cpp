@@ -89,7 +89,7 @@ class FilterChoice : public QObject {
     return action;
   }
 
-  /// A person's name is no place for shortcuts.
+  /// A person's name is not a place for shortcuts.
   static QString shown(QString name) { return name.replace(QLatin1Char('&'), QStringLiteral("&&")); }
 
   MainWindow& window_;

@@ -1,4 +1,4 @@
-// View > In the Graph: where to look, what is open, what boxes tell. Keys of a letter are the graph's alone, which has
+// View > In the Graph: where to look, what is open, what boxes show. Keys of a letter are the graph's alone, which has
 // them only while it has the focus.
 #include <QActionGroup>
 #include <QStatusBar>

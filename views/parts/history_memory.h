@@ -8,11 +8,11 @@
 
 namespace retrograd::views {
 
-/// "1 GiB", "300 KiB", "4096" in bytes; nullopt for what is no amount of memory.
+/// "1 GiB", "300 KiB", "4096" in bytes; nullopt for anything else than an amount of memory.
 std::optional<std::int64_t> bytesFromText(const QString& text);
 
 /// What undo history may take, `retrograd debug --history` of the window: asked for here, kept in the settings, and
-/// beside it how much is in use.
+/// next to it how much is in use.
 class HistoryMemoryDialog : public QDialog {
   Q_OBJECT
 

@@ -21,7 +21,7 @@ QString textOf(const OpenDocument& document, BoundSymbolId op) {
   return QStringLiteral("%1   %2").arg(placeText(document, op), text.replace(QLatin1Char('&'), QStringLiteral("&&")));
 }
 
-/// Jumps, the newest first; where one stands is checked.
+/// Jumps, the newest first; the present one is checked.
 void fill(QMenu* menu, MainWindow& window) {
   menu->clear();
   const auto& history = *window.context().history;
@@ -31,7 +31,7 @@ void fill(QMenu* menu, MainWindow& window) {
     menu->addAction(MainWindow::tr("No jumps yet"))->setEnabled(false);
     return;
   }
-  // Those around where one stands, should there be more.
+  // Those around where one is, should there be more.
   const auto newest = std::min(places.size(), std::max(history.at() + mostShown / 2, mostShown));
   const auto oldest = newest > mostShown ? newest - mostShown : 0;
   for (auto i = newest; i-- > oldest;) {

@@ -10,7 +10,7 @@ namespace retrograd::views {
 class MainWindow;
 
 /// A layout that comes with the program: which listings are shown, and which docks at which side. The first dock of a
-/// side stands in front.
+/// side is in front.
 struct LayoutPreset {
   const char* name;  ///< of its action
   QString title, what;

@@ -1,4 +1,4 @@
-// What lets the window be as narrow as a laptop's screen. Docks that stand behind one another take no more room than
+// What lets the window be as narrow as a laptop's screen. Docks that are behind one another take no more room than
 // their controls can do with, and their tabs keep their names: where there is no room for all, the row of tabs scrolls.
 // Qt would cut names down to "Me...". The tool bar gives up words before the current step, which Qt would put behind an
 // arrow.

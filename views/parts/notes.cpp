@@ -74,7 +74,7 @@ void NoteCommands::addCommands(NotesDock* dock) {
       "save-notes", tr("&Save Notes Again"), tr("Tries once more to write notes that could not be saved"), {},
       [this] { return context_.notes->unsaved() ? QString() : tr("All notes are saved"); },
       [this] { context_.notes->saveAgain(); });
-  // Those for one op or value also stand in the menu of its line.
+  // Those for one op or value also are in the menu of its line.
   const QList<QAction*> here = menu->actions().mid(0, 3);
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
     connect(&window_.listings().listing(kind), &ListingView::menuAboutToShow, this, [here](QMenu* lineMenu) {

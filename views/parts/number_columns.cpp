@@ -1,4 +1,4 @@
-// The column of numbers beside each line of the listings.
+// The column of numbers next to each line of the listings.
 #include <QActionGroup>
 
 #include "views/settings/settings.h"

@@ -40,10 +40,10 @@ const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
   });
   QObject::connect(ahead, &RunAhead::changed, &window.actions(), &WindowActions::update);
 
-  // Where the numbers of lines are missing, the way to them stands beside the listings.
+  // Where the numbers of lines are missing, the way to them is next to the listings.
   auto* button = commandButton(runAhead, &window.listings());
   button->setObjectName(QStringLiteral("run-ahead-button"));
-  button->setToolButtonStyle(Qt::ToolButtonIconOnly);  // the row has to fit beside the docks of a narrow window
+  button->setToolButtonStyle(Qt::ToolButtonIconOnly);  // the row has to fit next to the docks of a narrow window
   window.listings().addToSwitches(button);
   const auto offer = [&window, ahead, button] {
     const auto& numbers = ahead->numbers();

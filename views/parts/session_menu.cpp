@@ -11,7 +11,7 @@
 namespace retrograd::views {
 namespace {
 
-/// "models/model.pt2": the folder tells files of one name apart.
+/// "models/model.pt2": the folder distinguishes files of one name.
 QString nameOf(MainWindow* window) {
   const QFileInfo file(window->windowFilePath());
   const auto name = window->windowFilePath().isEmpty()

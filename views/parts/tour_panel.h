@@ -9,7 +9,7 @@ namespace retrograd::views {
 
 class MainWindow;
 
-/// A strip over the listings that tells the step of the tour at hand; hidden while there is no tour. It covers nothing
+/// A strip over the listings that shows the step of the tour at hand; hidden while there is no tour. It covers nothing
 /// and takes no focus by itself.
 class TourPanel : public QFrame {
   Q_OBJECT

@@ -68,7 +68,7 @@ void install(MainWindow& window) {
   on(clear, [plan] { plan->clear(); });
   on(measure, [plan] { plan->measure(); });
   on(show, [&window, dock] { window.showPanel(*dock); });
-  // What was refused in a listing is told over the listings; the dock, where it shows, tells it too.
+  // A refusal in a listing is shown over the listings; the dock, where it shows, has it too.
   QObject::connect(plan, &StagePlan::changed, &window, [&window, plan, dock] {
     if (!plan->problem().isEmpty() && !dock->inSight())
       window.messages().show(MessageBar::Kind::warning, QObject::tr("Not cut: %1").arg(plan->problem()));

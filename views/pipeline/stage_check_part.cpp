@@ -1,4 +1,4 @@
-// Pipeline stages, run in sequence, beside the whole model: the command, and the dock of what it found.
+// Pipeline stages, run in sequence, next to the whole model: the command, and the dock of what it found.
 #include "views/docks/stage_check_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/stages/stage_plan.h"

@@ -18,7 +18,7 @@ struct BreakpointKey {
   ValueKey value;
 };
 std::vector<BreakpointKey> keysOf(const Analysis& analysis, const std::vector<Breakpoint>& breakpoints);
-/// The breakpoints as they stand in this analysis; those whose place is gone are left out.
+/// The breakpoints as they are in this analysis; those whose place is gone are left out.
 std::vector<Breakpoint> findKeys(const Analysis& analysis, const std::vector<BreakpointKey>& keys);
 
 }  // namespace retrograd::views

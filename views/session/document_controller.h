@@ -11,7 +11,7 @@
 
 namespace retrograd::views {
 
-/// The open document of a window: opens, reloads and closes it on the worker, and publishes it. What is done with the
+/// The open document of a window: opens, reloads and closes it on the worker, and publishes it. Its uses are
 /// document is the business of its parts: run() runs it, marks() has its breakpoints and watches, questions() asks
 /// about it. Nothing here waits.
 class DocumentController : public QObject {
@@ -32,7 +32,7 @@ class DocumentController : public QObject {
   Questions& questions() { return questions_; }
   RunAhead& ahead() { return ahead_; }
 
-  /// Opens in place of what is open, which stays until the new one is there and for good if that fails.
+  /// Opens instead of what is open, which stays until the new one is there and for good if that fails.
   void open(const OpenRequest& request) { startOpen(request, false); }
   /// Reads the file again with the same inputs; breakpoints are found again by key.
   void reload();

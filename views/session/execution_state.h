@@ -10,7 +10,7 @@
 
 namespace retrograd::views {
 
-/// Where execution stands, as one immutable picture.
+/// Where execution is, as one immutable picture.
 struct Execution {
   bool available = false;     ///< the open document can be run
   QString unavailableReason;  ///< why not; for tooltips
@@ -31,7 +31,7 @@ struct Execution {
   std::int64_t peakBytes = 0;
 };
 
-/// How a breakpoint at one op shows beside it.
+/// How a breakpoint at one op shows next to it.
 enum class BreakpointMark : std::uint8_t { none, disabled, conditional, always };
 
 /// Execution, breakpoints and watches; views subscribe to it. Written by the owners of the open document alone:
@@ -49,7 +49,7 @@ class ExecutionState : public QObject {
   }
   /// In the order in which they were made.
   const std::vector<Breakpoint>& breakpoints() const { return breakpoints_; }
-  /// The ops that a breakpoint stands at by itself; those of a kind, a module or anywhere are not among them.
+  /// The ops that a breakpoint is at by itself; those of a kind, a module or anywhere are not among them.
   const std::map<BoundSymbolId, BreakpointMark>& marks() const { return marks_; }
   BreakpointMark mark(BoundSymbolId op) const {
     const auto it = marks_.find(op);

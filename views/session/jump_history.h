@@ -18,7 +18,7 @@ class JumpHistory : public QObject {
   void jumped(BoundSymbolId from, BoundSymbolId to);
   bool canGoBack() const { return at_ > 0; }
   bool canGoForward() const { return at_ + 1 < places_.size(); }
-  /// All places, the oldest first, and which of them one stands at (0 where there are none).
+  /// All places, the oldest first, and which of them one is at (0 where there are none).
   const std::vector<BoundSymbolId>& places() const { return places_; }
   std::size_t at() const { return at_; }
   /// Moves and returns the place; invalid where there is none. `present` replaces the place that is left, so that a way

@@ -11,7 +11,7 @@ namespace {
 
 const QString breakTag = QStringLiteral("breakpoints");
 
-/// The op of the joint that a breakpoint stands at by itself; none for one of a kind, a module or anywhere.
+/// The op of the joint that a breakpoint is at by itself; none for one of a kind, a module or anywhere.
 BoundSymbolId placeOf(const Analysis& analysis, const Breakpoint& breakpoint) {
   if (breakpoint.where == Breakpoint::Where::op) return breakpoint.op;
   if (breakpoint.where != Breakpoint::Where::value) return {};
@@ -53,7 +53,7 @@ bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
 
 void Marks::addBreakpoint(const QString& words, std::function<void(const QString&)> done) {
   if (!state_.document) return;
-  // Walks the traces and needs no LibTorch: beside the worker, where a long run may be under way.
+  // Walks the traces and needs no LibTorch: next to the worker, where a long run may be under way.
   const auto answer = [self = QPointer(this), slot = state_.slot, done = std::move(done)](const Breakpoint& breakpoint,
                                                                                           const QString& problem) {
     if (!self || slot != self->state_.slot) return;

@@ -19,7 +19,7 @@ class Marks : public QObject {
   /// Takes away the breakpoints at this op, or sets one. Returns false, and says why in `problem`, where the op never
   /// runs.
   bool toggleBreakpoint(BoundSymbolId op, QString* problem = nullptr);
-  /// Sets one from words, as parseBreakpoint() reads them; `done` is told why not, or an empty text.
+  /// Sets one from words, as parseBreakpoint() reads them; `done` gets the reason why not, or an empty text.
   void addBreakpoint(const QString& words, std::function<void(const QString&)> done);
   void removeBreakpoint(std::size_t index);
   void enableBreakpoint(std::size_t index, bool on);

@@ -8,7 +8,7 @@
 
 namespace retrograd::views {
 
-/// A note and what it stands at in the open document: an op or a value; nothing where its place is gone.
+/// A note and what it is at in the open document: an op or a value; nothing where its place is gone.
 struct PlacedNote {
   Note note;
   BoundSymbolId op;
@@ -17,7 +17,7 @@ struct PlacedNote {
   bool isLost() const { return !op && !value; }
 };
 
-/// The notes of the open document. They are read when it opens and written after each change, beside the UI thread; one
+/// The notes of the open document. They are read when it opens and written after each change, off the UI thread; one
 /// that could not be written is kept here and written with the next change.
 class NoteBook : public QObject {
   Q_OBJECT
@@ -33,7 +33,7 @@ class NoteBook : public QObject {
   /// The name of one's own; empty where there is none.
   QString nameOf(ValueId value) const;
 
-  /// Changes the note of an op, or of a value where `op` is invalid. What is empty then is gone.
+  /// Changes the note of an op, or of a value where `op` is invalid. A note that is then empty is gone.
   void edit(BoundSymbolId op, ValueId value, const std::function<void(Note&)>& change);
   /// The same for the note of that number, which may be lost.
   void edit(std::size_t index, const std::function<void(Note&)>& change);
@@ -42,14 +42,14 @@ class NoteBook : public QObject {
   bool unsaved() const { return !unsaved_.empty(); }
   /// Tries once more to write what could not be written.
   void saveAgain();
-  /// Where files are kept that cannot stand beside their model; for tests.
+  /// Where files are kept that cannot be next to their model; for tests.
   void setFolderElsewhere(const std::string& folder) { elsewhere_ = folder; }
 
  Q_SIGNALS:
   void changed();
   /// The notes could not be read, or neither place takes them.
   void failed(const QString& message);
-  /// They are kept in `path`, since beside the model there is `problem`. Said once a document.
+  /// They are kept in `path`, since next to the model there is `problem`. Said once a document.
   void keptElsewhere(const QString& path, const QString& problem);
 
  private:

@@ -29,13 +29,13 @@ struct OpenDocument {
 };
 
 /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it; elsewhere it is only
-/// told what to stop at.
+/// given places to stop at.
 struct RunSlot {
   std::unique_ptr<Runner> runner;  ///< null where the document cannot be run
   std::uint64_t stops = 0;         ///< how often a command ended early: by a bad number, an error or the user
 };
 
-/// What is open in a window and where it is worked on: shared by run control, marks and questions, written by the
+/// The open document of a window and where it is worked on: shared by run control, marks and questions, written by the
 /// DocumentController alone.
 ///
 /// What is posted for one document must not be heard of for the next: answers compare the slot that they were asked of

@@ -6,7 +6,7 @@
 namespace retrograd::views {
 
 /// The selection as one dock sees it, which can be pinned: it then stays with what it shows while one moves on in the
-/// window. What the dock selects is selected in the window either way. A dock that is given this one as its Selection
+/// window. Selecting in the dock selects in the window either way. A dock that is given this one as its Selection
 /// can be pinned and knows nothing of it.
 class PinnedSelection : public Selection {
   Q_OBJECT
@@ -17,7 +17,7 @@ class PinnedSelection : public Selection {
   void select(BoundSymbolId op, ValueId value = {}) override { followed_->select(op, value); }
   void selectValue(ValueId value) override { followed_->selectValue(value); }
 
-  /// What is pinned is kept when the file is read again, found by its key; where it is gone, and in another file,
+  /// The pinned op is kept when the file is read again, found by its key; where it is gone, and in another file,
   /// nothing is pinned any more.
   bool isPinned() const { return pinned_; }
   void setPinned(bool on);

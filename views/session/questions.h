@@ -36,14 +36,14 @@ class Questions : public QObject {
   /// A question with a title is being answered or waits.
   bool asking() const;
 
-  /// Values of an op's operands and outputs as they were at it, wherever execution stands, answered by valuesReady(). A
+  /// Values of an op's operands and outputs as they were at it, wherever execution is, answered by valuesReady(). A
   /// newer request replaces an older.
   void requestValues(const ValueRequest& request);
   void cancelValues();
   /// The last answer; null where none was given since the document was opened. May be of an earlier position.
   const std::shared_ptr<const ValueReport>& values() const { return values_; }
   /// Writes what a value held at the op to a .npy or .safetensors file, without an op what it holds when it is made;
-  /// `done` is told why not, or an empty text.
+  /// `done` gets the reason why not, or an empty text.
   void saveValue(ValueId value, const QString& path, std::function<void(const QString&)> done, BoundSymbolId op = {});
   /// Puts the number into every element of a value that is present; failed() says why where it is not.
   void fillValue(ValueId value, double number);
@@ -57,7 +57,7 @@ class Questions : public QObject {
   void failed(const QString& message);
 
  private:
-  /// Counts a question of the tag; what it returns tells, on this thread, whether that is still the newest one.
+  /// Counts a question of the tag; the result says, on this thread, whether that is still the newest one.
   std::function<bool()> newest(const QString& tag);
 
   OpenState& state_;

@@ -4,7 +4,7 @@
 
 namespace retrograd::views {
 
-/// Tells of news as it comes, from the worker; nothing any more once its owner let go of it.
+/// Reports news as it comes, from the worker; nothing any more once its owner let go of it.
 struct RunAhead::Listener {
   std::mutex mutex;
   RunAhead* owner = nullptr;
@@ -119,7 +119,7 @@ void RunAhead::slice(Why why) {
       if (why == Why::asked) {
         runner.runAhead(size, 0, progress);
       } else {
-        // What is kept and what ops take, both within a quarter of what is free.
+        // The memory for kept values and for what ops take, both within a quarter of what is free.
         const auto free = engine->freeMemory();
         const auto budget = std::max<std::int64_t>((free + runner.keptBytes()) / 4 - runner.keptBytes(), 1);
         QElapsedTimer time;

@@ -10,7 +10,7 @@ namespace retrograd::views {
 
 /// Runs the open document apart from its position, so that values and numbers of every line are known: a small one by
 /// itself when it is opened, any when it is asked for. It runs in slices, between which the worker does what a person
-/// asked for. What the session runs counts too. Nothing here waits.
+/// asked for. Ops that the session runs count too. Nothing here waits.
 class RunAhead : public QObject {
   Q_OBJECT
 

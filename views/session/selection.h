@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// How a line stands to the selected op.
+/// How a line relates to the selected op.
 enum class Relation : std::uint8_t {
   none,
   selected,
@@ -33,7 +33,7 @@ class Selection : public QObject {
   ValueId value() const { return value_; }
   /// The value that a command is for: the selected one, else what the selected op makes first; may be invalid.
   ValueId chosenValue() const;
-  /// How `op` stands to the selected one, in O(1).
+  /// How `op` relates to the selected one, in O(1).
   Relation relation(BoundSymbolId op) const;
   /// The computation op that the selected one comes from (itself for a computation op); may be invalid.
   BoundSymbolId origin() const { return origin_; }

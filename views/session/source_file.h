@@ -11,7 +11,7 @@ namespace retrograd::views {
 /// A text file as it is read to be shown.
 struct SourceFile {
   QString path;       ///< empty where none was found
-  QStringList lines;  ///< tabs expanded to columns of 8; what is no UTF-8 is replaced
+  QStringList lines;  ///< tabs expanded to columns of 8; bytes other than UTF-8 are replaced
   QString problem;    ///< why no lines are shown; empty where there are some
 };
 

@@ -41,7 +41,7 @@ class Tour : public QObject {
   bool active_ = false, finished_ = false;
   Step step_ = Step::chooseBackward;
   BoundSymbolId chosen_;          ///< the backward op of the first step
-  std::size_t positionThen_ = 0;  ///< where execution stood when the step began
+  std::size_t positionThen_ = 0;  ///< where execution was when the step began
 };
 
 }  // namespace retrograd::views

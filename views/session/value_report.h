@@ -28,7 +28,7 @@ struct ValueDetail {
   std::string badPlaces;  ///< "nan at [0, 3], [2, 1]": of NaN and infinities, as core/stepping/bad_places.h has it
 };
 
-/// Answer to Questions::requestValues.
+/// The reply to Questions::requestValues.
 struct ValueReport {
   BoundSymbolId op;
   std::size_t position = 0;

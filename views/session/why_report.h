@@ -4,7 +4,7 @@
 
 namespace retrograd::views {
 
-/// What can be told of one value: why it is saved, and how a gradient reaches it or why none does.
+/// What is known of one value: why it is saved, and how a gradient reaches it or why none does.
 struct WhyValue {
   WhySaved saved;
   bool computedAgain = false;  ///< the backward computes it again

@@ -10,7 +10,7 @@ struct Editor {
   QString name, command;
 };
 
-/// Editors that are known by how they are told a line, of which the program is installed.
+/// Editors whose way to take a line is known and whose program is installed.
 std::vector<Editor> installedEditors();
 
 /// The command that was chosen, else that of the first editor that is installed; empty where there is none.

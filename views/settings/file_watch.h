@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// Tells what became of a file since it was read, once it has come to rest. Survives files that are replaced by
+/// Reports what became of a file since it was read, once it has come to rest. Survives files that are replaced by
 /// renaming, as most writers do, and files that go and come back.
 class FileWatch : public QObject {
   Q_OBJECT

@@ -58,7 +58,7 @@ QMap<QString, QKeySequence> Keymap::chosen() const {
   for (auto it = all.begin(); it != all.end(); ++it) {
     const auto text = it.value().toString();
     const QKeySequence key(text, QKeySequence::PortableText);
-    // What is no key, or one that cannot be had, is as if it were not there.
+    // A text that is not a key, or names a key that cannot be had, is as if it were not there.
     if (text.isEmpty() || (key.count() == 1 && key[0].key() != Qt::Key_unknown && whyReserved(key).isEmpty()))
       result[it.key()] = key;
   }

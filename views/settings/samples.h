@@ -11,7 +11,7 @@ struct Sample {
 
 /// Those that samples.json of this folder names and that are there; none where it cannot be read.
 QList<Sample> samplesIn(const QString& folder);
-/// Those beside the program.
+/// Those next to the program.
 QList<Sample> samples();
 
 }  // namespace retrograd::views

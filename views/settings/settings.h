@@ -7,7 +7,7 @@
 namespace retrograd::views {
 
 /// One thing that is kept from one start of the program to the next: its key in the settings' file, its type, and its
-/// value where nothing was kept. What is in the file but of another type counts as not there.
+/// value where nothing was kept. An entry of another type counts as not there.
 template <class T>
 class Setting {
  public:

@@ -37,11 +37,11 @@ struct ScheduleRun {
   /// A time of the simulation: seconds where they were measured, else in hundredths of the model's time for one
   /// microbatch, else a bare number.
   QString timeText(double time) const;
-  /// What the times are, as a sentence.
+  /// The meaning of the times, as a sentence.
   QString timesText() const;
 };
 
-/// Makes or reads, checks and simulates. Never throws: what is wrong is told by `problem`. `cut` may be null; its times
+/// Makes or reads, checks and simulates. Never throws: `problem` says what is wrong. `cut` may be null; its times
 /// are taken where it has as many stages as the schedule. A half of the backward is taken to be half of its time.
 std::shared_ptr<const ScheduleRun> runSchedule(const ScheduleRequest& request, std::shared_ptr<const StageCut> cut);
 

@@ -11,14 +11,14 @@
 namespace retrograd::views {
 namespace {
 
-/// Which call of its modules an op belongs to, and where outputs stand, where the file still says so.
+/// Which call of its modules an op belongs to, and where outputs are, where the file still says so.
 Pt2Structure structureOf(const std::string& path) {
   try {
     if (isSessionFile(path)) return {};
     auto structure = readPt2Structure(path);
     return structure ? std::move(*structure) : Pt2Structure();
   } catch (const Error&) {
-    return {};  // gone or rewritten since it was opened: calls are told from the order of ops
+    return {};  // gone or rewritten since it was opened: calls follow from the order of ops
   }
 }
 

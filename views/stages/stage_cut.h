@@ -43,7 +43,7 @@ struct StageCut {
   const std::vector<BoundSymbolId>& ops() const { return bench->model.computation.trace.ops; }
   int stages() const { return static_cast<int>(split.stages.size()); }
   const OpCosts& costs() const { return measured ? *measured : bench->estimated; }
-  /// Where the op of the computation that this one is, is in or comes from stands among the top-level ops; -1 where it
+  /// The place among the top-level ops of the op of the computation that this one is, is in or comes from; -1 where it
   /// comes from none.
   std::int32_t position(BoundSymbolId op) const;
   /// The stage of any op of any trace; -1 where it is in none.

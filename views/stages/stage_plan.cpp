@@ -19,7 +19,7 @@ bool hasMarkers(const Document& document) { return document.findSymbol("pippy._p
 
 }  // namespace
 
-/// One request in place of another. Numbers of stages that follow one another, with nothing else changed, are one step.
+/// One request instead of another. Numbers of stages that follow one another, with nothing else changed, are one step.
 class StagePlan::Change : public QUndoCommand {
  public:
   Change(StagePlan* plan, CutRequest to, const QString& what)

@@ -8,7 +8,7 @@
 namespace retrograd::views {
 
 /// How the open model is cut into pipeline stages: one for all views of a window, which subscribe and never call each
-/// other. Cuts are changed by requests, each of which can be undone; cutting goes on beside the UI thread. Nothing is
+/// other. Cuts are changed by requests, each of which can be undone; cutting goes on next to the UI thread. Nothing is
 /// done before begin() or the first request, unless the file brings stage markers.
 class StagePlan : public QObject {
   Q_OBJECT
@@ -18,13 +18,13 @@ class StagePlan : public QObject {
 
   /// Null while nothing is cut: not begun, or refused.
   const std::shared_ptr<const StageCut>& cut() const { return cut_; }
-  /// The stage that a mark beside an op is for; -1 where there are no marks: a model in one piece has none.
+  /// The stage that a mark next to an op is for; -1 where there are no marks: a model in one piece has none.
   int mark(BoundSymbolId op) const { return hasMarks() ? cut_->stageOf(op) : -1; }
   bool hasMarks() const { return cut_ && cut_->stages() > 1; }
   const CutRequest& request() const { return request_; }
   /// Stage markers of the file, as far as they are known.
   std::size_t markers() const { return bench_ ? bench_->markers : 0; }
-  /// What the model returns, as far as it is known.
+  /// The model's return value, as far as it is known.
   const std::vector<LossChoice>& outputs() const;
   /// Why the request was refused, or why a change of one cut was taken back; empty where all is well.
   const QString& problem() const { return problem_; }
@@ -59,7 +59,7 @@ class StagePlan : public QObject {
   /// Cuts as at another time; no step of the history.
   void restore(const CutRequest& request);
 
-  /// Changes one cut, and leaves all as it was where that is refused. Where the ops stand is told by their origin.
+  /// Changes one cut, and leaves all as it was where that is refused. The origin of ops says where they are.
   void cutBefore(BoundSymbolId op);
   void cutAfter(BoundSymbolId op);
   /// At each call of a module, by its path: before it, or behind it.

@@ -22,7 +22,7 @@ QString typeText(const TensorMeta& meta);
 QString toQt(std::string_view text);
 /// A seed as people write it, of all 64 bits; nothing where the text is none.
 std::optional<std::uint64_t> seedFromText(const QString& text);
-/// What is said of a text that is no seed.
+/// The words for a text that is not a seed.
 QString noSeedText(const QString& text);
 
 }  // namespace retrograd::views

@@ -11,7 +11,7 @@ namespace retrograd::views {
 class LinePattern {
  public:
   explicit LinePattern(const QString& text = {}) : text_(text) {}
-  /// nullopt, and what is wrong with it, for what is no regular expression.
+  /// nullopt, and the fault, for a text that is not a regular expression.
   static std::optional<LinePattern> expression(const QString& text, QString& problem);
 
   bool isEmpty() const { return text_.isEmpty(); }

@@ -13,7 +13,7 @@
 
 namespace retrograd::views {
 
-/// A number that a listing or a table shows for each op beside its line. Settings keep it by position: new ones go to
+/// A number that a listing or a table shows for each op next to its line. Settings keep it by position: new ones go to
 /// the end.
 enum class OpFigure : std::uint8_t {
   none,

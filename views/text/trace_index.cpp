@@ -59,7 +59,7 @@ void appendLines(const Document& document, std::span<const BoundSymbolId> ops, s
   }
 }
 
-/// The key under which neighbouring lines stand together: same computation op, same direction.
+/// The key under which neighbouring lines are together: same computation op, same direction.
 struct GroupKey {
   BoundSymbolId operation;
   bool backward = false;

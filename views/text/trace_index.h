@@ -14,7 +14,7 @@ enum class Grouping : std::uint8_t { operation, module, none };
 
 /// A header row: a run of ops that belong together.
 struct OutlineHeader {
-  BoundSymbolId operation;  ///< computation op whose ops stand below; none for a module
+  BoundSymbolId operation;  ///< computation op whose ops are below; none for a module
   StringId module;  ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
   std::int32_t moduleParts = 0;
   std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
@@ -73,7 +73,7 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
 /// Values that the forward saves for the backward, by ValueId, and who asks for them.
 struct SavedValues {
   IdVector<ValueId, bool> saved;
-  std::int64_t bytes = 0;  ///< of distinct storages that are no input's or parameter's
+  std::int64_t bytes = 0;  ///< of distinct storages that belong to no input or parameter
   std::size_t count = 0;
 
   bool contains(ValueId value) const { return saved.contains(value) && saved[value]; }

@@ -4,7 +4,7 @@
 namespace retrograd::views {
 
 /// Numbers as colours: from dark to light where all have one sign, else from blue over white to red with white at zero.
-/// Both are told apart by lightness too.
+/// Both are distinguished by lightness too.
 class ColorScale {
  public:
   ColorScale() = default;

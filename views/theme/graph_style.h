@@ -8,7 +8,7 @@
 namespace retrograd::views {
 
 /// Colours of the graph. Forward is blue and backward orange, apart for every kind of colour blindness; place, title
-/// and dashes tell as much.
+/// and dashes say as much.
 struct GraphColors {
   QColor canvas, text, faint, frame, frameLine, frameText, shadow;
   struct Fill {
@@ -24,7 +24,7 @@ GraphColors graphColors(bool dark, bool highContrast = false);
 /// How a box of this role is filled.
 const GraphColors::Fill& fillOf(const GraphColors& colors, Role role, layout::Lane lane);
 
-/// The pen of an edge kind at a width in screen pixels: told apart by dashes as well as by colour.
+/// The pen of an edge kind at a width in screen pixels: distinguished by dashes as well as by colour.
 QPen edgePen(const GraphColors& colors, layout::EdgeKind kind, qreal width);
 QString titleText(layout::EdgeKind kind);
 

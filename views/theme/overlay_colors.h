@@ -5,7 +5,7 @@
 
 namespace retrograd::views {
 
-/// Grounds of the graph's boxes under an overlay: each light enough, or dark enough, for the text that stands on it.
+/// Grounds of the graph's boxes under an overlay: each light enough, or dark enough, for the text that is on it.
 class OverlayColors {
  public:
   static constexpr int steps = 5;
@@ -17,7 +17,7 @@ class OverlayColors {
   QColor dtype(DType dtype) const;
   /// Of a pipeline stage, or a device.
   QColor stage(int number) const;
-  /// Where the overlay has nothing to tell.
+  /// Where the overlay has nothing to show.
   QColor none() const;
   /// What the backward computes again.
   QColor recomputed() const;

@@ -44,7 +44,7 @@ void drawIndicator(QStyle::PrimitiveElement element, const QStyleOption* option,
   painter->restore();
 }
 
-/// A tool button that is on: filled, outlined, and with a bar below, so that shape tells it as well as colour.
+/// A tool button that is on: filled, outlined, and with a bar below, so that its shape shows it as well as its colour.
 void drawChecked(const QStyleOption* option, QPainter* painter) {
   const auto colors = colorsFor(option->palette);
   painter->save();

@@ -24,12 +24,12 @@ struct ScheduleColors {
   QColor forward, backwardInput, backwardWeight, backward, text;
 };
 
-/// Colours of listings and plots; told apart by lightness too, and never the only sign of anything.
+/// Colours of listings and plots; distinguished by lightness too, and never the only sign of anything.
 struct Colors {
   QColor background, gutter, gutterText;
   QColor text, op, value, literal, comment, header;
   QColor selected, origin, derived, sibling, valueMark;  ///< backgrounds of lines and values
-  QColor originMark, derivedMark;                        ///< marks beside the lines
+  QColor originMark, derivedMark;                        ///< marks next to the lines
   QColor execution, executionLine, breakpoint, bad, saved;
   QColor ownWords;  ///< notes: comments, names, bookmarks
   QColor plot, border;
@@ -40,7 +40,7 @@ struct Colors {
   ScheduleColors schedule;
 };
 
-/// Light, dark and high-contrast palettes of our own over the Fusion style; follows the system unless told otherwise.
+/// Light, dark and high-contrast palettes of our own over the Fusion style; follows the system unless set otherwise.
 class Theme : public QObject {
   Q_OBJECT
 
@@ -49,7 +49,7 @@ class Theme : public QObject {
   enum class Choice { system, light, dark, highContrast };
 
   /// `isSystemDark` answers for the system; asked again whenever that says that its looks have changed. Whether the
-  /// system wants high contrast is told by the application's palette as it is now: Qt 6.4 has no other word for it.
+  /// system wants high contrast shows in the application's palette as it is now: Qt 6.4 has no other word for it.
   explicit Theme(QApplication& application, QObject* parent = nullptr, std::function<bool()> isSystemDark = {});
 
   Choice choice() const { return choice_; }

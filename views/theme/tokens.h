@@ -29,7 +29,7 @@ struct ControlColors {
   QColor checkedFill, checkedLine;  ///< a tool button that is on
   QColor glyph;                     ///< close and float of a dock
   QColor idleSelection, idleBar;    ///< of a view without the focus
-  QColor columnText;                ///< shapes and origins beside the code
+  QColor columnText;                ///< shapes and origins next to the code
 };
 ControlColors controlColorsOf(bool dark, bool highContrast);
 

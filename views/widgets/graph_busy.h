@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// What the graph is doing, how far it is and Cancel, over the lower left corner of its canvas. Shows after 100 ms
+/// The graph's present work, how far it is and Cancel, over the lower left corner of its canvas. Shows after 100 ms
 /// only.
 class GraphBusy : public QFrame {
   Q_OBJECT

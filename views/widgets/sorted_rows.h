@@ -5,7 +5,7 @@
 
 namespace retrograd::views {
 
-/// Stands between a tree and its model, and shows the rows in the order of a column: by a click on its title, or by Alt
+/// Comes between a tree and its model, and shows the rows in the order of a column: by a click on its title, or by Alt
 /// and an arrow up or down where the keyboard is. A third click, or the same key again, brings back the order of the
 /// model. Numbers are compared as numbers (sortRole), texts as people read them; what is absent or NaN comes last in
 /// both directions.

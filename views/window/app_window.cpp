@@ -75,7 +75,7 @@ void showBackward(MainWindow& window) {
   window.listings().goTo(program.opAt(position - 1));
 }
 
-/// The graph alone in place of the listings.
+/// The graph alone instead of the listings.
 void showGraph(MainWindow& window, const PictureOptions& options) {
   auto& listings = window.listings();
   listings.graphAction()->setChecked(true);
@@ -180,7 +180,7 @@ QWidget* frontWindow(MainWindow& window, const PictureOptions& options) {
   return &window;
 }
 
-/// What the window looks like with the dialogs that are open before it, in its middle.
+/// The looks of the window with the dialogs that are open before it, in its middle.
 QPixmap withDialogs(QWidget& window) {
   auto picture = window.grab();
   QPainter painter(&picture);
@@ -194,7 +194,7 @@ QPixmap withDialogs(QWidget& window) {
   return picture;
 }
 
-/// What Qt finds to say of a machine without a desktop (no runtime folder, no size hints) is no message for who wants a
+/// Qt's remarks about a machine without a desktop (no runtime folder, no size hints) are not messages for who wants a
 /// picture.
 void keepQtQuiet(QtMsgType type, const QMessageLogContext&, const QString& text) {
   if (type == QtCriticalMsg || type == QtFatalMsg) std::fprintf(stderr, "%s\n", qPrintable(text));
@@ -261,7 +261,7 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
         giveCommand(*window, QString::fromStdString(name));
         waitFor([&] { return !window->listings().graph().busy(); });
       }
-    // The last answer to the values panel comes after its last question.
+    // The last reply to the values panel comes after its last question.
     waitFor([&] { return !controller.worker().busy(&controller, QStringLiteral("values")); });
     letRest();
     QWidget* seen = options.compare ? showComparison(*window, options) : frontWindow(*window, options);

@@ -18,11 +18,11 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files,
 struct PictureOptions {
   bool dark = false;
   bool highContrast = false;           ///< light or dark as `dark` says
-  bool graph = false;                  ///< the graph in place of the listings
+  bool graph = false;                  ///< the graph instead of the listings
   TraceKind trace = TraceKind::joint;  ///< that the graph is of
   bool whole = false;                  ///< all of the graph, not what is around the selected op
   bool openAll = false;                ///< every group of the graph is open
-  bool compare = false;                ///< the window that compares traces in place of the main window
+  bool compare = false;                ///< the window that compares traces instead of the main window
   std::string compareWith;             ///< with the traces of this file; empty: with as few bytes saved as possible
   std::string select;                  ///< the op that makes the value of this name; empty: the one that ran last
   std::vector<std::string>

@@ -159,7 +159,7 @@ void DiffWindow::documentChanged() {
   triedTitle_.clear();
   const auto* document = context_.controller->document().get();
   for (auto* chooser : {left_, right_}) chooser->follow(document, {});
-  // What would another partition change? A question that each model has an answer to.
+  // What would another partition change? A question that each model can answer.
   if (document && document->analysis->derived() && left_->source() == right_->source() &&
       left_->kind() == right_->kind())
     right_->choose({TraceSource::Kind::fewestBytes, {}}, left_->kind());

@@ -14,7 +14,7 @@
 namespace retrograd::views {
 
 /// Two traces side by side in a window of its own: before and after a pass, under another partition, of another file,
-/// of two kinds. What has to be derived or read is so on the worker, aligned on the pool. The op under the cursor is
+/// of two kinds. A trace is derived or read, if need be, on the worker, aligned on the pool. The op under the cursor is
 /// the selected one where it belongs to the open document, and the other way round.
 class DiffWindow : public QWidget {
   Q_OBJECT
@@ -44,7 +44,7 @@ class DiffWindow : public QWidget {
   void hideEvent(QHideEvent* event) override;
 
  private:
-  /// What stands behind a source, once derived or read.
+  /// What is behind a source, once derived or read.
   struct Found {
     std::shared_ptr<const Analysis> analysis;
     std::shared_ptr<const PassTraces> passes;

@@ -208,7 +208,7 @@ void FilterBox::complete() {
   job_.start(
       [this, document, text = line_->text(), cursor = line_->cursorPosition()](const Progress&) -> PoolJob::Deliver {
         auto completion = completionAt(*document->analysis, text, cursor);
-        // A word that stands there in full needs no completion.
+        // A word that is there in full needs no completion.
         if (completion.words.size() == 1 &&
             completion.words.front() == text.mid(completion.begin, completion.end - completion.begin))
           completion.words.clear();
@@ -236,7 +236,7 @@ void FilterBox::accept(const QString& word) {
   edited();
 }
 
-/// The words were changed elsewhere, or by what is typed, which then stays as it stands.
+/// The words were changed elsewhere, or by what is typed, which then stays as it is.
 void FilterBox::showWords() {
   const auto& words = context_.filter->words();
   if (line_->text().trimmed() == words) return;

@@ -12,7 +12,7 @@
 
 namespace retrograd::views {
 
-/// What hangs below the filter's line while one types: what is wrong, and words that could stand there.
+/// What hangs below the filter's line while one types: what is wrong, and words that could be there.
 class FilterHelp : public QFrame {
   Q_OBJECT
 
@@ -38,7 +38,7 @@ class FilterHelp : public QFrame {
   QStringListModel* model_;
 };
 
-/// The line that the window's filter is typed into, with the menu of filters beside it. What is typed applies at once;
+/// The line that the window's filter is typed into, with the menu of filters next to it. What is typed applies at once;
 /// Enter keeps it and goes to the listing, Escape clears it and goes back.
 class FilterBox : public QWidget {
   Q_OBJECT
@@ -52,7 +52,7 @@ class FilterBox : public QWidget {
   FilterHelp& help() { return *help_; }
 
  Q_SIGNALS:
-  /// Enter: the filter stands, and the listings have the floor.
+  /// Enter: the filter stays, and the listings have the focus.
   void entered();
 
  protected:
@@ -66,7 +66,7 @@ class FilterBox : public QWidget {
   void complete();
   void showWords();
   void showProblem(const std::optional<OpFilter::Problem>& problem);
-  /// What is wrong with the line, unless it is just being written and `words` could complete it.
+  /// The fault of the line, unless it is just being written and `words` could complete it.
   void judge(const QStringList& words);
   void leave(bool clear);
 

@@ -43,7 +43,7 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
           [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
   connect(context_.theme, &Theme::changed, this, &GraphPane::updateControls);
   updateControls();
-  // Where all do not fit, the buttons give way first, whose lines tell which is which.
+  // Where all do not fit, the buttons give way first, since their lines say which is which.
   wholeWidth_ = controls->sizeHint().width();
 }
 

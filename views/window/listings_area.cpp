@@ -105,7 +105,7 @@ QWidget* ListingsArea::makeSwitches() {
   switchesLabel_->hide();
   layout->addWidget(switchesLabel_);
   const auto add = [&](QAction* action, const QString& accessibleName) {
-    // Check boxes: a pressed button is hard to tell from one that is not.
+    // Check boxes: a pressed button is hard to distinguish from one that is not.
     auto* box = new QCheckBox(action->text(), row);
     box->setAccessibleName(accessibleName);
     box->setFocusPolicy(Qt::TabFocus);

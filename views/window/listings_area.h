@@ -36,7 +36,7 @@ class ListingsArea : public QWidget {
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
   void setNumbers(bool on);
-  /// The number beside each line of all listings, named in their titles.
+  /// The number next to each line of all listings, named in their titles.
   void setColumn(OpFigure kind);
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses
   /// that listing. While the graph has the focus it is shown there.
@@ -82,7 +82,7 @@ class ListingsArea : public QWidget {
   void setActive(ListingView* view);
   void findDone(bool found, bool wrapped);
   void graphFindDone(int count, int current);
-  /// What the find bar asks for; tells what is wrong with it.
+  /// The request of the find bar; returns what is wrong with it.
   std::optional<LinePattern> findPattern();
 
   ViewContext context_;

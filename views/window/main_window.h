@@ -30,7 +30,7 @@ struct Shared {
 
 /// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared
 /// objects that the views subscribe to and wires commands to them; it knows nothing of how a trace is shown. What can
-/// stand by itself is a WindowPart, which adds its docks, commands and menu entries from a file of its own.
+/// be a part by itself is a WindowPart, which adds its docks, commands and menu entries from a file of its own.
 class MainWindow : public QMainWindow {
   Q_OBJECT
 
@@ -38,7 +38,7 @@ class MainWindow : public QMainWindow {
   explicit MainWindow(Shared shared);
   ~MainWindow() override;
 
-  /// Opens in this window, in place of what is open.
+  /// Opens in this window, instead of what is open.
   void openFile(const QString& path);
   /// A dropped file is given to this first; true: it was used otherwise than as a document to open. One part of the
   /// window sets it.
@@ -58,16 +58,16 @@ class MainWindow : public QMainWindow {
   P& panel() const {
     return *static_cast<P*>(panels_.value(&P::staticMetaObject));
   }
-  /// The shared objects for a dock of this name that can be pinned: with a PinnedSelection in place of the window's.
+  /// The shared objects for a dock of this name that can be pinned: with a PinnedSelection instead of the window's.
   /// Commands in `releasing` ask about what is selected in the window, and so end it.
   ViewContext pinnable(const char* dock, const QList<QAction*>& releasing = {});
   /// "file", "view", "go", "run", "value" or "help"; another name makes a menu with that title before Help.
   QMenu* menu(const char* name, const QString& title = {});
   /// Brings the panel's dock to the front, opened if need be.
   void showPanel(const Panel& panel);
-  /// Where docks stand and which listings are shown, as bytes for the settings.
+  /// Where docks are and which listings are shown, as bytes for the settings.
   QByteArray arrangement() const;
-  /// False, and nothing changes, where these are no bytes of arrangement().
+  /// False, and nothing changes, where these are not bytes of arrangement().
   bool arrange(const QByteArray& arrangement);
   /// Listings and docks as they come with the program.
   void resetLayout();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most = 200;
 
-/// A row: what it is at the left, what it tells at the right and dimmed.
+/// A row: what it is at the left, more about it at the right and dimmed.
 class TwoTexts : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;

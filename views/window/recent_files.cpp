@@ -36,7 +36,7 @@ void RecentFiles::fill() {
   int number = 1;
   for (const auto& path : paths()) {
     const QFileInfo info(path);
-    // Models are often all called model.pt2: the folder tells them apart.
+    // Models are often all called model.pt2: the folder distinguishes them.
     const auto name = QStringLiteral("%1/%2").arg(info.dir().dirName(), info.fileName());
     auto* action = addAction(QStringLiteral("&%1  %2")
                                  .arg(number++ % 10)

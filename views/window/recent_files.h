@@ -4,7 +4,7 @@
 
 namespace retrograd::views {
 
-/// The menu of files opened lately, newest first; kept in the settings.
+/// The menu of files opened recently, newest first; kept in the settings.
 class RecentFiles : public QMenu {
   Q_OBJECT
 

@@ -107,7 +107,7 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
 
 void WelcomePage::addSamples(QVBoxLayout* column) {
   const auto all = samples();
-  if (all.isEmpty()) return;  // a program without the files beside it
+  if (all.isEmpty()) return;  // a program without the files next to it
   column->addSpacing(10);
   column->addWidget(heading(tr("Samples"), 1.1, page_));
   auto* cards = new QGridLayout;

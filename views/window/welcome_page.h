@@ -9,7 +9,7 @@
 
 namespace retrograd::views {
 
-/// A button that tells what it opens: a title and a line or two below it.
+/// A button that says what it opens: a title and a line or two below it.
 class SampleCard : public QPushButton {
   Q_OBJECT
 
@@ -21,7 +21,7 @@ class SampleCard : public QPushButton {
   QVBoxLayout* column_;
 };
 
-/// Stands in place of the listings while no file is open: how to open one, those opened lately, samples to try and the
+/// Takes the place of the listings while no file is open: how to open one, recent ones, samples to try and the
 /// tour.
 class WelcomePage : public QScrollArea {
   Q_OBJECT

@@ -183,7 +183,7 @@ void WindowActions::addValueActions() {
   compare = add("compare-runs", tr("Co&mpare Runs"),
                 tr("Runs this model and another one op by op and shows where they diverge"),
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_D));
-  // Beside what is checked or compared, on a button, a word will do.
+  // Next to what is checked or compared, on a button, a word will do.
   checkGradient->setIconText(tr("Check"));
   terms->setIconText(tr("Terms"));
   compare->setIconText(tr("Compare"));

@@ -34,7 +34,7 @@ class WindowActions : public QObject {
   /// Enables each action, or notes why it is not; asked for after each change of document, selection, execution or
   /// history.
   void update();
-  /// Has tooltips tell the keys again.
+  /// Has tooltips name the keys again.
   void refreshTips();
   /// Why a disabled action is disabled, by the key pressed; empty where no such action is.
   QString reasonFor(const QKeySequence& keys) const;
@@ -52,7 +52,7 @@ class WindowActions : public QObject {
   void updateRun();
   void updateQuestions();
   void updateIcons();
-  /// Enables the action where `reason` is empty; its tooltip and status tip tell what it does or why it cannot.
+  /// Enables the action where `reason` is empty; its tooltip and status tip say what it does or why it cannot.
   static void allow(QAction* action, const QString& reason);
 
   ViewContext context_;

@@ -90,7 +90,7 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
   Checkpoint tensors{given.batch, "batch", {}, {}};
   for (const auto& [name, data] : batch.tensors)
     tensors.tensors.push_back({name, {0}, data.meta, [data] { return data; }});
-  // Names of inputs are no dotted paths below a dictionary to be found: the whole file is the batch.
+  // Names of inputs are not dotted paths below a dictionary to be found: the whole file is the batch.
   NameBinding binding;
   for (const auto& tensor : tensors.tensors) {
     const auto wanted = inputs.tensors.find(tensor.name);

@@ -53,7 +53,7 @@ Checkpoint fromFile(const std::string& path, const Progress& progress) {
   return looksLikeZip(bytes.span()) ? fromSaved(path, progress) : fromSafetensors(path);
 }
 
-/// A file that another one names: beside it, and nowhere else.
+/// A file that another one names: next to it, and nowhere else.
 std::string besideOf(const std::string& path, std::string_view name) {
   const fs::path relative(name);
   const bool leaves = relative.is_absolute() ||

@@ -12,7 +12,7 @@ struct GivenData {
   std::string batch;     ///< a file with user inputs: .safetensors, or what torch.save wrote of a dictionary, list or
                          ///< tuple; empty: none
   bool partial = false;  ///< go on with what fits
-  bool ofWhole = false;  ///< the model is a part of the one the data are of: what it does not want is no error
+  bool ofWhole = false;  ///< the model is a part of the one the data are of: what it does not want is left alone
 
   /// Of a log of torch.compile: "0/0", "0/0_1" for an attempt; empty: the first compile with a forward and a backward.
   std::string compile;

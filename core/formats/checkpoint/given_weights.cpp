@@ -72,7 +72,7 @@ class WeightBinder {
     if (!spec.persistent) mayLack_.insert(name);
     if (!spec.storageKey.empty()) ties_[spec.storageKey].push_back(name);
   }
-  /// What is no fault: a buffer that is not saved, and a name whose tensor came under another one.
+  /// Not a fault: a buffer that is not saved, and a name whose tensor came under another one.
   void forgive(NameBinding& binding) const {
     std::set<std::string> tied;
     for (const auto& [key, names] : ties_)

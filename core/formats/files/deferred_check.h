@@ -25,7 +25,7 @@ struct CheckedRegion {
   std::uint32_t crc = 0;
 };
 
-/// Compares checksums of a mapped file's regions beside the program, in their order, and at once for one that somebody
+/// Compares checksums of a mapped file's regions next to the program, in their order, and at once for one that somebody
 /// is about to use.
 class DeferredCheck {
  public:

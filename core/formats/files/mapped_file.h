@@ -18,7 +18,7 @@ struct ByteRegion {
   std::string_view text() const { return {reinterpret_cast<const char*>(data), size}; }
 };
 
-/// Maps a regular file into memory, read only. Throws Error(badInput) for what is no regular file, cannot be opened or
+/// Maps a regular file into memory, read only. Throws Error(badInput) for anything else, for what cannot be opened or
 /// is empty.
 ByteRegion mapFile(const std::string& path);
 

@@ -13,7 +13,7 @@ namespace retrograd {
 /// broken and lets the
 ///   reader go on; whoever read asks afterwards and throws the result away.
 /// - Size and time of last writing are compared with those at mapping, which notices a file that was written in place.
-/// A file that another one replaced by renaming is no trouble: the mapping keeps the old one.
+/// A file that another one replaced by renaming does no harm: the mapping keeps the old one.
 class MappingWatch {
  public:
   /// Takes over `fd`, the file's descriptor, which is open as long as the watch lives.

@@ -51,17 +51,17 @@ struct FolderChoice {
   std::vector<std::string> cannotReplay;  ///< of the graph and of the folder
 };
 
-/// True for a folder with a retrograd.json, and for a graph's own folder inside of one.
+/// True for a folder with a retrograd.json, and for a graph's own folder inside one.
 bool isRecordedFolder(const std::string& path);
 
-/// Reads retrograd.json. Paths in it have to stay inside of the folder. Throws Error(badInput or io) that names the
+/// Reads retrograd.json. Paths in it have to stay inside the folder. Throws Error(badInput or io) that names the
 /// file.
 RecordedFolder readRecordedFolder(const std::string& path);
 /// The same from its text; `path` is the folder.
 RecordedFolder readRecordedFolder(std::string_view text, const std::string& path);
 
 /// The graph that `path` means: that of a graph's own folder (FOLDER/graph002), else the one that the folder names to
-/// be opened first. Nothing where `path` is no recorded folder. Throws as readRecordedFolder, and Error(badInput) where
+/// be opened first. Nothing where `path` is not such a folder. Throws as readRecordedFolder, and Error(badInput) where
 /// there is no graph.
 std::optional<FolderChoice> chooseGraph(const std::string& path);
 

@@ -156,7 +156,7 @@ void ClassReader::readInput() {
   define(name, graph_.inputs.size() - 1);
 }
 
-/// A descriptor stands behind the comma, so it is met before the next token.
+/// A descriptor is behind the comma, so it is met before the next token.
 void ClassReader::describeLastInput() {
   const auto comment = lexer_.commentBefore(lexer_.peek());
   if (!comment.empty() && !graph_.inputs.empty()) graph_.inputs.back().descriptor = descriptorOf(comment);

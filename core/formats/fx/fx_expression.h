@@ -23,7 +23,7 @@ class ExpressionReader {
 
  private:
   void enter();
-  /// The expression read last becomes part of one around it, beside another of height `sibling`.
+  /// The expression read last becomes part of one around it, next to another of height `sibling`.
   void grow(int sibling);
   Expression binary(int level);
   Expression unary();

@@ -21,7 +21,7 @@ struct Expression {
     string,      ///< `text`, escapes resolved
     ellipsis,
     value,      ///< an input or node of the graph: `integer` is its index, see Graph::valueName()
-    path,       ///< a dotted name that is no value of the graph: "torch.float32", "torch.ops.aten.mm.default",
+    path,       ///< a dotted name that is not a value of the graph: "torch.float32", "torch.ops.aten.mm.default",
                 ///< "self._tensor_constant0"
     attribute,  ///< items[0].text
     call,       ///< items[0](items[1..]); keyword arguments are of kind keyword
@@ -78,7 +78,7 @@ struct Type {
   std::string expression;  ///< number: "8*s13"
 };
 
-/// Reads the content of an annotation. What has no known form is of kind other, never an error.
+/// Reads the content of an annotation. An unknown form is of kind other, never an error.
 Type readType(std::string_view text);
 
 /// A comment line that holds for the nodes after it: where in the Python program they come from, and how checkpointing

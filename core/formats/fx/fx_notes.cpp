@@ -1,4 +1,4 @@
-// What stands in annotations and comments: types of values, and where nodes come from.
+// What is in annotations and comments: types of values, and where nodes come from.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -182,7 +182,7 @@ Source readSource(std::string_view comment) {
   if (takeWord(text, "File:")) {
     readPlace(text, source);
   } else if (const auto file = text.find(" File: "); file != std::string_view::npos) {
-    readPlace(trimmed(text.substr(file + 7)), source);  // something unknown stands before it
+    readPlace(trimmed(text.substr(file + 7)), source);  // something unknown is before it
   }
   return source;
 }

@@ -7,7 +7,7 @@
 
 namespace retrograd::fx {
 
-/// A graph without calls of `prims`, and how its values answer to those of the graph that it was made of.
+/// A graph without calls of `prims`, and how its values match those of the graph that it was made of.
 struct Lowered {
   Graph graph;
   std::vector<std::size_t> values;   ///< by value of the given graph: the value that it became

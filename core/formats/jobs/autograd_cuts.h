@@ -7,7 +7,7 @@
 
 namespace retrograd::jobs {
 
-/// A node that autograd recorded or not: the graphs do not tell.
+/// A node that autograd recorded or not: the graphs do not show.
 struct Doubt {
   std::size_t node = 0;
   std::string text;  ///< "sum_1 (/job/train.py:8: s = x.sum())"

@@ -14,7 +14,7 @@ struct LayerGroup {
 };
 
 /// The equal layers among the first `count` nodes of a graph, largest groups first. Each layer reads an input of the
-/// graph, as parameters are; shorter repetitions within a layer are no layers. Checkpoint tags do not matter. Costs a
+/// graph, as parameters are; shorter repetitions within a layer are not layers. Checkpoint tags do not matter. Costs a
 /// few hundred passes over the nodes.
 std::vector<LayerGroup> equalLayers(const fx::Graph& graph, std::size_t count);
 

@@ -56,7 +56,7 @@ std::string joined(const std::vector<std::string>& keys, std::size_t from) {
 }
 
 /// Modules of several holders may give one name: L['blocks'][0]._modules['lin'] and L['blocks'][1]._modules['lin']. As
-/// much of the holders is taken as tells them apart.
+/// much of the holders is taken as distinguishes them.
 void tellApart(std::vector<InputSource>& inputs) {
   constexpr int rounds = 16;  // holders within holders
   bool isDone = false;
@@ -78,7 +78,7 @@ void tellApart(std::vector<InputSource>& inputs) {
   }
 }
 
-/// As Dynamo makes a name of a source: what is no letter or digit becomes one '_'.
+/// As Dynamo makes a name of a source: any other character than a letter or digit becomes one '_'.
 std::string placeholderName(std::string_view source) {
   std::string name;
   for (const char c : source) {
@@ -115,7 +115,7 @@ InputSource readInputSource(std::string_view source) {
   const auto module = std::find_if(keys.begin(), keys.end(), isStructure);
   const bool isOfModule = module != keys.end();
   // L['model']._modules['emb'], L['args'][0]._modules['emb'], L['self'].model._modules['emb']: whatever holds the
-  // module is no part of the name. A function's own keywords are not either; of L['ids'] the name is all there is.
+  // module is not part of the name. A function's own keywords are not either; of L['ids'] the name is all there is.
   const auto before = std::max<std::ptrdiff_t>(module - keys.begin(), 1);
   if (isOfModule) result.held = static_cast<std::size_t>(before) - 1;
   else if (keys[1] == "kwargs" && keys.size() > 2) result.held = 1;

@@ -13,7 +13,7 @@
 
 namespace retrograd {
 
-/// Forward and backward graph of a compile, and how their values answer to each other.
+/// Forward and backward graph of a compile, and how their values match.
 struct JobGraphs {
   fx::Graph forward;
   jobs::GraphKind computed = jobs::GraphKind::forward;  ///< what `forward` was read as: forward, inference, joint (its

@@ -222,7 +222,7 @@ class Writer {
     writeCall(value, node);
   }
 
-  /// What is no op of LibTorch as an opaque one: "torch.ops.torch_nn_functional.linear.default",
+  /// An op that LibTorch lacks, as an opaque one: "torch.ops.torch_nn_functional.linear.default",
   /// "torch.ops.Tensor.view.default", "torch.ops.python.add.default".
   void writeOther(std::size_t value, const fx::Node& node) {
     const auto& call = node.call;
@@ -397,7 +397,7 @@ class Writer {
     return {};
   }
 
-  /// What stands before "=": a name, names, or names in brackets for a list.
+  /// What is before "=": a name, names, or names in brackets for a list.
   std::string targetsOf(std::size_t value, const std::string& target, std::vector<std::string>& notes) {
     const auto symbol = lookup_(std::string_view(target).substr(opsPrefix.size()));
     const auto results = items_.find(value);

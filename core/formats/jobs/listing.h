@@ -27,7 +27,7 @@ struct ListingOptions {
   std::size_t backwardFrom = static_cast<std::size_t>(-1);  ///< joint: the first node of the backward
   std::map<std::string, TensorMeta> given;    ///< by input: what it is in fact, where that has another dtype
   std::vector<char> unrecorded;               ///< by node: ran under no_grad; empty: none did
-  std::map<std::size_t, std::size_t> writes;  ///< by node: the value that it overwrites under no_grad, in place of
+  std::map<std::size_t, std::size_t> writes;  ///< by node: the value that it overwrites under no_grad, instead of
                                               ///< being another one
   std::size_t results =
       0;  ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
@@ -48,7 +48,7 @@ struct Listing {
 };
 
 /// Writes an ATen graph as a trace. Numbers of sizes are worked out from `options.sizes`. `lookup` gives schemas, which
-/// say how many results an op has. Throws Error(badInput) naming node and line for what is no ATen graph: calls of
+/// say how many results an op has. Throws Error(badInput) naming node and line for what is not an ATen graph: calls of
 /// methods and functions, values used before they are made.
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options);
 

@@ -13,7 +13,7 @@
 namespace retrograd::jobs {
 
 /// Counts the ops of a graph by its lines, without reading it: cheap enough for a gigabyte. The number is the one that
-/// the graph has when it is read: a line that names a result of another op, a constant, a body or a size is no op, and
+/// the graph has when it is read: lines that name a result of another op, a constant, a body or a size are none, and
 /// the ops of a body belong to the body.
 class OpCounter {
  public:
@@ -21,7 +21,7 @@ class OpCounter {
   std::int64_t ops() const { return ops_; }
 
  private:
-  /// Whether what stands behind "=" is an op.
+  /// Whether what is behind "=" is an op.
   bool makesOp(std::string_view right, std::string_view type) const;
 
   bool inClass_ = false;

@@ -10,7 +10,7 @@ namespace retrograd::jobs {
 /// Which op of Dynamo's graph a node of an ATen graph comes from.
 struct Aligned {
   std::size_t op = static_cast<std::size_t>(-1);  ///< into the Dynamo ops; none where no op has the node's line
-  std::vector<std::size_t> others;  ///< ops that it could come from as well: as to order, line and name nothing tells
+  std::vector<std::size_t> others;  ///< ops that it could come from as well: as to order, line and name nothing decides
 };
 inline constexpr std::size_t noOp = static_cast<std::size_t>(-1);
 

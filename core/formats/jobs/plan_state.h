@@ -14,7 +14,7 @@
 
 namespace retrograd {
 
-/// What the text of one graph says of its values, which are given by index.
+/// The facts that the text of one graph gives about its values, which have indices.
 class ValueFacts {
  public:
   ValueFacts(const fx::Graph& graph, const SizeBindings& bindings);
@@ -29,13 +29,13 @@ class ValueFacts {
   const fx::Node* node(std::size_t value) const;      ///< null for an input
   const fx::Source* source(std::size_t value) const;  ///< null where there is none
   std::string_view policy(std::size_t value) const;
-  /// "torch.ops.aten.mm.default", of an item that of the op it is a result of; empty for what is no result of an op.
+  /// "torch.ops.aten.mm.default", of an item that of the op it is a result of; empty for what is not a result of an op.
   std::string_view target(std::size_t value) const;
   /// The value that has the storage which `value` is in: itself, unless it is a view.
   std::size_t root(std::size_t value) const { return roots_[value]; }
   bool isInput(std::size_t value) const { return roots_[value] < inputs(); }
   std::vector<std::int64_t> sizes(std::size_t value) const;  ///< -1 for a size that is not known
-  /// Elements that differ, times the size of one: a dimension of stride 0 has one. Nothing for what is no tensor or has
+  /// Elements that differ, times the size of one: a dimension of stride 0 has one. Nothing for other values, or with
   /// a size that is not known.
   std::optional<std::int64_t> bytes(std::size_t value) const;
 

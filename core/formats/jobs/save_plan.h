@@ -114,7 +114,7 @@ struct SavePlan {
 /// log has a joint graph.
 SavePlan savePlanOf(const JobGraphs& graphs);
 
-/// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many that are no neighbours some
+/// "layer 2 (blocks.2)", "layers 0, 1 and 3", "layers 0 to 3". `layers`: ascending; of many with gaps between them some
 /// are left out.
 std::string layersText(const SavePlan& plan, const std::vector<std::size_t>& layers);
 std::string typeText(const PlanValue& value);  ///< "f32[2, 12, 32]"

@@ -44,7 +44,7 @@ std::string shortOp(std::string op) {
   return op;
 }
 
-/// `than`: the treatment that it is told apart from. "saved (MUST_SAVE)".
+/// `than`: the treatment that it is distinguished from. "saved (MUST_SAVE)".
 std::string treatmentText(const PlanTreatment& treatment, const PlanTreatment& than) {
   const auto policyText = [](const std::string& policy) { return policy.empty() ? std::string("no policy") : policy; };
   std::string text(name(treatment.fate));

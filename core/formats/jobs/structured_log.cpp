@@ -33,7 +33,7 @@ class Lines {
  private:
   void release() {
     progress_.at("reading the log", static_cast<double>(at_) / static_cast<double>(text_.size()));
-    // What is left of the last page is still to be read.
+    // The rest of the last page is still to be read.
     const auto upTo = at_ & ~std::size_t{0xffff};
     releasePages(file_.bytes, released_, upTo - released_);
     released_ = upTo;

@@ -60,7 +60,7 @@ class Json {
   std::span<const Json> items() const;
   std::span<const JsonMember> members() const;
 
-  /// The first member of that name of an object; null when there is none or this is no object.
+  /// The first member of that name of an object; null when there is none or this is not an object.
   const Json* find(std::string_view key) const;
   /// The same, but a missing one is an Error(badInput) naming it.
   const Json& at(std::string_view key) const;

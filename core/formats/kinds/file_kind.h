@@ -8,7 +8,7 @@ namespace retrograd {
 /// Whether a file holds printed traces (formats/text/text_trace.h): text with a line that defines one.
 bool looksLikeTraces(const ByteRegion& bytes);
 
-/// What a file that is no zip archive is (ONNX, safetensors, a legacy pickle, text, ...), and how to make one that can
+/// What kind a file other than a zip archive is (ONNX, safetensors, a legacy pickle, ...), and how to make one that can
 /// be read: the message of an Error. `bytes` is the whole file.
 std::string describeForeignFile(const ByteRegion& bytes);
 

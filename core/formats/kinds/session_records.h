@@ -6,7 +6,7 @@
 
 namespace retrograd::session {
 
-/// The first member, stored: tells the file's kind at a fixed place of its bytes, as in EPUB and OpenDocument.
+/// The first member, stored: gives the file's kind at a fixed place of its bytes, as in EPUB and OpenDocument.
 inline constexpr const char* typeRecord = "mimetype";
 inline constexpr std::string_view mediaType = "application/x-retrograd-session";
 

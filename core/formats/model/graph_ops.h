@@ -14,7 +14,7 @@ Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup);
 /// Which targets outside of LibTorch are understood: Python operators on numbers.
 bool isNumberOperator(std::string_view target);
 
-/// What to tell of an op that is not known, and what to do about it.
+/// What to report of an op that is not known, and what to do about it.
 std::string unknownOpMessage(const std::string& name);
 
 }  // namespace retrograd

@@ -32,13 +32,13 @@ struct ModelFile {
   bool embedded =
       false;  ///< weights, constants and sample inputs lie in the session that this was read from; `path` may be gone
 
-  bool isPart = false;  ///< of a model: what weights and batch hold beyond it is no error
+  bool isPart = false;  ///< of a model: what weights and batch hold beyond it is not an error
 
   /// True where the computation was made by running a program (TorchScript, a live module) on `sampleInputs`: its
   /// literals, its sizes and the branches it took hold for these inputs, so that nothing else may flow in.
   bool traced = false;
   std::map<std::string, std::string>
-      inputSource;  ///< where traced: how each sample input came to be ("given", "drawn from seed 0")
+      inputSource;  ///< where traced: how each sample input was made ("given", "drawn from seed 0")
   std::vector<std::string> dataDependent;  ///< where traced: what data decided ("aten.item.default, model.py:31")
 };
 

@@ -137,7 +137,7 @@ class Machine {
   }
   void giveState() {
     const auto state = take();
-    if (opaque_) {  // only an object's state is kept: that of a dict or a tensor are attributes beside it
+    if (opaque_) {  // only an object's state is kept: that of a dict or a tensor are attributes next to it
       if (stack_.empty()) fail("pickle: its stack runs empty");
       if (auto& value = pickle_.values[stack_.back()]; value.kind == Kind::object)
         value.items.push_back(state), ++grown_;
@@ -250,7 +250,7 @@ void Machine::step(std::uint8_t opcode) {
   }
 }
 
-/// Bytes, sets and long texts, which occur in what lies beside the tensors. False for an opcode that is none of these.
+/// Bytes, sets and long texts, which occur in what lies next to the tensors. False for an opcode that is none of these.
 bool Machine::stepPlain(std::uint8_t opcode) {
   switch (opcode) {
     case shortBinBytes: pushText(byte()); return true;

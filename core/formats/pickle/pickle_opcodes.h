@@ -44,7 +44,7 @@ enum Opcode : std::uint8_t {
   binGet = 'h',
   longBinGet = 'j',
   memoize = 0x94,
-  // Only beside tensors (PickleRecord::opaque):
+  // Only next to tensors (PickleRecord::opaque):
   shortBinBytes = 'C',
   binBytes = 'B',
   binBytes8 = 0x8e,

@@ -144,7 +144,7 @@ std::string PickleTensors::className(std::string_view global) {
   return name;
 }
 
-/// The container itself with the type that TorchScript keeps beside it.
+/// The container itself with the type that TorchScript keeps next to it.
 PickleValue PickleTensors::typed(const Pickle& pickle, const PickleValue& arguments, std::string type) const {
   if (arguments.items.empty()) fail("a constructor lacks arguments");
   PickleValue value = pickle.at(arguments.items.front());

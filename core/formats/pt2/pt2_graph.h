@@ -40,7 +40,7 @@ class GraphReader {
     std::vector<SchemaType> arguments, returns;
     bool hasSchema = false, isToken = false;
   };
-  /// A graph argument met while a node's arguments are read; read once the node itself stands in the document.
+  /// A graph argument met while a node's arguments are read; read once the node itself is in the document.
   struct PendingGraph {
     SubgraphId id;
     const Json* graph;

@@ -15,7 +15,7 @@ struct NodeOrigin {
   SourceStackId source;
   StringId module;
   bool stoppedGradient = false;  ///< an alias that was `detach` before the graph was decomposed
-  bool ranWithoutGrad = false;   ///< stood in a no_grad region that decomposing dissolved
+  bool ranWithoutGrad = false;   ///< was in a no_grad region that decomposing dissolved
 };
 
 /// Reads nodes' metadata. Texts that repeat (a layer's stack, a module's path) are parsed once.

@@ -6,7 +6,7 @@
 
 namespace retrograd {
 
-/// What torch.save writes of ((samples of the user's inputs in order), {}). Made in a file beside `path` that is gone
+/// What torch.save writes of ((samples of the user's inputs in order), {}). Made in a file next to `path` that is gone
 /// when this returns. Throws Error(unsupportedOp) for an input without a sample, or of a dtype that has no storage
 /// class; Error(io).
 ByteRegion sampleArchive(const ModelFile& model, const std::string& path);

@@ -34,7 +34,7 @@ class SymbolCollector {
 
   std::vector<SizeSymbol> symbols() const {
     SizeBindings known;
-    // A symbol alone tells its hint; of "2*s0" it follows, once all others in it are known.
+    // A symbol alone has its hint; that of "2*s0" follows, once all others in it are known.
     for (bool found = true; found;) {
       found = false;
       for (const auto& [expression, hint] : hinted_) {

@@ -8,7 +8,7 @@
 namespace retrograd::pt2 {
 
 /// The symbols over which the sizes of `document` are expressions, with their hints and the ranges of the program's
-/// `range_constraints`. Sizes that only data decide ("u0") are no symbols of the inputs and are left out.
+/// `range_constraints`. Sizes that only data decide ("u0") are not symbols of the inputs and are left out.
 std::vector<SizeSymbol> readSizeSymbols(const Json& program, const Document& document);
 
 /// The program's `guards_code`.

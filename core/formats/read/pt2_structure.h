@@ -18,7 +18,7 @@ struct Pt2Structure {
   std::vector<std::string> outputPaths;
 };
 
-/// nullopt for a file that is no torch.export archive. Throws Error(badInput) as openModelArchive() does, and for a
+/// nullopt for a file that is not a torch.export archive. Throws Error(badInput) as openModelArchive() does, and for a
 /// broken record.
 std::optional<Pt2Structure> readPt2Structure(const std::string& path);
 

@@ -33,7 +33,7 @@ struct RecordedCall {
 struct RecordedRun {
   std::string path;  ///< of the file, or of the model that was run
   std::vector<RecordedCall> calls;
-  std::map<std::string, std::size_t> others;  ///< entries that are no ops, by type: "annotate", "triton_kernel"
+  std::map<std::string, std::size_t> others;  ///< entries that are not ops, by type: "annotate", "triton_kernel"
   bool hashes = false;  ///< the numbers are hashes (hash_tensor): equal or not, and nothing in between
 };
 

@@ -20,13 +20,13 @@ struct ReproInput {
   std::string source;  ///< for people: "storages/16a2...", "the script holds no data"
 };
 
-/// What load_args of a repro script asks for, one for each input of the graph, with the storages that lie beside the
+/// What load_args of a repro script asks for, one for each input of the graph, with the storages that lie next to the
 /// script or in the folder its run_repro call names (looked for below the script's own folder: the machine that wrote
 /// it had other paths). Storages are mapped. Throws Error(badInput) naming script and line for what load_args does that
 /// is not known, and naming the storage file for one that is broken.
 std::vector<ReproInput> readReproInputs(const fx::Repro& repro, const std::string& path);
 
-/// The script in a repro folder: repro.py, fx_graph_runnable.py or minifier_launcher.py. The path itself where it is no
+/// Script of a repro folder: repro.py, fx_graph_runnable.py or minifier_launcher.py. The path itself if it is not a
 /// folder or holds none.
 std::string reproScript(const std::string& path);
 /// Whether the path is a folder that holds one.

@@ -23,7 +23,7 @@ SafetensorsFile readSafetensors(const std::string& path);
 /// The same for bytes in memory; `place` names them in errors.
 SafetensorsFile readSafetensors(const ByteRegion& bytes, const std::string& place);
 
-/// Writes contiguous tensors; non-contiguous ones are an Error(badUse). Writes beside the target and renames, so a full
+/// Writes contiguous tensors; others are an Error(badUse). Writes next to the target and renames, so a full
 /// disk loses nothing. Throws Error(io).
 void writeSafetensors(const std::string& path, const TensorMap& tensors,
                       const std::map<std::string, std::string>& metadata = {});

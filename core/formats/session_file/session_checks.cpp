@@ -85,7 +85,7 @@ class DocumentChecker {
 
   const Document& document_;
   IdVector<SubgraphId, BoundSymbolId> holder_;  // the op whose argument it is
-  IdVector<BoundSymbolId, SubgraphId> owner_;   // the body it stands in
+  IdVector<BoundSymbolId, SubgraphId> owner_;   // the body it is in
 };
 
 /// Position of output i among the user outputs, as text; empty where it is none.

@@ -41,7 +41,7 @@ struct SessionFile {
   std::map<std::string, double> seconds;  ///< by pass
 
   std::map<ValueId, TensorData> values;      ///< of a run, if wanted
-  std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are no tensors
+  std::map<ValueId, Argument> valueNumbers;  ///< the same for values that are not tensors
   std::map<std::string, std::string>
       marks;  ///< a window's breakpoints, notes and the like: JSON texts by name, kept verbatim
 
@@ -52,7 +52,7 @@ struct SessionFile {
   bool derived() const { return !joint.history.empty(); }
 };
 
-/// Writes the file whole or not at all. Throws Error(badUse) for marks that are no JSON, for a name of marks other than
+/// Writes the file whole or not at all. Throws Error(badUse) for marks other than JSON, for a name of marks other than
 /// letters, digits, '-' and '_', and where the file would refer to a model file that is gone or was changed since it
 /// was read; Error(internal) for a session that reading would refuse; Error(io).
 void writeSessionFile(const std::string& path, const SessionFile& session, const std::string& openedFrom = {});

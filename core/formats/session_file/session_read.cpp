@@ -153,7 +153,7 @@ class LevelReader {
           return readInteger(input, 0, std::numeric_limits<std::int32_t>::max());
         },
         [&](const Json& value) { return readId<ValueId>(value, counts_.values); });
-    if (const Json* gradients = json.find("gradients"))  // there since values are told their gradients
+    if (const Json* gradients = json.find("gradients"))  // there since values know their gradients
       readPairs(
           *gradients, session_.gradients, [&](const Json& value) { return readId<ValueId>(value, counts_.values); },
           [&](const Json& value) { return readId<ValueId>(value, counts_.values); });

@@ -68,7 +68,7 @@ class SessionWriter {
     }
   }
 
-  /// What the file is to refer to must be what was read.
+  /// The file must refer to what was read.
   void checkModelFile() const {
     const auto& model = first_.model;
     const std::string remedy = "; save with its weights embedded (" + nameOf(UserChoice::embeddedWeights) + ")";

@@ -239,7 +239,7 @@ Argument TextReader::callArgument(const Expression& expression) const {
            "torch.device(\"cpu\")");
 }
 
-/// A function that was defined above becomes a body of this op; its statements are read when the op itself stands in
+/// A function that was defined above becomes a body of this op; its statements are read when the op itself is in
 /// the document.
 Argument TextReader::bodyArgument(const std::shared_ptr<const Function>& function, Call& call) {
   if (!document_.symbol(call.symbol).isHigherOrder)

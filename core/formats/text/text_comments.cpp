@@ -23,7 +23,7 @@ Number number(Cursor& cursor, const std::string& what) {
   return static_cast<Number>(value);
 }
 
-/// Whether an op's name stands here, in quotes: "torch.ops.aten.mm.default".
+/// Whether an op's name is here, in quotes: "torch.ops.aten.mm.default".
 bool isOpName(std::string_view text) {
   return text.starts_with("\"torch.") || text.starts_with("\"_operator.") || text.starts_with("\"math.");
 }
@@ -247,7 +247,7 @@ class NoteReader {
 };
 
 /// "model.py:31: h = f(x)", "/job/model.py:31: h = f(x)": where the first number behind a colon ends the file's name.
-/// Nothing where that is no such text.
+/// Nothing where that is not such a text.
 std::optional<SourceFrame> readFrame(std::string_view text) {
   for (auto colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
     const auto rest = text.substr(colon + 1);

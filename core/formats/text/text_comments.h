@@ -13,7 +13,7 @@ namespace retrograd::text {
 struct ValueNote {
   enum class Type : std::uint8_t { none, tensor, number, token, object };
 
-  std::string_view name;  ///< as it stands in the text
+  std::string_view name;  ///< as it is in the text
   Place place;
   Type type = Type::none;
   TensorMeta meta;
@@ -80,7 +80,7 @@ Heading readHeading(const Source& source, const Comment& comment);
 /// "Constructed by Split (took 3 milliseconds)".
 std::optional<PassRecord> readPass(const Comment& comment);
 
-/// What a computation's results mean beside being the user's: "output 0: mutation of buffer count, output 2: loss", by
+/// What a computation's results mean besides being the user's: "output 0: mutation of buffer count, output 2: loss", by
 /// position.
 struct ResultNote {
   OutputKind kind = OutputKind::user;

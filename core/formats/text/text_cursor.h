@@ -16,15 +16,15 @@ class Cursor {
   Place place() const;
   [[noreturn]] void expected(const std::string& what) const;
 
-  /// Takes `literal` where it stands next; a word only as a whole.
+  /// Takes `literal` where it is next; a word only as a whole.
   bool take(std::string_view literal);
   void expect(std::string_view literal);
-  /// Letters, digits, '_' and '.', or a quoted string; empty where neither stands here.
+  /// Letters, digits, '_' and '.', or a quoted string; empty where neither is here.
   std::string word();
   std::string expectWord(const std::string& what);
   /// Letters, digits, '_' and '.' alone.
   std::string_view plainWord() const;
-  /// What stands between two quotes, without them; escapes are left alone. Its own cursor tells where it stands.
+  /// The text between two quotes, without them; escapes are left alone. Its own cursor is where it is.
   std::optional<Cursor> quoted();
   std::optional<std::int64_t> integer();
   std::int64_t expectInteger(const std::string& what);

@@ -28,7 +28,7 @@ std::string returnNames(const Symbol& symbol) {
 
 }  // namespace
 
-/// `(values, indices) = ...`, `[a, b] = ...`: how names group is told by the schema where there is one, else by the
+/// `(values, indices) = ...`, `[a, b] = ...`: the schema says how names group where there is one, else the
 /// brackets.
 TextReader::Targets TextReader::readTargets(const Statement& statement, const Symbol& symbol) const {
   Targets targets;
@@ -159,7 +159,7 @@ BoundSymbolId TextReader::readOp(const Statement& statement, Scope& scope) {
   return op;
 }
 
-/// Kind, storage and so on of what an op makes, where its line is the first to tell.
+/// Kind, storage and so on of what an op makes, where its line is the first to say.
 void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const OpNote& note,
                                  const std::vector<char>& isNew, const Scope& scope) {
   const auto outputSpan = std::as_const(document_).outputs(op);
@@ -201,7 +201,7 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
   }
 }
 
-/// Where an op of the computation stands in the model; other ops stand where that op does.
+/// Where an op of the computation is in the model; other ops are where that op does.
 void TextReader::describePlace(BoundSymbolId op, const OpNote& note, const Scope& scope) {
   auto& bound = document_.boundSymbol(op);
   if (scope.kind == TraceKind::computation) {

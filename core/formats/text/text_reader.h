@@ -143,7 +143,7 @@ class TextReader {
   std::unordered_map<std::string, BoundSymbolId> nodes_;       ///< those that make nothing, by node name
   IdVector<ValueId, BoundSymbolId> derivedProducers_;
   std::unordered_map<std::string, std::vector<BoundSymbolId>>
-      derivedOps_;                                    ///< by call, for ops that stand in several traces
+      derivedOps_;                                    ///< by call, for ops that are in several traces
   std::unordered_map<std::string, std::size_t> met_;  ///< how many ops of this call the trace has had
   std::unordered_map<std::string, BoundSymbolId> standIns_;
   std::map<std::string, std::vector<std::pair<BoundSymbolId, int>>>

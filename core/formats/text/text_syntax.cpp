@@ -47,7 +47,7 @@ class ExpressionParser {
 
   Expression expression() { return sum(); }
 
-  /// Expressions separated by commas up to `closing` (the end of the line where it is empty); `comma` tells whether one
+  /// Expressions separated by commas up to `closing` (the end of the line where it is empty); `comma` says whether one
   /// ended the list.
   std::vector<Expression> list(std::string_view closing, bool& comma) {
     std::vector<Expression> items;

@@ -34,7 +34,7 @@ struct Statement {
   Kind kind = Kind::comment;
   Place place;
   std::vector<Expression> targets;  ///< op: left of the "=", one expression or none
-  Expression value;                 ///< op: the call; result: a tuple of what stands behind "return"
+  Expression value;                 ///< op: the call; result: a tuple of what is behind "return"
   std::shared_ptr<const Function> function;
   Comment comment;
 };
@@ -63,7 +63,7 @@ class FunctionReader {
  public:
   FunctionReader(const Source& source, const Progress& progress);
   ~FunctionReader();
-  /// The next function of the text, without its body; nothing at the end. What was not read of the one before is read,
+  /// The next function of the text, without its body; nothing at the end. Unread parts of the one before are read,
   /// and dropped.
   std::optional<Function> next();
   /// The next statement of its body, of which the last is a result; not to be asked for more.
@@ -73,7 +73,7 @@ class FunctionReader {
   std::unique_ptr<Parser> parser_;
 };
 
-/// Literals alone, as they stand in comments ("value 3").
+/// Literals alone, as they are in comments ("value 3").
 Expression parseLiteral(const Source& source, std::string_view text, Place place);
 
 }  // namespace retrograd::text

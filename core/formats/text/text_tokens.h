@@ -6,7 +6,7 @@
 
 namespace retrograd::text {
 
-/// Where something stands in a text; both count from 1, columns in characters.
+/// Where something is in a text; both count from 1, columns in characters.
 struct Place {
   int line = 1, column = 1;
 };
@@ -37,7 +37,7 @@ struct Comment {
   Place place;
 };
 
-/// A logical line: what stands in brackets may go over several lines. Blank lines are left out.
+/// A logical line: what is in brackets may go over several lines. Blank lines are left out.
 struct Line {
   std::vector<Token> tokens;  ///< ends with Kind::end; that alone for a line that is a comment
   Comment comment;
@@ -51,7 +51,7 @@ struct Line {
 class Lexer {
  public:
   explicit Lexer(const Source& source) : source_(source) {}
-  /// False at the end of the text. Throws Error(badInput) for what is no token.
+  /// False at the end of the text. Throws Error(badInput) for what is not a token.
   bool next(Line& line);
 
  private:
@@ -74,7 +74,7 @@ class Lexer {
   int line_ = 1, column_ = 1;
 };
 
-/// The content of a string that stands with its quotes at `place`, escapes resolved. Throws Error(badInput) for an
+/// The content of a string that is with its quotes at `place`, escapes resolved. Throws Error(badInput) for an
 /// escape that Python does not have.
 std::string unquoted(const Source& source, std::string_view text, Place place);
 

@@ -83,7 +83,7 @@ TextTraces TextReader::read(TextParts parts) {
   return std::move(result_);
 }
 
-/// Most texts begin with the computation, to which all others refer. Where others stand before it, this reads the
+/// Most texts begin with the computation, to which all others refer. Where others are before it, this reads the
 /// computation alone and returns false.
 bool TextReader::readInOrder(TextParts parts) {
   FunctionReader reader(source_, progress_);
@@ -108,7 +108,7 @@ void TextReader::readOthers() {
     if (function->name != "computation") readFunction(*function, reader);
 }
 
-/// When the first body asks: what stands behind it in the computation counts too.
+/// When the first body asks: what is behind it in the computation counts too.
 void TextReader::collectNames() {
   reserved_.emplace();
   FunctionReader reader(source_, progress_);

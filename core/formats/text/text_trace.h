@@ -12,8 +12,8 @@
 
 namespace retrograd {
 
-/// The traces that stand in one text: one document, in which values of equal name are one value and bound symbols that
-/// stand in several traces are one.
+/// The traces that are in one text: one document, in which values of equal name are one value and bound symbols that
+/// are in several traces are one.
 struct TextTraces {
   std::shared_ptr<Document> document;
   std::optional<Computation> computation;

@@ -73,7 +73,7 @@ std::string functionName(std::string_view line) {
 }
 
 /// Reads ".debug_pkl": ("FORMAT_WITH_STRING_TABLE", texts, ((offset, ((lines, file, first line), begin, end), tag),
-/// ...)), or, before PyTorch 1.11, the last part alone with texts in place of their numbers.
+/// ...)), or, before PyTorch 1.11, the last part alone with texts instead of their numbers.
 class OriginsReader {
  public:
   explicit OriginsReader(const Pickle& pickle) : pickle_(pickle) {

@@ -30,7 +30,7 @@ struct TorchScriptArchive {
 /// Throws Error(badInput) naming the record.
 TorchScriptArchive readTorchScript(std::shared_ptr<const Archive> archive);
 
-/// Which lines of Python a record of code came from, as its ".debug_pkl" tells.
+/// Which lines of Python a record of code came from, as its ".debug_pkl" says.
 class CodeOrigins {
  public:
   /// Empty where the archive has no such record or it cannot be read: only what is shown to people comes from it.

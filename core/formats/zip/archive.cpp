@@ -13,7 +13,7 @@ namespace retrograd {
 namespace {
 
 constexpr std::uint64_t chunk = 4ULL << 20;
-/// Deflate cannot do better than 1032 to 1: a larger claim is a lie, told to make us allocate.
+/// Deflate cannot do better than 1032 to 1: a larger claim is a lie, meant to make us allocate.
 constexpr std::uint64_t maxDeflateRatio = 1032;
 
 /// libzip's view of an archive in memory; used for what is compressed.
@@ -57,7 +57,7 @@ void inflate(const ZipHandle& zip, std::uint64_t index, const ZipEntry& entry, T
   if (got != entry.size) throw Error(ErrorCode::badInput, "is damaged: shorter than it says", entry.name);
 }
 
-/// What was inflated, counted for the file that is read.
+/// Bytes that were inflated, counted for the file that is read.
 struct CountedContent {
   CountedMemory memory;
   std::pmr::vector<std::byte> bytes{&memory};
@@ -102,7 +102,7 @@ void Archive::load(ByteRegion bytes, const Progress& progress, Verify verifyWhen
   verify(progress);
 }
 
-/// Leaves large weights to a check beside the program, where they are many enough to wait for.
+/// Leaves large weights to a check next to the program, where they are many enough to wait for.
 void Archive::defer() {
   std::vector<CheckedRegion> regions;
   std::uint64_t bytes = 0;

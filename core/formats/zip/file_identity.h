@@ -5,7 +5,7 @@
 
 namespace retrograd {
 
-/// What tells a file from one that was changed: its size and a checksum that all of its content goes into.
+/// What distinguishes a file from one that was changed: its size and a checksum of all its content.
 struct FileIdentity {
   std::uint64_t size = 0;
   std::uint32_t checksum = 0;

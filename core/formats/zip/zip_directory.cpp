@@ -14,7 +14,7 @@ constexpr std::uint32_t localSignature = 0x04034b50, centralSignature = 0x02014b
 constexpr std::uint32_t end64Signature = 0x06064b50, locatorSignature = 0x07064b50;
 constexpr std::size_t localSize = 30, centralSize = 46, endSize = 22, end64Size = 56, locatorSize = 20;
 constexpr std::uint16_t encryptedFlags = 0x2041;  // traditional, strong, masked headers
-constexpr std::uint32_t in64 = 0xffffffff;        // the true number stands in the Zip64 part
+constexpr std::uint32_t in64 = 0xffffffff;        // the true number is in the Zip64 part
 
 [[noreturn]] void fail(std::string message, std::string place = {}) {
   throw Error(ErrorCode::badInput, std::move(message), std::move(place));

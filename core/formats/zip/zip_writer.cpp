@@ -11,7 +11,7 @@
 namespace retrograd {
 namespace {
 
-constexpr std::uint32_t in64 = 0xffffffff;  // the true number stands in the Zip64 part
+constexpr std::uint32_t in64 = 0xffffffff;  // the true number is in the Zip64 part
 constexpr std::uint16_t version20 = 20, version45 = 45;
 constexpr std::uint16_t zip64Field = 0x0001, alignmentField = 0xd935;  // the latter as Android's zipalign writes it
 constexpr std::uint16_t utf8Names = 0x0800;

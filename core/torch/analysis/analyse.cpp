@@ -44,7 +44,7 @@ std::unordered_set<std::string_view> returnedWritten(const Computation& computat
   return inputs;
 }
 
-/// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless told
+/// Which computation inputs get a gradient: parameters by the file's flag, floating and complex user inputs unless set
 /// otherwise. An input that the graph returns again after a write to it has none; one that is written to in place is
 /// found while deriving (WritesToLeaf).
 std::vector<char> differentiated(const ModelFile& file, const DerivationRequest& request) {
@@ -127,7 +127,7 @@ class Deriver {
     } lazy(outputOfCotangent_);
     lazy.make = [&]() -> Concretiser& {
       if (!concretiser) {
-        const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU stands in
+        const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU is in
         const auto on = here ? std::nullopt : std::optional(Device());
         concretiser = std::make_unique<Concretiser>(
             document_, analysis_.request.seed, inputBindings(analysis_, on),
@@ -269,7 +269,7 @@ void derive(Analysis& analysis, const DerivationRequest& request, const Progress
   chooseCotangents(analysis, request, cotangents);
 }
 
-/// Derived traces that the file gives too, as a golden test does, beside those derived here.
+/// Derived traces that the file gives too, as a golden test does, next to those derived here.
 void comparePrinted(Analysis& analysis) {
   const auto& printed = *analysis.file.printed;
   TraceComparison comparison(*printed.document, *analysis.file.document);
@@ -384,7 +384,7 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   outer.filled = request.filled;
   outer.device = request.device;
   auto model = asModel(*of, request.again);
-  // What was not asked for, or is written to, is not differentiated now either.
+  // An input that nobody asked for, or that is written to, is not differentiated now either.
   std::set<std::string> constant;
   for (std::size_t i = 0; i < of->computation().inputs.size(); ++i) {
     const auto& input = of->computation().inputs[i];

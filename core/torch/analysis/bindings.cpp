@@ -13,7 +13,7 @@ Device placeOf(const Analysis& analysis, ValueId id) {
   return id && document.isTensor(id) ? document.meta(document.value(id).meta).device : Device();
 }
 
-/// Null for tokens, objects, and user inputs that are no tensors.
+/// Null for tokens, objects, and user inputs that are not tensors.
 const TensorData* requiredData(const Analysis& analysis, std::size_t i) {
   const auto* data = inputData(analysis, i);
   const auto& input = analysis.computation().inputs[i];

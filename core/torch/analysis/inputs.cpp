@@ -91,7 +91,7 @@ bool sameButForUnits(std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
   return a == b;
 }
 
-/// Sets the symbolic sizes to what the given inputs have; a sample of other sizes does not stand against them.
+/// Sets the symbolic sizes to what the given inputs have; a sample of other sizes does not contradict them.
 void fitSizes(Analysis& analysis, const DerivationRequest& request, const std::map<std::string, at::Tensor>& tensors) {
   const auto& file = analysis.file;
   auto& document = *file.document;
@@ -208,7 +208,7 @@ struct DrawnStorage {
   std::int64_t bytes = 0, offset = -1;
 };
 
-/// `count` numbers for a storage whose first tensor is described by `meta`, in double precision where they are no
+/// `count` numbers for a storage whose first tensor is described by `meta`, in double precision where they are not
 /// integers. `scratch` is used again.
 at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t count, at::Generator& generator,
                         at::Tensor& scratch) {

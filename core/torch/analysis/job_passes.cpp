@@ -97,7 +97,7 @@ const SourceFrame* lineOf(const Document& document, BoundSymbolId op) {
   return source.valid() ? shownFrame(document.source(source)) : nullptr;
 }
 
-/// Ops of the other side from the same line of Python as `op` that are new there: without a partner, or in place of
+/// Ops of the other side from the same line of Python as `op` that are new there: without a partner, or instead of
 /// another op.
 std::vector<BoundSymbolId> replacementsOf(const TraceDiff& diff, Side from, BoundSymbolId op) {
   const auto to = from == Side::left ? Side::right : Side::left;

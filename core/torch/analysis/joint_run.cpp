@@ -124,7 +124,7 @@ struct EagerRun {
   }
 
   /// What the forward left in parameters, buffers and inputs that it wrote. Some kernels (batch norm's) write to a
-  /// buffer without a word, so that only the content tells.
+  /// buffer without a word, so that only the content shows.
   TensorMap written() const {
     TensorMap written;
     const auto& computation = analysis.computation();
@@ -173,7 +173,7 @@ struct EagerRun {
   EagerInterpreter interpreter;
   std::vector<at::Tensor> leaves;
   std::vector<at::Tensor> given,
-      bound;  // inputs as they are in the file, and as the run has them; undefined for what is no tensor
+      bound;  // inputs as they are in the file, and as the run has them; undefined for what is not a tensor
   std::vector<std::int64_t> versions;  // of `bound` before the run: how often it was written
   std::vector<c10::IValue> outputs;
   std::map<std::size_t, at::Tensor> cotangentLeaves;  // by output, those that were used

@@ -10,7 +10,7 @@ namespace retrograd {
 class Evaluator;
 
 /// Runs the joint trace in one go, without a session: the yardstick for forward and backward run apart. `after` is
-/// called behind each op and may bind other values in place of its outputs.
+/// called behind each op and may bind other values instead of its outputs.
 RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&, BoundSymbolId)>& after = {});
 
 /// Runs the forward trace, then the backward trace on what it saved, the cotangents and nothing else.

@@ -14,7 +14,7 @@ namespace retrograd {
 void setProbeCommand(std::vector<std::string> command);
 
 /// Lets the program try the file. Throws Error(badInput) where it crashes, takes too long or too much memory,
-/// Error(cancelled). What the program finds wrong with the file is not told: who reads it next finds the same.
+/// Error(cancelled). Faults of the file are not reported here: who reads it next finds the same.
 void probe(const std::string& path, const Progress& progress);
 
 /// What that program does: compiles and checks the file's code. Returns its exit code.

@@ -9,7 +9,7 @@
 
 namespace retrograd {
 
-/// What an evaluator holds of a run's results, by the names that Session documents. What was not computed is absent.
+/// The values that an evaluator holds of a run's results, by the names that Session documents. Others are absent.
 /// `keep`: how; by default as copies on the host.
 TensorMap gradientsOf(const Analysis& analysis, const Evaluator& evaluator,
                       TensorData (*keep)(const at::Tensor&) = copyOut);

@@ -12,7 +12,7 @@ struct SaveSessionOptions {
   bool embed = false;  ///< weights, constants and sample inputs go into the file; else it refers to the model file
   bool values =
       false;  ///< run forward and backward, and store every value; else those stay that the analysis brought along
-  std::optional<std::map<std::string, std::string>> marks;  ///< in place of the analysis' own: JSON texts by name
+  std::optional<std::map<std::string, std::string>> marks;  ///< instead of the analysis' own: JSON texts by name
   int threads =
       0;  ///< that the session's runs shall use; 0: as the analysis brought along, else as many as kernels use now
 };

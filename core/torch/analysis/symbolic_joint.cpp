@@ -171,7 +171,7 @@ class JointAligner {
     std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.at < b.at; });
     return pairs;
   }
-  /// What the group makes has no counterpart; what others make of it may have.
+  /// A result of the group has no counterpart; what others make of it may have.
   void setApart(Group& group) {
     group.differs = true;
     for (auto at : group.ops)

@@ -19,7 +19,7 @@ using DeriveAt = std::function<SizedJoint(const SizeBindings&)>;
 /// Writes the sizes, strides, offsets and literal integers of a joint as expressions over the file's size symbols.
 /// Rules are derived for numbers, so the joint is derived for some further sizes too, op is set against op, and a
 /// number that differs becomes the expression that holds at all of them. A number for which none is found stays a
-/// number; it and every op that LibTorch traces differently for other sizes are told in the notes that come back. Ids,
+/// number; it and every op that LibTorch traces differently for other sizes are named in the notes that come back. Ids,
 /// ops and their order stay as they are.
 std::vector<Problem> expressSizes(const ModelFile& file, JointResult& joint, const DeriveAt& deriveAt);
 

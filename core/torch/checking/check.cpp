@@ -330,7 +330,7 @@ struct ModelCheck::Impl {
   }
 
   /// PyTorch 2.9's decomposed LSTM returns its states with one dimension of size 1 more than eager does. Where the file
-  /// itself says so, the elements are compared and the report tells.
+  /// itself says so, the elements are compared and the report says it.
   TensorData fitUnits(CheckReport& report, const Analysis& analysis, const std::string& name, TensorData actual,
                       const TensorMeta& expected) const {
     const auto units = [](std::vector<std::int64_t> sizes) { return std::erase(sizes, 1), sizes; };
@@ -360,7 +360,7 @@ struct ModelCheck::Impl {
     return name.starts_with("out.") ? fitUnits(report, *judged.analysis, name, *found, expected.meta) : *found;
   }
 
-  /// Each tensor that the reference has, and that there is no gradient beside those.
+  /// Each tensor that the reference has, and that there is no gradient next to those.
   template <class Compare>
   void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix,
                    const TensorMap& expected, Compare&& compare) {
@@ -450,7 +450,7 @@ struct ModelCheck::Impl {
   }
 
   /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that
-  /// does not say which it differentiated: that it has none is no proof that there is none.
+  /// does not say which it differentiated: a missing gradient does not prove that there is none.
   void listUndifferentiated(CheckReport& report) const {
     if (written_->analysis->differentiated) return;
     const auto& document = *written_->analysis->document;

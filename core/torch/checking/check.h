@@ -26,9 +26,9 @@ std::string_view name(CheckStatus);
 
 struct CheckOptions {
   std::string reference;              ///< safetensors file; empty: LibTorch's autograd is the only comparison
-  std::optional<double> tolerance;    ///< of each tensor relative to its largest element, in place of the judge's
+  std::optional<double> tolerance;    ///< of each tensor relative to its largest element, instead of the judge's
   bool deterministic = true;          ///< false: against the reference only what does not depend on the draw
-  std::optional<std::uint64_t> seed;  ///< in place of the reference's
+  std::optional<std::uint64_t> seed;  ///< instead of the reference's
   std::optional<std::vector<std::string>> gradInputs;
   std::optional<int> order;  ///< 2 and up: gradients of gradients, which no reference holds
   TraceKind again = TraceKind::joint;
@@ -57,7 +57,7 @@ struct CheckReport {
          tolerance =
              0;      ///< its deviation and tolerance, in its own unit; `error` is infinite where it cannot be compared
   double scale = 0;  ///< its largest element
-  std::string reason;                    ///< why it is no pass
+  std::string reason;                    ///< why it does not pass
   std::optional<Health> health;          ///< NaN and infinities, whatever they were compared with; none: not looked at
   std::vector<std::string> warnings;     ///< of the file that bear on the verdict: a backward that it has lost
   std::optional<PartsAt> partsAt;        ///< where the reference's gradients alone differ
@@ -77,9 +77,9 @@ struct CheckReport {
 
 /// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in
 /// double once more where it has f64/), with the joint trace bit for bit, with LibTorch's own autograd; on a GPU also
-/// with a run on the CPU, and there tolerances stand in place of bits, for its kernels may add in any order, and draws
+/// with a run on the CPU, and there tolerances are instead of bits, for its kernels may add in any order, and draws
 /// are compared by shape only; counts ops without an origin. It fails where a tensor is beyond its tolerance or
-/// missing, where there is a gradient that should be None, and where NaN or infinity stands where the reference has
+/// missing, where there is a gradient that should be None, and where NaN or infinity is where the reference has
 /// none, and where a loss, a gradient, a parameter or a buffer has any (health.h). Where everything agrees and a tensor
 /// of the reference was compared with nothing, or nothing was compared at all, the status is `skip`. Throws Error where
 /// the file or the reference can't be read, and for a derivation or a run that fails.

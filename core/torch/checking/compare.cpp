@@ -242,7 +242,7 @@ Deviation difference(const TensorData& actual, const TensorData& expected, bool 
     return found;
   }
   if (!std::isfinite(found.deviation)) return fail(describeNonFinite(actual, expected));
-  // Whole numbers beyond 2^53 that a double does not tell apart.
+  // Whole numbers beyond 2^53 that a double does not distinguish.
   const bool whole = !isDifferentiable(actual.meta.dtype) && actual.meta.dtype == expected.meta.dtype;
   if (whole && found.deviation == 0 && !identical(actual, expected)) found.deviation = 1;
   return found;

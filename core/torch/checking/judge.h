@@ -36,7 +36,7 @@ struct TensorVerdict {
 /// cover a deviation, the refined one decides.
 class Judge {
  public:
-  /// `relative`: the tolerance of each tensor relative to its largest element, in place of all that.
+  /// `relative`: the tolerance of each tensor relative to its largest element, instead of all that.
   explicit Judge(std::shared_ptr<const Analysis> analysis, std::optional<double> relative = {},
                  Noise::Options noise = {});
 

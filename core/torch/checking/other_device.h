@@ -38,7 +38,7 @@ class OtherDevice {
 bool drawsElsewhere(const Analysis& analysis, bool drawnOnGpu);
 
 /// Why CUDA's libraries refuse the model whatever its numbers are; nothing where they do not. So far: FFTs of float16
-/// and complex32 of a size that is no power of two.
+/// and complex32 of a size that is not a power of two.
 std::optional<std::string> refusedByCuda(const Analysis& analysis);
 
 }  // namespace retrograd

@@ -6,7 +6,7 @@
 namespace retrograd {
 
 /// A tensor whose elements each moved to a neighbour that their dtype can hold, up or down as `seed` says: what
-/// rounding could have made of them. Elements that few bits tell exactly (0, 1, -0.5, masks), NaN and infinities stay,
+/// rounding could have made of them. Elements that few bits hold exactly (0, 1, -0.5, masks), NaN and infinities stay,
 /// as do integers.
 TensorData moveByOneStep(const TensorData& tensor, std::uint64_t seed);
 

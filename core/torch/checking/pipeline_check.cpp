@@ -14,7 +14,7 @@
 namespace retrograd {
 namespace {
 
-/// The stages' results beside those of the whole model. A gradient that one side leaves out has to be zero on the
+/// The stages' results next to those of the whole model. A gradient that one side leaves out has to be zero on the
 /// other.
 void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& options, const Progress& progress) {
   const auto& whole = *pipeline.whole;

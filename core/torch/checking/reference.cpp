@@ -236,7 +236,7 @@ DerivationRequest requestFor(const Reference& reference, const ModelFile& file) 
       !reference.expected.outputs.empty()) {  // made without it: what has a gradient was differentiated
     request.gradInputs.emplace();
     auto differentiated =
-        reference.expected.inputGradients;  // either precision tells: one may lack what it has to have
+        reference.expected.inputGradients;  // either precision may say: one may lack what it has to have
     if (reference.inDouble)
       differentiated.insert(reference.inDouble->inputGradients.begin(), reference.inDouble->inputGradients.end());
     for (const auto& [name, tensor] : differentiated) request.gradInputs->push_back(name);

@@ -21,7 +21,7 @@ double numberOf(const Json& json) {
   return json.is_number() ? json.get<double>() : std::numeric_limits<double>::infinity();
 }
 
-/// Also where it is no verdict because something was not compared.
+/// Also where it is not a verdict because something was not compared.
 bool hasRun(const CheckReport& report) {
   return report.status == CheckStatus::pass || report.status == CheckStatus::fail || !report.tensors.empty();
 }

@@ -11,7 +11,7 @@ namespace retrograd {
 struct SuiteCase {
   std::string name;  ///< folder, for model.pt2; folder/core for core.pt2
   std::string model;
-  CheckOptions options;  ///< reference beside it, draws of manifest.json
+  CheckOptions options;  ///< reference next to it, draws of manifest.json
 };
 
 /// Every .pt2 in `folder` and the folders under it, by name. Throws Error(badUse) where there is no such folder or no

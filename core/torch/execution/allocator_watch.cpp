@@ -8,7 +8,7 @@
 namespace retrograd {
 namespace {
 
-/// Stands where PyTorch's profiler would: allocators report to it.
+/// Takes the place of PyTorch's profiler: allocators report to it.
 struct Reporter : c10::MemoryReportingInfoBase {
   void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device device) override {
     if (!device.is_cpu()) return;

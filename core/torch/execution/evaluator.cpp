@@ -107,7 +107,7 @@ c10::Device Evaluator::deviceOf(BoundSymbolId op) const {
   return c10::kCPU;
 }
 
-/// What goes wrong on a GPU is often told tersely, so all that is known of the op goes with it.
+/// Errors of a GPU are often terse, so all that is known of the op goes with them.
 Error Evaluator::failed(BoundSymbolId op, const std::string& reason) const {
   const auto device = deviceOf(op);
   if (!device.is_cuda()) return {ErrorCode::execution, reason, document_.opName(op)};

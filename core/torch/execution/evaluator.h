@@ -40,7 +40,7 @@ class Evaluator {
   at::Tensor tensor(ValueId id) const;
 
   /// Runs the op and binds its outputs. An op whose estimated cost does not repay the waking of threads runs on one.
-  /// Borrowed memory (weights, inputs) is never written: the op gets a copy. What it returns is the copy; where it
+  /// Borrowed memory (weights, inputs) is never written: the op gets a copy. The result is the copy; where it
   /// writes without returning (native_batch_norm's statistics), the operand itself becomes the copy. Throws
   /// Error(execution) naming the op, Error(badInput) where a file that operands lie in changed since it was mapped;
   /// nothing is bound then.
@@ -61,7 +61,7 @@ class Evaluator {
   /// op runs.
   void setLeftOut(std::shared_ptr<const LeftOut> left) { leftOut_ = std::move(left); }
 
-  /// Wait after each op on a GPU until it is done there, so that what goes wrong is told of the op that caused it, not
+  /// Wait after each op on a GPU until it is done there, so that an error is reported for the op that caused it, not
   /// of a later one.
   void setSynchronous(bool on) { synchronous_ = on; }
 

@@ -16,7 +16,7 @@ struct RunDifference {
   double relative =
       0;  ///< largest, relative to the largest element of either; infinite for other shapes or dtype kinds
   double normA = 0, normB = 0;
-  std::string note;  ///< "shapes differ", "only one is finite"; empty where numbers tell all
+  std::string note;  ///< "shapes differ", "only one is finite"; empty where numbers say it all
 };
 
 /// Two runs compared op by op, in the order of the first.
@@ -28,7 +28,7 @@ struct RunComparison {
   std::vector<std::string> notes;  ///< what the comparison did otherwise than a run does
 };
 
-/// Ops answer to one another as alignOps() says. Values are compared in double precision. The runs go in step, so that
+/// Ops match as alignOps() says. Values are compared in double precision. The runs go in step, so that
 /// tensors are let go as both have passed them. On a GPU both run without TF32, whose ten bits of mantissa would be the
 /// first difference. Throws as recordRun().
 RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance, const RecordOptions& optionsB = {},

@@ -20,12 +20,12 @@ struct WeightDifference {
 /// Two sets of weights by name.
 struct WeightComparison {
   std::size_t compared = 0;              ///< names that both have
-  std::vector<WeightDifference> differ;  ///< by name, so that those of a module stand together
+  std::vector<WeightDifference> differ;  ///< by name, so that those of a module are together
   std::vector<std::string> onlyInA, onlyInB;
   double largest = 0;  ///< greatest `relative`
 };
 
-/// Compares in double precision what is not the same bit for bit; another dtype is no difference.
+/// Compares in double precision what is not the same bit for bit; another dtype is not a difference.
 WeightComparison compareWeights(const TensorMap& a, const TensorMap& b, const Progress& progress = {});
 
 }  // namespace retrograd

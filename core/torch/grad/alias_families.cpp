@@ -71,7 +71,7 @@ std::vector<AliasFamilies::Stale> AliasFamilies::writtenUnseen() const {
       unseen.insert(family.memory);
   std::vector<Stale> stale;
   if (unseen.empty()) return stale;
-  std::unordered_set<std::int32_t> clones;  // what an in-place op wrote to in place of the tensor
+  std::unordered_set<std::int32_t> clones;  // what an in-place op wrote to instead of the tensor
   for (const auto& [value, source] : sources_)
     if (!source.isView) clones.insert(source.base.index);
   for (std::size_t v = 0; v < document_.valueCount(); ++v) {
@@ -124,7 +124,7 @@ std::int32_t AliasFamilies::addFamily(AliasFamily family) {
 }
 
 std::int32_t AliasFamilies::leaveRule(std::int32_t index, std::vector<std::pair<ViewStep, ValueId>>& steps) {
-  const auto originOf = [&](ValueId value) {  // the computation op in whose rule it stands, or whose result it is
+  const auto originOf = [&](ValueId value) {  // the computation op in whose rule it is, or whose result it is
     const auto maker = document_.value(value).producer;
     const auto origin = maker ? document_.boundSymbol(maker).origin.op : maker;
     return origin ? origin : maker;
@@ -163,7 +163,7 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
   if (known != familyOf_.end()) {
     family = known->second;
   } else {
-    // Nobody was here before: the tensor is the base. What it is a view of stands inside of its op's rule, where no
+    // Nobody was here before: the tensor is the base. Its own base is inside its op's rule, where no
     // gradient comes in.
     const bool viewInRule = !steps.empty();
     steps.clear();

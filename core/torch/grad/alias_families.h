@@ -32,7 +32,7 @@ struct AliasFamily {
   std::int32_t parent = -1;  ///< the family it was taken from; -1: it owns the memory
   ViewPath path;             ///< from the parent's base to its own
   std::int32_t input = -1;   ///< position of the computation input that the base is
-  bool isInner = false;      ///< the base stands inside of an op's rule, where no gradient comes in: nothing of the
+  bool isInner = false;      ///< the base is inside an op's rule, where no gradient comes in: nothing of the
                              ///< computation is bound to it
   bool viewInRule =
       false;  ///< the base is a view of what its op's rule made: to autograd a view too, where the op is made of others
@@ -54,7 +54,7 @@ struct SharedMemory {
   std::int32_t members = 0;     ///< tensors that were found to lie in it
   BoundSymbolId lastWriter;     ///< computation op
   std::int32_t lastWrite = -1;  ///< when the last write came
-  bool silent = false;          ///< an op wrote to it that tells no version counter: batch norm, to running statistics
+  bool silent = false;          ///< an op that raises no version counter wrote to it: batch norm, to running statistics
   bool unsure = false;  ///< two results of one op lie in it, and how a gradient goes from one to the other is not known
 };
 
@@ -94,7 +94,7 @@ class AliasFamilies {
     std::int32_t memory = 0;
     MetaId geometry;
   };
-  /// All values that stand, or stood, for tensors whose memory was written afterwards without their version counter: by
+  /// All values of tensors, now or earlier, whose memory was written afterwards without their version counter: by
   /// tensors of which autograd does not know that they share it, or silently.
   std::vector<Stale> writtenUnseen() const;
 
@@ -125,7 +125,7 @@ class AliasFamilies {
   bool sameElements(ValueId a, ValueId b) const;
   std::int32_t addFamily(AliasFamily family);
   AliasPlace place(ValueId tensor, bool isInner);
-  /// Where `steps` lead out of the rule that an inner family's base stands in: the op's result has the gradient, and a
+  /// Where `steps` lead out of the rule that an inner family's base is in: the op's result has the gradient, and a
   /// family of its own. Takes the steps that were gone.
   std::int32_t leaveRule(std::int32_t family, std::vector<std::pair<ViewStep, ValueId>>& steps);
 
@@ -142,7 +142,7 @@ class AliasFamilies {
     std::int32_t writtenAt;
   };
   std::unordered_map<std::int32_t, Content> contents_;  // by value
-  std::vector<std::int32_t> madeAt_;  // by value; ids don't tell, as an op's results keep those of the computation
+  std::vector<std::int32_t> madeAt_;  // by value; ids do not say, as an op's results keep those of the computation
   std::int32_t now_ = 0;
 };
 

@@ -131,7 +131,7 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
     gradients_.add(locals[instance.localsBegin + operand], locals[begin + local]);
 }
 
-/// The op, which gives the sizes and the dtype, and zeros in place of its result.
+/// The op, which gives the sizes and the dtype, and zeros instead of its result.
 void JointBuilder::emitAsZero(const RuleOp& op, const BackwardVariant& variant, std::size_t forwardLocals,
                               std::size_t begin, std::vector<StorageId>& storages, const Origin& origin) {
   auto& result = writer_.locals()[begin + op.outputs.front()];

@@ -37,7 +37,7 @@ std::optional<c10::Device> claimedBeside(const Document& document, const DeriveR
   return std::nullopt;
 }
 
-/// The op's autograd graph and the recorder that saw it come to be.
+/// The op's autograd graph and the recorder that saw it are made.
 class AutogradDerivation final : public VariantSource {
  public:
   AutogradDerivation(const Document& document, const DeriveRequest& request)

@@ -46,7 +46,7 @@ class JointBuilder {
   void walk(const std::vector<BoundSymbolId>& ops);
   void visit(BoundSymbolId op);
   void applyOp(BoundSymbolId op);
-  /// The op's call with numbers in place of the operands that are numbers here, and the operands that remain.
+  /// The op's call with numbers instead of the operands that are numbers here, and the operands that remain.
   struct Call {
     PatternId pattern;
     std::vector<ValueId> tensors;            ///< joint values by hole

@@ -25,7 +25,7 @@ class JointWriter {
         constants_(constants),
         realValues_(realValues),
         taken_(document.valueCount()) {}
-  /// From now on `aliases` are told of each op.
+  /// From now on `aliases` hear of each op.
   void tell(AliasFamilies& aliases) { aliases_ = &aliases; }
 
   const std::vector<BoundSymbolId>& ops() const { return ops_; }
@@ -49,7 +49,7 @@ class JointWriter {
   BoundSymbolId emit(SymbolId symbol, PatternId pattern, std::uint8_t effects, std::span<const ValueId> operands,
                      std::span<const ValueId> outputs, const Origin& origin);
 
-  /// The computation value stands in the joint as it is.
+  /// The computation value is in the joint as it is.
   void take(ValueId value) { taken_[value] = 1; }
   /// Values of the computation that are not in the joint lie where they lay: in the memory of those they shared it with
   /// in the file.
@@ -63,7 +63,7 @@ class JointWriter {
   std::map<ValueId, TensorData>& constants_;
   RealValues* realValues_;
   AliasFamilies* aliases_ = nullptr;
-  IdVector<ValueId, char> taken_;  // computation values that already stand in the joint
+  IdVector<ValueId, char> taken_;  // computation values that already are in the joint
   std::unordered_map<StorageId, StorageId>
       movedStorages_;  // the file's storages: where the values that were reused lie now
   std::vector<BoundSymbolId> ops_;

@@ -21,7 +21,7 @@ void JointBuilder::noteWhatIsReadLate(std::span<const ValueId> bound) {
 /// What the backward reads of memory that was written afterwards. Where autograd knows that tensors share it, eager
 /// PyTorch refuses that ("modified by an inplace operation"), and here the value as it was is right. Views that
 /// autograd does not know of (_unsafe_view, within kron and other composites, and unsafe_split) have versions of their
-/// own, and batch norm tells no version of its running statistics: eager PyTorch reads what the memory holds by then,
+/// own, and batch norm raises no version of its running statistics: eager PyTorch reads what the memory holds by then,
 /// and so does the backward here.
 void JointBuilder::renewWhatIsReadLate() {
   for (const auto& [before, now] : options_.readLate) {
@@ -41,14 +41,14 @@ void JointBuilder::renewWhatIsReadLate() {
     // Real numbers may lie in what is complex memory: the same bytes in another dtype.
     const auto now = withLaziness(
         by, stridedView(by, inDType(by, flat(by, withLaziness(by, content, TensorMeta())), meta.dtype), meta), meta);
-    // What is inside of an op's rule is not marked as requiring a gradient, but has one when the joint is
+    // A value inside an op's rule is not marked as requiring a gradient, but has one when the joint is
     // differentiated again.
     const bool hasLineage = options_.createGraph && retrograd::isDifferentiable(meta.dtype);
     result_.readLate[value] = hasLineage ? joined(memory.lastWriter, now, value) : now;
   }
 }
 
-/// Puts what memory holds by now in place of the locals from `begin` on that were written behind autograd's back.
+/// Puts what memory holds by now instead of the locals from `begin` on that were written behind autograd's back.
 void JointBuilder::readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin,
                             std::size_t count) {
   auto& locals = writer_.locals();

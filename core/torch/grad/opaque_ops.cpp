@@ -1,4 +1,4 @@
-// Opaque ops: they stand in the joint as the file has them, with the results that it declares. A gradient that would
+// Opaque ops: they are in the joint as the file has them, with the results that it declares. A gradient that would
 // pass through one is refused as a whole, so that no sum lacks a part without a word.
 #include "core/torch/grad/joint_builder.h"
 #include "core/trace/opaque.h"

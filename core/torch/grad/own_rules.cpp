@@ -42,7 +42,7 @@ Argument productOfOthers(RuleScope& scope, const Argument& input, std::int64_t d
 /// The derivative of a product to each of the elements along `dim`, by values. LibTorch's prod_backward
 /// (FunctionsManual.cpp) divides the product by each element where none is zero, and multiplies the others where one
 /// is; under interception it always multiplies. These differ where an element is NaN or infinite and where the product
-/// overflows. Here both stand in the trace and the values choose. Each reads ones where the other is chosen: no NaN of
+/// overflows. Here both are in the trace and the values choose. Each reads ones where the other is chosen: no NaN of
 /// a factor that is not used may reach a second derivative.
 Argument derivativeOfProduct(RuleScope& scope, const Argument& product, const Argument& input, std::int64_t dim,
                              bool ofAll) {

@@ -3,8 +3,8 @@
 
 namespace retrograd {
 
-/// Rules that stand before LibTorch's own derivatives on the CPU, where the formula that LibTorch takes while ops are
-/// intercepted gives other numbers than the one it takes in an eager run. Registered rules stand before these.
+/// Rules that are before LibTorch's own derivatives on the CPU, where the formula that LibTorch takes while ops are
+/// intercepted gives other numbers than the one it takes in an eager run. Registered rules are before these.
 const RuleRegistry& ownRules();
 
 }  // namespace retrograd

@@ -97,7 +97,7 @@ class Scope final : public RuleScope {
   /// From now on the calls are only noted, for a decomposition.
   void note(std::vector<DecomposedCall>& calls) { log_ = &calls; }
 
-  /// Runs the rule; afterwards the outputs' locals are known, -1 for what is no tensor.
+  /// Runs the rule; afterwards the outputs' locals are known, -1 for what is not a tensor.
   void run(const GradTransform& rule, const RuleArguments& arguments) {
     KeepGenerator keep;
     at::AutoGradMode noGrad(false);

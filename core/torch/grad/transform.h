@@ -27,7 +27,7 @@ class RealValues {
   virtual at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) = 0;
   /// `id` is the cotangent of the computation's output at this position.
   virtual void addCotangent(ValueId id, std::size_t output) = 0;
-  /// A literal tensor of a formula came to be.
+  /// A literal tensor of a formula was made.
   virtual void addConstant(ValueId id, const TensorData& data) = 0;
 };
 

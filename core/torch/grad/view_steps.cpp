@@ -117,7 +117,7 @@ ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view v
   return stridedView(origin, memory, from);
 }
 
-/// `base` with `content` in place of `viewed`, which `step` makes of it: by the view's own scatter op or inverse where
+/// `base` with `content` instead of `viewed`, which `step` makes of it: by the view's own scatter op or inverse where
 /// that reads well, else by geometry.
 ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, ValueId base, ValueId viewed,
                                  ValueId content) {

@@ -43,7 +43,7 @@ bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
 
 /// Whether autograd's version counters see what an op of this name writes. Those of ops in place and of ops with `out`
 /// do, and instance norm is made of such; an op that writes next to its results, as batch norm does its running
-/// statistics, tells none, even where its schema says that it writes.
+/// statistics, raises none, even where its schema says that it writes.
 bool tellsVersions(std::string_view name) {
   const auto overload = std::min(name.rfind('.'), name.size());
   return name.substr(0, overload).ends_with('_') || name.substr(overload).find("out") != std::string_view::npos ||
@@ -250,7 +250,7 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   const auto isResolved = [&](std::size_t hole) {
     return (geometry(hole).conjugate || geometry(hole).negative) && !readsConjugates(name);
   };
-  // copy_ goes element by element: one that stands where it is copied to is read before it is written.
+  // copy_ goes element by element: one that is where it is copied to is read before it is written.
   const auto isInStep = [&](std::size_t hole) {
     const auto &from = geometry(hole), &to = geometry(target);
     return name.starts_with("aten.copy_.") && from.sizes == to.sizes && from.strides == to.strides &&

@@ -211,7 +211,7 @@ class Opinion {
     }
   }
 
-  /// A size that nobody knows (it depends on data) may be why the backward does not run: then that is no finding.
+  /// A size that nobody knows (it depends on data) may be why the backward does not run: then that is not a finding.
   void refuseAssumed(const std::string& reason) const {
     if (derived_.model().listing.assumedSizes)
       throw NotPossible{"the job's backward does not run with sizes that the log does not say: " + reason};

@@ -18,7 +18,7 @@ struct SecondOpinionRequest {
   TensorMap batch;                     ///< inputs of the compiled function by name; empty: drawn
   std::optional<TensorMap> reference;  ///< "loss" and "grad.PARAMETER", as eager PyTorch gave them
   std::uint64_t seed = 0;
-  bool useWhatBinds = false;  ///< draw what the weights and the batch lack, in place of refusing
+  bool useWhatBinds = false;  ///< draw what the weights and the batch lack, instead of refusing
 };
 
 /// One difference between the derived and the imported backward.

@@ -120,7 +120,7 @@ int loopbackSocket(const std::string& address, int port) {
 class GlooTransport final : public Transport {
  public:
   explicit GlooTransport(const Rendezvous& where) : where_(where) {
-    // What goes wrong is reported as an error, once; LibTorch's log would add its own stack for each try.
+    // A failure is reported as an error, once; LibTorch's log would add its own stack for each try.
     if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = onlyErrors;
     signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error of the write, not the end of this process
     store_ = openStore();

@@ -110,7 +110,7 @@ class GroupLink final : public DeviceLink {
   }
 
   void connectTo(int peer, bool sends) {
-    // What the call uses is its own: it may be left behind.
+    // The call owns all that it uses: it may be left behind.
     auto bytes = std::make_shared<std::vector<at::Tensor>>(
         1, at::zeros({1}, at::TensorOptions().dtype(at::kByte).device(toTorchDevice(device_))));
     auto work = std::make_shared<c10::intrusive_ptr<c10d::Work>>();

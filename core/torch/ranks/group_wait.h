@@ -46,7 +46,7 @@ class GroupWait {
   std::chrono::milliseconds limit_;
 };
 
-/// What happened, in one line: without the place in LibTorch's source that stands before it and the advice behind it.
+/// What happened, in one line: without the place in LibTorch's source that is before it and the advice behind it.
 std::string reasonOf(const std::exception& error);
 
 }  // namespace retrograd

@@ -16,7 +16,7 @@ struct NcclLibrary {
   std::string trouble;
 };
 
-/// The library, loaded on first use from beside the program or from ../lib of there. LibTorch's CUDA half has to be
+/// The library, loaded on first use from next to the program or from ../lib of there. LibTorch's CUDA half has to be
 /// loaded (requireDevice).
 const NcclLibrary& ncclLibrary();
 

@@ -25,7 +25,7 @@ class DebugScript {
   DebugScript(const DebugScript&) = delete;
   DebugScript& operator=(const DebugScript&) = delete;
 
-  /// Runs one line; an empty one and one that starts with # does nothing. Throws Error(badUse) for what is no command
+  /// Runs one line; an empty one and one that starts with # does nothing. Throws Error(badUse) for an unknown command
   /// or does not fit, and what running an op throws.
   CommandAnswer run(const std::string& line, const Progress& progress = {});
   Session& session();

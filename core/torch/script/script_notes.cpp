@@ -1,4 +1,4 @@
-// Commands that note something at an op or a value; kept beside the model, where the window finds it.
+// Commands that note something at an op or a value; kept next to the model, where the window finds it.
 #include <fmt/format.h>
 
 #include "core/notes/note_file.h"
@@ -18,7 +18,7 @@ CommandAnswer told(const ScriptState& s, const Notes& notes) {
 
 CommandAnswer list(ScriptState& s, const Words&, const Progress&) { return told(s, noteFile(s).read(*s.analysis)); }
 
-/// Changes the note at the place that the first word names, with what stands behind it.
+/// Changes the note at the place that the first word names, with what is behind it.
 template <class Find, class Change>
 CommandAnswer noted(ScriptState& s, const Words& words, Find find, Change change) {
   const auto file = noteFile(s);

@@ -51,7 +51,7 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
   return answer;
 }
 
-/// "model.py:31: y = x.log()": where an op stands in Python; empty where nothing is known.
+/// "model.py:31: y = x.log()": where an op is in Python; empty where nothing is known.
 std::string lineOf(const Document& document, BoundSymbolId op) {
   const auto source = op ? document.boundSymbol(op).source : SourceStackId();
   const auto* frame = source ? shownFrame(document.source(source)) : nullptr;

@@ -17,7 +17,7 @@ CommandAnswer stepBy(ScriptState& s, const Words& words, bool forward, const Pro
   return s.where(s.session.continueTo(goal, progress));
 }
 
-/// Over or out of what the position stands at or in.
+/// Over or out of what the position is at or in.
 CommandAnswer stepPast(ScriptState& s, const Words& words, Step step, const Progress& progress) {
   auto position = s.session.position();
   for (std::size_t i = 0, count = words.count(0); i < count; ++i) {

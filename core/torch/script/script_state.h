@@ -15,7 +15,7 @@ namespace retrograd {
 /// A command's words after its name.
 struct Words {
   std::vector<std::string> all;
-  std::string rest;  ///< the same as they stand in the line
+  std::string rest;  ///< the same as they are in the line
 
   std::string at(std::size_t i, const char* expected) const {
     if (i >= all.size()) throw Error(ErrorCode::badUse, std::string("expected ") + expected);
@@ -71,7 +71,7 @@ struct ScriptState {
   std::string placeText(BoundSymbolId op) const;
   Json opJson(BoundSymbolId op) const;
   std::string valueName(ValueId value) const;
-  /// Where the run stands, and what the watched values are.
+  /// Where the run is, and what the watched values are.
   CommandAnswer where(StopReason reason) const;
   /// Adds the op whose output met the condition of a breakpoint, and the output: a run stops right after it.
   void addCulprit(CommandAnswer& answer, const Breakpoint& breakpoint) const;

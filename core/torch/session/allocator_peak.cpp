@@ -9,7 +9,7 @@ namespace retrograd {
 
 AllocatorPeak allocatorPeak(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
   SessionOptions options;
-  options.keepHistory = false;  // what undoing keeps is no part of the run
+  options.keepHistory = false;  // what undoing keeps is not part of the run
   AllocatorWatch watch;
   Session session(analysis, options);
   const auto start = watch.current();
@@ -19,7 +19,7 @@ AllocatorPeak allocatorPeak(const std::shared_ptr<const Analysis>& analysis, con
     const auto before = watch.current();
     watch.resetPeak();
     session.step();
-    // Operands are let go after the op, so while it runs what it makes is there beside them.
+    // Operands are let go after the op, so while it runs what it makes is there next to them.
     const auto held = std::max(before + session.measures()[position].outputBytes, watch.current());
     if (watch.peak() - start > result.peakBytes) {
       result.peakBytes = watch.peak() - start;

@@ -49,7 +49,7 @@ at::Tensor viewOf(const at::Tensor& shared, const Undo::Remade& remade);
 /// Beyond the budget, memory is let go that a handful of ops can make again from what is there when it is needed
 /// (`Remaking`). Where that is not enough, the oldest neighbours are joined, at first to pairs, then to fours, and so
 /// on, which frees what was made and let go between their ends. A position inside an Undo is reached by going back to
-/// its `begin` and running forward. What a step back runs at most, reruns() tells.
+/// its `begin` and running forward. reruns() says how many a step back runs at most.
 class History {
  public:
   History(Remaking& remaking, const Document& document, LiveMemory& memory, std::int64_t budget)

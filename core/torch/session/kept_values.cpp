@@ -99,7 +99,7 @@ bool KeptValues::ran(const Evaluator& evaluator, double seconds) {
   return memory_.bytes() <= budget_ || fit();
 }
 
-/// New versions of all that shares memory with what the op wrote. What is external is never written: there an operand
+/// New versions of all that shares memory with what the op wrote. External memory is never written: there an operand
 /// may have become a copy.
 void KeptValues::keepWritten(BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) {
   const auto outputs = document_.outputs(op);
@@ -120,7 +120,7 @@ void KeptValues::keepWritten(BoundSymbolId op, const Evaluator& evaluator, Stora
 void KeptValues::unshare(ValueId value) {
   const auto storage = document_.value(value).storage;
   if (!storage || document_.storage(storage).external) return;
-  // What was let go is made again from what will be another content, so it has to be there.
+  // Contents that were released are made again from what will be another content, so it has to be there.
   std::vector<ValueId> gone;
   for (auto other : sharing(value))
     if (!versions_[other].empty() && versions_[other].back().isLetGo) gone.push_back(other);

@@ -8,7 +8,7 @@ namespace retrograd {
 /// Bytes of the distinct storages under the values that a run holds, and of those that only its history holds.
 class LiveMemory {
  public:
-  /// Returns the bytes that came to be live with this value: 0 for a view or a second name.
+  /// Returns the bytes that became live with this value: 0 for a view or a second name.
   std::int64_t add(const c10::IValue& value);
   void remove(const c10::IValue& value);
   /// The history holds the value, or no longer.

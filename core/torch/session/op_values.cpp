@@ -32,12 +32,12 @@ struct OpValues::Impl : RunFollower {
   int threads;
   bool begun = false, keeps = true;
   std::vector<std::pair<ValueId, c10::IValue>> given;
-  std::unique_ptr<Evaluator> ahead;  ///< stands at kept.known(); null: made when it is needed
+  std::unique_ptr<Evaluator> ahead;  ///< is at kept.known(); null: made when it is needed
   OpClock clock;
   std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  ///< by position
   std::vector<OpMeasure> measures;                                           ///< of ops [0, known)
   IdVector<ValueId, std::optional<TensorStatistics>> statistics;             ///< where they were wanted
-  std::size_t told = 0;                                                      ///< news of ops [0, told) was asked for
+  std::size_t told = 0;                                                      ///< so many ops whose news was asked for
   bool isFresh = false;
   std::function<void()> onNews;
 

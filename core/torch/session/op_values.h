@@ -15,7 +15,7 @@ struct OpValuesOptions {
   bool statistics = false;                     ///< of each value as it is made, for news()
 };
 
-/// Values of any op, wherever a session stands and without moving it. What the session runs is taken over
+/// Values of any op, wherever a session is and without moving it. Ops that the session runs are taken over
 /// (`follower()`); ops that it has not reached are run ahead here, apart from it; what was let go is made again from
 /// what is kept. Contents put in by hand hold here as they do in the session.
 ///
@@ -43,7 +43,7 @@ class OpValues {
   /// One value: as its op made it, or as it was given. Throws as runAhead().
   std::shared_ptr<const Moment> of(ValueId value, const Progress& progress = {});
 
-  /// What came to be known since the last call.
+  /// What became known since the last call.
   RunNews news();
   bool hasNews() const;
   /// Called on this thread when there is news, also in the midst of a session's run.

@@ -9,12 +9,12 @@
 
 namespace retrograd {
 
-/// Hears of all that a Session runs, on its thread. What it is given a reference to is good during the call; tensors
+/// Hears of all that a Session runs, on its thread. References are good during the call; tensors
 /// may be held, as nothing writes to them but ops and contents put there by hand.
 class RunFollower {
  public:
   virtual ~RunFollower() = default;
-  /// What is bound before the first op. Called when the session is told of the follower.
+  /// The values that are bound before the first op. Called when the session gets the follower.
   virtual void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) = 0;
   /// The op at this position has run; nothing of it has been let go.
   virtual void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) = 0;
@@ -22,7 +22,7 @@ class RunFollower {
   virtual void willEdit(ValueId value) = 0;
   /// It is there since this position, before its op.
   virtual void edited(std::size_t position, ValueId value, const at::Tensor& content, const Evaluator& evaluator) = 0;
-  /// What was put in after this position is of no effect any more.
+  /// Values that were put in after this position have no effect any more.
   virtual void forgotEditsAfter(std::ptrdiff_t position) = 0;
 };
 

@@ -11,7 +11,7 @@
 namespace retrograd {
 namespace {
 
-/// Less than this is no reason to ask the system how much is free.
+/// Less than this is not a reason to ask the system how much is free.
 constexpr std::int64_t small = 64 << 20;
 
 std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9); }

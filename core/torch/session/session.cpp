@@ -45,7 +45,7 @@ struct Session::Impl {
   RunBreakpoints breakpoints;
   RunFollower* follower = nullptr;
   std::atomic<bool> breakOnBadNumber = false;
-  IdVector<ValueId, char> computedOnce;  // told apart "not computed yet" from "released"
+  IdVector<ValueId, char> computedOnce;  // distinguishes "not computed yet" from "released"
   RunForecast forecast;
 
   Impl(std::shared_ptr<const Analysis> a, SessionOptions o)

@@ -17,7 +17,7 @@ struct SessionOptions {
   bool keepHistory = true;                            ///< keep what stepping back needs, up to `historyBytes`
   std::int64_t historyBytes = std::int64_t{1} << 30;  ///< beyond what the run itself holds at its position
   int threads = 0;          ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
-  bool synchronous = true;  ///< on a GPU: wait for each op, so that a failure is told of the op that caused it
+  bool synchronous = true;  ///< on a GPU: wait for each op, so that a failure is reported for the op that caused it
 };
 
 /// Runs an Analysis op by op, forward and then backward, in both directions. The one API under the window, `retrograd
@@ -105,7 +105,7 @@ class Session {
   void setFollower(RunFollower* follower);
 
   /// After the end: gradients as "in.<user input>" and "p.<parameter>"; absent where there is none. A tied parameter's
-  /// gradient stands under its first name.
+  /// gradient is under its first name.
   TensorMap gradients() const;
   /// User outputs in order; nullopt for None, numbers, and before they are computed.
   std::vector<std::optional<TensorData>> results() const;

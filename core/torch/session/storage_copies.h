@@ -9,7 +9,7 @@ namespace retrograd {
 /// Copies of tensors that share memory as the tensors do: one copy for each storage.
 class StorageCopies {
  public:
-  /// A value that is no tensor, or an undefined one, is returned as it is.
+  /// A value that is not a tensor, or an undefined one, is returned as it is.
   c10::IValue copyOf(const c10::IValue& value);
 
  private:

@@ -75,7 +75,7 @@ std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string
                                                DerivationRequest options, const Progress& progress) {
   if (!loss.empty()) {
     if (isUntyped(file))
-      completeTypes(file, *deriveWhole(file, {}, options, progress));  // whether it is a scalar is told by a run only
+      completeTypes(file, *deriveWhole(file, {}, options, progress));  // only a run shows whether it is a scalar
     auto named = file.computation;
     if (const auto structure = readPt2Structure(path)) nameOutputs(named, structure->outputPaths);
     seedLoss(options, *file.document, named, loss);

@@ -34,7 +34,7 @@ std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::s
 
 /// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A
 /// session file is derived again. Throws as openModel(), lossOutput() and requireScalarLoss(); badUse for a session of
-/// gradients of gradients, whose outputs are no losses.
+/// gradients of gradients, whose outputs are not losses.
 std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss,
                                             const DerivationRequest& options, const Progress& progress = {});
 

@@ -35,9 +35,9 @@ TensorData seededGenerator(std::uint64_t seed);
 struct StageWeights;
 std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage);
 
-/// Runs the forward trace of a derived stage. `inputs`: by name, in place of those it was derived for, and of their
+/// Runs the forward trace of a derived stage. `inputs`: by name, instead of those it was derived for, and of their
 /// shapes. `placed`: the stage's weights, where they are there already. `buffers`: what earlier forwards left in
-/// buffers, "b.<buffer>", in place of the file's content. Throws Error(execution) naming the op.
+/// buffers, "b.<buffer>", instead of the file's content. Throws Error(execution) naming the op.
 StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,
                              const std::shared_ptr<const StageWeights>& placed = {}, Results results = Results::onHost,
                              const TensorMap& buffers = {});

@@ -13,7 +13,7 @@ namespace retrograd {
 
 /// Runs functions of a TorchScript module node by node, as LibTorch's own interpreter does without its optimiser, with
 /// the ops they call recorded: control flow follows the values, numbers and containers are evaluated, calls of modules
-/// tell the recorder where it is. The recorder has to be installed above autograd (AboveAutograd).
+/// inform the recorder where it is. The recorder has to be installed above autograd (AboveAutograd).
 class ScriptInterpreter {
  public:
   /// Nodes that may run: a loop over numbers alone would else never be seen to be endless.

@@ -42,7 +42,7 @@ class ScriptModule {
 
   /// In the order of the attributes, a module's own before those of its parts; tied tensors come once for each name.
   const std::vector<ScriptTensor>& tensors() const { return tensors_; }
-  /// "layers.0" of a module; empty for the root; nullptr for what is no module of this one.
+  /// "layers.0" of a module; empty for the root; nullptr for what is not a module of this one.
   const std::string* pathOf(const c10::ivalue::Object* module) const;
   /// What `tensor`, one of tensors(), holds now: attributes may have been given another tensor.
   at::Tensor current(const ScriptTensor& tensor) const;

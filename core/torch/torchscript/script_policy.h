@@ -19,7 +19,7 @@ class ScriptCode;
 /// of C++ are not.
 class ScriptPolicy {
  public:
-  /// `classes`: those of the module's objects, any of which may stand behind an interface.
+  /// `classes`: those of the module's objects, any of which may be behind an interface.
   ScriptPolicy(const ScriptCode& code, std::vector<c10::ClassTypePtr> classes)
       : code_(code), classes_(std::move(classes)) {}
 

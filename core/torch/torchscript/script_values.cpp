@@ -86,7 +86,7 @@ c10::IValue ScriptValues::make(const Pickle& pickle, std::uint32_t index, const 
   fail("a value that is neither tensor, number, text, container nor object");
 }
 
-/// The type of what stands where anything may.
+/// The type of what is where anything may.
 c10::TypePtr ScriptValues::guess(const Pickle& pickle, const PickleValue& value) const {
   const auto common = [&](std::size_t first, std::size_t step) -> c10::TypePtr {
     c10::TypePtr type;

@@ -13,12 +13,12 @@ namespace retrograd {
 /// Error(badInput).
 void checkTorchScript(const std::shared_ptr<const Archive>& archive);
 
-/// Traces the forward of a TorchScript module: runs it on `inputs` and records the ops it calls as they stand in the
+/// Traces the forward of a TorchScript module: runs it on `inputs` and records the ops it calls as they are in the
 /// file (aten.linear stays whole), with module paths and source lines. Control flow follows the data; where they
 /// decided something, ModelFile::dataDependent says so. Parameters, buffers and other tensors of the module become
 /// inputs of the computation with their qualified names; what forward leaves in a buffer by assignment becomes an
 /// output that mutates it. The module's training flag is the file's, the ops run on the CPU, random ones draw from
-/// `inputs.seed`. Throws Error: badInput for what is no module or may not run, naming op and line; badUse where inputs
+/// `inputs.seed`. Throws Error: badInput for other files or what may not run, naming op and line; badUse where inputs
 /// are missing, listing them; execution for a forward that fails; cancelled.
 ModelFile traceTorchScript(const std::shared_ptr<const Archive>& archive, const TraceInputs& inputs,
                            const Progress& progress = {});

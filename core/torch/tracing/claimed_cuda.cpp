@@ -23,7 +23,7 @@ class NoDevice final : public c10::impl::DeviceGuardImplInterface {
 
 const NoDevice noDevice;
 
-/// Which kernel attention takes is decided by the GPU at hand. Without one, the memory-efficient kernel stands where
+/// Which kernel attention takes is decided by the GPU at hand. Without one, the memory-efficient kernel is where
 /// every GPU of the last years can run it: it takes masks and all of half, bfloat16 and float32. Elsewhere the
 /// composite of matrix products does.
 std::int64_t chooseAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -20,7 +20,7 @@
 namespace retrograd {
 namespace {
 
-/// Ops that make a number of a tensor's elements, beside those that LibTorch tags so.
+/// Ops that make a number of a tensor's elements, next to those that LibTorch tags so.
 bool readsElements(const c10::OperatorHandle& op) {
   static constexpr std::array<std::string_view, 5> names{"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
                                                          "aten::equal", "aten::allclose"};
@@ -42,7 +42,7 @@ bool returnsTensors(const c10::FunctionSchema& schema) {
 
 bool hasMemory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.has_storage(); }
 
-/// `text` as a Python identifier that is no keyword and nothing a printed trace uses itself.
+/// `text` as a Python identifier that is not a keyword and nothing a printed trace uses itself.
 std::string identifier(std::string_view text) {
   static constexpr std::array<std::string_view, 38> taken{
       "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
@@ -322,7 +322,7 @@ void ComputationRecorder::addMutation(OutputKind kind, const std::string& target
   file_.computation.outputs.push_back(std::move(spec));
 }
 
-/// What the program has no name for is called after its op, as in an exported program.
+/// A value without a name in the program is called after its op, as in an exported program.
 void ComputationRecorder::nameOutputs() {
   for (const auto op : file_.computation.trace.ops) {
     const std::string_view full = document_.symbol(document_.boundSymbol(op).symbol).name;

@@ -28,7 +28,7 @@ class ComputationRecorder final : public OpHandler {
     /// at::tensor() and its kin ask for memory by aten.empty and fill it with no op that could be seen: what such an op
     /// gives is then a constant from where it is first read.
     bool emptyIsLiteral = false;
-    /// Ops of which place() says no module stand in that of the first parameter or buffer they read.
+    /// Ops of which place() says no module are in that of the first parameter or buffer they read.
     bool placeByTensors = false;
   };
   ComputationRecorder(ModelFile& file, Options options, const Progress& progress);
@@ -38,12 +38,12 @@ class ComputationRecorder final : public OpHandler {
   ValueId addInput(InputSpec spec, const at::Tensor& tensor, TensorData data, bool borrowed);
   /// A second tensor for the same value (a tied parameter).
   void addAlias(ValueId value, const at::Tensor& tensor) { remember(tensor, value); }
-  /// An input that is no tensor: its number stands in the ops' literals.
+  /// An input that is not a tensor: its number is in the ops' literals.
   void addNumber(const std::string& name, Argument number);
   /// A tensor of the file that becomes a constant of this name and content once something reads it.
   void offerConstant(const std::string& name, const at::Tensor& tensor, TensorData data);
 
-  /// Where the ops that follow stand.
+  /// Where the ops that follow are.
   void place(SourceStackId source, StringId module) { source_ = source, module_ = module; }
   StringId module() const { return module_; }
 

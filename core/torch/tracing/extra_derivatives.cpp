@@ -133,7 +133,7 @@ at::Tensor unfoldBackward(const at::Tensor& gradient, c10::SymIntArrayRef sizes,
   return UnfoldBackward::apply(gradient, C10_AS_INTARRAYREF_SLOW(sizes).vec(), dim, size, step);
 }
 
-/// with_gradient_of(data, lineage): the data of one tensor, with the gradient of another. It stands in a joint trace
+/// with_gradient_of(data, lineage): the data of one tensor, with the gradient of another. It is in a joint trace
 /// that will be differentiated again, where a write that autograd did not record changed the data of a tensor and left
 /// its gradient as it was.
 struct WithGradientOf : torch::autograd::Function<WithGradientOf> {

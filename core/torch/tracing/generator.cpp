@@ -48,7 +48,7 @@ at::Tensor tensorOf(const std::string& bytes) {
   return tensor;
 }
 
-/// LibTorch refuses bytes that are no state of its generator on the CPU. That of a GPU is a seed and an offset, of
+/// LibTorch refuses bytes that are not a state of its generator on the CPU. That of a GPU is a seed and an offset, of
 /// eight bytes each (ATen/cuda/CUDAGeneratorImpl), and there may be no GPU to ask.
 void requireStates(const StateBytes& bytes) {
   constexpr std::size_t bytesOfGpu = 16;

@@ -26,7 +26,7 @@ void tellModule() {
     liveTrace.recorder->place({}, modulePath.empty() ? StringId() : liveTrace.document->intern(modulePath));
 }
 
-/// Makes `recorder` the one that scopes tell their paths; it sees the ops of this thread meanwhile.
+/// Makes `recorder` the one that scopes give their paths to; it sees the ops of this thread meanwhile.
 class Recording {
  public:
   Recording(ComputationRecorder& recorder, Document& document)

@@ -50,7 +50,7 @@ ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& 
   return traceModule(module, inputs, several, options, progress);
 }
 
-/// While alive, ops of this thread stand in the module of this path. Scopes nest: "mlp" in "layers.0" is
+/// While alive, ops of this thread are in the module of this path. Scopes nest: "mlp" in "layers.0" is
 /// "layers.0.mlp". Costs nothing to speak of where nothing is traced, so that it can stay in a module's forward.
 class ModuleScope {
  public:

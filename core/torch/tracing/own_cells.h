@@ -3,7 +3,7 @@
 
 namespace retrograd {
 
-/// While it lives and `op` is an LSTM, a GRU or a plain RNN, LibTorch takes its own cells on a GPU in place of cuDNN.
+/// While it lives and `op` is an LSTM, a GRU or a plain RNN, LibTorch takes its own cells on a GPU instead of cuDNN.
 /// Before it calls cuDNN it looks whether the weights are one block of memory, by `set_` of a storage, which no trace
 /// can hold; and one call for all steps would say nothing of any of them.
 class OwnCells {

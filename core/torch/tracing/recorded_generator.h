@@ -14,9 +14,9 @@ struct GeneratorStates {
   std::map<std::int32_t, TensorData> gpus;  ///< `torch.cuda.get_rng_state(N)`: a seed and an offset
 };
 
-/// These states in place of a seed: for as long as the program runs, drawing from the seed that is returned begins at
+/// These states instead of a seed: for as long as the program runs, drawing from the seed that is returned begins at
 /// them (generator.h, seededState). The seed is a hash of the states, so that the same states have the same seed.
-/// Throws Error(badInput) where there is none of the CPU, and where bytes are no state of LibTorch's generators.
+/// Throws Error(badInput) where there is none of the CPU, and where bytes are not a state of LibTorch's generators.
 std::uint64_t seedOfStates(const GeneratorStates& states);
 /// The same for states as text (statesAsText).
 std::uint64_t seedOfStates(const std::string& text);

@@ -27,7 +27,7 @@ struct RecordedLocal {
   TensorMeta meta;
   std::int32_t storage = -1;  ///< recorder's storage number; -1: no tensor
   std::int64_t storageBytes = 0;
-  std::optional<Argument> number;  ///< a value that is no tensor
+  std::optional<Argument> number;  ///< a value that is not a tensor
 };
 
 /// Thrown when an op's result depends on data and none is at hand; the deriver then comes back with real tensors.

@@ -92,7 +92,7 @@ Stack floorDivide(const Stack& arguments) {
   return {at::div(arguments[0].toTensor(), arguments[1].toTensor(), "floor")};
 }
 
-/// cuDNN takes a CTC loss only with targets on the CPU; a model that was moved has them beside its weights.
+/// cuDNN takes a CTC loss only with targets on the CPU; a model that was moved has them next to its weights.
 Stack noCudnn(const Stack&) { return {false}; }
 
 const std::map<std::string_view, std::function<Stack(const Stack&)>>& rules() {

@@ -120,7 +120,7 @@ class Aligner {
     between(left.size(), right.size());
   }
 
-  /// Tokens that stand once on both sides; or else the k-th of a token with the k-th on the other side. Those that rise
+  /// Tokens that are once on both sides; or else the k-th of a token with the k-th on the other side. Those that rise
   /// on both sides.
   static std::vector<Match> anchorsOf(Tokens left, Tokens right, bool onlyUnique) {
     std::unordered_map<std::int32_t, std::vector<std::int32_t>> places;

@@ -81,7 +81,7 @@ std::string typeChange(const TraceDiff& diff, const DiffRow& row, std::string Ty
   return {};
 }
 
-/// Operands that do not answer to one another; nothing where only literals differ, which the lines tell.
+/// Operands that do not match; nothing where only literals differ, which the lines show.
 std::string operandChange(const TraceDiff& diff, const DiffRow& row) {
   const auto &a = *diff.left.document, &b = *diff.right.document;
   const auto here = a.operands(diff.op(row, Side::left)), there = b.operands(diff.op(row, Side::right));

@@ -23,7 +23,7 @@ struct DiffTextOptions {
   std::size_t context = 3;  ///< equal rows around what differs
   std::size_t width = 160;  ///< columns, for sideBySideText()
 };
-/// Like `diff -u`: " " both, "-" the first alone, "+" the second alone; what is changed stands on both sides, with a
+/// Like `diff -u`: " " both, "-" the first alone, "+" the second alone; what is changed is on both sides, with a
 /// line "~" that says how.
 std::string unifiedText(const TraceDiff& diff, const DiffTextOptions& options);
 /// Like `diff -y`: "|" changed, "<" and ">" on one side alone, "<~" moved from here, "~>" moved here.

@@ -136,7 +136,7 @@ bool TraceComparison::sameOp(BoundSymbolId a, BoundSymbolId b) {
   if (!sameCall(a, b)) return differs("its arguments");
   if (!sameValues(first_.outputs(a), second_.outputs(b))) return differs("its results");
   if (!sameOrigin(boundA.origin, boundB.origin)) return differs("its origin");
-  // Of what the computation's own ops make it is the derived traces that tell.
+  // The derived traces describe what the computation's own ops make.
   if (boundA.origin.role != Role::none && !sameGrad(first_.outputs(a), second_.outputs(b))) return false;
   if (boundA.effects != boundB.effects) return differs("its effects");
   if (boundA.gradMode != boundB.gradMode) return differs("its grad mode");

@@ -38,7 +38,7 @@ void forEachDerived(const DiffSide& side, Visit&& visit) {
 }
 
 /// Which forward op a recomputed one repeats. A pass may have put another maker of a value in the first one's place, so
-/// those that stand in the side's traces are asked first.
+/// those that are in the side's traces are asked first.
 class Originals {
  public:
   explicit Originals(const DiffSide& side) : document_(*side.document), makers_(document_.valueCount()) {
@@ -61,7 +61,7 @@ class Originals {
   IdVector<ValueId, BoundSymbolId> makers_;
 };
 
-/// Derived ops of a side's traces, forward ones in the order in which they came to be and those among them that only
+/// Derived ops of a side's traces, forward ones in the order in which they were made and those among them that only
 /// run again included.
 Ops derivedOps(const DiffSide& side) {
   const auto& document = *side.document;
@@ -327,7 +327,7 @@ void OpPairs::pairDerived(const Ops& left, const Ops& right) {
 
 void OpPairs::pairRecomputed(const Ops& left, const Ops& right) {
   struct Runs {
-    IdVector<BoundSymbolId, bool> inTrace;  ///< by op: it stands in the traces itself, not as the original of another
+    IdVector<BoundSymbolId, bool> inTrace;  ///< by op: it is in the traces itself, not as the original of another
     std::unordered_map<BoundSymbolId, BoundSymbolId> copies;  ///< by original
     Ops originals;                                            ///< in order of their copies
   };

@@ -25,18 +25,18 @@ struct TraceLines {
 };
 TraceLines linesOf(const Document& document, const Trace& trace);
 
-/// Which op, and which value, of one side answers to which of the other.
+/// Which op, and which value, of one side matches which of the other.
 ///
-/// In one document an op answers to itself, or to the one that a pass put in its place. The computations of two
+/// In one document an op matches itself, or the one that a pass put in its place. The computations of two
 /// documents are aligned: op by op where they are of one file, else by signatures from strict to loose. Derived ops
-/// answer to one another where their origins do, by role, operand, output, symbol and which of several; a forward op
-/// that only runs again in the backward to that one there. What has no origin is aligned by signature. Deterministic;
+/// match where their origins do, by role, operand, output, symbol and which of several; a forward op
+/// that only runs again in the backward to that one there. An op without origin is aligned by signature. Deterministic;
 /// O(n log n).
 class OpPairs {
  public:
   OpPairs(const DiffSide& left, const DiffSide& right, const Progress& progress = {});
 
-  /// The partner on the other side, which may stand in another trace than the one compared; invalid where there is
+  /// The partner on the other side, which may be in another trace than the one compared; invalid where there is
   /// none.
   BoundSymbolId partner(Side side, BoundSymbolId op) const;
   /// Whether the two are the same value: paired, or neither is there.
@@ -60,7 +60,7 @@ class OpPairs {
   /// Free ops of the two lists in order, by one signature after another: each aligns what those before it left between
   /// their matches.
   void alignBySignatures(const Ops& left, const Ops& right);
-  /// What is left of both lists and has a signature that nothing else left over has.
+  /// The ops left of both lists whose signature nothing else left over has.
   void pairUnique(const Ops& left, const Ops& right);
 
   DiffSide left_, right_;

@@ -7,7 +7,7 @@
 namespace retrograd {
 namespace {
 
-/// Values that a trace keeps for its backward, by value; empty where the trace does not tell.
+/// Values that a trace keeps for its backward, by value; empty where the trace does not say.
 IdVector<ValueId, bool> keptBy(const Document& document, const Trace& trace) {
   IdVector<ValueId, bool> kept;
   const auto keep = [&](ValueId value) {
@@ -73,7 +73,7 @@ class Differ {
 
   // --- ops
 
-  /// Places on the right of what stands on the left; -1 where nothing answers to it.
+  /// Places on the right of what is on the left; -1 where nothing matches it.
   std::vector<std::int32_t> partners() {
     const auto &left = diff_.leftLines.ops, &right = diff_.rightLines.ops;
     IdVector<BoundSymbolId, std::int32_t> place(rightDocument().boundSymbolCount(), -1);
@@ -81,7 +81,7 @@ class Differ {
     for (std::size_t j = 0; j < right.size(); ++j) place[right[j]] = static_cast<std::int32_t>(j);
     const bool leftIsOwn = diff_.left.trace->kind == TraceKind::computation,
                rightIsOwn = diff_.right.trace->kind == TraceKind::computation;
-    // Beside a derived trace, a computation's op stands for the derived op that makes its result.
+    // Next to a derived trace, a computation's op stands for the derived op that makes its result.
     const auto makers = leftIsOwn == rightIsOwn ? IdVector<BoundSymbolId, BoundSymbolId>()
                         : leftIsOwn             ? makersIn(rightDocument(), *diff_.right.trace)
                                                 : makersIn(leftDocument(), *diff_.left.trace);
@@ -204,11 +204,11 @@ class Differ {
 
   // --- inputs and results
 
-  /// Inputs answer to one another wherever they stand.
+  /// Inputs match wherever they are.
   void inputs() { matchValues(Part::input, diff_.left.trace->inputs, 0, diff_.right.trace->inputs, 0); }
 
-  /// Results answer to one another by their place, saved tensors and the results of traces of two kinds wherever they
-  /// stand.
+  /// Results match by their place, saved tensors and the results of traces of two kinds wherever they
+  /// are.
   void results() {
     const auto &left = *diff_.left.trace, &right = *diff_.right.trace;
     const bool byPlace = left.kind == right.kind;
@@ -242,7 +242,7 @@ class Differ {
         continue;
       }
       met[j] = true;
-      // Of what ops make, the op's row tells.
+      // The op's row shows what ops make.
       const auto changes = part == Part::input ? typeChanges(left[i], other) : std::uint16_t{0};
       if (changes) add(part, Kind::changed, static_cast<std::int32_t>(i), j, changes);
     }

@@ -8,12 +8,12 @@
 
 namespace retrograd {
 
-/// Bits of DiffRow::changes: in what two ops, inputs or results that answer to one another differ.
+/// Bits of DiffRow::changes: in what two matching ops, inputs or results differ.
 namespace change {
 inline constexpr std::uint16_t op = 1;         ///< another op in its place
-inline constexpr std::uint16_t arguments = 2;  ///< literals, or operands that do not answer to one another
+inline constexpr std::uint16_t arguments = 2;  ///< literals, or operands that do not match
 inline constexpr std::uint16_t results =
-    4;  ///< how many it makes, or what is no tensor on one side; of a trace's result: which value
+    4;  ///< how many it makes, or what is not a tensor on one side; of a trace's result: which value
 inline constexpr std::uint16_t dtype = 8;
 inline constexpr std::uint16_t shape = 16;
 inline constexpr std::uint16_t memory = 32;  ///< strides, offset, layout
@@ -52,7 +52,7 @@ struct TraceDiff {
   TraceLines leftLines, rightLines;
   std::shared_ptr<const OpPairs> pairs;
   EnumArray<Side, IdVector<ValueId, bool>, 2>
-      kept;  ///< by side and value: what the trace keeps for its backward; empty where the trace does not tell
+      kept;  ///< by side and value: what the trace keeps for its backward; empty where the trace does not say
   std::vector<DiffRow> rows;  ///< inputs that differ, all ops, results that differ
 
   struct Counts {
@@ -73,7 +73,7 @@ struct TraceDiff {
 };
 
 /// Aligns two traces. What has only another name, another id or, as a computation's op, another place in the source is
-/// the same; so is an input in another place of the signature. Ops that answer to one another in another order have
+/// the same; so is an input in another place of the signature. Matching ops in another order have
 /// moved, as few of them as possible. Throws Error(cancelled).
 TraceDiff diffTraces(const DiffSide& left, const DiffSide& right, const Progress& progress = {});
 

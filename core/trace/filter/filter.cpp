@@ -73,7 +73,7 @@ struct FilterRun::Impl {
     return false;
   }
 
-  /// "aten.mm.default" answers to itself, to "aten.mm", to "mm.default" and to "mm".
+  /// "aten.mm.default" is known as itself, as "aten.mm", as "mm.default" and as "mm".
   bool symbol(std::size_t index, const Node& node, SymbolId id) {
     return remembered(symbols[index], id.index, [&] {
       const std::string_view full = document.symbol(id).name;

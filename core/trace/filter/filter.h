@@ -10,7 +10,7 @@
 
 namespace retrograd {
 
-/// Which ops to show, in words (docs/filter.md): `role:gradient module:h.3 bytes>1M not op:view`. Terms stand side by
+/// Which ops to show, in words (docs/filter.md): `role:gradient module:h.3 bytes>1M not op:view`. Terms are side by
 /// side (and), `or`, `not` and brackets combine them. A value is a word with globs, a "quoted text" or a /regular
 /// expression/.
 class Filter {
@@ -23,7 +23,7 @@ class Filter {
   enum class Field : std::uint8_t { any, op, module, dtype, shape, bytes, role, origin, saved, recomputed, name };
   enum class Comparison : std::uint8_t { matches, less, lessOrEqual, equal, greaterOrEqual, greater };
 
-  /// An empty text lets all ops pass. nullopt where the text is no filter.
+  /// An empty text lets all ops pass. nullopt where the text is not a filter.
   static std::optional<Filter> parse(std::string_view text, Problem& problem);
   /// The same; throws Error(badUse) with the column.
   static Filter parse(std::string_view text);
@@ -67,7 +67,7 @@ class FilterRun {
 /// A name as a filter has to write it: in quotes where it would mean something else otherwise.
 std::string filterWord(std::string_view text);
 
-/// What could stand at a place of a filter's text: the bytes [begin, end) are to be replaced by one of the candidates.
+/// What could be at a place of a filter's text: the bytes [begin, end) are to be replaced by one of the candidates.
 struct FilterCompletion {
   std::size_t begin = 0, end = 0;
   std::vector<std::string> candidates;  ///< sorted; at most 200

@@ -60,7 +60,7 @@ class FilterParser {
     node.right = right;
     return add(std::move(node));
   }
-  /// Takes the word where it stands next.
+  /// Takes the word where it is next.
   bool take(std::string_view word) {
     const auto end = at_ + word.size();
     if (text_.substr(at_, word.size()) != word ||
@@ -157,7 +157,7 @@ class FilterParser {
     if (node.field != Field::bytes && c != '=') fail(begin, at_, "only bytes can be compared with < and >");
   }
 
-  /// What stands behind a field: a word, a quoted text or a regular expression.
+  /// What is behind a field: a word, a quoted text or a regular expression.
   void value(Node& node) {
     const auto begin = at_;
     if (at_ == text_.size() || isSpace(text_[at_]) || text_[at_] == ')') {

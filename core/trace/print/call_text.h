@@ -13,7 +13,7 @@ class CallText {
   virtual ~CallText() = default;
 
   std::string call(BoundSymbolId op) const;
-  /// Left of the "=": one name, or a tuple in which list returns stand in brackets. What is not made is "_".
+  /// Left of the "=": one name, or a tuple in which list returns are in brackets. A result that is not made is "_".
   virtual std::string targets(BoundSymbolId op) const;
   /// An argument in Python notation, holes filled with the operands.
   std::string argument(const Argument& argument, std::span<const ValueId> operands) const;

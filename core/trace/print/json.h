@@ -8,7 +8,7 @@
 
 namespace retrograd {
 
-/// What stands in a trace document beside the traces.
+/// A value on its way, for people and files. Anything else than a tensor counts as an int64.
 struct TraceDocumentInfo {
   std::string file;                          ///< left out when empty
   std::string torchVersion;                  ///< of the writer of the file; left out when empty

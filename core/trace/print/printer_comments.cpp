@@ -15,7 +15,7 @@
 namespace retrograd {
 namespace {
 
-/// Whether the expression of a size can stand in a type: brackets in pairs, nothing that ends a string or a list.
+/// Whether the expression of a size can be in a type: brackets in pairs, nothing that ends a string or a list.
 bool isPlainExpression(std::string_view text) {
   int depth = 0;
   for (char c : text) {
@@ -120,7 +120,7 @@ void CommentWriter::addOutput(std::vector<std::string>& parts, BoundSymbolId op,
   addStorage(parts, id, implied::base(document_, op, output));
   if (value.version != implied::version(document_, op, output))
     parts.push_back(fmt::format("version {}", value.version));
-  const bool isDerived = bound.origin.role != Role::none;  // of the computation's own values the derived traces tell
+  const bool isDerived = bound.origin.role != Role::none;  // the derived traces describe the computation's own values
   if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output))
     parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
   if (isUnknownTensor && parts.size() > before)
@@ -149,7 +149,7 @@ std::string CommentWriter::accumulation(BoundSymbolId op) const {
   return fmt::format("accumulation: gradient of {}{}", document_.displayName(origin.value), sum);
 }
 
-/// Whose gradient a backward op leads to. The operand's position is said where the value does not tell.
+/// Whose gradient a backward op leads to. The operand's position is added where the value does not say.
 void CommentWriter::addGradient(std::vector<std::string>& parts, const Origin& origin) const {
   if (origin.op && origin.value) parts.push_back("gradient of " + document_.displayName(origin.value));
   if (origin.operand != implied::operand(document_, origin)) parts.push_back(fmt::format("operand {}", origin.operand));

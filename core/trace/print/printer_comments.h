@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind the '#' of a printed trace; only the printer's own files include this.
+// What is behind the '#' of a printed trace; only the printer's own files include this.
 #include <string>
 #include <unordered_map>
 #include <vector>

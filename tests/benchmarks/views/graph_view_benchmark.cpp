@@ -1,5 +1,5 @@
 // The graph in its window: opening it at module level, opening a block, frames while it is moved, memory beyond the
-// traces. What is laid out is measured by the clock and by the processor, frames by the processor time of the thread
+// traces. Layouts are measured by the clock and by the processor, frames by the processor time of the thread
 // that paints. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -154,7 +154,7 @@ class Bench {
     return begin.since();
   }
 
-  /// The slowest of some blocks, each opened beside those before it, painted.
+  /// The slowest of some blocks, each opened next to those before it, painted.
   Took openBlocks() {
     graph().reveal(analysis_->joint.ops[analysis_->joint.forwardCount / 2]);
     settle();
@@ -276,7 +276,7 @@ void graphView(benchmark::State& state) {
 }
 BENCHMARK(graphView)->Arg(24'000)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// Without modules: all ops stand in one group.
+/// Without modules: all ops are in one group.
 void graphViewOfFlat(benchmark::State& state) {
   measure(state, analyse(syntheticModel(static_cast<std::size_t>(state.range(0)))));
 }

@@ -53,7 +53,7 @@ TEST(CutRequest, APolicyExcludesMarkersAndPoints) {
             std::string::npos);
 }
 
-TEST(CutRequest, NotesTellOfWhatIsNotUsed) {
+TEST(CutRequest, NotesNameWhatIsNotUsed) {
   auto model = modelOf(
       "def computation(x, y):\n    # x: \"f32[4]\"\n    # y: \"f32[4]\"\n    a = aten.sin(x)  # a: \"f32[4]\"\n    "
       "return a\n");

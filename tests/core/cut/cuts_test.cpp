@@ -81,8 +81,8 @@ TEST(Cuts, AModuleCalledTwiceIsCutTwice) {
       << "the last cut leaves nothing behind it";
 }
 
-// Holds P19: two calls with nothing between them are told apart where the file numbers them.
-TEST(Cuts, CallsInARowAreToldApartByTheirNumbers) {
+// Holds P19: two calls with nothing between them are distinguished where the file numbers them.
+TEST(Cuts, CallsInARowAreDistinguishedByTheirNumbers) {
   const auto model = modelOf(modules);
   const ModuleCalls calls{
       {"e", {{"layers.0", 1}}}, {"f", {{"layers.0", 2}}}, {"b", {{"layers.0", 0}}}, {"c", {{"layers.0", 0}}}};

@@ -63,7 +63,7 @@ TEST(Loss, DictionariesMatchByKey) {
 }
 
 // Holds P4.
-TEST(Loss, NoTrueIsNoLoss) {
+TEST(Loss, WithoutATrueThereIsNoLoss) {
   EXPECT_EQ(refusal(returning(triple), "(False, False, False)"),
             "loss: Did not find loss value in specification (False, False, False)");
   const auto model = returning({"0"});
@@ -72,7 +72,7 @@ TEST(Loss, NoTrueIsNoLoss) {
 }
 
 // Holds P5.
-TEST(Loss, OtherTypesAreNoSpecification) {
+TEST(Loss, OtherTypesAreNotASpecification) {
   EXPECT_EQ(refusal(returning(triple), "(1, False, False)"),
             "loss: Unsupported type <class 'int'> in loss specification");
   EXPECT_EQ(refusal(returning({"0"}), "(None,)"), "loss: Unsupported type <class 'NoneType'> in loss specification");

@@ -197,7 +197,7 @@ def computation(e, l, o, i):
     return d
 )";
 
-// Holds P37, P38, P39, P40: each stage has one copy under the name it is used by, and all names are told.
+// Holds P37, P38, P39, P40: each stage has one copy under the name it is used by, and all names are listed.
 TEST(Split, SharedParametersAreReplicatedUnderTheirNames) {
   const auto model = modelOf(tied);
   const auto split = splitAtMarkers(model);

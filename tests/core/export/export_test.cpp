@@ -101,7 +101,7 @@ TEST(Export, PicturesOfTheGraphNeedARendererAndOneTrace) {
   setGraphRenderer(nullptr);
 }
 
-TEST(HtmlExport, EveryLinkLeadsToAnAnchorAndNoAnchorStandsTwice) {
+TEST(HtmlExport, EveryLinkLeadsToAnAnchorAndNoAnchorIsThereTwice) {
   const auto analysis = sampleAnalysis();
   const auto text = exported(analysis, "html", {});
   const auto ids = all(text, " id=\"([^\"]*)\"");

@@ -76,7 +76,7 @@ TEST(Notes, FindTheirPlacesAgainAndSayWhichAreGone) {
   EXPECT_EQ(notes.all().at(fewer.lost[0]).comment, "joint " + std::to_string(analysis.joint.ops.back().index));
 }
 
-TEST(Notes, StandBesideTheModelOrInTheSession) {
+TEST(Notes, AreNextToTheModelOrInTheSession) {
   const auto folder = fs::temp_directory_path() / ("retrograd_notes_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   auto analysis = sampleAnalysis();
@@ -96,7 +96,7 @@ TEST(Notes, StandBesideTheModelOrInTheSession) {
   fs::remove_all(folder);
 }
 
-/// A model with its notes beside it and a folder elsewhere, all gone afterwards.
+/// A model with its notes next to it and a folder elsewhere, all gone afterwards.
 struct NoteFiles : testing::Test {
   fs::path folder = fs::temp_directory_path() / ("retrograd_note_files_" + std::to_string(::getpid()));
   Analysis analysis = sampleAnalysis();
@@ -135,7 +135,7 @@ TEST_F(NoteFiles, WhereNothingCanBeWrittenTheyAreKeptElsewhere) {
   EXPECT_NE(kept.problem.find("notes.json"), std::string::npos) << kept.problem;
   EXPECT_EQ(file().read(analysis), kept.notes);
   EXPECT_EQ(file().change(analysis, {note(1, "b")}).notes.all().size(), 2u);
-  // Once the place beside the model can be written again they go there, and those elsewhere are gone.
+  // Once the place next to the model can be written again they go there, and those elsewhere are gone.
   fs::remove_all(file().beside());
   const auto back = file().change(analysis, {note(2, "c")});
   EXPECT_EQ(back.path, file().beside());
@@ -163,7 +163,7 @@ TEST_F(NoteFiles, WhereNoPlaceTakesThemItSaysSo) {
   EXPECT_THROW(NoteFile((folder / "model.pt2").string(), "").change(analysis, {note(0, "a")}), Error);
 }
 
-TEST_F(NoteFiles, ASessionHasItsOwnBesideIt) {
+TEST_F(NoteFiles, ASessionHasItsOwnNextToIt) {
   Notes stored;
   stored.set(note(0, "of the session"));
   analysis.sessionPath = (folder / "a.retrograd").string();

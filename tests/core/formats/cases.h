@@ -14,7 +14,7 @@ namespace retrograd::test {
 
 /// Models kept with the tests.
 inline std::filesystem::path data() { return std::filesystem::path(sourcePath("tests/data/models")); }
-/// The large collection of cases beside a checkout; may be absent.
+/// The large collection of cases next to a checkout; may be absent.
 inline std::filesystem::path cases() { return std::filesystem::path(sourcePath("../shared/cases")); }
 
 inline std::vector<std::string> filesBelow(const std::filesystem::path& folder, const std::string& ending) {

@@ -7,7 +7,7 @@
 
 namespace retrograd::test {
 
-/// Splits "a, b[1, 2], c" at the commas that stand in no bracket.
+/// Splits "a, b[1, 2], c" at the commas that are in no bracket.
 inline std::vector<std::string> splitList(const std::string& text) {
   std::vector<std::string> parts;
   int depth = 0;

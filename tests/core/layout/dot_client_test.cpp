@@ -30,7 +30,7 @@ std::string script(const std::string& name, const std::string& body) {
   return path;
 }
 
-TEST(DotClient, asksTheHelperBesideTheProgram) {
+TEST(DotClient, asksTheHelperNextToTheProgram) {
   ASSERT_FALSE(layoutHelper().empty()) << "retrograd-layout is built beside the tests";
   DotClient dot;
   const auto layering = dot(diamond());
@@ -68,7 +68,7 @@ TEST(DotClient, aHelperThatDiesIsReplaced) {
   EXPECT_NE(dot.process(), process);
 }
 
-TEST(DotClient, missingGarbledAndHangingHelpersAreNoTrouble) {
+TEST(DotClient, missingGarbledAndHangingHelpersDoNoHarm) {
   DotClient none("/nowhere/retrograd-layout"), unnamed("");
   EXPECT_FALSE(none(diamond()));
   EXPECT_FALSE(unnamed(diamond()));
@@ -132,7 +132,7 @@ TEST(DotEffort, eachTierIsAskedForLess) {
   EXPECT_EQ(requestFor(2001), "") << "no helper was started";
 }
 
-/// What progress is told while a helper does not answer.
+/// What progress hears while a helper does not answer.
 std::set<std::string> toldFor(std::int32_t nodes) {
   const auto hanging = script("silent", "sleep 60");
   DotClient dot(hanging);
@@ -150,7 +150,7 @@ std::set<std::string> toldFor(std::int32_t nodes) {
   return told;
 }
 
-TEST(DotEffort, whatTakesSecondsIsToldOf) {
+TEST(DotEffort, whatTakesSecondsIsReported) {
   EXPECT_EQ(toldFor(1000), std::set<std::string>{});
   EXPECT_EQ(toldFor(1001), std::set<std::string>{"dot: 1001 boxes"});
 }
@@ -174,7 +174,7 @@ TEST(DotHelper, longEdgesDoNotHoldItUp) {
   EXPECT_GE(dot.process(), 0);
 }
 
-/// What the helper itself answers to a tangle of two edges a node.
+/// The helper's own reply to a tangle of two edges a node.
 std::string answerTo(const std::string& effort, std::int32_t nodes) {
   std::mt19937 random(static_cast<unsigned>(nodes));
   std::string lines;

@@ -7,7 +7,7 @@
 
 namespace retrograd::test {
 
-/// A joint by hand whose ops stand in modules: forward ops with a computation op each, then backward() over all of
+/// A joint by hand whose ops are in modules: forward ops with a computation op each, then backward() over all of
 /// them.
 struct Ladder {
   Builder b;

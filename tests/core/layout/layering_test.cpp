@@ -52,8 +52,8 @@ TEST(Layering, longEdgesPassEachRow) {
   EXPECT_EQ(layering.row[static_cast<std::size_t>(path[2])], 2);
 }
 
-TEST(Layering, sourcesStandNextToTheirReaders) {
-  // 3 makes something for 4 only: it does not stand at the top.
+TEST(Layering, sourcesAreNextToTheirReaders) {
+  // 3 makes something for 4 only: it is not at the top.
   const auto layering = layer(graphOf(5, {{0, 1}, {1, 2}, {2, 4}, {3, 4}}));
   EXPECT_EQ(layering.row[3], 2);
 }
@@ -110,7 +110,7 @@ TEST(Layering, aChainIsStraight) {
         << "the long edge runs straight";
 }
 
-TEST(Layering, aHundredThousandNodesAreNoTrouble) {
+TEST(Layering, aHundredThousandNodesDoNoHarm) {
   const auto graph = random(100'000, 30'000, 3);
   const auto layering = layer(graph);
   EXPECT_EQ(layering.nodes, 100'000);

@@ -33,7 +33,7 @@ TEST(GraphTree, foldsByModulePath) {
   EXPECT_EQ(tree.node(0).ops[Lane::forward], 4);
 }
 
-TEST(GraphTree, aModuleThatIsCalledTwiceStandsTwice) {
+TEST(GraphTree, aModuleThatIsCalledTwiceIsThereTwice) {
   Ladder m;
   auto x = m.b.input("x", {4});
   for (const char* module : {"block.relu", "block.conv", "block.relu"}) {
@@ -131,7 +131,7 @@ TEST(GraphTree, iterationsOfALoopGetTheirOwnBackward) {
   EXPECT_EQ(rungs.size(), 3u);
 }
 
-TEST(GraphTree, aSumWithoutAnOriginStandsWithItsLastTerm) {
+TEST(GraphTree, aSumWithoutAnOriginIsWithItsLastTerm) {
   Ladder m;
   m.layers(1);
   m.backward();
@@ -186,7 +186,7 @@ TEST(GraphTree, parametersAreBadgesAndNoNodes) {
   EXPECT_EQ(text.badges[1].text, "weight");
 }
 
-TEST(GraphTree, outputsThatAreNotMadeAreNoValues) {
+TEST(GraphTree, outputsThatAreNotMadeAreNotValues) {
   Ladder m;
   const auto x = m.forward("aten.sin.default", {m.b.input("x", {4})}, "net");
   const auto kept = m.b.value({4});

@@ -27,7 +27,7 @@ std::vector<std::int32_t> boxesOf(const Scene& scene, const std::vector<BoundSym
   return boxes;
 }
 
-/// a, then b and c in a row and d beside them, which leads nowhere; and the backward.
+/// a, then b and c in a row and d next to them, which leads nowhere; and the backward.
 struct Branch : Ladder {
   BoundSymbolId a, b1, c, d;
   Branch() {

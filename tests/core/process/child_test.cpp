@@ -47,7 +47,7 @@ TEST(Child, L6_getsNoDescriptorButItsStreams) {
   EXPECT_EQ(shell("exec ls /proc/self/fd").lines, (std::vector<std::string>{"0", "1", "2", "3"}));
 }
 
-TEST(Child, itsEndIsToldInWords) {
+TEST(Child, itsEndIsReportedInWords) {
   EXPECT_EQ(shell("exit 3").ending.text(), "ended with exit code 3");
   EXPECT_EQ(shell("kill -SEGV $$").ending.text(), "ended by signal 11 (Segmentation fault)");
   EXPECT_EQ(shell("kill -KILL $$").ending.exitCode(), 137);
@@ -120,7 +120,7 @@ TEST(Child, aProgramThatCannotBeStartedIsAnErrorThatNamesIt) {
   }
 }
 
-TEST(LineReader, aFailedReadIsNoEnd) {
+TEST(LineReader, aFailedReadIsNotAnEnd) {
   LineReader reader(-1, [](std::string_view) {}, 100);
   EXPECT_THROW(reader.read(), Error);
 }

@@ -119,7 +119,7 @@ TEST(ScheduleProperties, loweredTransfersPairUp) {
     ASSERT_EQ(sent, received);
     for (const auto& [ranks, messages] : sent) ASSERT_NE(ranks.first, ranks.second);
     std::erase_if(sent, [](const auto& entry) { return entry.second.empty(); });
-    // The same work in the same order, and no time lost to where the receipts stand.
+    // The same work in the same order, and no time lost to where the receipts are.
     for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
       auto computed = lowered.ranks[rank];
       std::erase_if(computed, [](const Action& action) { return transfers(action.kind); });
@@ -140,7 +140,7 @@ TEST(ScheduleProperties, csvReadsBackAsItWas) {
   EXPECT_EQ(readScheduleCsv(writeScheduleCsv(lowered), "again").ranks, lowered.ranks);
 }
 
-/// What the published schedules are for.
+/// The purposes of the published schedules.
 TEST(ScheduleProperties, bubblesAndActivationsAreThoseOfTheirPapers) {
   const auto run = [](const char* name, std::int32_t ranks, std::int32_t microbatches, std::int32_t stages) {
     return simulate(makeSchedule(*findScheduleKind(name), ranks, microbatches, stages));

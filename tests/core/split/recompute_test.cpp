@@ -210,7 +210,7 @@ TEST(Recompute, D1_ADrawIsReplayed) {
 }
 
 // Holds D2.
-TEST(Recompute, D2_AStorageIsMadeAnewAsAWholeOrNotAtAll) {
+TEST(Recompute, D2_AStorageIsMadeAgainAsAWholeOrNotAtAll) {
   Dropout m;
   std::vector<Problem> problems;
   const auto joint = recompute(m.document, m.trace, m.marks({m.d, m.mask}), &problems);

@@ -8,7 +8,7 @@
 
 namespace retrograd::test {
 
-/// Every model that lies with the tests, among the samples, and among the cases where they lie beside the checkout.
+/// Every model that lies with the tests, among the samples, and among the cases where they lie next to the checkout.
 inline std::vector<std::string> everyModel() {
   std::vector<std::string> found;
   for (const char* folder :

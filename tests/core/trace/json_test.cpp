@@ -87,7 +87,7 @@ TEST(TraceJson, symbolicSizesKeepTheirNumbers) {
             Json::parse(R"([{"value": 0}, [{"symbol": "4*s0", "hint": 16}, 3]])"));
 }
 
-TEST(TraceJson, textThatIsNoUtf8IsReplaced) { EXPECT_NO_THROW(EXPECT_FALSE(dumpJson(Json("\xff\xfe")).empty())); }
+TEST(TraceJson, textThatIsNotUtf8IsReplaced) { EXPECT_NO_THROW(EXPECT_FALSE(dumpJson(Json("\xff\xfe")).empty())); }
 
 }  // namespace
 }  // namespace retrograd

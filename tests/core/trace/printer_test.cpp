@@ -112,7 +112,7 @@ TEST(Printer, longAccumulationNamesTheSumBeforeAndTheLastTerm) {
   EXPECT_NE(comments[8].find("= t20 + t12, "), std::string::npos) << comments[8];
 }
 
-TEST(Printer, whatIsNotAsUsualStandsBehindTheType) {
+TEST(Printer, whatIsNotAsUsualIsBehindTheType) {
   Builder b;
   const auto x = b.input("x", {2, 3});
   const auto base = b.value({2, 3});
@@ -136,7 +136,7 @@ TEST(Printer, whatIsNotAsUsualStandsBehindTheType) {
             "effects random+opaque, no_grad, node \"a node\"");
 }
 
-TEST(Printer, sharedMemoryIsSaidWhereTheSchemaDoesNotTell) {
+TEST(Printer, sharedMemoryIsSaidWhereTheSchemaDoesNotSay) {
   Builder b;
   const auto x = b.input("x", {3});
   const auto y = b.value({3}, ValueKind::activation, {}, b.document.value(x).storage);
@@ -204,7 +204,7 @@ TEST(Printer, argumentsOfHigherOrderOpsKeepTheirNames) {
             "torch.ops.higher_order.hints_wrapper(x, hints=1)");
 }
 
-TEST(Printer, textThatIsNoPythonIsQuoted) {
+TEST(Printer, textThatIsNotPythonIsQuoted) {
   Builder b;
   EXPECT_EQ(printArgument(b.document, Argument::ofString("a\"\\\n\t\x01\xff\xc3\xa9"), {}),
             "\"a\\\"\\\\\\n\\t\\x01\\xff\xc3\xa9\"");
@@ -291,7 +291,7 @@ TEST(Printer, defaultsAreLeftOutAndKeywordsNamed) {
             "torch.ops.aten.foo.default(x, 1, dtype=torch.float64)");
 }
 
-TEST(Printer, severalOutputsAreATupleListsStandInBrackets) {
+TEST(Printer, severalOutputsAreATupleAndListsAreInBrackets) {
   Builder b;
   const auto x = b.input("x", {2});
   const auto s = b.symbol("aten.foo.default", 1, 2);

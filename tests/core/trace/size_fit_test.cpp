@@ -40,7 +40,7 @@ TEST(SizeFit, findsQuotientsWithoutRemainder) {
   EXPECT_EQ(fit.expressionOf({3, 6, 15, 10}), std::nullopt);
 }
 
-TEST(SizeFit, aConstantIsNoExpression) { EXPECT_EQ(found("8"), ""); }
+TEST(SizeFit, aConstantIsNotAnExpression) { EXPECT_EQ(found("8"), ""); }
 
 TEST(SizeFit, takesTheFilesWordFirst) {
   EXPECT_EQ(found("(t + 1)//2"), "none");

@@ -10,7 +10,7 @@ namespace retrograd::fuzz {
 struct Entry {
   std::string op;
   std::vector<std::string> tokens;                          ///< by argument, see draw()
-  bool (*custom)(Draft&, const std::string& op) = nullptr;  ///< in place of `tokens`
+  bool (*custom)(Draft&, const std::string& op) = nullptr;  ///< instead of `tokens`
   bool keeps = false;   ///< what comes out has shape and dtype of the first operand: fit for branches and loops
   bool writes = false;  ///< in place
   bool view = false;

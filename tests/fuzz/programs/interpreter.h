@@ -28,7 +28,7 @@ class Interpreter {
 
   /// Throws std::exception where LibTorch refuses.
   void run(const Call& call);
-  /// The same, and tells what came out instead of binding it: single values, lists unrolled; `returns` as Call has it.
+  /// The same, and returns what came out instead of binding it: single values, lists unrolled; `returns` as in Call.
   std::vector<c10::IValue> results(const Call& call, std::vector<std::int32_t>& returns);
   void run(const std::vector<Call>& calls);
   c10::IValue argument(const Arg& arg, const c10::TypePtr& type) const;

@@ -168,7 +168,7 @@ Outcome Judge::perturbed(double by) {
 /// Whether a tensor in float64 has no two digits that rounding leaves: the gradient of corrcoef, of rows whose variance
 /// is rounding itself. Inputs that are moved once, twice and so on in the same direction give other numbers each time
 /// then. Where they agree, and differ from what was not moved, something was decided by the movement (which of two
-/// equal numbers is the largest), and that is no noise.
+/// equal numbers is the largest), and that does not count as noise.
 bool Judge::isAllNoise(const at::Tensor& expected, std::vector<at::Tensor> Outcome::* part, std::size_t i) {
   if (precision_ != Precision::f64) return false;
   try {

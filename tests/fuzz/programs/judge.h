@@ -17,7 +17,7 @@ Precision precisionOf(const Program& program);
 /// eager's own noise, which is computed then: in float64, what rounding of the inputs makes of the tensor, or, where
 /// that leaves no two digits, nothing is compared and the tensor is counted; in a shorter dtype, four times what eager
 /// errs against its own run in float64, or twice what one step of the inputs makes of it. Integers are equal where
-/// rounding does not change them in eager, NaN and infinities stand in the same places, None stands where eager has
+/// rounding does not change them in eager, NaN and infinities are in the same places, None is where eager has
 /// None.
 class Judge {
  public:

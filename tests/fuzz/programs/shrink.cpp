@@ -110,7 +110,7 @@ class Shrinker {
     return any;
   }
 
-  /// Leaves a call out: where nobody uses what it makes, or with one of its operands in place of it, or a result of the
+  /// Leaves a call out: where nobody uses what it makes, or with one of its operands instead of it, or a result of the
   /// program less.
   bool without(int path, std::size_t i) {
     const auto call = callsOf(best_, path)[i];
@@ -147,7 +147,7 @@ class Shrinker {
     return false;
   }
 
-  /// A region's calls in place of the region.
+  /// A region's calls instead of the region.
   bool regions() {
     bool any = false;
     for (std::size_t i = best_.main.calls.size(); i-- > 0;) {

@@ -82,7 +82,7 @@ class Trial {
     }
     Judge judge(program_, inputs_, mine.cotangents, options);
     if (auto difference = judge.compare(expected, mine.outcome, generator); !difference.empty()) {
-      // Eager that does not give the same twice is no judge.
+      // Eager that does not give the same twice cannot be a judge.
       const auto again = runOracle(program_, inputs_, mine.cotangents, options);
       Judge twice(program_, inputs_, mine.cotangents, options);
       if (!twice.compare(expected, again, true).empty())

@@ -13,7 +13,7 @@ struct WorkerOptions {
 };
 
 /// Runs programs 0, 1, ... in processes of their own, so that one that crashes or hangs ends its process only. `work`
-/// runs one in the worker and says in one line what came of it; `tell` gets each line in this process; `died` is told
+/// runs one in the worker and says in one line what came of it; `tell` gets each line in this process; `died` hears
 /// of a program that took its process with it ("crashed: signal 11", "hung").
 void runWorkers(const WorkerOptions& options, const std::function<std::string(std::uint64_t)>& work,
                 const std::function<void(std::uint64_t, const std::string&)>& tell,

@@ -23,7 +23,7 @@
 namespace retrograd::views {
 namespace {
 
-/// Session as Runner. The session, and what keeps values of any op beside it, are made when something is first asked of
+/// Session as Runner. The session, and what keeps values of any op with it, are made when something is first asked of
 /// them: both have tables of all ops and values, and a model that is only looked at needs neither.
 class SessionRunner : public Runner {
  public:
@@ -150,7 +150,7 @@ class SessionRunner : public Runner {
   std::vector<Breakpoint> breakpoints_;
   bool breakOnBadNumber_ = false;
   mutable std::unique_ptr<OpValues> values_;
-  mutable std::unique_ptr<Session> session_;                 ///< tells values_ what it runs
+  mutable std::unique_ptr<Session> session_;                 ///< lets values_ know what it runs
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 

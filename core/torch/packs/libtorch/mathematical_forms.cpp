@@ -62,7 +62,7 @@ Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, cons
 }
 
 /// The CPU's fused attention, in a file that runs on a GPU: its kernel is not there. Laid out as that lays it out, with
-/// heads inside of positions, because the file's views are made for that.
+/// heads within positions, because the file's views are made for that.
 Two flashForward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout, bool isCausal,
                  const OptionalTensor& mask, std::optional<double> scale) {
   TORCH_CHECK(dropout == 0, "attention with dropout has no fused kernel on the CPU");

@@ -12,7 +12,7 @@ namespace retrograd::nccl {
 namespace {
 
 /// LibTorch's watchdogs would end the process where a transfer fails or takes long. Here a rank says what happened, and
-/// to all others. What the user has set stays.
+/// to all others. A setting of the user stays.
 void keepWatchdogsQuiet() {
   for (const char* variable :
        {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_RETHROW_CUDA_ERRORS"})

@@ -314,7 +314,7 @@ if __name__ == '__main__':
   EXPECT_EQ(repro.runs[0].keyword("save_dir")->text, "/job/x");
 }
 
-TEST(FxReader, J5_TextThatIsNoGraphIsRefusedWithItsPlace) {
+TEST(FxReader, J5_TextThatIsNotAGraphIsRefusedWithItsPlace) {
   const std::string head = "class G(torch.nn.Module):\n    def forward(self, x):\n";
   EXPECT_NE(refusal("").find("expected 'class', found the end of the text"), std::string::npos);
   EXPECT_NE(refusal(head + "        y = f(x\n").find("test:4:1: expected ')'"), std::string::npos);

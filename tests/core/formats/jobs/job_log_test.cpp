@@ -84,7 +84,7 @@ TEST(JobLog, J1_Md5IsTheOneOfRfc1321) {
             "57edf4a22be3c955ac49da2e2107b67a");
 }
 
-// J1: the payload is what stands behind the tabs, and its checksum is compared.
+// J1: the payload is what is behind the tabs, and its checksum is compared.
 TEST(JobLog, J1_PayloadsAreLinesBehindTabs) {
   const auto log =
       open(graphRecord("dynamo_output_graph", first) + record(R"({"chromium_event": {}, "has_payload": "x"})", "{\n}"));
@@ -190,7 +190,7 @@ TEST(JobLog, J10_NamesOfSources) {
   EXPECT_EQ(plainName("my_module.module"), "my_module.module");
 }
 
-// R10: whatever object holds a module is no part of its parameters' names, and a function's own keywords are none
+// R10: whatever object holds a module is not part of its parameters' names, and a function's own keywords are none
 // either.
 TEST(JobLog, R10_NamesDoNotDependOnWhatHoldsTheModule) {
   for (const auto* holder :
@@ -206,8 +206,8 @@ TEST(JobLog, R10_NamesDoNotDependOnWhatHoldsTheModule) {
             (std::vector<std::string>{"models.0.w", "0.w", "w"}));
 }
 
-// R10: modules of a list give one name each; as much of the list as tells them apart belongs to it.
-TEST(JobLog, R10_ModulesOfOneListAreToldApart) {
+// R10: modules of a list give one name each; as much of the list as distinguishes them belongs to it.
+TEST(JobLog, R10_ModulesOfOneListAreDistinguished) {
   std::string text;
   for (int i = 0; i < 2; ++i) {
     text += record(fmt::format(
@@ -319,7 +319,7 @@ TEST(JobLog, J4_TextLogs) {
   EXPECT_TRUE(open(text.substr(0, text.find("return"))).processes[0].compiles[0].attempts[0].graphs[0].damaged);
 }
 
-// All logs of the samples, and other ones laid beside them.
+// All logs of the samples, and other ones laid next to them.
 TEST(JobLog, J2_LogsOfTheSamplesRead) {
   const auto folder = test::cases() / "jobs";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the samples are not beside this checkout";

@@ -193,7 +193,7 @@ TEST(SavePlan, AnotherLayerInTheMiddleDoesNotHideTheEqualOnes) {
   EXPECT_EQ(groups[0].layers[2].front(), 12u);
 }
 
-TEST(SavePlan, ThreeEqualOpsThatReadNoInputAreNoLayers) {
+TEST(SavePlan, ThreeEqualOpsThatReadNoInputAreNotLayers) {
   std::string text =
       "class G(torch.nn.Module):\n    def forward(self, x: \"f32[2][1]cpu\"):\n        a0: \"f32[2][1]cpu\" = "
       "torch.ops.aten.sin.default(x)\n";

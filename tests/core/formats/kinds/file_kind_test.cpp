@@ -48,7 +48,7 @@ TEST(FileKind, namesOtherFiles) {
   EXPECT_NE(messageFor("PK\x03\x04 and then nothing"s).find("cut off"), std::string::npos);
 }
 
-TEST(FileKind, saysWhatIsNoFile) {
+TEST(FileKind, saysWhatIsNotAFile) {
   EXPECT_THROW(readModelFile("/tmp", test::stubLookup), Error);
   EXPECT_THROW(readModelFile(test::writeTemporary("empty.pt2", ""), test::stubLookup), Error);
   EXPECT_THROW(readModelFile("/nonexistent.pt2", test::stubLookup), Error);

@@ -11,7 +11,7 @@ namespace {
 
 std::string tensor(const std::string& name) { return R"({"as_tensor": {"name": ")" + name + "\"}}"; }
 
-/// name: f32[2, 4] unless told otherwise
+/// name: f32[2, 4] unless given otherwise
 std::string meta(const std::string& name, const std::string& sizes = R"([{"as_int": 2}, {"as_int": 4}])",
                  const std::string& strides = R"([{"as_int": 4}, {"as_int": 1}])", int dtype = 7) {
   return "\"" + name + R"(": {"dtype": )" + std::to_string(dtype) + R"(, "sizes": )" + sizes + R"(, "strides": )" +
@@ -165,7 +165,7 @@ TEST(Pt2Graph, noGradRegions) {
             file.document->value(file.computation.inputs[0].value).storage);
 }
 
-TEST(Pt2Graph, tokensOrderAndAreNoTensors) {
+TEST(Pt2Graph, tokensOrderAndAreNotTensors) {
   Graph graph;
   graph.inputs = tensor("token") + "," + tensor("x");
   graph.inputSpecs = R"({"token": {"arg": {"name": "token"}}}, )" + graph.inputSpecs;

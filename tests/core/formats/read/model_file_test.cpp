@@ -132,7 +132,7 @@ TEST(ModelFile, outputsMayBeLiteralsAndInputs) {
   EXPECT_EQ(pattern.arguments[2].kind, Argument::Kind::missing);
 }
 
-TEST(ModelFile, branchesStandInSubgraphs) {
+TEST(ModelFile, branchesAreInSubgraphs) {
   const auto file = read("cond_hop");
   const auto& document = *file.document;
   const auto& ops = file.computation.trace.ops;

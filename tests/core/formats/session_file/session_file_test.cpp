@@ -91,7 +91,7 @@ TEST(SessionFile, savingWhatWasReadGivesTheSameBytes) {
   EXPECT_EQ(test::contentOf(first), test::contentOf(second));
 }
 
-TEST(SessionFile, keepsAllThatIsNoTable) {
+TEST(SessionFile, keepsAllThatIsNotATable) {
   const auto before = SessionBuilder().build();
   const auto after = readSessionFile(written(before), stubLookup);
   EXPECT_TRUE(after.model.embedded);
@@ -246,12 +246,12 @@ TEST(SessionFile, symbolicSizesComeBack) {
   EXPECT_FALSE(symbols[1].greatest);
 }
 
-TEST(SessionFile, isToldByItsContent) {
+TEST(SessionFile, isKnownByItsContent) {
   const auto path = written(SessionBuilder().build(), "no_ending");
   EXPECT_TRUE(isSessionFile(path));
   EXPECT_FALSE(isSessionFile((test::data() / "mlp/model.pt2").string()));
   EXPECT_FALSE(isSessionFile(test::writeTemporary("text", "mimetypeapplication/x-retrograd-session")));
-  EXPECT_THROW(isSessionFile("/nonexistent"), Error);  // not "a model": what is a session would be derived anew
+  EXPECT_THROW(isSessionFile("/nonexistent"), Error);  // not "a model": what is a session would be derived again
   EXPECT_TRUE(isSessionFile(test::writeTemporary("packed", changed(test::contentOf(path), "", nullptr))));
   try {
     readModelFile(path, stubLookup);
@@ -341,7 +341,7 @@ TEST(SessionFile, aMissingConstantIsRefused) {
                  "constant");
 }
 
-/// Two conds with a body each, one beside the other.
+/// Two conds with a body each, one next to the other.
 std::string withBodies() {
   auto session = SessionBuilder().build();
   auto& document = *session.model.document;

@@ -1,4 +1,4 @@
-// What is wrong with a text is said at its place, and nothing worse comes of it.
+// Faults of a text are reported at their place, and nothing worse comes of them.
 #include <gtest/gtest.h>
 
 #include <random>

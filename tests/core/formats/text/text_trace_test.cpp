@@ -230,7 +230,7 @@ TEST(TextTrace, SeveralResults) {
   EXPECT_NE(again.find("[] = torch.ops.aten.split.Tensor(x, 9)  # node none\n"), std::string::npos) << again;
 }
 
-TEST(TextTrace, WhereOpsStandInTheModel) {
+TEST(TextTrace, WhereOpsAreInTheModel) {
   const std::string text = R"(# Constructed by Read (took 12 milliseconds)
 import torch
 
@@ -291,7 +291,7 @@ TEST(TextTrace, FourTracesAreOneDocument) {
   EXPECT_EQ(joint.boundSymbol(forward.ops[2]).origin.op, op(traces, 1)) << "tanh is itself";
 }
 
-TEST(TextTrace, TheComputationMayStandAnywhere) {
+TEST(TextTrace, TheComputationMayBeAnywhere) {
   const auto text = std::regex_replace(test::contentOf(test::data() / "../texts/linear_all.txt"),
                                        std::regex("# Constructed.*\n"), "");
   const auto begin = text.find("def computation"), end = text.find("def joint");
@@ -326,7 +326,7 @@ TEST(TextTrace, KeptTextsReadBack) {
   }
 }
 
-TEST(TextTrace, ADerivedTraceStandsAlone) {
+TEST(TextTrace, ADerivedTraceIsAlone) {
   const auto all = test::contentOf(test::data() / "../texts/linear_all.txt");
   const auto text = all.substr(all.rfind("# Constructed"));
   const auto traces = read(text);

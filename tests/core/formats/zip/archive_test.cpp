@@ -139,7 +139,7 @@ std::string largeWeights(bool damaged) {
   return bytes;
 }
 
-TEST(Archive, S3largeWeightsAreVerifiedBesideTheProgram) {
+TEST(Archive, S3_LargeWeightsAreVerifiedWhileTheProgramWorks) {
   const auto path = writeTemporary("large.zip", largeWeights(true));
   const auto archive = Archive::open(path, {}, Archive::Verify::weightsLater);
   EXPECT_EQ(archive->read("models/model.json").text(), "{}");
@@ -191,7 +191,7 @@ TEST(Archive, S3membersAreVerifiedWhenTheyAreRead) {
   EXPECT_THROW(archive->read("b"), Error);
 }
 
-TEST(MapFile, refusesWhatIsNoFile) {
+TEST(MapFile, refusesWhatIsNotAFile) {
   EXPECT_THROW(mapFile("/nonexistent/file"), Error);
   EXPECT_THROW(mapFile("/tmp"), Error);
   EXPECT_THROW(mapFile("/dev/null"), Error);

@@ -231,7 +231,7 @@ TEST(DynamicShapes, varianceDividesByAnExpression) {
   expectContains(printed(*analysis, analysis->backward), {"2/(s77 - 1)", "2/(4*s77 - 1)"});
 }
 
-TEST(DynamicShapes, whereDataDecideNumbersStayAndANoteTells) {
+TEST(DynamicShapes, whereDataDecideNumbersStayAndANoteShows) {
   const auto analysis = openAsExported("selection/model.pt2");
   ASSERT_EQ(analysis->problems.size(), 1u);
   EXPECT_EQ(analysis->problems[0].severity, Problem::Severity::note);
@@ -239,7 +239,7 @@ TEST(DynamicShapes, whereDataDecideNumbersStayAndANoteTells) {
   EXPECT_TRUE(analysis->derived());
 }
 
-TEST(DynamicShapes, whatHasNoExpressionIsToldAndTheRestIsSymbolic) {
+TEST(DynamicShapes, whatHasNoExpressionIsReportedAndTheRestIsSymbolic) {
   const auto analysis = openAsExported("recurrence/model.pt2");
   ASSERT_EQ(analysis->problems.size(), 1u);
   expectContains(analysis->problems[0].message, {"size ", "no expression"});
@@ -278,7 +278,7 @@ TEST(DynamicShapes, aConditionOfTheExportIsKept) {
 }
 
 /// x [n, 4] times [4, 50] times [50, 40]: which product comes first depends on n, and LibTorch decides as it traces.
-TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsToldAndTheRestIsSymbolic) {
+TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsReportedAndTheRestIsSymbolic) {
   ModelBuilder m;
   const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4, 50}), v = m.parameter("v", {50, 40});
   auto& document = m.document();

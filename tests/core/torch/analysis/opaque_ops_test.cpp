@@ -1,4 +1,4 @@
-// Opaque ops: shown and never run, with what depends on them left out, and nothing wrong beside.
+// Opaque ops: shown and never run, with what depends on them left out, and nothing else wrong.
 #include <gtest/gtest.h>
 
 #include <cstring>

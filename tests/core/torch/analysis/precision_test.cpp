@@ -146,8 +146,8 @@ TEST(Precision, OnlyFourAreForModels) {
             std::string::npos);
 }
 
-/// Each narrower one is further from float32, by about its rounding, and all ops answer to one another.
-TEST(Precision, RunsPartByTheRoundingOfThePrecision) {
+/// Each narrower one is further from float32, by about its rounding, and all ops match.
+TEST(Precision, RunsDivergeByTheRoundingOfThePrecision) {
   for (const char* file : {"tests/data/models/mlp/model.pt2", "resources/samples/tiny_gpt.pt2"}) {
     SCOPED_TRACE(file);
     const auto a = openModel(root + file);
@@ -167,8 +167,8 @@ TEST(Precision, RunsPartByTheRoundingOfThePrecision) {
   }
 }
 
-/// In half precision attention converts first and takes its products in another order: ops stand against their like,
-/// what is more stands alone.
+/// In half precision attention converts first and takes its products in another order: ops are paired with their like,
+/// what is more is alone.
 TEST(Precision, OtherDecompositionsAreAlignedByKindAndShape) {
   ModelBuilder m;
   const auto x = m.input("x", {2, 1, 5, 8}), w = m.parameter("w", {8});

@@ -162,11 +162,11 @@ TEST(SavedSession, keepsInputsThatWereGiven) {
   expectSameRun(*before, *after);
 }
 
-TEST(SavedSession, keepsMarksThroughLoadingSavingAndDerivingAnew) {
+TEST(SavedSession, keepsMarksThroughLoadingSavingAndDerivingAgain) {
   const std::map<std::string, std::string> marks{{"breakpoints", R"([ {"op": "linear", "role": 1} ])"},
                                                  {"notes", R"({"7": "why?"})"}};
   const auto own = [](std::map<std::string, std::string> all) {
-    EXPECT_EQ(all.erase("threads"), 1u);  // beside the user's: with how many threads it was saved
+    EXPECT_EQ(all.erase("threads"), 1u);  // next to the user's: with how many threads it was saved
     return all;
   };
   auto path = saved(*openModel(model("mlp")), {.marks = marks});
@@ -220,7 +220,7 @@ TEST(SavedSession, openModelUsesWhatIsStoredUnlessAskedForMore) {
   expectSame(runJoint(*fresh).gradients, runJoint(*changed).gradients);
 }
 
-TEST(SavedSession, derivingAnewForgetsWhatWasDifferentiated) {
+TEST(SavedSession, derivingAgainForgetsWhatWasDifferentiated) {
   ModelBuilder m;
   const auto x = m.input("x", {3}), w = m.parameter("w", {3});
   for (auto output : {m.op("aten.sin.default", {x}), m.op("aten.mul.Tensor", {x, w})}) {

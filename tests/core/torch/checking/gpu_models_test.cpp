@@ -140,7 +140,7 @@ TEST(Gpu, runsOnBothDevicesAgree) {
   EXPECT_FALSE(comparison.firstDivergence);
 }
 
-/// Looks up rows that are not there; exits with 3 when that is told of, as it should be.
+/// Looks up rows that are not there; exits with 3 when that is reported, as it should be.
 [[noreturn]] void failOnTheGpu() {
   ModelBuilder m;
   const auto weight = m.parameter("weight", {4, 2});
@@ -158,7 +158,7 @@ TEST(Gpu, runsOnBothDevicesAgree) {
 }
 
 // An index out of range ends the GPU's context, so this has a process of its own.
-TEST(GpuDeathTest, aFailureIsToldOfTheOpThatCausedIt) {
+TEST(GpuDeathTest, aFailureIsReportedForTheOpThatCausedIt) {
   NEED_DEVICE();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(failOnTheGpu(), ::testing::ExitedWithCode(3), "aten.embedding.default");

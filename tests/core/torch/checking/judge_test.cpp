@@ -79,7 +79,7 @@ def computation(x, w, u):
 )";
 
 // Eager finds what was written to a tied buffer under both of its names, a trace under one.
-TEST(Judge, AWriteToATiedBufferIsNoFalseAlarm) {
+TEST(Judge, AWriteToATiedBufferRaisesNoAlarm) {
   const auto path = writeTemporary("tied.txt", R"(
 def computation(p, b, tied):
     # p: "f64[3]", parameter p
@@ -95,7 +95,7 @@ def computation(p, b, tied):
 }
 
 // Holds FA5: a check whose eager run found no memory would pass without having compared anything with it.
-TEST(Judge, FA5_MemoryThatRunsShortIsNoRefusalOfTheModel) {
+TEST(Judge, FA5_MemoryThatRunsShortIsNotARefusalOfTheModel) {
   const auto analysis = opened(R"(
 def computation(x):
     # x: "f32[1024]"
@@ -130,7 +130,7 @@ TEST(Judge, N2_ASmallGradientIsNotHiddenByALargeOne) {
 }
 
 // Holds N2: an offset before batch norm in training has a gradient of zero but for rounding.
-TEST(Judge, N2_WhatIsZeroButForRoundingIsNoFailure) {
+TEST(Judge, N2_WhatIsZeroButForRoundingIsNotAFailure) {
   const auto analysis = opened(R"(
 def computation(x, w, b, g):
     # x: "f32[6, 5]"
@@ -156,7 +156,7 @@ def computation(x, w, b, g):
 }
 
 // Holds N2: gradients that cancel exactly in eager's order of summing leave a rounding in another one.
-TEST(Judge, N2_WhatCancelsInEagerAloneIsNoFailure) {
+TEST(Judge, N2_WhatCancelsInEagerAloneIsNotAFailure) {
   const auto analysis = opened(R"(
 def computation(x):
     # x: "f32[]"
@@ -194,7 +194,7 @@ std::string illConditioned(int layers) {
 
 // Holds N2: a run that was rounded otherwise, as with another number of threads, raises no alarm where the model is
 // ill-conditioned.
-TEST(Judge, N2_OtherRoundingOfAnIllConditionedModelIsNoFailure) {
+TEST(Judge, N2_OtherRoundingOfAnIllConditionedModelIsNotAFailure) {
   const auto path = writeTemporary("judged.txt", illConditioned(8));
   const auto analysis = openModel(path);
   ASSERT_TRUE(analysis->derived()) << analysis->problems.at(0).message;
@@ -226,7 +226,7 @@ TEST(Judge, AToleranceThatIsAskedForIsRelativeToTheTensor) {
 }
 
 // Holds N3.
-TEST(Judge, N3_NaNEverywhereIsNoPassAndTheOpIsNamed) {
+TEST(Judge, N3_NaNEverywhereIsNotAPassAndTheOpIsNamed) {
   for (const std::string name : {"log_of_zero", "half_overflow", "zero_over_zero"}) {
     const auto report = checkModel(sourcePath("tests/data/planted/") + name + ".txt", {});
     EXPECT_EQ(report.status, CheckStatus::fail) << name;

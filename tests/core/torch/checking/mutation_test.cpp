@@ -31,7 +31,7 @@ void changeElements(std::byte* data, std::size_t bytes, Change&& change) {
   }
 }
 
-/// A copy with `change(position, element)` in place of each element; nullopt for a dtype that no reference here has.
+/// A copy with `change(position, element)` instead of each element; nullopt for a dtype that no reference here has.
 template <class Change>
 std::optional<TensorData> changed(const TensorData& tensor, Change&& change) {
   std::shared_ptr<std::byte[]> copy(new std::byte[std::max<std::size_t>(tensor.bytes, 1)]);

@@ -52,7 +52,7 @@ TEST(StageCheck, StagesGiveWhatTheModelGives) {
   EXPECT_EQ(row(check, "0").of, StageCheckRow::Of::output);
 }
 
-TEST(StageCheck, TellsHowFarGradientsAreApart) {
+TEST(StageCheck, ShowsHowFarGradientsAreApart) {
   const auto cut = cutModel();
   const auto expected = runJoint(*cut.whole);
   std::vector<std::string> names;

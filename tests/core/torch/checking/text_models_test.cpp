@@ -84,7 +84,7 @@ TEST(PrintedDynamicModels, deriveTheSameAgain) {
   std::size_t symbolic = 0;
   for (const auto& one : findCases((fs::path(sourcePath("tests/data/dynamic"))).string())) {
     const auto analysis = openModel(one.model, {});
-    if (!analysis->dataDependent.empty()) continue;  // the text has no inputs, so what they decide is decided anew
+    if (!analysis->dataDependent.empty()) continue;  // the text has no inputs, so what they decide is decided again
     PrintOptions options;
     options.computation = &analysis->computation();
     options.numbers = &analysis->request.numbers;

@@ -63,7 +63,7 @@ TEST(ScriptModels, withoutInputsTheErrorSaysWhatToGive) {
   }
 }
 
-TEST(ScriptModels, inputsBesideTheFileAreUsed) {
+TEST(ScriptModels, inputsNextToTheFileAreUsed) {
   const auto place = fs::temp_directory_path() / ("retrograd-beside-" + std::to_string(::getpid()));
   fs::create_directories(place);
   fs::copy_file(folder / "control.pt", place / "m.pt", fs::copy_options::overwrite_existing);

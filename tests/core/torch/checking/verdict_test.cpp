@@ -78,7 +78,7 @@ TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedIsNoPass) {
   auto input = reference;
   input.emplace("grad.in.other", floatTensor({2}, {0, 0}));
   EXPECT_THROW(check(model, input), Error);
-  // Another name in place of the right one: what the model gives has no counterpart then, which is a failure.
+  // Another name instead of the right one: what the model gives has no counterpart then, which is a failure.
   auto renamed = reference;
   renamed.erase("grad.p.w");
   renamed.emplace("grad.p.v", reference.at("grad.p.w"));

@@ -233,7 +233,7 @@ TEST(CudaTwin, cellsOfAHistogram) {
   EXPECT_EQ(one, (std::vector<std::int64_t>{4, 0, 0}));
 }
 
-/// Ranges whose length, or its reciprocal, is no double.
+/// Ranges whose length, or its reciprocal, is not a double.
 TEST(CudaTwin, G12_CellsOfTheWidestAndTheNarrowestRange) {
   constexpr double greatest = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
   const std::vector<double> wide{-greatest, greatest, 0, greatest / 2};

@@ -36,7 +36,7 @@ TEST(CompareWeights, R23_WhichDifferByHowMuchByModule) {
   EXPECT_EQ(found.onlyInB, std::vector<std::string>{"new"});
 }
 
-TEST(CompareWeights, R23_EqualWeightsAreNoDifference) {
+TEST(CompareWeights, R23_EqualWeightsDoNotDiffer) {
   const auto found = compareWeights({{"w", floatTensor({2}, {1, 2})}}, {{"w", floatTensor({2}, {1, 2})}});
   EXPECT_TRUE(found.differ.empty());
   EXPECT_EQ(found.largest, 0);

@@ -51,7 +51,7 @@ TEST(GradientCheck, DrawsAreTheSameEachTime) {
   EXPECT_TRUE(checkGradients(*a, a->computation().trace.ops).passed);
 }
 
-TEST(GradientCheck, WhatIsNoRangeIsRefused) {
+TEST(GradientCheck, WhatIsNotARangeIsRefused) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
   m.output(m.op("aten.exp.default", {m.op("aten.sin.default", {m.op("aten.tanh.default", {x})})}));

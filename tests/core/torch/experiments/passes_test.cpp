@@ -46,7 +46,7 @@ TEST(Passes, EachIsWhatItsRecordSays) {
               parameter(passes.results[at].trace, "Dead code elimination", "removed"))
         << name;
     EXPECT_EQ(diff.counts.changed + diff.counts.onlyRight + diff.counts.moved, 0U) << name;
-    // Deriving anew ends where the analysis did.
+    // Deriving again ends where the analysis did.
     const auto same = diffTraces(sideOf(*analysis, analysis->joint), sideOf(*passes.analysis, passes.analysis->joint));
     EXPECT_TRUE(same.equal()) << name;
     EXPECT_EQ(passes.results.back().trace.kind, TraceKind::backward);
@@ -106,7 +106,7 @@ TEST(TraceDiffOfModels, AnotherPartitionDiffersInWhatIsSavedAndRunAgain) {
     for (auto op : b->joint.ops) copies += b->document->boundSymbol(op).recomputed;
     for (const auto& row : diff.rows) {
       if (row.part != DiffRow::Part::op) continue;
-      // No op of the formulas comes or goes: what stands on one side alone is a copy.
+      // No op of the formulas comes or goes: what is on one side alone is a copy.
       EXPECT_NE(row.kind, Kind::onlyLeft) << name;
       const auto right = diff.op(row, Side::right);
       if (row.kind == Kind::onlyRight) EXPECT_EQ(b->document->boundSymbol(right).origin.role, Role::recompute) << name;
@@ -117,7 +117,7 @@ TEST(TraceDiffOfModels, AnotherPartitionDiffersInWhatIsSavedAndRunAgain) {
   }
 }
 
-TEST(TraceDiffOfModels, AComputationStandsBesideWhatItBecame) {
+TEST(TraceDiffOfModels, AComputationIsNextToWhatItBecame) {
   const auto a = model("mlp");
   const auto diff = diffTraces(sideOf(*a, a->computation().trace), sideOf(*a, a->joint));
   EXPECT_EQ(diff.counts.onlyLeft, 0U);

@@ -7,7 +7,7 @@
 namespace retrograd {
 namespace {
 
-// What the operators compute is in tests/core/trace/number_test.cpp.
+// tests/core/trace/number_test.cpp tests the results of the operators.
 
 TEST(NumberOps, TakeAndGiveArguments) {
   EXPECT_EQ(evaluateNumberOp("_operator.floordiv", {Argument::ofInt(-7), Argument::ofInt(2)}), Argument::ofInt(-4));
@@ -25,7 +25,7 @@ TEST(NumberOps, AndOrOfIntegersAreBits) {
             Argument::ofBool(false));
 }
 
-TEST(NumberOps, RefuseWhatIsNoArithmetic) {
+TEST(NumberOps, RefuseWhatIsNotArithmetic) {
   EXPECT_FALSE(evaluateNumberOp("os.system", {}));
   EXPECT_THROW(evaluateNumberOp("_operator.floordiv", {Argument::ofInt(1), Argument::ofInt(0)}), Error);
   EXPECT_THROW(evaluateNumberOp("_operator.add", {Argument::ofString("a"), Argument::ofInt(0)}), Error);

@@ -7,7 +7,7 @@
 namespace retrograd {
 namespace {
 
-// The view inside of kron is one that autograd does not know of: eager's backward reads what is written to it later.
+// The view inside kron is one that autograd does not know of: eager's backward reads what is written to it later.
 TEST(Programs, ACutBeforeAWriteThatAnEarlierBackwardReadsIsRefused) {
   const std::string program = R"(def computation(x0, x1):
     # x0: "f64[3, 2]"
@@ -45,7 +45,7 @@ TEST(Programs, ACutBetweenAViewWithoutElementsAndAWriteIsRefused) {
 }
 
 // Where draws decide what a stage does, they are those of the whole run only if no stage before it draws.
-TEST(Programs, AStageWhoseDrawsDecideBehindOtherDrawsIsNoCut) {
+TEST(Programs, AStageWhoseDrawsDecideBehindOtherDrawsIsNotACut) {
   const std::string program = R"(def computation(b3, x5):
     # b3: "f64[4]", buffer
     # x5: "f64[1, 3]"
@@ -140,7 +140,7 @@ TEST(Programs, AStageKeepsTheLazyConjugateOfWhatItWritesTo) {
 
 // The document knows a tensor by the sizes and strides that it had, under each of its names: an op in place gives it
 // another, and so does a region.
-TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNoCut) {
+TEST(Programs, AStageThatReadsWhatAnotherReshapesInPlaceIsNotACut) {
   const auto expectNoCut = [](const std::string& text, std::size_t cut) {
     fuzz::Mode mode;
     mode.cuts = {cut};

@@ -136,7 +136,7 @@ TEST(Programs, AViewThatChangesItsGeometryUnderNoGradKeepsItsPlaceInMemory) {
 )");
 }
 
-// What is no view keeps its history, element by element, also where a view of it is written to later.
+// A tensor that is not a view keeps its history, element by element, also where a view of it is written to later.
 TEST(Programs, ABaseThatChangesItsGeometryUnderNoGradKeepsItsHistory) {
   expectAsEager(R"(def computation(x0, w):
     # x0: "f64[4]"
@@ -170,7 +170,7 @@ TEST(Programs, ALeafThatChangedItsGeometryUnderNoGradIsALeafStill) {
 }
 
 /// avg_pool1d gives a view of what avg_pool2d made. Autograd makes a view's history again after a change of its
-/// geometry that it did not record, which is not so of a tensor that is no view: refused, or the gradient would be that
+/// geometry that it did not record, which is not so of a tensor without a base: refused, or the gradient would be that
 /// of the other.
 TEST(Programs, GeometryOfAViewMadeInARuleChangedUnderNoGrad) {
   expectRefused(R"(def computation(x):
@@ -238,8 +238,8 @@ TEST(Programs, AViewReadAfterItsBaseChangedItsGeometryUnderNoGradIsRefused) {
   }
 }
 
-// An op in place gives a base other sizes; it is no view then, of which autograd would make the history again.
-TEST(Programs, ABaseThatIsTransposedInPlaceAndAgainUnseenIsNoView) {
+// An op in place gives a base other sizes; it is not a view then, of which autograd would make the history again.
+TEST(Programs, ABaseThatIsTransposedInPlaceAndAgainUnseenIsNotAView) {
   for (const char* between : {"v3 = torch.ops.aten.t_.default(v2)", "v3 = torch.ops.aten.mul_.Scalar(v2, 1.5)"})
     expectAsEager(fmt::format(R"(def computation(x1):
     # x1: "f64[3, 3]"

@@ -20,7 +20,7 @@ TEST(Programs, WhereNoGradientArrivesAsStridedScatterGivesNone) {
 )");
 }
 
-// Values inside of an op's rule get no gradient of their own: the view as real numbers within real is not the one that
+// Values inside an op's rule get no gradient of their own: the view as real numbers within real is not the one that
 // the write goes through.
 TEST(Programs, AWriteThroughTheRealPartKeepsTheGradientOfTheWhole) {
   expectAsEager(R"(def computation(p1):
@@ -359,7 +359,7 @@ TEST(Programs, AZeroGradientOutlivesNaN) {
 )");
 }
 
-// Batch norm tells no version of its running statistics: what an earlier op saved of their memory is read as they are
+// Batch norm raises no version of its running statistics: what an earlier op saved of their memory is read as they are
 // by then.
 TEST(Programs, TheBackwardReadsRunningStatisticsAsBatchNormLeftThem) {
   const std::string program = R"(def computation(x1, x2, p3, b4):
@@ -374,7 +374,7 @@ TEST(Programs, TheBackwardReadsRunningStatisticsAsBatchNormLeftThem) {
     return (v6, v8)
 )";
   expectAsEager(program);
-  auto legitimate = program;  // says what it writes to, and tells no version either
+  auto legitimate = program;  // says what it writes to, and raises no version counter either
   legitimate.replace(legitimate.find("native_batch_norm.default"), 25, "_native_batch_norm_legit.default");
   expectAsEager(legitimate);
 }

@@ -98,7 +98,7 @@ TEST(RegisteredRules, A3_OrderOfPrecedence) {
 // in the backward.
 TEST(RegisteredRules, A7_A10_SplitByWhatTheOutputsNeed) {
   const auto a = sinUnder([](RuleScope& s, const RuleArguments& args) {
-    const auto cosine = s.call("aten.cos.default", {args[0]});  // stands first and is needed by the backward only
+    const auto cosine = s.call("aten.cos.default", {args[0]});  // is first and is needed by the backward only
     const auto y = s.call("aten.sin.default", {args[0]});
     s.putGrad(args[0], s.call("aten.mul.Tensor", {s.getGrad(y), cosine}));
     return Arguments{y};
@@ -180,7 +180,7 @@ TEST(RegisteredRules, A13_E2_GradientCountIsChecked) {
             std::string::npos);
 }
 
-// Holds A13: arguments that are no tensors may be counted too, and their gradient is None.
+// Holds A13: arguments that are not tensors may be counted too, and their gradient is None.
 TEST(RegisteredRules, A13_NumbersExpectNone) {
   auto rules = std::make_shared<RuleRegistry>();
   rules->addAugmentedPair(
@@ -196,7 +196,7 @@ TEST(RegisteredRules, A13_NumbersExpectNone) {
   EXPECT_EQ(a->backward.savedCount, 0u);  // the number is a literal of both traces
 }
 
-// Holds A15: of an output whose gradient does not arrive the rule gets zeros, which stand in the trace as such and only
+// Holds A15: of an output whose gradient does not arrive the rule gets zeros, which are in the trace as such and only
 // where they are used.
 TEST(RegisteredRules, A15_ZerosForAnUnusedOutput) {
   auto rules = std::make_shared<RuleRegistry>();
@@ -232,7 +232,7 @@ TEST(RegisteredRules, A16_A20_PutsAddUpInOrder) {
   const auto a = derive(m, rules);
   EXPECT_EQ(opNames(*a, a->backward), "exp tanh add add");
   const auto first = a->document->operands(a->backward.ops[2]);
-  EXPECT_EQ(first[0], a->joint.inputs.back());  // the cotangent of the returned input stands first
+  EXPECT_EQ(first[0], a->joint.inputs.back());  // the cotangent of the returned input is first
   EXPECT_EQ(a->document->terms(a->document->boundSymbol(a->backward.ops[3]).origin).size(), 3u);
 }
 
@@ -268,8 +268,8 @@ TEST(RegisteredRules, WrongUseIsAnErrorThatNamesTheRule) {
   EXPECT_NE(problemOf(*unknownOp).find("aten.nothing.default"), std::string::npos);
 }
 
-// Holds A2: subsymbols are processed where their op stands, before what follows it, and have it as origin.
-TEST(RegisteredRules, A2_DecompositionStandsInPlaceOfItsOp) {
+// Holds A2: subsymbols are processed where their op is, before what follows it, and have it as origin.
+TEST(RegisteredRules, A2_DecompositionTakesThePlaceOfItsOp) {
   auto rules = exampleLibrary();
   ModelBuilder m;
   const auto x = m.input("x", {3});
@@ -336,7 +336,7 @@ TEST(Library, BringsOpsAndRulesForFiles) {
     EXPECT_TRUE(made.contains(name)) << name;  // values keep their names
 }
 
-TEST(Library, WhatIsNoLibraryIsRefused) {
+TEST(Library, WhatIsNotALibraryIsRefused) {
   RuleRegistry rules;
   EXPECT_THROW(loadLibrary("no/such/library.so", rules), Error);
   EXPECT_THROW(loadLibrary(sourcePath("README.md"), rules), Error);

@@ -98,7 +98,7 @@ TEST(GradTransform, A9_A10_ValuesBothSidesNeedAreComputedOnceAndSaved) {
 }
 
 // Holds A11.
-TEST(GradTransform, A11_GroupsStandInReverseOrderOfTheForward) {
+TEST(GradTransform, A11_GroupsAreInReverseOrderOfTheForward) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
   m.output(m.op("aten.exp.default", {m.op("aten.sigmoid.default", {m.op("aten.tanh.default", {x})})}));
@@ -323,7 +323,7 @@ TEST(GradTransform, D2_WritesToInputsLandAtTheEndOfTheForward) {
     EXPECT_FLOAT_EQ(static_cast<float>(after[i]), static_cast<float>(before[i] * 0.5));
 }
 
-TEST(GradTransform, InPlaceStaysWhereNobodyCanTell) {
+TEST(GradTransform, InPlaceStaysWhereNobodyCanNotice) {
   ModelBuilder m;
   const auto x = m.input("x", {4});
   m.output(m.op("aten.relu_.default", {m.op("aten.add.Tensor", {x, 1.0})}));

@@ -102,7 +102,7 @@ TEST_P(Writes, N1_AreThoseOfEager) { expectAsEager(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(
     Programs, Writes,
     testing::Values(
-        // What a composite op makes by views of something inside of it: the gradient comes in at its result.
+        // What a composite op makes by views of something inside it: the gradient comes in at its result.
         "    k = aten.relu(w)\n    r = aten.repeat_interleave.self_int(k, 2, 0)\n    n = aten.narrow(r, 0, 0, 1)\n    "
         "m = aten.mean(y)\n    n1 = "
         "aten.sub_.Tensor(n, m)\n    o = aten.mul.Tensor(r, 1.0)\n    return o\n",
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
         // An input that is written to has no gradient; what is written to a buffer is read by all its views.
         "    v = aten.view(b, [-1])\n    s = aten.slice.Tensor(v, 0, 0, 3)\n    a = aten.neg_(s)\n    o = "
         "aten.mul.Tensor(b, w)\n    return o\n",
-        // A view that is made again inside of no_grad keeps its gradient outside.
+        // A view that is made again inside no_grad keeps its gradient outside.
         "    v = aten.mul.Tensor(x, y)\n    r = aten.select.int(v, 0, 0)\n    a = aten.mul_.Tensor(v, 2.0)\n    def "
         "body(t):\n        # t: \"f64[6]\"\n        "
         "u = aten.mul.Tensor(t, 3.0)\n        return (u,)\n    g = "

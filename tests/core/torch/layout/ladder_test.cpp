@@ -1,4 +1,4 @@
-// The ladder on real models: where every backward op stands, and how tangled the drawing is.
+// The ladder on real models: where every backward op is, and how tangled the drawing is.
 #include <gtest/gtest.h>
 
 #include <filesystem>

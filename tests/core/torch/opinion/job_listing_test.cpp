@@ -162,7 +162,7 @@ TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
             (std::vector<std::string>{"the log does not say what IntTrueDiv(s23, 2) was; 2 is taken for it"}));
 }
 
-TEST(JobListing, J3_GraphsThatAreNoAtenGraphsAreRefused) {
+TEST(JobListing, J3_GraphsThatAreNotAtenGraphsAreRefused) {
   const auto refuse = [](const std::string& body) -> std::string {
     try {
       listingOf(fx::readGraph("class G(torch.nn.Module):\n    def forward(self, x: \"f32[4]\"):\n" + body, "test"),

@@ -1,4 +1,4 @@
-// Second opinions on the jobs that lie beside the checkout.
+// Second opinions on the jobs that lie next to the checkout.
 #pragma once
 #include <filesystem>
 

@@ -113,7 +113,7 @@ TEST(SecondOpinion, J15_ABackwardThatIsRightAgrees) {
   EXPECT_EQ(opinion.compared, 2U);
 }
 
-// R11: values of tensor subclasses are in the graphs part by part: said, in place of a name that does not fit.
+// R11: values of tensor subclasses are in the graphs part by part: said, instead of a name that does not fit.
 TEST(SecondOpinion, R11_TensorSubclassesAreNamed) {
   const auto parts =
       replaced(backward, "# TangentAOTInput(output=PlainAOTOutput(idx=0))",
@@ -173,7 +173,7 @@ TEST(SecondOpinion, J15_DrawsAreShared) {
   EXPECT_EQ(opinionOn(drawn, read).verdict, Verdict::agrees);
 }
 
-// A job's draws are its own: a loss that depends on them is no reference, and a reference that is not compared is no
+// A job's draws are its own: a loss that depends on them is not a reference, and a reference that is not compared is no
 // pass.
 TEST(SecondOpinion, J15_R4_AReferenceOfAForwardThatDrawsIsNotCompared) {
   SecondOpinionRequest request;
@@ -343,7 +343,7 @@ TEST(SecondOpinion, J15_InputsThatAreDrawnAreCounted) {
   EXPECT_EQ(opinionOn(forward, backward, request).drawn, 1U);
 }
 
-// What has another shape than in the log is listed with both, and refused unless it may be drawn.
+// A tensor of another shape than in the log is listed with both, and refused unless it may be drawn.
 TEST(SecondOpinion, J14_OtherShapesAreNamed) {
   SecondOpinionRequest request;
   const auto given = opinionOn(forward, backward).imported;

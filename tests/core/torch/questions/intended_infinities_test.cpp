@@ -45,7 +45,7 @@ StopReason runWithBreakOnBadNumber(const std::shared_ptr<const Analysis>& analys
   return session.continueTo(session.size());
 }
 
-TEST(IntendedInfinities, AMaskIsNoFault) {
+TEST(IntendedInfinities, AMaskIsNotAFault) {
   Attention a(1);
   const auto analysis = a.m.analyse(withX({2, 2}, {1, 2, 3, 4}));
   const auto record = recordRun(*analysis);

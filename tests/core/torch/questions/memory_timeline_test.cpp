@@ -27,7 +27,7 @@ std::vector<std::string> models() {
 
 class Timelines : public testing::TestWithParam<std::string> {};
 
-/// What the traces predict is what lives when they run, to the byte.
+/// The prediction of the traces equals what lives when they run, to the byte.
 TEST_P(Timelines, equalTheLiveStorages) {
   for (const char* recompute : {"", "all"}) {
     DerivationRequest options;
@@ -57,7 +57,7 @@ std::string testName(const testing::TestParamInfo<std::string>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(OnDisk, Timelines, testing::ValuesIn(models()), testName);
 
-TEST(MemoryTimeline, TellsWhatMemoryIsFor) {
+TEST(MemoryTimeline, ShowsWhatMemoryIsFor) {
   ModelBuilder m;
   const auto x = m.input("x", {8});
   const auto hidden =

@@ -157,7 +157,7 @@ TEST(CompareRuns, MemoryThatNobodyWroteIsNotCompared) {
   for (const auto& row : comparison.rows) EXPECT_NE(OriginLinks::origin(*a->document, row.opA), blankOp);
 }
 
-TEST(CompareRuns, APlantedChangeIsWhereTheyPart) {
+TEST(CompareRuns, APlantedChangeIsWhereTheyDiverge) {
   const auto a = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   const auto third = a->document->outputs(a->joint.ops[2])[0];
   const auto& meta = a->document->meta(a->document->value(third).meta);

@@ -40,7 +40,7 @@ TEST(DebugScript, StepsOverAComputationOpAtOnce) {
   EXPECT_EQ(script.run("reverse-next 2").json["position"], 0);
 }
 
-// Holds L5: a count that is far beyond the end leads to the end at once; what is no count is refused.
+// Holds L5: a count that is far beyond the end leads to the end at once; anything else than a count is refused.
 TEST(DebugScript, L5_CountsBeyondTheEndDoNotSpin) {
   DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   const auto size = script.session().size();
@@ -87,7 +87,7 @@ TEST(DebugScript, StepsIntoAndOutInBothDirections) {
   EXPECT_EQ(script.run("reverse-step-out").json["position"], 0);
 }
 
-TEST(DebugScript, TellsWhatItKeepsForSteppingBack) {
+TEST(DebugScript, ShowsWhatItKeepsForSteppingBack) {
   SessionOptions options;
   options.historyBytes = 40000;
   options.threads = 1;
@@ -100,7 +100,7 @@ TEST(DebugScript, TellsWhatItKeepsForSteppingBack) {
   EXPECT_EQ(kept["threads"], 1);
 }
 
-TEST(DebugScript, SlicesValuesAndShowsTheirGradientsBeside) {
+TEST(DebugScript, SlicesValuesAndShowsTheirGradientsNextToThem) {
   DebugScript script(openModel(sourcePath("tests/data/models/mlp/model.pt2")));
   script.run("run-to end");
   const auto row = script.run("print l1.weight[1, :3]");
@@ -240,7 +240,7 @@ TEST(WhatIf, IsTheReSplitItself) {
   EXPECT_TRUE(whatIf(*analysis, all, session.measures()).measured);
 }
 
-TEST(DebugScript, WrongWordsAreToldFromRightOnes) {
+TEST(DebugScript, WrongWordsAreDistinguishedFromRightOnes) {
   DebugScript script(tinyGpt());
   for (const char* line : {"jump", "print", "print nothing", "run-to nowhere", "delete 3", "what-if fly", "step x",
                            "set tokens", "break", "walk-nan nothing"})

@@ -162,7 +162,7 @@ TEST(Breakpoint, StepsOverManyOpsStopAtThoseOnTheWay) {
   ASSERT_EQ(session.continueForward(), StopReason::breakpoint);
   const auto second = session.position();
   session.runTo(first - 1);
-  EXPECT_EQ(session.continueTo(first), StopReason::breakpoint);  // what stands at the goal stops, too
+  EXPECT_EQ(session.continueTo(first), StopReason::breakpoint);  // what is at the goal stops, too
   EXPECT_EQ(session.continueTo(second + 1), StopReason::breakpoint);
   EXPECT_EQ(session.position(), second);
   EXPECT_EQ(session.continueTo(second - 1), StopReason::step);

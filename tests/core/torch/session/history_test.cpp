@@ -48,7 +48,7 @@ std::int64_t bytesOfWholeHistory(const std::shared_ptr<const Analysis>& analysis
   return session.history().bytes;
 }
 
-/// A run that has seen every position, and can tell whether it is in the state that it had there.
+/// A run that has seen every position, and knows whether it is in the state that it had there.
 class Witness {
  public:
   explicit Witness(Session& session) : session_(session) { note(); }

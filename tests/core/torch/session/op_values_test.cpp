@@ -1,4 +1,4 @@
-// V1: operands and outputs of any op as they were at that op, wherever a session stands, bit for bit.
+// V1: operands and outputs of any op as they were at that op, wherever a session is, bit for bit.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -279,8 +279,8 @@ TEST(OpValues, V1_LetsGoOfWhatIsQuickToMake) {
   EXPECT_LE(all.bytes(), options.bytes);
 }
 
-/// V2: numbers of every line, in the order of the run; what an edit makes wrong is told anew.
-TEST(OpValues, V2_NewsTellsNumbersOfEveryOpOnce) {
+/// V2: numbers of every line, in the order of the run; numbers that an edit makes wrong are reported again.
+TEST(OpValues, V2_NewsShowsNumbersOfEveryOpOnce) {
   const auto analysis = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   OpValuesOptions options;
   options.statistics = true;

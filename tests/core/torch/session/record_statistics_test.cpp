@@ -50,7 +50,7 @@ TEST(RecordStatistics, S2viewsShareWhatWasFoundUntilTheirMemoryIsWritten) {
   };
   const auto record = recordRun(*analysis, options);
   EXPECT_GT(values, 8u);
-  for (const auto& [value, tensor] : made) {  // each as if it stood alone
+  for (const auto& [value, tensor] : made) {  // each as if it was alone
     if (tensor.meta.dtype != DType::f32) continue;
     const auto* numbers = reinterpret_cast<const float*>(tensor.data);
     double squares = 0, least = numbers[0];

@@ -16,7 +16,7 @@ std::shared_ptr<const Analysis> model(const std::string& name) {
   return openModel(sourcePath("tests/data/models/") + name + "/model.pt2");
 }
 
-/// The first position whose op stands within a body, and the higher-order op that holds it.
+/// The first position whose op is within a body, and the higher-order op that holds it.
 std::pair<std::size_t, BoundSymbolId> firstInBody(const Analysis& analysis, const Steps& steps) {
   for (std::size_t p = 0; p < steps.size(); ++p)
     if (const auto origin = OriginLinks::origin(*analysis.document, steps.opAt(p)))
@@ -71,7 +71,7 @@ TEST(Steps, ACondIsOneStepAndItsBranchMany) {
 }
 
 // Holds R19: a model under one autocast region is stepped op by op, as one without it.
-TEST(Steps, R19_ARegionIsNoOpToStepOver) {
+TEST(Steps, R19_ARegionIsNotSteppedOver) {
   const auto analysis = openModel(sourcePath("tests/data/reports/regions.pt2"));
   const auto& document = *analysis->document;
   const Steps steps(analysis);
@@ -97,7 +97,7 @@ TEST(Steps, StopOnTheWayAtBreakpoints) {
   const auto stops = [&](BoundSymbolId op) { return op == inside; };
   EXPECT_EQ(steps.goal(Step::over, 0, stops), 1u);
   EXPECT_EQ(steps.goal(Step::overBack, 2, stops), 1u);
-  EXPECT_EQ(steps.goal(Step::over, 1, stops), 2u);  // not where it stands already
+  EXPECT_EQ(steps.goal(Step::over, 1, stops), 2u);  // not where it is already
 }
 
 TEST(Steps, EveryStepLeadsOnAndStaysInItsTrace) {

@@ -79,7 +79,7 @@ TEST(EveryCut, N12_ValuesCrossInTheirStrides) {
   EXPECT_GT(gaps, 6u);
 }
 
-// Holds N12: a refusal is told as one, with the op, and another failure never is.
+// Holds N12: a refusal is reported as one, with the op, and another failure never is.
 TEST(EveryCut, SaysWhichAreRefused) {
   const auto reports = checkEveryCut(test::writeTemporary("written.txt", R"(
 def computation(x, w):

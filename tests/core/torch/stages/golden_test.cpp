@@ -1,6 +1,6 @@
 // Golden tests: what passes make of small programs, as text (tests/data/golden). A file there is what `retrograd trace
 // FILE --show all` printed; opening it derives its traces once more and compares them with those in the text.
-// RETROGRAD_UPDATE_GOLDEN=1 writes them anew: look at the difference before it is kept.
+// RETROGRAD_UPDATE_GOLDEN=1 writes them again: look at the difference before it is kept.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ std::vector<std::string> programs() {
   return found;
 }
 
-/// How a program is partitioned is told by its name.
+/// A program's name says how it is partitioned.
 DerivationRequest requestOf(const std::string& name) {
   DerivationRequest options;
   if (name.starts_with("recomputed")) options.partition.recompute = {"all"};

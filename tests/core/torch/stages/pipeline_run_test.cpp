@@ -41,7 +41,7 @@ nlohmann::ordered_json golden() {
   return nlohmann::ordered_json::parse(stream);
 }
 
-/// The models with markers: those beside golden.json, and the whole collection where it is there.
+/// The models with markers: those next to golden.json, and the whole collection where it is there.
 std::vector<std::string> markedModels() {
   std::vector<std::string> found;
   const auto expected = golden();

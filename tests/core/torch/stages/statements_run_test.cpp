@@ -86,7 +86,7 @@ TEST(PipelineStatements, P21_EveryOpIsInOneStage) {
   }
 }
 
-// Holds P33: all inputs of a stage come before its first op, and every op reads inputs or what stands before it.
+// Holds P33: all inputs of a stage come before its first op, and every op reads inputs or what is before it.
 TEST(PipelineStatements, P33_InputsComeFirst) {
   for (const auto& cut : markedModels())
     for (std::size_t s = 0; s < cut.split.stages.size(); ++s) {
@@ -167,7 +167,7 @@ def computation(e, o, x):
 }
 
 // Holds P47: a stage's backward takes a cotangent for each of its outputs that gets one, None for the others, and gives
-// a gradient for each of its inputs that needs one, None for the others, each input once. What is at a place is what
+// a gradient for each of its inputs that needs one, None for the others, each input once. The value at a place is what
 // belongs there: the gradients are those of the whole model.
 TEST(PipelineStatements, P47_CotangentsAndGradientsHaveTheirPlaces) {
   const auto pipeline = derived(openedText(branches, {"#b", "#e"}));
@@ -258,7 +258,7 @@ def computation(x, y):
 }
 
 // Holds P59: what is sent is named by its place among the stage's outputs, whoever uses it first, and an op's results
-// are told apart though one is unused.
+// are distinguished though one is unused.
 TEST(PipelineStatements, P59_SendsGoByOutputNotByUser) {
   const auto pipeline = derived(openedText(R"(
 def computation(x):

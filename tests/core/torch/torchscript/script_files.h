@@ -18,7 +18,7 @@ inline std::string scriptFile(const std::string& name) {
   return (std::filesystem::path(sourcePath("tests/data/torchscript")) / (name + ".pt")).string();
 }
 
-/// Inputs of the reference beside a file.
+/// Inputs of the reference next to a file.
 inline TraceInputs inputsOf(const std::string& name) {
   TraceInputs inputs;
   inputs.seed = 3;

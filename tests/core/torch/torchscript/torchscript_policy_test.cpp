@@ -85,7 +85,7 @@ TEST_F(Border, refusesEveryOpThatReachesOut) {
   }
 }
 
-TEST_F(Border, refusesCodeInPlaceOfALiteral) {
+TEST_F(Border, refusesCodeInsteadOfALiteral) {
   const std::string from = "scale: float=1.5";
   expectRefused(refusal("control", code, from, "scale: float=float(" + save() + ")"),
                 "the default of an argument is more than a literal");
@@ -142,7 +142,7 @@ TEST(DamagedTorchScript, namesTheFile) {
   }
 }
 
-/// Pickles are read by us alone: whatever stands in them, with right checksums, is refused or read.
+/// Pickles are read by us alone: whatever is in them, with right checksums, is refused or read.
 TEST(DamagedTorchScript, pickledNonsenseIsRefusedOrRead) {
   const auto content = test::contentOfArchive(test::scriptFile("nested"));
   std::uint32_t random = 12345;

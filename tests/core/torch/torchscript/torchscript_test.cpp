@@ -48,7 +48,7 @@ void expectMentions(const std::string& text, std::initializer_list<std::string_v
   for (const auto part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
 }
 
-TEST(TorchScript, recordsOpsAsTheyStandInTheFile) {
+TEST(TorchScript, recordsOpsAsTheyAreInTheFile) {
   EXPECT_EQ(opsOf(traceFile("tied")), (std::vector<std::string>{"aten.embedding.default", "aten.linear.default"}));
   EXPECT_EQ(opsOf(traceFile("batchnorm")), (std::vector<std::string>{"aten.conv1d.default", "aten.add_.Scalar",
                                                                      "aten.batch_norm.default", "aten.relu_.default"}));
@@ -140,7 +140,7 @@ TEST(TorchScript, saysWhereDataDecided) {
   const auto file = traceFile("control");
   ASSERT_EQ(file.dataDependent.size(), 1u);
   expectMentions(file.dataDependent[0], {"aten.item.default", "make.py:"});
-  EXPECT_TRUE(traceFile("traced").dataDependent.empty());  // sizes are no data
+  EXPECT_TRUE(traceFile("traced").dataDependent.empty());  // sizes are not data
 }
 
 TEST(TorchScript, controlFlowFollowsTheInputs) {
@@ -229,7 +229,7 @@ TEST(TorchScript, stopsBetweenOpsWhenAsked) {
   }
 }
 
-TEST(TorchScript, tellsWhatTheModelRaises) {
+TEST(TorchScript, showsWhatTheModelRaises) {
   const auto archive = test::archiveOf(test::replaced(
       "tied", "code/__torch__.py", "    embed = self.embed\n",
       "    ops.prim.RaiseException(\"no such luck\", \"builtins.ValueError\")\n    embed = self.embed\n"));

@@ -31,7 +31,7 @@ std::string signs(const TraceDiff& diff) {
   return text;
 }
 
-/// Each line of either side stands in the rows just once and in order.
+/// Each line of either side is in the rows just once and in order.
 void expectWhole(const TraceDiff& diff) {
   std::int32_t left = 0, right = 0;
   for (std::size_t i = 0; i < diff.rows.size(); ++i) {
@@ -94,7 +94,7 @@ TEST(TraceDiff, ARenamedInputIsTheSame) {
   EXPECT_TRUE(diffOf(a, b).equal());
 }
 
-TEST(TraceDiff, AnInsertedLayerStandsAloneAndItsReaderHasAnotherArgument) {
+TEST(TraceDiff, AnInsertedLayerIsAloneAndItsReaderHasAnotherArgument) {
   const auto a = model(2);
   Builder b;
   auto x = chain(b, b.input("x", {4}), 1);
@@ -110,7 +110,7 @@ TEST(TraceDiff, AnInsertedLayerStandsAloneAndItsReaderHasAnotherArgument) {
 }
 
 TEST(TraceDiff, ARepeatedOpInsertedAboveShiftsNothing) {
-  // Without modules and under names that have moved on: only the order tells.
+  // Without modules and under names that have moved on: only the order helps.
   Builder a, b;
   auto x = a.input("x", {4});
   for (const char* op : {"aten.add.default", "aten.mul.default", "aten.add.default"}) x = a.call(op, {x});
@@ -137,7 +137,7 @@ TEST(TraceDiff, AnOpInAnothersPlaceIsAChange) {
             std::vector<std::string>{"op: torch.ops.aten.cos.default -> torch.ops.aten.gelu.default"});
 }
 
-TEST(TraceDiff, DtypeShapeModuleAndLiteralAreToldApart) {
+TEST(TraceDiff, DtypeShapeModuleAndLiteralAreDistinguished) {
   const auto build = [](DType dtype, std::int64_t size, const std::string& module, std::int64_t literal) {
     Builder b;
     const auto x = b.input("x", {size});
