@@ -54,7 +54,7 @@ TensorMap referenceOf(const std::string& model) {
 }
 
 // Holds R4.
-TEST(Verdict, R4_AReferenceOfWhichNothingWasComparedIsNoPass) {
+TEST(Verdict, R4_AReferenceOfWhichNothingWasComparedDoesNotPass) {
   const auto model = sourcePath("tests/data/reports/vmap.pt2");
   auto report = check(model, {{"out.0", floatTensor({}, {12345})}});
   EXPECT_EQ(report.status, CheckStatus::skip) << reportLine(report);
@@ -62,7 +62,7 @@ TEST(Verdict, R4_AReferenceOfWhichNothingWasComparedIsNoPass) {
   EXPECT_EQ(report.status, CheckStatus::skip) << reportLine(report);
 }
 
-TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedIsNoPass) {
+TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedDoesNotPass) {
   const auto model = writeTemporary("product.txt", product);
   const auto reference = referenceOf(model);
   EXPECT_EQ(check(model, reference).status, CheckStatus::pass) << reportLine(check(model, reference));
@@ -85,7 +85,7 @@ TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedIsNoPass) {
   EXPECT_EQ(check(model, renamed).status, CheckStatus::fail);
 }
 
-TEST(Verdict, R4_AnEmptyReferenceIsNoPass) {
+TEST(Verdict, R4_AnEmptyReferenceDoesNotPass) {
   const auto model = writeTemporary("product.txt", product);
   EXPECT_EQ(check(model, {}).status, CheckStatus::skip);
   EXPECT_EQ(check(model, {{"in.x", floatTensor({2}, {1, 2})}}).status, CheckStatus::skip);
@@ -159,7 +159,7 @@ def computation(x, a, b):
 }
 
 // Holds R8: the reference has the same NaN.
-TEST(Verdict, R8_NaNIsNoPassThoughPyTorchHasTheSame) {
+TEST(Verdict, R8_NaNDoesNotPassThoughPyTorchHasTheSame) {
   const auto model = writeTemporary("product.txt", product);
   DerivationRequest request;
   request.inputs["x"] = floatTensor({2}, {1, nan});
@@ -177,7 +177,7 @@ TEST(Verdict, R8_NaNIsNoPassThoughPyTorchHasTheSame) {
 }
 
 // Holds R8: one of many gradients; the loss is finite.
-TEST(Verdict, R8_NaNInOneGradientIsNoPass) {
+TEST(Verdict, R8_NaNInOneGradientDoesNotPass) {
   const auto report = checkModel(writeTemporary("one_gradient.txt", R"(
 def computation(x, w, u):
     # x: "f32[2]"
@@ -199,7 +199,7 @@ def computation(x, w, u):
 }
 
 /// The loss does not depend on the statistics that batch norm keeps: only they are bad.
-TEST(Verdict, R8_NaNInABufferAloneIsNoPass) {
+TEST(Verdict, R8_NaNInABufferAloneDoesNotPass) {
   const auto report = checkModel(writeTemporary("one_buffer.txt", R"(
 def computation(x, b, w):
     # x: "f32[2]"
@@ -218,7 +218,7 @@ def computation(x, b, w):
   EXPECT_EQ(report.health->bad.front().name, "mut.b.b");
 }
 
-TEST(Verdict, R8_NaNInAParameterThatNothingReadsIsNoPass) {
+TEST(Verdict, R8_NaNInAParameterThatNothingReadsDoesNotPass) {
   const auto model = writeTemporary("unused.txt", R"(
 def computation(x, w, unused):
     # x: "f32[2]"
