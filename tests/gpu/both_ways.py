@@ -4,16 +4,20 @@
 Exits with 0 where outputs and gradients have the same bits both times.
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
+
+import jobs
 
 MOST_VALUES = 40
 
 
 def results(program, model, device):
     """Names of the joint's outputs that are tensors."""
-    done = subprocess.run([program, "trace", model, "--device", device, "--format", "json"], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([program, "trace", model, "--device", device, "--format", "json"], stdout=subprocess.PIPE, text=True,
+                          env=jobs.environment(program, os.environ))
     if done.returncode:
         sys.exit(f"trace: exit code {done.returncode}")
     trace = json.loads(done.stdout)
@@ -30,7 +34,7 @@ def main():
     for time in ("first", "again"):
         commands += ["run-to end", *(f"save-value {name} {target / f'{name}-{time}.npy'}" for name in names), "reverse-continue"]
     done = subprocess.run([program, "debug", model, "--device", device, *(part for command in commands for part in ("-c", command))],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=jobs.environment(program, os.environ))
     print(done.stdout)
     if done.returncode:
         sys.exit(f"debug: exit code {done.returncode}")

@@ -4,6 +4,7 @@
 Exits with 0 where the program walks to the op that made the NaN and its loss has the bits of the loop's.
 """
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -12,6 +13,7 @@ import sys
 
 import torch
 
+import jobs
 import retrograd
 
 
@@ -37,7 +39,8 @@ def train(device, folder):
 
 
 def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    environment = jobs.environment(command[0], os.environ)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     print(" ".join(command), "\n", done.stdout, flush=True)
     if done.returncode:
         sys.exit(f"{' '.join(command[1:3])}: exit code {done.returncode}: {done.stdout.strip().splitlines()[-1:]}")

@@ -74,6 +74,12 @@ def last_line(text):
     return lines[-1][:300] if lines else "it printed nothing"
 
 
+def environment(program, base):
+    """For our own programs, the folders of their libraries; Python keeps those of its machine."""
+    ours = pathlib.Path(program).resolve().parent == pathlib.Path(__file__).resolve().parent / "program" or pathlib.Path(program).name == "retrograd"
+    return {**base, "LD_LIBRARY_PATH": base["RETROGRAD_LIBRARIES"]} if ours and "RETROGRAD_LIBRARIES" in base else dict(base)
+
+
 class Pack:
     """The folder that was packed: programs, cases, tests; and where jobs keep their files."""
 

@@ -88,8 +88,8 @@ class Runner:
         start = time.monotonic()
         with log.open("w") as out:
             try:
-                process = subprocess.Popen(job.command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=self.environment,
-                                           start_new_session=True)
+                process = subprocess.Popen(job.command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                           env=jobs.environment(job.command[0], self.environment), start_new_session=True)
             except OSError as error:
                 return self.record.add(job, 0, 127, jobs.Found(0, 1, {"the command": str(error)}))
             code, late = self.wait(process, min(job.limit, left))
@@ -151,7 +151,7 @@ def main():
         print("on-gpu: nvidia-smi finds no GPU; running anyway, to show what the program says", flush=True)
     work = arguments.output.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "LD_LIBRARY_PATH": libraries(torch if fits else None), "OMP_NUM_THREADS": "1",
+    environment = {**os.environ, "RETROGRAD_LIBRARIES": libraries(torch if fits else None), "OMP_NUM_THREADS": "1",
                    "PYTHONPATH": str(HERE / "python"), "RETROGRAD_TEST_SOURCE": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
     pack = jobs.Pack(HERE, work, arguments.device, arguments.python if fits else None, arguments.sample)
     record = Record(work / "done.json", arguments.again)
