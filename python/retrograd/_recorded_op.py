@@ -44,7 +44,8 @@ class Op:
         keyed = {key: plain(value, lambda one: mode.tensor(one, True)) for key, value in kwargs.items()}
         if keyed:
             self.record["kw"] = keyed
-        self.collective = self.name.startswith("c10d.")
+        self.collective = self.name.startswith("c10d.")  # may run on after the op returns
+        self.group = _group(self.name, self.record["in"])
         self.writes = list(_tensors(_written_arguments(function, self.name, args, kwargs)))
         self.before = {mode.memory(tensor).id for tensor in tensors if mode.memory(tensor) is not None}  # type: ignore[union-attr]
         self.forward = mode.links.made(self.record["n"], self.name, self.thread) if self.is_op else None
@@ -90,7 +91,9 @@ class Op:
                 if found is not None:
                     record["hash"] = found
         self._describe(outs)
-        if not self.is_op or _has_opaque(record):
+        if self.group is not None:
+            record["group"] = self.group
+        if not self.collective and (not self.is_op or _has_opaque(record)):
             self._opaque([*outs, *written])
         stream.write(record)
         mode.recording.count()
@@ -178,6 +181,19 @@ def _has_opaque(value: Any) -> bool:
     if isinstance(value, dict):
         return "opaque" in value or any(_has_opaque(one) for one in value.values())
     return isinstance(value, list) and any(_has_opaque(one) for one in value)
+
+
+def _group(name: str, arguments: Sequence[Any]) -> Optional[list[int]]:
+    """The ranks of a collective's process group, which is passed as an object or by its name."""
+    if not name.startswith(("c10d.", "_c10d_functional.")):
+        return None
+    found = next((value["group"] for value in arguments if isinstance(value, dict) and "group" in value), None)
+    if found is None and arguments and isinstance(arguments[-1], str):
+        import torch.distributed.distributed_c10d as c10d
+
+        resolve: Any = getattr(c10d, "_resolve_process_group")
+        found = torch.distributed.get_process_group_ranks(resolve(arguments[-1]))
+    return found
 
 
 def _written_arguments(function: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

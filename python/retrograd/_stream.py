@@ -166,7 +166,7 @@ def _of_distributed(value: Any) -> Optional[dict[str, Any]]:
     if isinstance(value, dist.ProcessGroup):
         return {"group": dist.get_process_group_ranks(value)}
     if isinstance(value, dist.ReduceOp):
-        return {"reduce": str(value).split(".")[-1].rstrip(">").split(":")[0].lower()}
+        return {"reduce": str(getattr(value, "op", value)).split(".")[-1].rstrip(">").split(":")[0].lower()}
     return None
 
 
