@@ -199,9 +199,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Optional[Mapping[str, Any]] = None) -> Any:
         kwargs = kwargs or {}
+        if _is_abstract():
+            return function(*args, **kwargs)
         if any(getattr(kind, "__torch_dispatch__", _OWN_DISPATCH) is not _OWN_DISPATCH for kind in types):
             return NotImplemented  # a subclass (DTensor, FakeTensor): what it does within is seen
-        if not self.on or self.full or getattr(function, "namespace", "") in ("profiler", "prim") or _is_abstract():
+        if not self.on or self.full or getattr(function, "namespace", "") in ("profiler", "prim"):
             return function(*args, **kwargs)
         with self._lock:
             try:
