@@ -148,7 +148,8 @@ TEST(HollowCuda, G7_RecurrentLayersAreDerivedWithoutCudnn) {
 /// Attention of the CPU's fused kernel, with a view that its layout allows.
 std::shared_ptr<const Analysis> attentionOfTheCpu(const DerivationRequest& request, bool isCausal) {
   ModelBuilder m;
-  const auto q = m.input("q", {2, 3, 5, 8}), k = m.input("k", {2, 3, 5, 8}), v = m.input("v", {2, 3, 5, 8});
+  const auto q = m.op("aten.transpose.int", {m.input("q", {2, 5, 3, 8}), 1, 2});
+  const auto k = m.input("k", {2, 3, 5, 8}), v = m.input("v", {2, 3, 5, 8});
   const auto output = m.multi("aten._scaled_dot_product_flash_attention_for_cpu.default",
                               {q, k, v, 0.0, Argument::ofBool(isCausal)}, 2)[0];
   m.output(m.op("aten.view.default", {m.op("aten.transpose.int", {output, 1, 2}), ModelBuilder::list({2, 5, 24})}));

@@ -61,8 +61,8 @@ Four attentionBackward(const at::Tensor& gradient, const at::Tensor& query, cons
           overSharingHeads(weights.transpose(-2, -1).matmul(g), sharedHeads).to(value.scalar_type()), ofScores};
 }
 
-/// The CPU's fused attention, in a file that runs on a GPU: its kernel is not there. Laid out as that lays it out, with
-/// heads within positions, because the file's views are made for that.
+/// The CPU's fused attention, in a file that runs on a GPU: its kernel is not there. Laid out as that lays it out, the
+/// output as the query and the logarithms with heads within positions, because the file's views are made for that.
 Two flashForward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout, bool isCausal,
                  const OptionalTensor& mask, std::optional<double> scale) {
   TORCH_CHECK(dropout == 0, "attention with dropout has no fused kernel on the CPU");
@@ -70,7 +70,8 @@ Two flashForward(const at::Tensor& query, const at::Tensor& key, const at::Tenso
   const auto scores = of.scores(mask.value_or(at::Tensor()), isCausal);
   const auto output = at::_safe_softmax(scores, -1).matmul(of.v).to(query.scalar_type());
   const auto headsInside = [](const at::Tensor& tensor) { return tensor.transpose(1, 2).contiguous().transpose(1, 2); };
-  return {headsInside(output), headsInside(scores.logsumexp(-1))};
+  return {query.transpose(1, 2).is_contiguous() ? headsInside(output) : output.contiguous(),
+          headsInside(scores.logsumexp(-1))};
 }
 
 constexpr auto flashOfCpu = "_scaled_dot_product_flash_attention_for_cpu";
