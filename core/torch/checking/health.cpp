@@ -65,11 +65,18 @@ class Examination {
     return value && !intended_.isFault(value, statistics);
   }
 
+  /// A buffer that was finite when it was given is no mask.
+  bool becameInfinite(const std::string& name) const {
+    if (!name.starts_with("mut.b.")) return false;
+    const auto given = analysis_.file.weights.find(name.substr(6));
+    return given != analysis_.file.weights.end() && hasNumbers(given->second) && statisticsOf(given->second).inf == 0;
+  }
+
   void lookAtResult(const std::string& name, const TensorData& tensor) {
     const auto statistics = statisticsOf(tensor);
     if (statistics.nan + statistics.inf == 0) return;
     const auto value = values_.find(name);
-    const bool mask = value != values_.end() && isMask(value->second, statistics);
+    const bool mask = value != values_.end() && isMask(value->second, statistics) && !becameInfinite(name);
     const bool isLoss = losses_.contains(name) || tensor.meta.elements() == 1;
     const bool asExpected = expected_.contains(name);
     // Of gradients of gradients LibTorch's own say what is expected.

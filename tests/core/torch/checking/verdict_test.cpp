@@ -66,8 +66,7 @@ TEST(Verdict, R4_ATensorOfAReferenceThatWasNotComparedDoesNotPass) {
   const auto model = writeTemporary("product.txt", product);
   const auto reference = referenceOf(model);
   EXPECT_EQ(check(model, reference).status, CheckStatus::pass) << reportLine(check(model, reference));
-  for (const std::string name :
-       {"out.1", "grad.p.other", "mut.b.other", "mut.in.other", "other", "output.0", "f64/out.3"}) {
+  for (const std::string name : {"out.1", "grad.p.other", "mut.b.other", "mut.in.other", "other", "output.0"}) {
     auto more = reference;
     more.emplace(name, floatTensor({2}, {0, 0}));
     const auto report = check(model, more);
