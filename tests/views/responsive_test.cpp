@@ -74,7 +74,8 @@ class TimedApplication : public QApplication {
 
 namespace {
 
-constexpr double longestAllowed = 0.050, longestWait = 0.5;
+// What takes longer than 100 ms shows progress, so nothing on this thread may.
+constexpr double longestAllowed = 0.1, longestWait = 0.5;
 
 TimedApplication& application() { return *static_cast<TimedApplication*>(qApp); }
 
@@ -124,7 +125,7 @@ void ResponsiveTest::theWatchSeesABlock() {
       for (int i = 0; i < 1000; ++i) sink = sink + i;
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     } while (static_cast<double>(now.tv_sec - from.tv_sec) + static_cast<double>(now.tv_nsec - from.tv_nsec) * 1e-9 <
-             0.06);
+             0.12);
     worked = true;
   });
   QTRY_VERIFY(worked);

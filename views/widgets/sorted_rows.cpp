@@ -44,6 +44,10 @@ void SortedRows::reset() {
   sort(-1);
 }
 
+bool SortedRows::hasChildren(const QModelIndex& parent) const {
+  return sourceModel()->hasChildren(mapToSource(parent));
+}
+
 bool SortedRows::lessThan(const QModelIndex& left, const QModelIndex& right) const {
   const auto a = numberOf(left), b = numberOf(right);
   const auto isNumber = [](const auto& n) { return n && !std::isnan(*n); };

@@ -15,6 +15,8 @@ class SortedRows : public QSortFilterProxyModel {
   explicit SortedRows(QTreeView& tree);
   /// The model's own order, and titles that can be clicked: also after a header's state was restored.
   void reset();
+  /// Asks the model itself: no row is filtered out, and the proxy of Qt would make a mapping for each row.
+  bool hasChildren(const QModelIndex& parent = {}) const override;
 
  protected:
   bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;

@@ -43,7 +43,8 @@ CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& 
   CommandAnswer answer;
   answer.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}};
   answer.json["lost_backwards"] = check.lostBackwards;
-  answer.text = !check.passed                 ? "a gradient is WRONG"
+  answer.text = check.rows.empty()            ? "nothing flows in that has a gradient: nothing was checked"
+                : !check.passed               ? "a gradient is WRONG"
                 : check.lostBackwards.empty() ? "the gradients are right"
                                               : "the gradients are the derivatives of these ops";
   for (const auto& lost : check.lostBackwards)

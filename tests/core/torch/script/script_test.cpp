@@ -142,6 +142,7 @@ TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
   EXPECT_EQ(gain.text.find("right"), std::string::npos) << gain.text;
   EXPECT_NE(gain.text.find("Gain"), std::string::npos) << gain.text;
   ASSERT_EQ(gain.json["lost_backwards"].size(), 1u);
+  EXPECT_NE(gain.text.find("nothing was checked"), std::string::npos) << "its operand is written to: " << gain.text;
   EXPECT_TRUE(script.run("check-gradient linear").json["lost_backwards"].empty());
 }
 
