@@ -1,0 +1,338 @@
+// The panels of values without scrolling, by keyboard, and without anything to show; what comes into the
+// window from outside.
+#include <QAbstractItemModelTester>
+#include <QAccessible>
+#include <QComboBox>
+#include <QDialog>
+#include <QFile>
+#include <QHeaderView>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QScreen>
+#include <QTest>
+#include <QTreeView>
+#include <QWindow>
+
+#include "tests/support/source_path.h"
+#include "tests/views/panels.h"
+#include "tests/views/test_program.h"
+#include "tests/views/user.h"
+#include "views/canvases/histogram_view.h"
+#include "views/canvases/memory_view.h"
+#include "views/dialogs/value_tip.h"
+#include "views/docks/values_dock.h"
+#include "views/numbers/gradient_flow_chart.h"
+#include "views/numbers/trace_table_model.h"
+#include "views/widgets/dock_tree.h"
+#include "views/widgets/marked_scroll_bar.h"
+
+namespace retrograd::views {
+
+class ValuesTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void V9_statisticsShow_data();
+  void V9_statisticsShow();
+  void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
+  void V1_aFailureIsSaidWhereTheValueWouldBe();
+  void V4_theTraceTableListsEveryTrace();
+  void V4_costsHaveBarsInTheTraceTable();
+  void V4_gradientFlowShowsItsNumbersInANarrowPanel();
+  void V10_livingTensorsAreAListByKeyboard();
+  void goToFindsOpsOfBodies();
+  void aDroppedFileOpens();
+  void aDroppedFileThatIsNoneSaysWhy();
+};
+
+namespace {
+
+QString fileOf(const char* path) { return QString::fromStdString(sourcePath(path)); }
+QString gpt() { return fileOf("resources/samples/tiny_gpt.pt2"); }
+QTreeView& treeOf(WindowFixture& f, const char* name) { return *f.window().findChild<QTreeView*>(QLatin1String(name)); }
+
+}  // namespace
+
+void ValuesTest::V9_statisticsShow_data() {
+  QTest::addColumn<QSize>("size");
+  for (const QSize size : {QSize(1280, 800), {1632, 918}, {1920, 1080}})
+    QTest::newRow(qPrintable(QString::number(size.width()))) << size;
+}
+
+void ValuesTest::V9_statisticsShow() {
+  QFETCH(QSize, size);
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(size);
+  QVERIFY(f.open(gpt()));
+  const auto& backward = f.analysis().backward.ops;
+  auto& table = treeOf(f, "values");
+  for (auto op : {backward.front(), backward[backward.size() / 2], f.analysis().forward.ops[5]}) {
+    f.selection().select(op);
+    QVERIFY(f.quiet());
+    QVERIFY(standsStill(f.window()));
+    for (int column : {ValuesModel::valueName, ValuesModel::type, ValuesModel::nan, ValuesModel::inf,
+                       ValuesModel::least, ValuesModel::greatest, ValuesModel::mean, ValuesModel::norm}) {
+      const int right = table.columnViewportPosition(column) + table.columnWidth(column);
+      QVERIFY2(right <= table.viewport()->width(),
+               qPrintable(
+                   QStringLiteral("column %1 ends at %2 of %3").arg(column).arg(right).arg(table.viewport()->width())));
+      if (column < ValuesModel::least) continue;
+      for (int row = 0; row < table.model()->rowCount(); ++row)  // a number is whole
+        QVERIFY(static_cast<QAbstractItemView&>(table).sizeHintForIndex(table.model()->index(row, column)).width() <=
+                table.columnWidth(column));
+    }
+    QVERIFY(table.viewport()->height() >= 3 * table.visualRect(table.model()->index(0, 0)).height());
+    const auto* histogram = f.window().panel<ValuesDock>().findChild<HistogramView*>();
+    QVERIFY(histogram->isVisible() && histogram->width() >= 120);
+  }
+}
+
+void ValuesTest::V9_anOperandIsReadByEnterAndLeadsOnWithCtrl() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  const auto op = f.analysis().forward.ops[5];
+  f.selection().select(op);
+  for (const char* name : {"inspector", "values"}) {
+    f.raise(name == QStringLiteral("values") ? "dock-values" : "dock-inspector");
+    QVERIFY(f.quiet());
+    auto& tree = treeOf(f, name);
+    QModelIndex operand;
+    const auto search = [&](const auto& self, const QModelIndex& parent) -> void {
+      for (int row = 0; row < tree.model()->rowCount(parent) && !operand.isValid(); ++row) {
+        const auto index = tree.model()->index(row, 0, parent);
+        const auto leads = opOf(index);
+        if (leads && leads != op && index.data(valueRole).toInt() >= 0) operand = index;
+        self(self, index);
+      }
+    };
+    search(search, {});
+    QVERIFY(operand.isValid());
+    const auto leads = opOf(operand);
+    tree.setFocus();
+    tree.setCurrentIndex(operand);
+    QTest::keyClick(&tree, Qt::Key_Return);
+    QPointer<QPlainTextEdit> whole = f.window().findChild<QPlainTextEdit*>(QStringLiteral("whole-text"));
+    QVERIFY(whole && whole->isVisible());
+    QVERIFY(whole->toPlainText().contains(operand.siblingAtColumn(1).data().toString()));
+    QCOMPARE(f.selection().op(), op);
+    QTest::keyClick(whole, Qt::Key_Escape);
+    QTRY_VERIFY(!whole);
+    tree.setFocus();
+    QTest::keyClick(&tree, Qt::Key_Return, Qt::ControlModifier);
+    QCOMPARE(f.selection().op(), leads);
+    f.selection().select(op);
+  }
+}
+
+// An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the
+// reason.
+void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
+  QTemporaryDir folder;
+  const auto path = folder.filePath(QStringLiteral("fails.txt"));
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(R"(def computation(x, w):
+    # x: "f32[4, 2]"
+    # w: "f32[2]", parameter
+
+    y = torch.ops.aten.mul.Tensor(x, w)
+    index = torch.ops.aten.full.default([2], 9, dtype=torch.int64)
+    row = torch.ops.aten.index_select.default(y, 0, index)
+    loss = torch.ops.aten.sum.default(row)
+    return (loss,)
+)");
+  file.close();
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(path));
+  QVERIFY(f.quiet());
+  auto& numbers = f.controller().ahead().numbers();
+  QVERIFY(numbers.failed());
+  const auto word = QStringLiteral("out of range");
+  QVERIFY2(numbers.failure().contains(word), qPrintable(numbers.failure()));
+  f.raise("dock-values");
+  f.selection().select(f.analysis().forward.ops.back());
+  QVERIFY(f.quiet());
+  const auto* rows = treeOf(f, "values").model();
+  QVERIFY(rows->rowCount() > 0);
+  for (int row = 0; row < rows->rowCount(); ++row) {
+    const auto state = rows->index(row, ValuesModel::state).data(Qt::ToolTipRole).toString();
+    QVERIFY2(state.contains(word), qPrintable(state));
+  }
+  f.window().findChild<QAction*>(QStringLiteral("action-column-norm"))->trigger();
+  auto& view = f.listing(TraceKind::joint);
+  QCOMPARE(view.numberAt(view.rowOf(numbers.failed())), QStringLiteral("! failed"));
+  QVERIFY(view.findChild<MarkedScrollBar*>()->toolTip().contains(word));
+  auto* tip = f.window().findChild<ValueTip*>();
+  tip->show(f.selection().op(), f.analysis().document->outputs(f.selection().op())[0],
+            view.mapToGlobal(QPoint(40, 40)));
+  QTRY_VERIFY2(tip->text().contains(word), qPrintable(tip->text()));
+  QVERIFY(tip->isVisible());  // the window closes with the tip up
+}
+
+void ValuesTest::V4_theTraceTableListsEveryTrace() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  f.raise("dock-trace-table");
+  QVERIFY(f.quiet());
+  auto& table = treeOf(f, "trace-table");
+  QAbstractItemModelTester tester(table.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  auto* traces = f.window().findChild<QComboBox*>(QStringLiteral("trace-table-trace"));
+  QCOMPARE(traces->count(), 4);
+  const auto& document = *f.controller().document();
+  for (auto kind : {TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint}) {
+    traces->setFocus();
+    QTest::keyClick(traces, Qt::Key_Home);
+    while (traces->currentText() != titleText(kind) && traces->currentIndex() + 1 < traces->count())
+      QTest::keyClick(traces, Qt::Key_Down);
+    QVERIFY(f.quiet());
+    QCOMPARE(table.model()->rowCount(), static_cast<int>(document.trace(kind).lines.size()));
+    QCOMPARE(table.model()->index(0, 0).data(opRole).toInt(), document.trace(kind).lines[0].index);
+    table.setFocus();
+    table.setCurrentIndex(table.model()->index(0, TraceTableModel::output));
+    f.press(Qt::Key_Up, Qt::AltModifier);
+    QVERIFY(f.quiet());
+    QStringList names;
+    for (int row = 0; row < table.model()->rowCount(); ++row)
+      names << table.model()->index(row, TraceTableModel::output).data().toString();
+    // t9 comes before t10.
+    int last = -1;
+    for (const auto& name : names) {
+      bool isNumber = false;
+      const int number = name.startsWith(QLatin1Char('t')) ? name.mid(1).toInt(&isNumber) : 0;
+      if (!isNumber) continue;
+      QVERIFY(number > last);
+      last = number;
+    }
+    table.sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
+    QVERIFY(f.quiet());
+    int known = 0;
+    for (int row = 0; row < table.model()->rowCount(); ++row)
+      known += !table.model()->index(row, TraceTableModel::norm).data().toString().isEmpty();
+    QVERIFY2(known > table.model()->rowCount() / 2, qPrintable(titleText(kind)));
+  }
+}
+
+// Time and bytes have bars behind them, as in listings; numbers that nobody adds up have none.
+void ValuesTest::V4_costsHaveBarsInTheTraceTable() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  f.raise("dock-trace-table");
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  auto& table = treeOf(f, "trace-table");
+  const auto hasBar = [&](int column) {
+    const auto image = table.viewport()->grab().toImage();
+    const QRect place(table.columnViewportPosition(column), 0, table.columnWidth(column), image.height());
+    const auto soft = ListingView::barColor(f.theme().colors(), false, false).rgb();
+    for (int y = place.top(); y < place.bottom(); ++y)
+      for (int x = place.left(); x < std::min(place.right(), image.width()); ++x)
+        if (image.pixel(x, y) == soft) return true;
+    return false;
+  };
+  for (int column : {TraceTableModel::time, TraceTableModel::bytes}) QVERIFY(hasBar(column));
+  for (int column : {TraceTableModel::opName, TraceTableModel::norm}) QVERIFY(!hasBar(column));
+}
+
+// At 1280 pixels the panel has a third of the window: its table is below the chart then, with all of its numbers.
+void ValuesTest::V4_gradientFlowShowsItsNumbersInANarrowPanel() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1280, 720);
+  QVERIFY(f.open(gpt()));
+  QVERIFY(f.quiet());
+  auto* panel = f.raise("dock-gradient-flow");
+  QVERIFY(panel);
+  const auto& table = treeOf(f, "gradient-flow");
+  QTRY_VERIFY(!table.model()->index(0, 3).data().toString().isEmpty());
+  QTRY_VERIFY(table.header()->length() <= table.viewport()->width());
+  const auto* chart = panel->findChild<GradientFlowChart*>();
+  QVERIFY(chart->width() >= chart->minimumWidth() && chart->height() >= chart->minimumHeight());
+}
+
+void ValuesTest::V10_livingTensorsAreAListByKeyboard() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  f.raise("dock-memory");
+  QVERIFY(f.quiet());
+  auto* memory = f.window().findChild<MemoryView*>();
+  memory->setFocus();
+  f.press(Qt::Key_P);
+  f.press(Qt::Key_Space);
+  QPointer<QDialog> list = f.window().findChild<QDialog*>(QStringLiteral("alive-list"));
+  QVERIFY(list && list->isVisible());
+  auto* tree = list->findChild<QTreeView*>();
+  QVERIFY(tree->model()->rowCount() > 12);
+  const auto place = list->geometry(), room = list->screen()->availableGeometry();
+  QVERIFY2(room.contains(place), qPrintable(QStringLiteral("%1, %2 to %3, %4 of %5, %6")
+                                                .arg(place.left())
+                                                .arg(place.top())
+                                                .arg(place.right())
+                                                .arg(place.bottom())
+                                                .arg(room.right())
+                                                .arg(room.bottom())));
+  QVERIFY2(tree->header()->length() <= tree->viewport()->width(),
+           qPrintable(QStringLiteral("columns need %1 of %2 pixels in a list of %3")
+                          .arg(tree->header()->length())
+                          .arg(tree->viewport()->width())
+                          .arg(list->width())));
+  QCOMPARE(QApplication::focusWidget(), tree);
+  const auto name = QAccessible::queryAccessibleInterface(tree)->text(QAccessible::Name);
+  QVERIFY2(name.contains(QStringLiteral("#%1").arg(f.selection().op().index)), qPrintable(name));
+  f.press(Qt::Key_Down);
+  f.press(Qt::Key_Down);
+  QCOMPARE(tree->currentIndex().row(), 2);
+  const auto maker = opOf(tree->currentIndex());
+  QVERIFY(maker);
+  f.press(Qt::Key_Return);
+  QTRY_VERIFY(!list);
+  QCOMPARE(f.selection().op(), maker);
+}
+
+void ValuesTest::goToFindsOpsOfBodies() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("tests/data/models/cond_hop/model.pt2")));
+  QVERIFY(f.quiet());
+  const auto& document = *f.analysis().document;
+  auto* line = f.window().findChild<QWidget*>(QStringLiteral("quick-open"))->findChild<QLineEdit*>();
+  int bodies = 0;
+  for (auto id : document.subgraphIds())
+    for (auto op : document.subgraph(id).ops) {
+      ++bodies;
+      f.press(Qt::Key_P, Qt::ControlModifier);
+      QTest::keyClicks(line, QStringLiteral("#%1").arg(op.index));
+      QVERIFY(f.quiet());
+      QTest::keyClick(line, Qt::Key_Return);
+      QVERIFY2(f.selection().op() == op || OriginLinks::origin(document, f.selection().op()) == op,
+               qPrintable(QStringLiteral("#%1").arg(op.index)));
+      QVERIFY(f.window().listings().active().rowOf(f.selection().op()) >= 0);
+    }
+  QVERIFY(bodies > 2);
+}
+
+void ValuesTest::aDroppedFileOpens() {
+  WindowFixture f(liveEngine());
+  User(f).drop(gpt());
+  QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.controller().document(), 60000);
+  // Over a listing, and over a line of text, which would take it for itself.
+  auto* first = f.controller().document().get();
+  User(f).drop(fileOf("resources/samples/twins.pt2"), f.listing(TraceKind::forward).viewport());
+  QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.controller().document().get() != first, 60000);
+  QCOMPARE(QString::fromStdString(f.controller().document()->request.path), fileOf("resources/samples/twins.pt2"));
+}
+
+void ValuesTest::aDroppedFileThatIsNoneSaysWhy() {
+  WindowFixture f(liveEngine());
+  QTemporaryDir folder;
+  const auto path = folder.filePath(QStringLiteral("bad.pt2"));
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("not a model");
+  file.close();
+  User(f).drop(path);
+  QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.window().messages().isVisible(), 60000);
+  QVERIFY2(f.window().messages().text().contains(QStringLiteral("bad.pt2")), qPrintable(f.window().messages().text()));
+  QVERIFY(!f.controller().document());
+}
+
+}  // namespace retrograd::views
+
+WINDOW_TEST(retrograd::views::ValuesTest)
+#include "values_test.moc"
