@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/formats/jobs/differentiated.h"
-#include "core/formats/jobs/listing.h"
 #include "core/formats/jobs/shared_draws.h"
+#include "core/formats/listing/listing.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/input_sources.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/listing/listing.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/source.h"

@@ -5,7 +5,7 @@
 #include "core/base/progress.h"
 #include "core/derivation/analysis.h"
 #include "core/formats/fx/fx_graph.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/listing/listing.h"
 
 namespace retrograd {
 

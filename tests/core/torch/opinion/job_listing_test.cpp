@@ -5,7 +5,7 @@
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/jobs/line_links.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/listing/listing.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/print/printer.h"

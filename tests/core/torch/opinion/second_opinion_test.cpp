@@ -8,7 +8,7 @@
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/line_links.h"
-#include "core/formats/jobs/listing.h"
+#include "core/formats/listing/listing.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"

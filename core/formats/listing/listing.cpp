@@ -1,4 +1,4 @@
-#include "core/formats/jobs/listing.h"
+#include "core/formats/listing/listing.h"
 
 #include <fmt/format.h>
 
