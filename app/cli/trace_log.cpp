@@ -60,14 +60,6 @@ std::string whyMissing(const jobs::GraphChoice& choice, const std::string& show)
       isAlone ? ", only Dynamo's: its backend made none, the compile failed, or its result came from a cache" : "");
 }
 
-/// The traces that were read, the computation first.
-std::vector<const Trace*> listOf(const TextTraces& traces) {
-  std::vector<const Trace*> list;
-  if (traces.computation) list.push_back(&traces.computation->trace);
-  for (const auto& trace : traces.derived) list.push_back(&trace);
-  return list;
-}
-
 /// How many outputs of joint or forward are the program's.
 std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* backward) {
   if (kind == TraceKind::forward) {
@@ -87,10 +79,11 @@ std::size_t resultsOf(const fx::Graph& graph, TraceKind kind, const fx::Graph* b
   return graph.outputs.size() - std::min(graph.outputs.size(), primals);
 }
 
-/// A graph that was read, with how its links were found.
-TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown,
-                    const jobs::GraphRecord& record, std::vector<std::string>& notes, const Progress& progress) {
+/// The listing of a graph, with how its links were found in the notes.
+jobs::Listing listingOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const Shown& shown,
+                        const jobs::GraphRecord& record) {
   const auto graph = readRecord(log, record);
+  std::vector<std::string> notes;
   const auto* forwardRecord = attempt.find(jobs::GraphKind::forward);
   const auto* backwardRecord = attempt.find(jobs::GraphKind::backward);
   jobs::ListingOptions options;
@@ -105,11 +98,11 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
     options.origins = jobs::linksByLine(forward, forward.nodes.size(), graph);
   }
   if (!options.origins.empty())
-    notes.push_back("links from backward to forward are by line of Python: the text has no better ones");
+    notes.emplace_back("links from backward to forward are by line of Python: the text has no better ones");
   std::optional<fx::Graph> backward;
   if (shown.kind == TraceKind::forward && backwardRecord != nullptr) backward = readRecord(log, *backwardRecord);
   options.results = resultsOf(graph, shown.kind, backward ? &*backward : nullptr);
-  const auto listing = jobs::listingOf(graph, lookupSymbol, options);
+  auto listing = jobs::listingOf(graph, lookupSymbol, options);
   notes.insert(notes.end(), listing.notes.begin(), listing.notes.end());
   if (!options.sizes.empty()) {
     std::string sizes;
@@ -117,26 +110,34 @@ TextTraces tracesOf(const jobs::JobLog& log, const jobs::Attempt& attempt, const
       sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, value);
     notes.push_back("sizes are those of the job: " + sizes);
   }
-  return readTextTraces(listing.text, jobs::placeOf(log, record.payload) + " as a listing", lookupSymbol,
-                        TextParts::all, progress);
+  listing.notes = std::move(notes);
+  return listing;
 }
 
-/// Prints traces of a text, as they are or as JSON.
-void printTraces(const TextTraces& traces, const std::vector<const Trace*>& list, const std::string& path,
-                 const std::string& torchVersion, const std::vector<std::string>& notes, bool plain,
+/// What to print besides the traces.
+struct About {
+  std::string path, torchVersion;
+  const Computation* computation = nullptr;  ///< null: the traces have none
+  std::vector<Problem> problems;
+  std::vector<std::string> notes;
+};
+
+/// Prints traces as text or as JSON.
+void printTraces(const Document& document, const std::vector<const Trace*>& traces, const About& about, bool plain,
                  const std::string& format) {
   if (format == "json") {
     const Computation none;
-    TraceDocumentInfo info{path,    torchVersion,    traces.computation ? &*traces.computation : &none,
-                           nullptr, traces.problems, notes};
-    std::puts(dumpJson(traceDocument(*traces.document, list, info)).c_str());
-    return;
+    TraceDocumentInfo info{about.path, about.torchVersion, about.computation ? about.computation : &none,
+                           nullptr,    about.problems,     about.notes};
+    std::puts(dumpJson(traceDocument(document, traces, info)).c_str());
+  } else {
+    for (const auto& note : about.notes) fmt::print("# {}\n", note);
+    PrintOptions printing;
+    printing.source = !plain;
+    printing.del = !plain;
+    for (const auto* trace : traces) fmt::print("{}\n", printTrace(document, *trace, printing));
   }
-  for (const auto& note : notes) fmt::print("# {}\n", note);
-  PrintOptions printing;
-  printing.source = !plain;
-  printing.del = !plain;
-  for (const auto* trace : list) fmt::print("{}\n", printTrace(*traces.document, *trace, printing));
+  reportProblems(about.problems);
 }
 
 }  // namespace
@@ -150,11 +151,11 @@ bool traceDerivedText(const std::string& path, const std::string& show, bool pla
   if (!looksLikeTraces(bytes) || text.starts_with("def computation(") || text.find("\ndef computation(") != text.npos)
     return false;
   const auto traces = readTextTraces(text, path, lookupSymbol, TextParts::all, progress);
-  auto list = listOf(traces);
-  std::erase_if(list, [&](const Trace* trace) { return show != "all" && show != name(trace->kind); });
+  std::vector<const Trace*> list;
+  for (const auto& trace : traces.derived)
+    if (show == "all" || show == name(trace.kind)) list.push_back(&trace);
   if (list.empty()) throw Error(ErrorCode::badUse, fmt::format("the text has no {} trace", show), path);
-  printTraces(traces, list, path, {}, {}, plain, format);
-  reportProblems(traces.problems);
+  printTraces(*traces.document, list, {path, {}, nullptr, traces.problems, {}}, plain, format);
   return true;
 }
 
@@ -173,10 +174,13 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
       if (show == "all") continue;
       throw Error(ErrorCode::badUse, whyMissing(choice, show), path);
     }
-    std::vector<std::string> notes;
-    const auto traces = tracesOf(log, *choice.attempt, shown, *record, notes, progress);
-    printTraces(traces, listOf(traces), path, choice.process->torchVersion, notes, plain, format);
-    reportProblems(traces.problems);
+    const auto listing = listingOf(log, *choice.attempt, shown, *record);
+    const bool isComputation = shown.kind == TraceKind::computation;
+    const auto file = isComputation ? jobs::modelOf(listing, path) : ModelFile();
+    printTraces(*listing.document, {&listing.trace},
+                {path, choice.process->torchVersion, isComputation ? &file.computation : nullptr, listing.problems,
+                 listing.notes},
+                plain, format);
     any = true;
   }
   if (!any) throw Error(ErrorCode::badUse, whyMissing(choice, "ATen"), path);

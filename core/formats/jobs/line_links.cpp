@@ -1,7 +1,5 @@
 #include "core/formats/jobs/line_links.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -24,7 +22,7 @@ std::string_view opFamily(const fx::Node& node) {
 
 }  // namespace
 
-std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::size_t forwardNodes,
+std::map<std::string, ForwardLink> linksByLine(const fx::Graph& forward, std::size_t forwardNodes,
                                                const fx::Graph& backward) {
   std::map<std::pair<std::string_view, int>, std::vector<const fx::Node*>> byLine;
   for (std::size_t i = 0; i < std::min(forwardNodes, forward.nodes.size()); ++i) {
@@ -33,12 +31,12 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
     const auto& source = forward.sources[node.source];
     if (!source.file.empty() && !source.backward) byLine[{source.file, source.line}].push_back(&node);
   }
-  std::map<std::string, std::string> links;
+  std::map<std::string, ForwardLink> links;
   const auto tangent = std::find_if(backward.inputs.begin(), backward.inputs.end(),
                                     [](const auto& input) { return input.name.starts_with("tangents_"); });
   for (const auto& node : backward.nodes) {
     if (!node.call.is(Kind::call)) continue;
-    if (tangent != backward.inputs.end()) links[node.name] = fmt::format("forward: {}: \"cotangent\"", tangent->name);
+    if (tangent != backward.inputs.end()) links[node.name] = {tangent->name, {}};
     if (node.source == fx::noIndex) continue;
     const auto& source = backward.sources[node.source];
     const auto found = byLine.find({source.file, source.line});
@@ -48,7 +46,7 @@ std::map<std::string, std::string> linksByLine(const fx::Graph& forward, std::si
                                    [&](const auto* candidate) { return opFamily(*candidate) == opFamily(node); });
     const auto* chosen = same == candidates.end() ? candidates.back() : *same;
     if (chosen->call.items[0].text.starts_with("torch.ops."))
-      links[node.name] = fmt::format("forward: {}: \"{}\"", chosen->name, chosen->call.items[0].text);
+      links[node.name] = {chosen->name, chosen->call.items[0].text};
   }
   return links;
 }

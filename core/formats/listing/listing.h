@@ -1,18 +1,20 @@
 #pragma once
 #include <map>
-#include <set>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/tensor_meta.h"
 #include "core/formats/fx/fx_graph.h"
+#include "core/formats/jobs/line_links.h"
+#include "core/formats/model/model_file.h"
 #include "core/trace/size_expression.h"
 #include "core/trace/symbol.h"
 #include "core/trace/trace.h"
 
 namespace retrograd::jobs {
 
-/// How a graph of a job becomes a printed trace.
+/// How a graph of a job becomes a trace.
 struct ListingOptions {
   TraceKind kind = TraceKind::computation;
   SizeBindings sizes;  ///< what size symbols stood for; those that lack are taken as 2 and more, and named in the notes
@@ -22,8 +24,7 @@ struct ListingOptions {
       false;  ///< to be run: ops of `prims` in terms of `aten`, which LibTorch has, and no types but the inputs'
   std::vector<std::size_t> outputs;  ///< positions of the outputs to return; empty: all
   bool returnsAll = true;
-  std::map<std::string, std::string>
-      origins;  ///< by node: what its comment says of where it comes from ("forward: mm: \"torch.ops...\"")
+  std::map<std::string, ForwardLink> origins;  ///< by node of the backward: the op of the forward that it comes from
   std::size_t backwardFrom = static_cast<std::size_t>(-1);  ///< joint: the first node of the backward
   std::map<std::string, TensorMeta> given;    ///< by input: what it is in fact, where that has another dtype
   std::vector<char> unrecorded;               ///< by node: ran under no_grad; empty: none did
@@ -33,23 +34,27 @@ struct ListingOptions {
       0;  ///< joint, forward: outputs[0..results) are the program's; gradients or what is saved follow
 };
 
-/// A graph as a printed trace (docs/text-form.md), which the reader of such texts reads.
+/// A graph as a trace in a document of its own.
 struct Listing {
-  std::string text;
-  std::vector<std::string> inputs;     ///< names of the trace's inputs, tensors alone, in order
-  std::vector<std::size_t> positions;  ///< of each of them among the graph's inputs
-  std::vector<std::string>
-      outputs;  ///< by position in the graph's outputs that are returned: the name of a value, "None" or a literal
+  std::shared_ptr<Document> document;
+  Trace trace;
+  std::vector<OutputSpec> results;               ///< of a computation: its outputs, parallel to trace.outputs
+  std::vector<Problem> problems;                 ///< ops of a computation that LibTorch does not have
+  std::vector<std::string> inputs;               ///< names of the trace's inputs, tensors alone, in order
+  std::vector<std::size_t> positions;            ///< of each of them among the graph's inputs
   std::map<std::string, std::string> constants;  ///< of the inputs, those that are constants of the compiled program:
                                                  ///< its attribute, "_tensor_constant0"
   std::vector<std::string> notes;                ///< what was taken for granted
   bool assumedSizes = false;                     ///< a size symbol was given a value, because the log does not say it
-  std::map<std::string, int> lines;              ///< line of each node in the log's text, by name
 };
 
-/// Writes an ATen graph as a trace. Numbers of sizes are worked out from `options.sizes`. `lookup` gives schemas, which
-/// say how many results an op has. Throws Error(badInput) naming node and line for what is not an ATen graph: calls of
-/// methods and functions, values used before they are made.
+/// Builds the trace of an ATen graph. Numbers of sizes are worked out from `options.sizes`. `lookup` gives schemas,
+/// which say how many results an op has; of an op that it does not know, arguments that no trace has are texts. Throws
+/// Error(badInput) naming node and line for what is not an ATen graph: calls of methods and functions, values used
+/// before they are made, arguments that do not fit the schema.
 Listing listingOf(const fx::Graph& graph, const SymbolLookup& lookup, const ListingOptions& options);
+
+/// A computation as a file to open: its inputs are described and have no data. `path`: of the file, for messages.
+ModelFile modelOf(const Listing& listing, const std::string& path);
 
 }  // namespace retrograd::jobs

@@ -12,6 +12,8 @@ bool isNumberOperator(std::string_view target) { return findNumberFunction(targe
 
 namespace {
 
+constexpr std::string_view opsPrefix = "torch.ops.";
+
 /// Those whose bodies are inlined; any other ("auto_functionalized", "triton_kernel_wrapper_functional") is opaque.
 bool isHigherOrderKnown(std::string_view name) {
   static constexpr std::array<std::string_view, 9> known{
@@ -24,7 +26,6 @@ bool isHigherOrderKnown(std::string_view name) {
 }  // namespace
 
 Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup) {
-  constexpr std::string_view opsPrefix = "torch.ops.";
   const bool isOp = target.starts_with(opsPrefix);
   Symbol symbol;
   symbol.name = isOp ? target.substr(opsPrefix.size()) : target;
@@ -37,6 +38,17 @@ Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup) {
     if (auto known = lookup(symbol.name)) return *std::move(known);
   symbol.known = isNumberOperator(isOp && symbol.name.starts_with("builtins.") ? symbol.name : std::string(target));
   return symbol;
+}
+
+bool lacksOverload(std::string_view target) {
+  return target.starts_with(opsPrefix) && std::count(target.begin(), target.end(), '.') == 3;
+}
+
+Symbol resolveCall(std::string_view target, const SymbolLookup& lookup) {
+  auto symbol = resolveSymbol(target, lookup);
+  if (symbol.known || !lacksOverload(target)) return symbol;
+  auto usual = resolveSymbol(std::string(target) + ".default", lookup);
+  return usual.known ? usual : symbol;
 }
 
 namespace {

@@ -11,6 +11,13 @@ namespace retrograd {
 /// nor we have it.
 Symbol resolveSymbol(std::string_view target, const SymbolLookup& lookup);
 
+/// The same for a call in a text, where torch.fx and people may leave the overload out: "torch.ops.aten.relu" is then
+/// "torch.ops.aten.relu.default", where there is such an op.
+Symbol resolveCall(std::string_view target, const SymbolLookup& lookup);
+
+/// Whether an op has no overload behind its name: "torch.ops.aten.relu".
+bool lacksOverload(std::string_view target);
+
 /// Which targets outside of LibTorch are understood: Python operators on numbers.
 bool isNumberOperator(std::string_view target);
 

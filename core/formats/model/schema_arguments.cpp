@@ -1,5 +1,7 @@
 #include "core/formats/model/schema_arguments.h"
 
+#include <array>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -74,6 +76,27 @@ void broadcast(Argument& a, const SchemaType& type) {
 }
 
 }  // namespace
+
+std::optional<Argument> namedConstant(std::string_view path) {
+  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                           "sparse_bsr", "sparse_bsc", "_mkldnn"};
+  static constexpr std::array<std::string_view, 4> formats{"contiguous_format", "preserve_format", "channels_last",
+                                                           "channels_last_3d"};
+  constexpr std::string_view ops = "torch.ops.", torch = "torch.", math = "math.";
+  if (path.starts_with(ops)) return Argument::ofOp(std::string(path.substr(ops.size())));
+  const bool isMath = path.starts_with(math);
+  if (!isMath && !path.starts_with(torch)) return std::nullopt;
+  const auto name = path.substr(isMath ? math.size() : torch.size());
+  if (name == "inf") return Argument::ofReal(std::numeric_limits<double>::infinity());
+  if (name == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
+  if (isMath) return std::nullopt;
+  if (const auto dtype = dtypeFromTorchName(name)) return Argument::ofDType(*dtype);
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    if (layouts[i] == name) return Argument::ofLayout(static_cast<Layout>(i));
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    if (formats[i] == name) return Argument::ofMemoryFormat(static_cast<std::int64_t>(i));
+  return std::nullopt;
+}
 
 std::string typeText(const SchemaType& type) {
   std::string text = type.element + (type.optionalElement ? "?" : "");

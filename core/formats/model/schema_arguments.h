@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@ namespace retrograd {
 /// value that is one. `what` names the kind in errors ("an integer"). Throws Error(badInput) where it cannot fit. What
 /// values of the graph are is for the caller to check.
 void conform(Argument& argument, const SchemaType& type, bool isNumber, std::string_view what);
+
+/// What a name of torch or math means as an argument: "torch.float32", "torch.strided", "torch.channels_last",
+/// "math.inf", "torch.ops.aten.mm.default". nullopt for any other name.
+std::optional<Argument> namedConstant(std::string_view path);
 
 /// Whether tensors may be given: the type is Tensor, a list of them, or one that says nothing.
 bool takesTensor(const SchemaType& type);

@@ -25,22 +25,6 @@ std::string shown(const Expression& expression) {
   return "'" + (text.size() <= longest ? text : text.substr(0, longest) + "...") + "'";
 }
 
-/// dtypes, layouts and memory formats: "torch.float32", "torch.strided", "torch.channels_last".
-std::optional<Argument> torchConstant(std::string_view name) {
-  static constexpr std::array<std::string_view, 7> layouts{"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
-                                                           "sparse_bsr", "sparse_bsc", "_mkldnn"};
-  static constexpr std::array<std::string_view, 4> formats{"contiguous_format", "preserve_format", "channels_last",
-                                                           "channels_last_3d"};
-  if (name == "inf") return Argument::ofReal(std::numeric_limits<double>::infinity());
-  if (name == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
-  if (const auto dtype = dtypeFromTorchName(name)) return Argument::ofDType(*dtype);
-  for (std::size_t i = 0; i < layouts.size(); ++i)
-    if (layouts[i] == name) return Argument::ofLayout(static_cast<Layout>(i));
-  for (std::size_t i = 0; i < formats.size(); ++i)
-    if (formats[i] == name) return Argument::ofMemoryFormat(static_cast<std::int64_t>(i));
-  return std::nullopt;
-}
-
 /// Max(1, s0): a function on sizes, as torch.export and the printer write them.
 bool isSizeFunction(const Expression& call) {
   const auto& name = call.items.front().text;
@@ -72,11 +56,8 @@ Symbol TextReader::resolve(const Expression& callee) {
     if (path.starts_with(space)) path.insert(0, opsPrefix);
   if (path.find('.') == std::string::npos)
     fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
-  auto symbol = resolveSymbol(path, lookup_);
-  const bool lacksOverload = path.starts_with(opsPrefix) && std::count(path.begin(), path.end(), '.') == 3;
-  if (!symbol.known && lacksOverload)
-    if (auto usual = resolveSymbol(path + ".default", lookup_); usual.known) return usual;
-  if (!symbol.known && lacksOverload && resolveSymbol(path + ".Tensor", lookup_).known)
+  auto symbol = resolveCall(path, lookup_);
+  if (!symbol.known && lacksOverload(path) && resolveSymbol(path + ".Tensor", lookup_).known)
     fail(source_, callee.place,
          "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
   if (!symbol.known && path.starts_with("torch.") && !path.starts_with(opsPrefix)) {
@@ -193,15 +174,10 @@ Argument TextReader::nameArgument(const Expression& expression, const Scope& sco
   const auto& name = expression.text;
   if (name == "None") return Argument::ofNone();
   if (name == "True" || name == "False") return Argument::ofBool(name == "True");
-  if (name.starts_with(opsPrefix)) return Argument::ofOp(std::string(name.substr(opsPrefix.size())));
   if (name.find('.') != std::string::npos) {
-    std::optional<Argument> constant;
-    if (name.starts_with("torch.")) constant = torchConstant(name.substr(6));
-    if (name == "math.inf" || name == "math.nan") constant = torchConstant(name.substr(5));
-    if (!constant)
-      fail(source_, expression.place,
-           "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
-    return *constant;
+    if (auto constant = namedConstant(name)) return *std::move(constant);
+    fail(source_, expression.place,
+         "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
   }
   if (scopeSize(name, scope)) return sizeArgument(expression, scope);
   if (const auto value = find(name, scope)) return hole(value, call);

@@ -8,7 +8,6 @@
 #include "core/formats/jobs/differentiated.h"
 #include "core/formats/jobs/shared_draws.h"
 #include "core/formats/listing/listing.h"
-#include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
@@ -91,7 +90,7 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   options.unrecorded = std::move(forward.cuts.unrecorded);
   options.writes = std::move(forward.cuts.writes);
   const auto listing = jobs::listingOf(forward.graph, lookupSymbol, options);
-  auto file = readTextModel(listing.text, path, lookupSymbol, progress);
+  auto file = jobs::modelOf(listing, path);
   file.identity = identityOf(log.files.at(choice.attempt->file).bytes);
   file.torchVersion = choice.process->torchVersion;
   file.isPart = true;

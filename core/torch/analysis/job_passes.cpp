@@ -8,7 +8,6 @@
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/listing/listing.h"
-#include "core/formats/text/text_trace.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/source.h"
 
@@ -68,7 +67,7 @@ Halves inOrder(const jobs::Attempt& attempt) {
 }
 
 std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::GraphRecord& record,
-                                         const SizeBindings& sizes, const Progress& progress) {
+                                         const SizeBindings& sizes) {
   jobs::ListingOptions options;
   options.sizes = sizes;
   options.anyCall = true;
@@ -76,7 +75,7 @@ std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::Gr
   const auto listing =
       jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol, options);
   auto analysis = std::make_shared<Analysis>();
-  analysis->file = readTextModel(listing.text, place + " as a listing", lookupSymbol, progress);
+  analysis->file = jobs::modelOf(listing, place);
   analysis->document = analysis->file.document;
   return analysis;
 }
@@ -169,7 +168,7 @@ JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, co
     pass.graph = graph;
     progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(halves.graphs.size()));
     try {
-      pass.analysis = readPass(log, record, sizes, progress);
+      pass.analysis = readPass(log, record, sizes);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
       pass.problem = error.what();

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/tracing/op_table.h"
 
@@ -22,7 +21,7 @@ GraphModel openGraph(const fx::Graph& graph, const std::string& place, const job
                      const DerivationRequest& request, const Progress& progress) {
   GraphModel model;
   model.listing = jobs::listingOf(graph, lookupSymbol, options);
-  auto file = readTextModel(model.listing.text, place, lookupSymbol, progress);
+  auto file = jobs::modelOf(model.listing, place);
   if (const auto unknown = errorsOf(file.problems); !unknown.empty()) throw NotPossible{unknown};
   model.analysis = analyse(std::move(file), request, progress);
   if (const auto unknown = errorsOf(model.analysis->problems); !unknown.empty()) throw NotPossible{unknown};

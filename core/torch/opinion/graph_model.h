@@ -20,7 +20,7 @@ struct NotPossible {
   std::string reason;
 };
 
-/// Opens a graph as a model and derives it. Throws NotPossible with what the text reader or the analysis says of it.
+/// Opens a graph as a model and derives it. Throws NotPossible with what the analysis says of it.
 GraphModel openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
                      const DerivationRequest& request, const Progress& progress);
 

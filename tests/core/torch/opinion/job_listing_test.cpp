@@ -14,10 +14,14 @@
 namespace retrograd::jobs {
 namespace {
 
-std::string printed(const TextTraces& traces) {
-  std::string text;
-  for (const auto& trace : traces.derived) text += printTrace(*traces.document, trace, {});
-  return text;
+std::string printed(const Listing& listing) { return printTrace(*listing.document, listing.trace); }
+
+/// A trace that was printed, read and printed again.
+std::string readAgain(const std::string& text) {
+  const auto traces = readTextTraces(text, "again", lookupSymbol);
+  std::string again;
+  for (const auto& trace : traces.derived) again += printTrace(*traces.document, trace);
+  return again;
 }
 
 std::int64_t callsOf(const fx::Graph& graph) {
@@ -43,11 +47,10 @@ TEST(JobListing, ListingsOfTheSamplesReadBack) {
                                                   : TraceKind::backward;
       if (kind == GraphKind::joint) options.backwardFrom = backwardBorder(graph);
       if (kind != GraphKind::forward) options.origins = linksByLine(graph, options.backwardFrom, graph);
-      const auto traces = readTextTraces(listingOf(graph, lookupSymbol, options).text, job, lookupSymbol);
-      ASSERT_EQ(traces.derived.size(), 1U);
-      EXPECT_EQ(std::ssize(traces.derived[0].ops), callsOf(graph)) << job << " " << name(kind);
-      const auto text = printed(traces);
-      EXPECT_EQ(printed(readTextTraces(text, "again", lookupSymbol)), text) << job << " " << name(kind);
+      const auto listing = listingOf(graph, lookupSymbol, options);
+      EXPECT_EQ(std::ssize(listing.trace.ops), callsOf(graph)) << job << " " << name(kind);
+      const auto text = printed(listing);
+      EXPECT_EQ(readAgain(text), text) << job << " " << name(kind);
       ++listed;
     }
   }
@@ -84,9 +87,9 @@ TEST(JobListing, J5_SizesAreThoseOfTheJob) {
   ListingOptions options;
   options.sizes["s23"] = 3;
   auto listing = listingOf(graph, lookupSymbol, options);
-  EXPECT_NE(listing.text.find("view = torch.ops.aten.view.default(x, [12])  # view: \"cpu f32[12]\""),
+  EXPECT_NE(printed(listing).find("view = torch.ops.aten.view.default(x, [12])  # view: \"cpu f32[12]\""),
             std::string::npos)
-      << listing.text;
+      << printed(listing);
   EXPECT_TRUE(listing.notes.empty());
   options.sizes.clear();
   listing = listingOf(graph, lookupSymbol, options);
@@ -141,8 +144,8 @@ TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
   };
   for (const auto& [number, text] : known) {
     const auto listing = list(number);
-    EXPECT_NE(listing.text.find(fmt::format("mul.Tensor(x, {})", text)), std::string::npos) << number << "\n"
-                                                                                            << listing.text;
+    EXPECT_NE(printed(listing).find(fmt::format("mul.Tensor(x, {})", text)), std::string::npos) << number << "\n"
+                                                                                                << printed(listing);
     EXPECT_TRUE(listing.notes.empty()) << number;
     EXPECT_FALSE(listing.assumedSizes) << number;
   }
@@ -150,13 +153,13 @@ TEST(JobListing, J5_NumbersOfSizesAreFractionsTooAndUnknownOnesAreNamed) {
   for (const auto* number :
        {"SomeNewFunction(s23, 2)", "FloatTrueDiv(1.0, s23 - 5)", "Piecewise((7, s23 > 9), (8, True))", "zoo"}) {
     const auto listing = list(number);
-    EXPECT_NE(listing.text.find("mul.Tensor(x, 2)"), std::string::npos) << listing.text;
+    EXPECT_NE(printed(listing).find("mul.Tensor(x, 2)"), std::string::npos) << printed(listing);
     ASSERT_EQ(listing.notes.size(), 1U) << number;
     EXPECT_EQ(listing.notes[0], fmt::format("the log does not say what {} was; 2 is taken for it", number));
     EXPECT_TRUE(listing.assumedSizes);
   }
   // A dimension is a whole number.
-  EXPECT_NE(list("s23", "IntTrueDiv(2*s23, 2)").text.find("# x: \"cpu f32[5]\""), std::string::npos);
+  EXPECT_NE(printed(list("s23", "IntTrueDiv(2*s23, 2)")).find("# x: \"cpu f32[5]\""), std::string::npos);
   const auto fraction = list("s23", "IntTrueDiv(s23, 2)");
   EXPECT_EQ(fraction.notes,
             (std::vector<std::string>{"the log does not say what IntTrueDiv(s23, 2) was; 2 is taken for it"}));
@@ -178,6 +181,63 @@ TEST(JobListing, J3_GraphsThatAreNotAtenGraphsAreRefused) {
   EXPECT_NE(refuse("        y: \"f32[4]\" = torch.ops.aten.neg.default(z)\n        return y\n")
                 .find("reads 'z', which is defined nowhere above"),
             std::string::npos);
+}
+
+Listing listed(const std::string& body, const ListingOptions& options = {}) {
+  return listingOf(fx::readGraph("class G(torch.nn.Module):\n    def forward(self, x: \"f32[4][1]cpu\", y: "
+                                 "\"f32[4][1]cpu\"):\n" +
+                                     body + "        return (out,)\n",
+                                 "test"),
+                   lookupSymbol, options);
+}
+
+// H2: an op that LibTorch lacks has any argument: dicts as their pairs, whose values it reads, the rest as texts.
+TEST(JobListing, H2_AnOpaqueOpHasAnyArgument) {
+  const auto listing = listed(
+      "        mask = self.mask_graph\n"
+      "        two = torch.ops.higher_order.flex_attention(x, mask, {'BLOCK_M': 64, 'PRESCALE_QK': False}, "
+      "{'in_ptr0': y}, 99999999999999999999, made.somewhere)\n"
+      "        out: \"f32[4][1]cpu\" = two[0];  two = None\n");
+  EXPECT_NE(printed(listing).find("[out] = torch.ops.higher_order.flex_attention(x, \"self.mask_graph\", "
+                                  "[[\"BLOCK_M\", 64], [\"PRESCALE_QK\", False]], [[\"in_ptr0\", y]], "
+                                  "\"99999999999999999999\", \"made.somewhere\")"),
+            std::string::npos)
+      << printed(listing);
+  ASSERT_EQ(listing.trace.ops.size(), 1U);
+  EXPECT_EQ(listing.document->operands(listing.trace.ops[0]).size(), 2U);
+  ASSERT_EQ(listing.problems.size(), 1U);
+  EXPECT_EQ(listing.problems[0].place, "line 4");
+}
+
+// H2: dtypes, devices and memory formats are arguments of their own kind, and arguments by name have their place.
+TEST(JobListing, H2_ArgumentsFitTheSchema) {
+  const auto listing = listed(
+      "        out: \"f64[4][1]cpu\" = torch.ops.aten._to_copy.default(x, memory_format = torch.channels_last, device "
+      "= "
+      "device(type='cpu'), dtype = torch.float64)\n");
+  const auto& document = *listing.document;
+  const auto& call = document.pattern(document.boundSymbol(listing.trace.ops.at(0)).pattern);
+  const auto& symbol = document.symbol(document.boundSymbol(listing.trace.ops[0]).symbol);
+  EXPECT_EQ(call.arguments.at(symbol.argumentIndex("dtype")), Argument::ofDType(DType::f64));
+  EXPECT_EQ(call.arguments.at(symbol.argumentIndex("device")), Argument::ofDevice("cpu"));
+  EXPECT_EQ(call.arguments.at(symbol.argumentIndex("memory_format")), Argument::ofMemoryFormat(2));
+  const auto refusal = [](const std::string& call) -> std::string {
+    try {
+      listed("        out: \"f32[4][1]cpu\" = " + call + "\n");
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "listed";
+  };
+  EXPECT_EQ(refusal("torch.ops.aten.sum.dim_IntList(x, [y])"),
+            "out (line 3 of the graph): expected int[1]? for argument 'dim', found a tensor");
+  EXPECT_EQ(refusal("torch.ops.aten.neg.default(x, y)").find("out (line 3 of the graph): expected fewer unnamed "), 0U);
+  EXPECT_EQ(refusal("torch.ops.aten.neg.default(other = x)").find("out (line 3 of the graph): expected an argument "),
+            0U);
+  EXPECT_EQ(refusal("torch.ops.aten.neg.default()").find("out (line 3 of the graph): expected argument 'self' of "),
+            0U);
+  EXPECT_EQ(refusal("torch.ops.aten.neg.default({'a': x})"),
+            "out (line 3 of the graph): has an argument that an op of LibTorch does not take: {'a': x}");
 }
 
 }  // namespace

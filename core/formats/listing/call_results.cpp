@@ -1,0 +1,56 @@
+#include "core/formats/listing/call_results.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace retrograd::jobs {
+
+using Kind = fx::Expression::Kind;
+
+CallResults::CallResults(const fx::Graph& graph) : graph_(graph) {
+  std::unordered_set<std::size_t> bases;
+  for (const auto& node : graph.nodes)
+    if (const auto base = baseOf(node)) bases.insert(*base);
+  std::vector<std::pair<std::size_t, std::uint32_t>> inner;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto base = baseOf(graph.nodes[i]);
+    if (!base) continue;
+    const auto value = graph.inputs.size() + i;
+    const auto tuple = tuples_.find(*base);
+    if (bases.contains(value)) {
+      tuples_.emplace(value, tuple == tuples_.end() ? *base : tuple->second);
+    } else if (tuple != tuples_.end()) {
+      inner.emplace_back(tuple->second, static_cast<std::uint32_t>(i));
+    } else {
+      constexpr std::int64_t most = 4096;
+      auto& results = results_[*base];
+      const auto index =
+          static_cast<std::size_t>(std::clamp<std::int64_t>(graph.nodes[i].call.items[1].integer, 0, most));
+      if (results.size() <= index) results.resize(index + 1, fx::noIndex);
+      if (results[index] == fx::noIndex) results[index] = static_cast<std::uint32_t>(i);
+    }
+  }
+  for (const auto& [call, node] : inner) results_[call].push_back(node);
+}
+
+/// The call of several results that a node takes an item of; nothing where it takes none.
+std::optional<std::size_t> CallResults::baseOf(const fx::Node& node) const {
+  const auto& call = node.call;
+  if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) return std::nullopt;
+  const auto base = call.items[0].valueIndex();
+  return base < graph_.inputs.size() || graph_.valueType(base) != fx::noIndex ? std::nullopt : std::optional(base);
+}
+
+const std::vector<std::uint32_t>* CallResults::of(std::size_t value) const {
+  const auto found = results_.find(value);
+  return found == results_.end() ? nullptr : &found->second;
+}
+
+bool CallResults::isInTuple(std::size_t value) const {
+  if (value < graph_.inputs.size()) return false;
+  const auto base = baseOf(graph_.nodes[value - graph_.inputs.size()]);
+  return tuples_.contains(value) || (base && tuples_.contains(*base));
+}
+
+}  // namespace retrograd::jobs

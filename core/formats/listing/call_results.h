@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/formats/fx/fx_graph.h"
+
+namespace retrograd::jobs {
+
+/// Which nodes of a graph take the results of calls that give several: `getitem = native_layer_norm[0]`.
+class CallResults {
+ public:
+  explicit CallResults(const fx::Graph& graph);
+
+  /// The nodes that take the results of a value, fx::noIndex where none does; null where none takes any. Results of a
+  /// tuple among them come behind the others.
+  const std::vector<std::uint32_t>* of(std::size_t value) const;
+  /// Whether a node only takes a tuple apart: it is one, or takes an item of one.
+  bool isInTuple(std::size_t value) const;
+
+ private:
+  std::optional<std::size_t> baseOf(const fx::Node& node) const;
+
+  const fx::Graph& graph_;
+  std::unordered_map<std::size_t, std::vector<std::uint32_t>> results_;
+  std::unordered_map<std::size_t, std::size_t> tuples_;  ///< a result that is a tuple: the call whose result it is
+};
+
+}  // namespace retrograd::jobs
