@@ -187,6 +187,7 @@ void RunStatistics::add(StorageId storage, const at::Tensor& tensor, TensorStati
 }
 
 void RunStatistics::written(StorageId storage) { known_.erase(storage); }
+void RunStatistics::allWritten() { known_.clear(); }
 
 void RunStatistics::endOp() {
   for (auto& [index, gpu] : gpus_) gpu->launch();

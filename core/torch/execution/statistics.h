@@ -32,6 +32,8 @@ class RunStatistics {
   /// endOp().
   void add(StorageId storage, const at::Tensor& tensor, TensorStatistics& result);
   void written(StorageId storage);
+  /// Any storage may have been written since, as where a run starts again from an earlier op.
+  void allWritten();
   /// After the values of an op.
   void endOp();
   /// Copies from GPUs what is still there.

@@ -1,4 +1,6 @@
 #pragma once
+#include <memory>
+
 #include "core/questions/intended_infinities.h"
 
 namespace retrograd {
@@ -6,21 +8,26 @@ namespace retrograd {
 class Evaluator;
 
 /// Notices while a joint trace runs whether any of its values has a NaN, or an infinity that the model does not mean
-/// (questions/intended_infinities.h). Reads each value once and keeps none.
+/// (questions/intended_infinities.h). Reads each value once and keeps none; on a GPU, nothing waits until seen().
 class FaultWatch {
  public:
-  explicit FaultWatch(const Analysis& analysis) : analysis_(analysis), intended_(analysis) {}
+  explicit FaultWatch(const Analysis& analysis);
+  ~FaultWatch();
+  FaultWatch(const FaultWatch&) = delete;
+  FaultWatch& operator=(const FaultWatch&) = delete;
 
   /// The values that flow in, before the first op.
   void lookAtInputs(const Evaluator& evaluator);
   /// The outputs of an op that just ran.
   void look(const Evaluator& evaluator, BoundSymbolId op);
-  bool seen() const { return seen_; }
+  bool seen();
 
  private:
+  struct OnGpu;
   void lookAt(const Evaluator& evaluator, ValueId value);
 
   const Analysis& analysis_;
+  std::unique_ptr<OnGpu> onGpu_;
   const IntendedInfinities intended_;
   bool seen_ = false;
 };

@@ -36,8 +36,10 @@ struct OpValues::Impl : RunFollower {
   OpClock clock;
   std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  ///< by position
   std::vector<OpMeasure> measures;                                           ///< of ops [0, known)
-  IdVector<ValueId, std::optional<TensorStatistics>> statistics;             ///< where they were wanted
-  std::size_t told = 0;                                                      ///< so many ops whose news was asked for
+  IdVector<ValueId, std::optional<TensorStatistics>>
+      statistics;  ///< where they were wanted; on a GPU, open until news()
+  RunStatistics runStatistics;
+  std::size_t told = 0;  ///< so many ops whose news was asked for
   bool isFresh = false;
   std::function<void()> onNews;
 
@@ -52,7 +54,8 @@ struct OpValues::Impl : RunFollower {
         positions(document.boundSymbolCount(), -1),
         threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
         clock(analysis->device),
-        statistics(document.valueCount()) {
+        statistics(document.valueCount()),
+        runStatistics(document.valueCount()) {
     for (std::size_t i = 0; i < ops.size(); ++i) positions[ops[i]] = static_cast<std::int32_t>(i);
   }
 
@@ -87,6 +90,7 @@ struct OpValues::Impl : RunFollower {
     for (const auto& [id, there] : here)
       if (id == value && there.is_same(content)) return;  // a run comes by there once more
     here.emplace_back(value, content);
+    runStatistics.written(document.value(value).storage);
     forgetAfter(position, false);
     if (keeps && kept.known() == position) kept.edited(value, evaluator);
   }
@@ -102,6 +106,7 @@ struct OpValues::Impl : RunFollower {
   void forgetAfter(std::size_t position, bool byHand) {
     ahead.reset();
     if (position > kept.known()) return;
+    runStatistics.allWritten();
     kept.forgetAfter(position, byHand);
     forgetNumbers(position);
   }
@@ -152,6 +157,7 @@ struct OpValues::Impl : RunFollower {
     for (const auto& [value, content] : here->second) {
       kept.unshare(value);
       put(*ahead, value, content);
+      runStatistics.written(document.value(value).storage);
       kept.edited(value, *ahead);
     }
   }
@@ -172,17 +178,21 @@ struct OpValues::Impl : RunFollower {
     keeps = kept.ran(evaluator, measure.seconds);
     if (!keeps) return forgetNumbers(0);
     measures.push_back(measure);
+    for (auto operand : writtenOperands(document, ops[position]))
+      runStatistics.written(document.value(operand).storage);
     if (options.statistics) {
       if (position == 0)
         for (const auto& [id, value] : given) note(id, value);
       for (auto output : document.outputs(ops[position]))
         if (output && evaluator.has(output)) note(output, evaluator.value(output));
+      runStatistics.endOp();
     }
     tell();
   }
 
   void note(ValueId id, const c10::IValue& value) {
-    if (value.isTensor() && value.toTensor().defined()) statistics[id] = computeStatistics(value.toTensor());
+    if (value.isTensor() && value.toTensor().defined())
+      runStatistics.add(document.value(id).storage, value.toTensor(), statistics[id].emplace());
   }
 
   void forgetNumbers(std::size_t position) {
@@ -197,6 +207,7 @@ struct OpValues::Impl : RunFollower {
   }
 
   RunNews news() {
+    runStatistics.settle();
     RunNews news;
     news.begin = told;
     news.end = told = measures.size();

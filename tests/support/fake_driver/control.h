@@ -9,4 +9,8 @@ void fakeCudaCounts(retrograd::test::DriverCounts* counts);
 const char* fakeCudaCalls();
 const char* fakeCudaFaults();
 void fakeCudaFailNext(const char* function, int code);
+/// From the stand-in for LibTorch's CUDA half (played_gpu/driver_account.h).
+void fakeCudaLibTorchWaits(const char* who);
+void fakeCudaLibTorchTakes(void* memory, std::size_t bytes);
+void fakeCudaLibTorchReleases(void* memory);
 }

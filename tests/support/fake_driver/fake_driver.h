@@ -16,7 +16,8 @@ namespace retrograd::test {
 struct DriverCounts {
   int allocations = 0, frees = 0, fills = 0, copies = 0, launches = 0, synchronisations = 0;
   int eventsMade = 0, eventsRecorded = 0, eventsDestroyed = 0, eventWaits = 0;
-  int rows = 0;  ///< tensors that launches of summarise_DTYPE had
+  int rows = 0;           ///< tensors that launches of summarise_DTYPE had
+  int libTorchWaits = 0;  ///< waits of LibTorch's stand-in (played_gpu)
 };
 
 /// driver() is the stand-in while it lives.

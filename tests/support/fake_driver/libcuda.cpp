@@ -1,4 +1,5 @@
 // The library of the stand-in (fake_driver.h).
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -34,6 +35,7 @@ struct Fake {
   bool started = false;
   int context = 0, module = 0;  // their addresses are the handles
   std::map<std::uint64_t, std::size_t> live, freed;
+  std::map<std::uint64_t, std::size_t> tensors, freedTensors;  // of LibTorch
   std::map<std::string, Function> functions;
   std::map<void*, Event> events;
   std::vector<Copy> copies;
@@ -50,13 +52,29 @@ Fake& fake() {
 
 thread_local void* current = nullptr;
 
-void fault(const std::string& text) { fake().faults += text + "\n"; }
+/// A line of the file that RETROGRAD_FAKE_DRIVER_LOG names, for a program that is run as a whole. At once, because a
+/// program may end without destructors.
+void note(const std::string& line) {
+  static std::FILE* const log = [] {
+    const char* path = std::getenv("RETROGRAD_FAKE_DRIVER_LOG");
+    return path ? std::fopen(path, "a") : nullptr;
+  }();
+  if (!log) return;
+  std::fputs((line + "\n").c_str(), log);
+  std::fflush(log);
+}
+
+void fault(const std::string& text) {
+  fake().faults += text + "\n";
+  note("fault: " + text);
+}
 
 /// Of one call: notes it, and finds what is wrong with it as such.
 class Call {
  public:
   explicit Call(const char* name, bool inContext = true) : lock_(fake().mutex), name_(name) {
     fake().calls += std::string(name) + "\n";
+    note(name);
     if (!fake().started) fault(std::string(name) + " before cuInit");
     if (inContext && !current) fault(std::string(name) + " without a context");
   }
@@ -82,7 +100,9 @@ bool isIn(const std::map<std::uint64_t, std::size_t>& ranges, std::uint64_t at, 
 /// Memory of the driver's; `theirs`: or of somebody else's, as tensors are.
 bool reach(const char* who, std::uint64_t at, std::size_t bytes, bool theirs = false) {
   if (isIn(fake().live, at, bytes)) return true;
-  if (isIn(fake().freed, at, 1)) return fault(std::string(who) + ": memory after it was freed"), false;
+  if (theirs && isIn(fake().tensors, at, bytes)) return true;
+  if (isIn(fake().freed, at, 1) || isIn(fake().freedTensors, at, 1))
+    return fault(std::string(who) + ": memory after it was freed"), false;
   if (theirs) return true;
   return fault(std::string(who) + ": memory that was not allocated"), false;
 }
@@ -150,6 +170,24 @@ const char* fakeCudaFaults() { return (fake().answer = fake().faults).c_str(); }
 void fakeCudaFailNext(const char* function, int code) {
   fake().failing = function;
   fake().failure = code;
+}
+void fakeCudaLibTorchWaits(const char* who) {
+  const std::lock_guard lock(fake().mutex);
+  ++fake().counts.libTorchWaits;
+  note(std::string("LibTorch waits: ") + who);
+  comeToPass();
+}
+void fakeCudaLibTorchTakes(void* memory, std::size_t bytes) {
+  const std::lock_guard lock(fake().mutex);
+  const auto at = reinterpret_cast<std::uint64_t>(memory);
+  auto& freed = fake().freedTensors;
+  freed.erase(freed.lower_bound(at), freed.lower_bound(at + bytes));  // an address is used again
+  fake().tensors[at] = bytes;
+}
+void fakeCudaLibTorchReleases(void* memory) {
+  const std::lock_guard lock(fake().mutex);
+  if (auto tensor = fake().tensors.extract(reinterpret_cast<std::uint64_t>(memory)); !tensor.empty())
+    fake().freedTensors.insert_or_assign(tensor.key(), tensor.mapped());
 }
 
 int cuInit(unsigned) {

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Runs the built `retrograd` (first argument) on a GPU that is played: tests/support/played_gpu in LibTorch's place, tests/support/fake_driver in the
+driver's. The driver's log has every call, and each time that LibTorch waits for the GPU, in order."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import support
+
+PLAYED = None  # the folder of the played GPU
+SAMPLE = support.TOP / "resources" / "samples" / "tiny_gpt.pt2"
+WAITS = re.compile(r"LibTorch waits|cuStreamSynchronize|cuEventSynchronize")
+MEMORY = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8Async", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2")
+
+
+class Case(support.Case):
+    def setUp(self):
+        super().setUp()
+        if not (PLAYED / "libtorch_cuda.so").exists():
+            self.skipTest("the played GPU is not built")
+        self.log = self.path / "driver.log"
+
+    def on_gpu(self, *arguments, code=0):
+        """What the command printed, and the lines of the driver's log."""
+        self.log.unlink(missing_ok=True)
+        environment = {**support.environment(), "LD_LIBRARY_PATH": str(PLAYED), "RETROGRAD_FAKE_DRIVER_LOG": str(self.log)}
+        result = subprocess.run([support.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment,
+                                stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, code, f"{arguments}: {result.stdout[-2000:]}{result.stderr[-2000:]}")
+        lines = self.log.read_text().splitlines() if self.log.exists() else []  # a command that only derives asks the driver for nothing
+        self.assertEqual([line for line in lines if line.startswith("fault")], [])
+        return result.stdout, lines
+
+
+def between(lines, first, last):
+    """The lines from the first `first` to the last `last`."""
+    begin = next(i for i, line in enumerate(lines) if re.match(first, line))
+    end = max(i for i, line in enumerate(lines) if re.match(last, line))
+    return lines[begin:end + 1]
+
+
+class Calls(Case):
+    def ops(self, model):
+        printed, _ = self.on_gpu("run", model, "--device", "cuda", "--format", "json")
+        return len(json.loads(printed)["ops"])
+
+    def test_G4_a_run_costs_an_event_for_each_op_and_waits_once(self):
+        for model in (support.MODELS / "mlp" / "model.pt2", SAMPLE):
+            ops = self.ops(model)
+            _, lines = self.on_gpu("run", model, "--device", "cuda")
+            run = between(lines, "cuEvent", "cuEventRecord")
+            self.assertEqual(set(run), {"cuEventCreate", "cuEventRecord"}, "nothing but events, from the first op to the last")
+            self.assertEqual(run.count("cuEventRecord"), ops + 1)
+            self.assertEqual(lines.count("cuEventSynchronize"), 1)
+            # Each weight and input goes to the GPU before the first op.
+            self.assertEqual({line for line in lines if line.startswith("LibTorch")}, {"LibTorch waits: aten::copy_"})
+
+    def test_G2_statistics_of_a_whole_run_are_copied_once(self):
+        for model in (support.MODELS / "mlp" / "model.pt2", SAMPLE):
+            ops = self.ops(model)
+            _, lines = self.on_gpu("bench", model, "--device", "cuda", "--repeat", "1")
+            run = between(lines, "cuMemAlloc", "cuMemFree")
+            self.assertEqual([run.count(call) for call in MEMORY], [1, 1, 1, 1, 0, 0])
+            ran = between(run, "cuLaunchKernel", "cuLaunchKernel")
+            self.assertEqual([line for line in ran if WAITS.match(line) or line in MEMORY], [])
+            self.assertEqual(run.count("cuStreamSynchronize"), 1)
+            self.assertLess(run.count("cuLaunchKernel"), 2 * ops)
+            self.assertGreater(run.count("cuLaunchKernel"), ops // 4)
+            self.assertLessEqual(run.count("cuEventRecord"), 2 * ops)
+
+    def test_G2_a_check_looks_for_nan_without_waiting_for_each_value(self):
+        _, small = self.on_gpu("check", support.MODELS / "mlp" / "model.pt2", "--device", "cuda")
+        _, large = self.on_gpu("check", SAMPLE, "--device", "cuda")
+        for lines in (small, large):
+            self.assertEqual(lines.count("cuMemcpyDtoHAsync_v2"), 1)
+            watched = between(lines, "cuLaunchKernel", "cuLaunchKernel")
+            self.assertEqual([line for line in watched if WAITS.match(line) or line in MEMORY], [])
+
+    def test_G4_debug_waits_for_the_ops_that_run_and_for_nothing_on_the_way_back(self):
+        model = support.MODELS / "mlp" / "model.pt2"
+        ops = self.ops(model)
+        _, lines = self.on_gpu("debug", model, "--device", "cuda", "-c", "run-to end", "-c", "reverse-continue")
+        self.assertEqual(lines.count("LibTorch waits: synchronizeDevice"), ops, "so that a failure names its op")
+        self.assertEqual(lines.count("cuEventSynchronize"), ops)
+        _, more = self.on_gpu("debug", model, "--device", "cuda", "-c", "run-to end", "-c", "print t41")
+        self.assertEqual(more.count("cuLaunchKernel"), lines.count("cuLaunchKernel") + 1)
+
+
+class Right(Case):
+    def test_models_pass_a_check(self):
+        for name in ("mlp", "batchnorm_train", "dropout_train", "inplace_views", "multi_output"):
+            printed, _ = self.on_gpu("check", support.MODELS / name / "model.pt2", "--device", "cuda")
+            self.assertIn("1 passed, 0 failed", printed)
+
+    def test_G5_draws_are_compared_with_the_cpu_by_shape(self):
+        printed, _ = self.on_gpu("check", support.MODELS / "dropout_train" / "model.pt2", "--device", "cuda")
+        self.assertIn("compared with the CPU by shape only: a GPU draws other random numbers", printed)
+
+    def test_G6_order_2_is_compared_with_the_cpu(self):
+        printed, _ = self.on_gpu("check", support.MODELS / "mlp" / "model.pt2", "--device", "cuda", "--order", "2")
+        self.assertIn("1 passed, 0 failed", printed)
+
+    def test_stepping_back_gives_the_same_bits(self):
+        model, files = support.MODELS / "dropout_train" / "model.pt2", [self.path / "first.npy", self.path / "again.npy"]
+        printed, _ = self.on_gpu("trace", model, "--device", "cuda", "--format", "json")
+        trace = json.loads(printed)
+        name = trace["values"][str(trace["traces"]["joint"]["outputs"][0])]["name"]
+        commands = [part for file in files for part in ("-c", "run-to end", "-c", f"save-value {name} {file}", "-c", "reverse-continue")]
+        self.on_gpu("debug", model, "--device", "cuda", *commands)
+        self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+
+
+if __name__ == "__main__":
+    support.PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
+    PLAYED = pathlib.Path(support.PROGRAM).parent / "played_gpu"
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
