@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -10,6 +11,8 @@
 #include "core/trace/tensor_data.h"
 
 namespace retrograd {
+
+struct StepRecording;
 
 /// An opaque op is one that is not known here: a custom op, a Triton kernel, a collective. Its results have the types
 /// that the file declares. It is printed, linked and counted as any op, but never run, and no gradient passes through
@@ -26,6 +29,8 @@ struct LeftOut {
   IdVector<BoundSymbolId, char> ops;  ///< those that do not run: opaque ones and whatever reads what is not there
   IdVector<ValueId, BoundSymbolId> because;  ///< by value that is not there: the opaque op it depends on
   std::map<ValueId, TensorData> filled;      ///< results of opaque ops that a person gave
+  std::shared_ptr<const StepRecording>
+      recording;  ///< of a recorded step (formats/recording): ops run as they did then; null for all else
 
   bool isLeftOut(BoundSymbolId op) const { return ops.contains(op) && ops[op]; }
   /// None for a value that is computed.

@@ -158,6 +158,8 @@ std::optional<FolderChoice> chooseGraph(const std::string& path) {
   const bool isWhole = hasManifest(given);
   const auto parent = given.parent_path().empty() ? fs::path(".") : given.parent_path();
   if (!isWhole && !hasManifest(parent)) return std::nullopt;
+  if (fs::exists((isWhole ? given : parent) / "ops.jsonl", ignored))
+    return std::nullopt;  // a recording (formats/recording)
   const auto folder = readRecordedFolder((isWhole ? given : parent).string());
   const auto name = isWhole ? folder.openGraph : given.filename().string();
   auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(),

@@ -9,6 +9,7 @@
 
 namespace retrograd {
 
+struct StepRecording;
 struct TextTraces;
 
 /// What was read from a file, or traced from a program: the computation with its weights, nothing derived yet.
@@ -31,6 +32,8 @@ struct ModelFile {
   bool isText = false;  ///< weights are described only: they have no data
   bool embedded =
       false;  ///< weights, constants and sample inputs lie in the session that this was read from; `path` may be gone
+
+  std::shared_ptr<const StepRecording> recording;  ///< of a recorded step (formats/recording); null for any other file
 
   bool isPart = false;  ///< of a model: what weights and batch hold beyond it is not an error
 

@@ -15,6 +15,7 @@
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/opaque_results.h"
+#include "core/torch/analysis/recorded_step.h"
 #include "core/torch/analysis/symbolic_joint.h"
 #include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
@@ -368,6 +369,7 @@ std::shared_ptr<Analysis> analyseOnce(ModelFile file, const DerivationRequest& r
 }  // namespace
 
 std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& request, const Progress& progress) {
+  if (file.recording) return analysisOfRecording(std::move(file), request);
   if (request.order <= 1) return analyseOnce(std::move(file), request, progress, nullptr);
   auto inner = request;
   inner.order = request.order - 1;
@@ -447,6 +449,9 @@ DerivationRequest requestOf(const Analysis& analysis) {
 
 std::shared_ptr<const Analysis> deriveAgain(const Analysis& analysis, const DerivationRequest& request,
                                             std::vector<Trace>* joints, const Progress& progress) {
+  if (analysis.file.recording)
+    throw Error(ErrorCode::badUse, "is a recording: its ops are those that ran, and nothing is derived",
+                analysis.file.path);
   auto file = analysis.file;  // tensors are shared; the document is copied, as deriving makes it grow
   file.document = std::make_shared<Document>(*analysis.document);
   file.printed = nullptr;

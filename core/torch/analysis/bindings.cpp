@@ -1,5 +1,9 @@
 #include "core/torch/analysis/bindings.h"
 
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+
 #include "core/formats/files/deferred_check.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/placement.h"
@@ -11,6 +15,16 @@ namespace {
 Device placeOf(const Analysis& analysis, ValueId id) {
   const auto& document = *analysis.file.document;
   return id && document.isTensor(id) ? document.meta(document.value(id).meta).device : Device();
+}
+
+/// The same view in memory of its own, of which all bytes are a copy: a recorded step writes to it.
+at::Tensor ownCopy(const at::Tensor& tensor) {
+  if (!tensor.has_storage() || tensor.device().is_cuda()) return tensor;
+  const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
+  auto whole = at::empty({bytes}, tensor.options().dtype(at::kByte));
+  if (bytes > 0) std::memcpy(whole.data_ptr(), tensor.storage().data(), static_cast<std::size_t>(bytes));
+  return at::empty({0}, tensor.options())
+      .set_(whole.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
 
 /// Null for tokens, objects, and user inputs that are not tensors.
@@ -44,7 +58,8 @@ std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analy
     const auto place = on.value_or(placeOf(analysis, id));
     std::optional<VerifyLater> later;  // the evaluator asks before an op reads it; what is uploaded is read here
     if (place.type == Device::Type::cpu) later.emplace();
-    bindings.emplace_back(id, placement.place(data, place));
+    auto tensor = placement.place(data, place);
+    bindings.emplace_back(id, analysis.file.recording ? ownCopy(tensor) : std::move(tensor));
   };
   const auto& inputs = analysis.computation().trace.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -7,6 +7,7 @@
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/read/read_file.h"
+#include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/torchscript/torchscript.h"
@@ -69,6 +70,9 @@ ModelFile readTorchScript(const std::shared_ptr<const Archive>& archive, const D
 bool isRepro(const ByteRegion& bytes) { return !looksLikeZip(bytes.span()) && fx::looksLikeRepro(bytes.text()); }
 
 ModelFile readOwn(const std::string& path, const DerivationRequest& request, const Progress& progress) {
+  if (isRecording(path)) return readRecording(path, lookupSymbol, progress);
+  if (const auto first = std::filesystem::path(path) / "rank0"; isRecording(first.string()))
+    throw Error(ErrorCode::badUse, "holds a recording of each rank: name one of them, such as " + first.string(), path);
   if (jobs::isJobLog(path)) return readJobModel(path, request.data, progress);
   if (!request.data.compile.empty() || request.data.rank)
     throw Error(ErrorCode::badUse,

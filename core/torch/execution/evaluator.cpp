@@ -13,6 +13,7 @@
 #include "core/base/user_choice.h"
 #include "core/formats/files/deferred_check.h"
 #include "core/split/op_cost.h"
+#include "core/torch/execution/as_recorded.h"
 #include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/profiler_range.h"
@@ -159,8 +160,24 @@ void Evaluator::bindFilled(BoundSymbolId op) {
   }
 }
 
+/// Of an op that nobody can run: its results and what it wrote are the recorded ones.
+void Evaluator::bindRecorded(const StepRecording& recording, BoundSymbolId op) {
+  try {
+    const auto held = [&](ValueId id) {
+      return has(id) && values_[id].isTensor() ? values_[id].toTensor() : at::Tensor();
+    };
+    for (auto& [id, tensor] : recordedResults(recording, document_, op, held)) bind(id, std::move(tensor));
+  } catch (const c10::Error& e) {
+    throw failed(op, e.what_without_backtrace());
+  } catch (const Error& e) {
+    throw e.at(document_.opName(op));
+  }
+}
+
 void Evaluator::run(BoundSymbolId op) {
   if (leftOut_ && leftOut_->isLeftOut(op)) return bindFilled(op);
+  const auto* recording = leftOut_ ? leftOut_->recording.get() : nullptr;
+  if (recording && !runsAsRecorded(*recording, op)) return bindRecorded(*recording, op);
   const auto& bound = document_.boundSymbol(op);
   const auto operands = document_.operands(op);
   try {
@@ -201,11 +218,14 @@ void Evaluator::call(BoundSymbolId op, torch::jit::Stack& stack) {
   const auto& bound = document_.boundSymbol(op);
   // Some kernels read the grad mode (mkldnn_rnn_layer keeps its workspace only then); below autograd nothing is
   // recorded.
-  const bool asForward = bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
+  const auto* recording = leftOut_ ? leftOut_->recording.get() : nullptr;
+  const bool asForward = recording || bound.origin.role == Role::forward || bound.origin.role == Role::recompute;
   at::AutoGradMode gradMode(asForward && bound.gradMode);
   at::AutoDispatchBelowADInplaceOrView belowAutograd;
-  const DeterministicScope deterministic(determinismOf(op));
-  const ThreadScope threads(isSmall(op) ? RunThreads::forSmallWork() : RunThreads::forLargeWork());
+  const DeterministicScope deterministic(recording ? retrograd::determinismOf(*recording) : determinismOf(op));
+  const ThreadScope threads(recording     ? static_cast<int>(recording->settings.threads)
+                            : isSmall(op) ? RunThreads::forSmallWork()
+                                          : RunThreads::forLargeWork());
   const auto& handle = prepared(bound).op();
   if (!draws(op)) {
     handle.callBoxed(stack);
@@ -240,6 +260,8 @@ void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
   const auto device = deviceOf(op);
   auto& generator = device.is_cuda() ? generators_.gpu : generators_.cpu;
   if (!generator.defined()) generator = seededState(seed_, device);
+  if (leftOut_ && leftOut_->recording)
+    if (const auto state = recordedState(*leftOut_->recording, document_, op); state.defined()) generator = state;
   KeepGenerator keep(device);
   if (const auto original = document_.boundSymbol(op).replays) {
     const auto state = drawnFrom_.find(original);

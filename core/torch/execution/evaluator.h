@@ -67,6 +67,7 @@ class Evaluator {
 
  private:
   void bindFilled(BoundSymbolId op);
+  void bindRecorded(const StepRecording& recording, BoundSymbolId op);
   const PreparedCall& prepared(const BoundSymbol& bound);
   void copyBorrowed(BoundSymbolId op, torch::jit::Stack& stack);
   void call(BoundSymbolId op, torch::jit::Stack& stack);

@@ -46,6 +46,9 @@ void KeptValues::start(std::vector<std::pair<ValueId, c10::IValue>> given) {
   again_ = std::make_unique<Evaluator>(document_, seed_);
   again_->setLeftOut(leftOut_);
   generators_ = {{0, again_->generators()}};
+  StorageCopies copies;  // the caller's run writes to its own
+  for (auto& [id, value] : given)
+    if (!isSteady(id)) value = copies.copyOf(value);
   for (const auto& [id, value] : given)
     if (const auto* key = memoryKey(value)) given_.insert(key);
   for (const auto& [id, value] : given) keep(id, 0, false, value);

@@ -17,6 +17,7 @@
 #include "core/torch/session/history.h"
 #include "core/torch/session/run_follower.h"
 #include "core/torch/session/run_forecast.h"
+#include "core/torch/session/storage_copies.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
@@ -76,9 +77,10 @@ struct Session::Impl {
     memory = {};
     for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
     evaluator.seed(analysis->request.seed);
+    StorageCopies copies;  // a recorded step writes to what it was given
     for (const auto& [id, value] : given) {
-      evaluator.bind(id, value);
-      memory.exclude(value);
+      evaluator.bind(id, analysis->file.recording ? copies.copyOf(value) : value);
+      memory.exclude(evaluator.value(id));
     }
     clock.forget();
     position = 0;

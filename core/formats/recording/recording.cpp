@@ -1,0 +1,205 @@
+#include "core/formats/recording/recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "core/base/enum_array.h"
+#include "core/base/error.h"
+#include "core/base/memory_account.h"
+#include "core/formats/files/mapping_watch.h"
+#include "core/formats/json/json_tree.h"
+#include "core/formats/recording/recording_stream.h"
+#include "core/formats/safetensors/safetensors.h"
+#include "core/formats/zip/file_identity.h"
+
+namespace retrograd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr EnumArray<Phase, std::string_view, phaseCount> phaseNames{
+    "forward", "loss", "backward", "recompute", "hook", "accumulation", "clip", "optimizer", "other"};
+constexpr std::string_view format = "retrograd.recording";
+constexpr std::int64_t version = 1;
+constexpr auto manifestName = "retrograd.json", streamName = "ops.jsonl";
+
+std::string textOr(const Json& json, std::string_view key) {
+  const Json* found = json.find(key);
+  return found && found->isString() ? std::string(found->text()) : std::string();
+}
+
+std::int64_t integerOr(const Json& json, std::string_view key, std::int64_t otherwise) {
+  const Json* found = json.find(key);
+  return found && found->kind() == Json::Kind::integer ? found->integer() : otherwise;
+}
+
+bool truthOr(const Json& json, std::string_view key) {
+  const Json* found = json.find(key);
+  return found && found->kind() == Json::Kind::boolean && found->boolean();
+}
+
+RecordedSettings settingsOf(const Json& manifest) {
+  RecordedSettings settings;
+  if (const Json* made = manifest.find("made")) settings.torch = textOr(*made, "torch");
+  const Json* found = manifest.find("settings");
+  if (!found) return settings;
+  settings.cpu = textOr(*found, "cpu");
+  settings.machine = textOr(*found, "machine");
+  settings.matmulPrecision = textOr(*found, "matmul_precision");
+  settings.gpu = textOr(*found, "gpu");
+  settings.threads = std::clamp<std::int64_t>(integerOr(*found, "threads", 0), 0, 4096);
+  settings.deterministic = truthOr(*found, "deterministic");
+  return settings;
+}
+
+void readManifest(const Json& manifest, StepRecording& recording) {
+  if (textOr(manifest, "format") != format) throw Error(ErrorCode::badInput, "is not the manifest of a recording");
+  if (const auto found = integerOr(manifest, "version", 0); found > version)
+    throw Error(ErrorCode::badInput,
+                fmt::format("the recording is of version {}; this Retrograd reads version {}: open it with a newer one",
+                            found, version));
+  recording.complete = truthOr(manifest, "complete");
+  recording.error = textOr(manifest, "error");
+  recording.device = textOr(manifest, "device");
+  recording.rank = integerOr(manifest, "rank", 0);
+  recording.ranks = integerOr(manifest, "ranks", 1);
+  recording.settings = settingsOf(manifest);
+  if (const Json* updates = manifest.find("updates"))
+    for (const auto& update : updates->items()) recording.updates.push_back(update.integer());
+  if (const Json* links = manifest.find("links")) {
+    recording.linked = integerOr(*links, "linked", 0);
+    recording.ambiguous = integerOr(*links, "ambiguous", 0);
+    recording.unlinked = integerOr(*links, "unlinked", 0);
+  }
+  if (const Json* notes = manifest.find("notes"))
+    for (const auto& note : notes->items()) recording.notes.emplace_back(note.text());
+}
+
+/// The data files in order of their names. One that is damaged ends them: what it held is missing.
+void readData(const fs::path& folder, StepRecording& recording) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (entry->path().extension() == ".safetensors") files.push_back(entry->path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) try {
+      recording.data.merge(readSafetensors(file.string()).tensors);
+    } catch (const Error& e) {
+      recording.damage += fmt::format("{}{}", recording.damage.empty() ? "" : "; ", e.what());
+    }
+}
+
+/// Reads records up to the first line that is not a whole JSON object.
+void readRecords(std::string_view stream, recording::StreamReader& reader, StepRecording& recording,
+                 const Progress& progress) {
+  std::uint64_t number = 0;
+  const auto broken = [&](std::string_view what) {
+    recording.damage += fmt::format("{}{}, line {}: {}; what follows is not shown",
+                                    recording.damage.empty() ? "" : "; ", streamName, number, what);
+  };
+  for (std::size_t begin = 0; begin < stream.size() && !reader.ended();) {
+    ++number;
+    const auto end = stream.find('\n', begin);
+    if (end == std::string_view::npos) return broken("the stream breaks off within a record");
+    const auto line = stream.substr(begin, end - begin);
+    if (number % 4096 == 0)
+      progress.at("Read recording", static_cast<double>(begin) / static_cast<double>(stream.size()));
+    begin = end + 1;
+    std::optional<JsonTree> tree;
+    try {
+      tree.emplace(line);
+    } catch (const Error& error) {
+      return broken("it is not a JSON object");
+    }
+    if (!tree->root().isObject()) return broken("it is not a JSON object");
+    try {
+      reader.read(tree->root());
+    } catch (const Error& error) {
+      throw error.at(fmt::format("{}, line {}", streamName, number));
+    }
+  }
+  if (!reader.ended() && recording.damage.empty())
+    recording.damage = fmt::format("{} has no end: the program was stopped, or still records", streamName);
+}
+
+std::string whatItHolds(const StepRecording& recording) {
+  std::string updates;
+  for (const auto update : recording.updates) updates += (updates.empty() ? "" : ", ") + std::to_string(update);
+  return updates;
+}
+
+}  // namespace
+
+std::string_view name(Phase phase) { return phaseNames[phase]; }
+
+std::optional<Phase> phaseNamed(std::string_view text) {
+  for (int i = 0; i < phaseCount; ++i)
+    if (phaseNames[static_cast<Phase>(i)] == text) return static_cast<Phase>(i);
+  return std::nullopt;
+}
+
+bool isRecording(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored) && fs::is_regular_file(fs::path(path) / streamName, ignored);
+}
+
+ModelFile readRecordingText(std::string_view stream, StepRecording recording, const SymbolLookup& lookup,
+                            const Progress& progress) {
+  ModelFile file;
+  file.document = std::make_shared<Document>();
+  file.path = recording.path;
+  file.torchVersion = recording.settings.torch;
+  recording::StreamReader reader(recording, *file.document, lookup);
+  readRecords(stream, reader, recording, progress);
+  file.computation = reader.computation(file);
+  if (recording.forwardCount == 0 && recording.losses.empty()) recording.forwardCount = recording.ops.size();
+  PassRecord read;
+  read.pass = "Recorded";
+  read.parameters = {{"updates", whatItHolds(recording)}, {"ops", std::to_string(recording.ops.size())}};
+  file.computation.trace.history.push_back(std::move(read));
+  if (!recording.damage.empty())
+    file.problems.push_back({Problem::Severity::warning, "damaged or cut off: " + recording.damage, {}, -1});
+  if (!recording.error.empty())
+    file.problems.push_back({Problem::Severity::note, "the step ended with an exception: " + recording.error, {}, -1});
+  for (const auto& note : recording.notes) file.problems.push_back({Problem::Severity::note, note, {}, -1});
+  file.recording = std::make_shared<const StepRecording>(std::move(recording));
+  return file;
+}
+
+ModelFile readRecording(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto streamPath = (fs::path(path) / streamName).string();
+  StepRecording recording;
+  recording.path = path;
+  try {
+    const auto manifestPath = (fs::path(path) / manifestName).string();
+    if (std::error_code ignored; fs::exists(manifestPath, ignored)) {
+      const auto manifest = mapFile(manifestPath);
+      const ReadingScope scope(manifest.size);
+      try {
+        readManifest(JsonTree(manifest.text()).root(), recording);
+      } catch (const Error& e) {
+        throw e.at(manifestName);
+      }
+    }
+    readData(fs::path(path) / "data", recording);
+    const auto stream = mapFile(streamPath);
+    const ReadingScope scope(stream.size);
+    auto file = readUnchanged(stream.data,
+                              [&] { return readRecordingText(stream.text(), std::move(recording), lookup, progress); });
+    file.path = path;
+    file.identity = identityOf(stream);
+    file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return file;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::badInput, "does not fit into memory", path);
+  } catch (const Error& e) {
+    throw e.place().starts_with(path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
+  }
+}
+
+}  // namespace retrograd

@@ -1,0 +1,99 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/progress.h"
+#include "core/formats/model/model_file.h"
+#include "core/trace/symbol.h"
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// The part of a training step that an op ran in (docs/recording-format.md).
+enum class Phase : std::uint8_t { forward, loss, backward, recompute, hook, accumulation, clip, optimizer, other };
+inline constexpr int phaseCount = 9;
+std::string_view name(Phase);
+std::optional<Phase> phaseNamed(std::string_view name);
+
+/// What a recording knows of an op of its document beyond the bound symbol.
+struct StepOp {
+  std::int64_t number = -1;  ///< in the recording; -1: a view or a write that the reader put there
+  Phase phase = Phase::other;
+  bool uninitialized = false;  ///< it gives memory that nobody has written
+  std::int32_t step = -1;      ///< the update that it belongs to, from 0
+  std::int32_t backward = -1;  ///< the latest backward that had begun, counted in the recording from 0
+  std::int32_t call = 0;       ///< of its module, in its step
+  std::int32_t thread = 0;
+  StringId node, hook, function, accumulates;     ///< as the format says; none: absent
+  StringId generatorState;                        ///< data: what the generator is put to before it draws; none: goes on
+  StringId opaque;                                ///< why nobody can run it; none: it runs
+  std::uint32_t checksBegin = 0, checkCount = 0;  ///< in StepRecording::checks
+  std::uint32_t putsBegin = 0, putCount = 0;      ///< in StepRecording::puts
+};
+
+/// A tensor's hash after its op, as the recording has it.
+struct RecordedHash {
+  ValueId value;
+  std::optional<std::uint64_t> hash;  ///< none: not hashed
+};
+
+/// Recorded bytes of a value that no op of ours makes.
+struct RecordedPut {
+  ValueId value;
+  std::string data;      ///< by name in StepRecording::data
+  bool storage = false;  ///< the bytes of the whole storage; else the elements in logical order
+};
+
+/// What results depend on, apart from the ops: of the machine that recorded.
+struct RecordedSettings {
+  std::string torch, cpu, machine, matmulPrecision, gpu;
+  std::int64_t threads = 0;
+  bool deterministic = false;
+};
+
+/// A recording of training steps, read: what a document does not hold.
+struct StepRecording {
+  std::string path;
+  bool complete = false;
+  std::string damage;  ///< why not all of it was read; empty: all was
+  std::string error;   ///< the exception that ended the recording; empty: none
+  std::string device;  ///< "cpu", "cuda"
+  std::int64_t rank = 0, ranks = 1;
+  RecordedSettings settings;
+  std::vector<std::int64_t> updates;
+  std::int64_t linked = 0, ambiguous = 0, unlinked = 0;  ///< backward ops and their forward ops
+  std::vector<std::string> notes;                        ///< of the recorder, for people
+  std::vector<StepOp> ops;                               ///< by op of the document
+  std::vector<RecordedHash> checks;
+  std::vector<RecordedPut> puts;
+  TensorMap data;                                             ///< all that the data files hold, by name: bytes
+  std::vector<ValueId> losses;                                ///< what each backward began with, where known
+  std::map<std::string, ValueId> gradients;                   ///< of parameters, by name: the last value
+  std::map<std::string, std::vector<ValueId>> states;         ///< of the optimizer, by parameter
+  std::vector<std::pair<std::int64_t, std::string>> missing;  ///< storages without their bytes, and why
+  std::size_t forwardCount = 0;                               ///< ops before the first backward
+
+  const StepOp& op(BoundSymbolId id) const { return ops[static_cast<std::size_t>(id.index)]; }
+  bool has(BoundSymbolId id) const { return id && static_cast<std::size_t>(id.index) < ops.size(); }
+};
+
+/// Whether `path` is a folder that `retrograd.record` wrote.
+bool isRecording(const std::string& path);
+
+/// Reads a recording (docs/recording-format.md) as a computation: its ops in the order in which they ran. A stream that
+/// breaks off is read up to there, and `damage` says so. Nothing that the folder names is run: an op that `lookup` does
+/// not know is opaque. Offsets and sizes are checked against storages, links against ops. Throws Error(badInput) naming
+/// file and line for a recording that contradicts itself or is of a newer version.
+ModelFile readRecording(const std::string& path, const SymbolLookup& lookup, const Progress& progress = {});
+/// The same from the text of its stream; `data` by name. For tests and fuzzing.
+ModelFile readRecordingText(std::string_view stream, StepRecording recording, const SymbolLookup& lookup,
+                            const Progress& progress = {});
+
+}  // namespace retrograd

@@ -1,0 +1,232 @@
+#include "core/formats/recording/recording_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/memory_account.h"
+#include "core/formats/recording/recording_arguments.h"
+#include "core/formats/recording/recording_hash.h"
+
+namespace retrograd::recording {
+namespace {
+
+[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+
+constexpr std::int64_t version = 1;
+
+std::string textOr(const Json& record, std::string_view key) {
+  const Json* found = record.find(key);
+  return found && found->isString() ? std::string(found->text()) : std::string();
+}
+
+bool isTrue(const Json& record, std::string_view key) {
+  const Json* found = record.find(key);
+  return found && found->kind() == Json::Kind::boolean && found->boolean();
+}
+
+/// Records of one kind are numbered from 0 without gaps, so that no table grows beyond the stream.
+template <class Table>
+void requireNext(const Json& record, const Table& table) {
+  if (const auto id = record.at("id").integer(); id < 0 || static_cast<std::size_t>(id) != table.size())
+    fail(fmt::format("has the id {} where {} follows", id, table.size()));
+}
+
+template <class Table>
+auto& entryOf(Table& table, std::int64_t id, const char* what) {
+  if (id < 0 || static_cast<std::size_t>(id) >= table.size()) fail(fmt::format("there is no {} {}", what, id));
+  return table[static_cast<std::size_t>(id)];
+}
+
+std::vector<std::int64_t> integersOf(const Json& list) {
+  std::vector<std::int64_t> integers;
+  chargeReading(list.items().size() * sizeof(std::int64_t));
+  for (const auto& item : list.items()) integers.push_back(item.integer());
+  return integers;
+}
+
+/// Bytes from the storage's begin to the last element that a view reaches; nothing where that is no number of bytes.
+std::optional<std::int64_t> reachOf(const TensorMeta& meta) {
+  std::int64_t last = meta.offset, reach = 0;
+  if (meta.offset < 0) return std::nullopt;
+  bool isEmpty = false;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    if (meta.sizes[i] < 0 || meta.strides[i] < 0) return std::nullopt;
+    isEmpty |= meta.sizes[i] == 0;
+    std::int64_t way = 0;
+    if (meta.sizes[i] > 0 &&
+        (__builtin_mul_overflow(meta.sizes[i] - 1, meta.strides[i], &way) || __builtin_add_overflow(last, way, &last)))
+      return std::nullopt;
+  }
+  std::int64_t elements = 1;  // a size alone must not overflow either
+  for (const auto size : meta.sizes)
+    if (!isEmpty && __builtin_mul_overflow(elements, size, &elements)) return std::nullopt;
+  if (isEmpty) return 0;
+  if (__builtin_add_overflow(last, 1, &reach) || __builtin_mul_overflow(reach, itemSize(meta.dtype), &reach))
+    return std::nullopt;
+  return reach;
+}
+
+DType dtypeOf(const Json& record) {
+  const auto text = record.at("dtype").text();
+  const auto dtype = dtypeFromTorchName(text);
+  if (!dtype) fail(fmt::format("there is no dtype '{}'", text));
+  return *dtype;
+}
+
+}  // namespace
+
+StorageRow& StreamReader::storage(std::int64_t number) { return entryOf(storages_, number, "storage"); }
+TensorRow& StreamReader::tensor(std::int64_t number) { return entryOf(tensors_, number, "tensor"); }
+
+void StreamReader::readStorage(const Json& record) {
+  requireNext(record, storages_);
+  StorageRow row;
+  row.bytes = record.at("bytes").integer();
+  if (row.bytes < 0) fail("a storage of less than no bytes");
+  row.device = record.at("device").text();
+  row.data = textOr(record, "data");
+  if (!row.data.empty()) {
+    const auto found = recording_.data.find(row.data);
+    if (found != recording_.data.end() && std::cmp_not_equal(found->second.bytes, row.bytes))
+      fail(fmt::format("data '{}' has {} bytes where the storage has {}", row.data, found->second.bytes, row.bytes));
+  }
+  if (const auto why = textOr(record, "missing"); !why.empty()) recording_.missing.emplace_back(storages_.size(), why);
+  row.id = document_.addStorage(row.bytes);
+  storages_.push_back(std::move(row));
+}
+
+void StreamReader::readTensor(const Json& record) {
+  requireNext(record, tensors_);
+  TensorRow row;
+  row.meta.dtype = dtypeOf(record);
+  row.meta.sizes = integersOf(record.at("sizes"));
+  if (const Json* parts = record.find("parts")) {
+    const auto layout = layoutNamed(record.at("layout").text());
+    if (!layout || *layout == Layout::strided) fail("a tensor of parts of an unknown layout");
+    row.meta.layout = *layout;
+    row.coalesced = isTrue(record, "coalesced");
+    for (const auto& [part, number] : parts->members()) {
+      const auto& part_ = tensor(number.integer());
+      row.meta.device = part_.meta.device;
+      row.parts.emplace(part, number.integer());
+    }
+    for (const auto size : row.meta.sizes)
+      if (size < 0) fail("a size of less than nothing");
+  } else {
+    row.storage = record.at("storage").integer();
+    const auto& memory = storage(row.storage);
+    row.meta.offset = record.at("offset").integer();
+    row.meta.strides = integersOf(record.at("strides"));
+    row.meta.device = deviceFromString(memory.device);
+    row.meta.conjugate = isTrue(record, "conj");
+    row.meta.negative = isTrue(record, "neg");
+    if (row.meta.strides.size() != row.meta.sizes.size()) fail("sizes and strides are of different lengths");
+    const auto reach = reachOf(row.meta);
+    if (!reach || *reach > memory.bytes)
+      fail(fmt::format("tensor {} reaches beyond storage {}, which has {} bytes", tensors_.size(), row.storage,
+                       memory.bytes));
+  }
+  tensors_.push_back(std::move(row));
+}
+
+void StreamReader::readName(const Json& record) {
+  auto& row = storage(record.at("storage").integer());
+  if (!row.role.empty()) return;  // the first name that it had
+  row.role = record.at("role").text();
+  row.name = record.at("name").text();
+  row.state = textOr(record, "state");
+}
+
+void StreamReader::readFrame(const Json& record) {
+  requireNext(record, frames_);
+  const auto line = record.at("line").integer();
+  frames_.push_back({std::string(record.at("file").text()),
+                     static_cast<int>(std::clamp<std::int64_t>(line, 0, 1 << 30)),
+                     std::string(record.at("function").text()), textOr(record, "code")});
+}
+
+void StreamReader::readStack(const Json& record) {
+  requireNext(record, stacks_);
+  SourceStack stack;
+  const auto frames = record.at("frames").items();
+  chargeReading(frames.size() * sizeof(SourceFrame));
+  for (const auto& frame : frames) stack.push_back(entryOf(frames_, frame.integer(), "frame"));
+  stacks_.push_back(document_.internSource(stack));
+}
+
+void StreamReader::readMode(const Json& record) {
+  gradMode_ = record.at("grad").boolean();
+  const auto phase = phaseNamed(record.at("phase").text());
+  current_.phase = phase.value_or(Phase::other);
+}
+
+/// What the backward begins with: PyTorch makes ones of the loss's shape just before.
+void StreamReader::readBackward() {
+  if (!backwardBegan_) {
+    backwardBegan_ = true;
+    recording_.forwardCount = recording_.ops.size();
+  }
+  ++current_.backward;
+  if (recording_.ops.empty()) return;
+  const BoundSymbolId last(static_cast<std::int64_t>(recording_.ops.size()) - 1);
+  const auto operands = document_.operands(last);
+  if (document_.symbol(document_.boundSymbol(last).symbol).name != "aten.ones_like.default" || operands.empty()) return;
+  if (document_.isTensor(operands[0])) recording_.losses.push_back(operands[0]);
+}
+
+void StreamReader::readHashes(const Json& record) {
+  for (const auto& late : record.at("of").items()) {
+    const auto pair = late.items();
+    if (pair.size() != 2) fail("hashes are pairs of an op and a list");
+    const auto& op = recording_.op(opNumbered(pair[0].integer()));
+    const auto hashes = pair[1].items();
+    if (hashes.size() != op.checkCount) fail("an op has another number of hashes than of results");
+    for (std::size_t i = 0; i < hashes.size(); ++i)
+      if (!hashes[i].isNull()) recording_.checks[op.checksBegin + i].hash = parseRecordingHash(hashes[i].text());
+  }
+}
+
+void StreamReader::read(const Json& record) {
+  const auto kind = record.at("k").text();
+  if (!begun_) {
+    if (kind != "begin") fail("does not begin with its version");
+    if (const auto found = record.at("version").integer(); found > version)
+      fail(fmt::format("the recording is of version {}; this Retrograd reads version {}", found, version));
+    begun_ = true;
+    return;
+  }
+  if (kind == "op") return readOp(record);
+  if (kind == "tensor") return readTensor(record);
+  if (kind == "storage") return readStorage(record);
+  if (kind == "name") return readName(record);
+  if (kind == "frame") return readFrame(record);
+  if (kind == "stack") return readStack(record);
+  if (kind == "mode") return readMode(record);
+  if (kind == "hashes") return readHashes(record);
+  if (kind == "backward") return readBackward();
+  if (kind == "module") {
+    requireNext(record, modules_);
+    const auto path = record.at("path").text();
+    modules_.push_back(path.empty() ? StringId() : document_.intern(path));
+  } else if (kind == "step") {
+    current_.step = static_cast<std::int32_t>(std::clamp<std::int64_t>(record.at("n").integer(), 0, 1 << 30));
+  } else if (kind == "external") {
+    readPut(record.at("storage").integer(), std::string(record.at("data").text()), record, "recorded.written.default");
+  } else if (kind == "arrived") {
+    const auto& arrived = tensor(record.at("t").integer());
+    if (const auto data = textOr(record, "data"); !data.empty())
+      readPut(arrived.storage, data, record, "recorded.arrived.default");
+  } else if (kind == "resized") {
+    auto& row = storage(record.at("id").integer());
+    row.bytes = std::max(row.bytes, record.at("bytes").integer());
+  } else if (kind == "error") {
+    recording_.error = textOr(record, "op") + ": " + textOr(record, "message");
+  } else if (kind == "end") {
+    ended_ = true;
+    if (auto error = textOr(record, "error"); !error.empty()) recording_.error = std::move(error);
+  }
+}
+
+}  // namespace retrograd::recording
