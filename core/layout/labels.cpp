@@ -84,13 +84,23 @@ std::vector<Badge> badgesOf(const GraphTree& tree, BoundSymbolId op) {
 
 std::string opCount(std::int32_t ops) { return ops == 1 ? "1 op" : fmt::format("{} ops", ops); }
 
+/// Whether the backward side of an operation is its forward ops once more.
+bool onlyRecomputes(const GraphTree& tree, std::int32_t node) {
+  for (auto i = node; i < tree.node(node).end; ++i)
+    if (const auto& n = tree.node(i); n.kind == TreeNode::Kind::op && n.lane == Lane::backward &&
+                                      tree.document().boundSymbol(n.op).origin.role != Role::recompute)
+      return false;
+  return true;
+}
+
 std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) {
   const auto& n = tree.node(node);
   const auto& document = tree.document();
   std::string title;
   if (n.op) title = shortName(document.symbol(document.boundSymbol(n.op).symbol).name);
   else if (n.ops[lane] > 0) title = "ops";
-  return lane == Lane::backward ? title + " backward" : title;
+  if (lane == Lane::forward) return title;
+  return title + (onlyRecomputes(tree, node) ? " recomputed" : " backward");
 }
 
 /// "0 … 10, 11 times" without spaces and words: how many there are is what must not be cut off.

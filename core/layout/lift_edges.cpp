@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <span>
-#include <unordered_set>
+#include <utility>
 
 #include "core/layout/tree_passes.h"
+#include "core/trace/saved_values.h"
 
 namespace retrograd::layout {
 namespace {
@@ -53,8 +54,9 @@ class Lifter {
     add(tree_.node(a).parent, tree_.node(a).ordinal, tree_.node(b).ordinal, value, part);
   }
 
-  /// A saved value goes straight across from lane to lane: it shows where both ends first have different places.
-  void saved(std::int32_t first, std::int32_t second, ValueId value) {
+  /// A saved value goes straight across from lane to lane: it shows where both ends first have different places, in
+  /// the group that is returned.
+  std::int32_t saved(std::int32_t first, std::int32_t second, ValueId value) {
     auto a = first, b = second;
     while (tree_.node(a).parent != tree_.node(b).parent) {
       const auto depthA = tree_.node(a).depth, depthB = tree_.node(b).depth;
@@ -62,6 +64,7 @@ class Lifter {
       if (depthB >= depthA) b = tree_.node(b).parent;
     }
     add(tree_.node(a).parent, tree_.node(a).ordinal, tree_.node(b).ordinal, value, Part::saved);
+    return tree_.node(a).parent;
   }
 
   std::vector<Lifted> take() { return std::move(lifted_); }
@@ -112,6 +115,37 @@ class EdgeLifting {
     }
   }
 
+  /// Saved bytes of each node: what its own forward ops keep, and what stays between its own lanes.
+  void countSaved() {
+    std::vector<ValueId> values;
+    std::vector<BoundSymbolId> ops;
+    for (const auto& saved : saved_) values.push_back(saved.value);
+    for (std::int32_t i = 0; i < tree_.size(); ++i)
+      if (const auto& node = tree_.node(i); node.kind == TreeNode::Kind::op && node.lane == Lane::forward)
+        ops.push_back(node.op);
+    const auto costs = savedValues(document_, values, ops);
+    IdVector<ValueId, char> counted(document_.valueCount(), 0);
+    for (const auto& saved : saved_) {
+      if (costs.costOf(saved.value) == 0 || std::exchange(counted[saved.value], 1)) continue;
+      for (auto node = saved.maker; node >= 0; node = tree_.node(node).parent)
+        tree_.nodes_[node].savedBytes += costs.costOf(saved.value);
+    }
+    const auto storageOf = [&](const Saved& saved) { return document_.value(saved.value).storage; };
+    std::erase_if(saved_, [&](const Saved& saved) {
+      const auto storage = storageOf(saved);
+      return !storage || document_.storage(storage).external;
+    });
+    std::stable_sort(saved_.begin(), saved_.end(),
+                     [&](const Saved& a, const Saved& b) { return storageOf(a).index < storageOf(b).index; });
+    std::vector<StorageId> last(tree_.size());  // that was counted for each node
+    for (const auto& saved : saved_)
+      for (auto node = saved.group; node >= 0 && last[node] != storageOf(saved); node = tree_.node(node).parent) {
+        last[node] = storageOf(saved);
+        tree_.nodes_[node].acrossBytes += document_.storage(last[node]).bytes;
+      }
+    saved_ = {};
+  }
+
   /// The same edges by their makers and by their readers.
   void indexEdges() {
     const std::size_t size = tree_.size();
@@ -157,8 +191,7 @@ class EdgeLifting {
     const auto &maker = tree_.node(from), &reader = tree_.node(to);
     if (maker.lane != reader.lane) {
       if (maker.lane == Lane::forward) {
-        lifter_.saved(from, to, value);
-        countSaved(from, value);
+        saved_.push_back({value, from, lifter_.saved(from, to, value)});
       }
       return EdgeKind::saved;
     }
@@ -175,14 +208,6 @@ class EdgeLifting {
                  : kind == EdgeKind::accumulation ? Part::accumulation
                                                   : Part::gradient);
     return kind;
-  }
-
-  /// Saved bytes of a node and all around it; each storage counts once, for the op that is met first.
-  void countSaved(std::int32_t maker, ValueId value) {
-    const auto storage = document_.value(value).storage;
-    if (!storage || document_.storage(storage).external || !storages_.insert(storage.index).second) return;
-    for (auto node = maker; node >= 0; node = tree_.node(node).parent)
-      tree_.nodes_[node].savedBytes += document_.storage(storage).bytes;
   }
 
   void merge(std::span<const Lifted> lifted) {
@@ -217,12 +242,17 @@ class EdgeLifting {
   const Document& document_;
   const Progress& progress_;
   Lifter lifter_;
-  std::unordered_set<std::int32_t> storages_;  ///< that were counted as saved
+  struct Saved {
+    ValueId value;
+    std::int32_t maker = -1, group = -1;  ///< where the value is kept, and the lowest node with both ends below it
+  };
+  std::vector<Saved> saved_;
 };
 
 void liftEdges(GraphTree& tree, const Progress& progress) {
   EdgeLifting lifting(tree, progress);
   lifting.findEdges();
+  lifting.countSaved();
   lifting.indexEdges();
   lifting.mergeFlows();
 }

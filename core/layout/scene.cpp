@@ -171,13 +171,9 @@ class SceneBuilder {
       }
       across(EdgeKind::origin, forward, backward, group, -1, 1, 0);
       std::uint32_t count = 0;
-      std::int64_t bytes = 0;
       for (auto node = child; node < tree_.node(child).end; ++node)
-        for (const auto& flow : tree_.savedFlows(node)) {
-          count += flow.count;
-          bytes += flow.bytes;
-        }
-      if (count > 0) across(EdgeKind::saved, forward, backward, child, -1, count, bytes);
+        for (const auto& flow : tree_.savedFlows(node)) count += flow.count;
+      if (count > 0) across(EdgeKind::saved, forward, backward, child, -1, count, tree_.node(child).acrossBytes);
     }
   }
 

@@ -67,7 +67,6 @@ class SavedQuestion {
       return;
     }
     std::set<std::int32_t> positions;
-    std::set<ValueId> from;
     std::vector<ValueId> open{answer_.value};
     while (!open.empty()) {
       const auto value = open.back();
@@ -76,10 +75,7 @@ class SavedQuestion {
       // What lies in the same memory is the answer itself: to save that instead would save the same bytes.
       const bool isOwn = value == answer_.value || sharesMemory(value, answer_.value);
       const bool atHand = producer < 0 || (!isOwn && saved_.contains(value));
-      if (atHand) {
-        from.insert(value);
-        continue;
-      }
+      if (atHand) continue;
       const auto op = joint_.ops[producer];
       if (isOwn && !marks[op]) {
         plan.impossible = reasonAgainst(op);
@@ -87,21 +83,62 @@ class SavedQuestion {
       }
       const bool tooDear =
           !isOwn && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
-      if (tooDear) {
-        if (from.insert(value).second && document_.value(value).storage)
-          plan.extraSaved += document_.storage(document_.value(value).storage).bytes;
-        continue;
-      }
+      if (tooDear) continue;
       if (!positions.insert(producer).second) continue;
       for (auto operand : document_.operands(op))
         if (operand) open.push_back(operand);
     }
+    takeWholeOperations(flow, marks, positions);
     for (auto position : positions) {
       const auto op = joint_.ops[position];
       plan.ops.push_back(op);
       if (!flow.isView(position)) plan.cost += opCost(document_, op);
       plan.draws |= (document_.boundSymbol(op).effects & effect::random) != 0;
     }
+    findStarts(flow, positions);
+  }
+
+  /// A partition asks for operations, and recomputes all that the backward reads of one. So these are the ops that run
+  /// again, as What If counts them.
+  void takeWholeOperations(const Dataflow& flow, const OpMarks& marks, std::set<std::int32_t>& positions) const {
+    OpMarks again(document_.boundSymbolCount(), 0);
+    for (auto position : positions) {
+      const auto op = joint_.ops[position];
+      again[op] = 1;
+      if (const auto operation = OriginLinks::origin(document_, op))
+        for (auto derived : analysis_.links.derived(operation))
+          if (marks[derived]) again[derived] = 1;
+    }
+    std::vector<ValueId> open;
+    for (auto i = joint_.forwardCount; i < joint_.ops.size(); ++i)
+      for (auto operand : document_.operands(joint_.ops[i])) open.push_back(operand);
+    for (std::size_t i = joint_.resultCount; i < joint_.outputs.size(); ++i) open.push_back(joint_.outputs[i]);
+    std::set<std::int32_t> all;
+    while (!open.empty()) {
+      const auto value = open.back();
+      open.pop_back();
+      const auto producer = value ? flow.producer(value) : -1;
+      if (producer < 0 || !again[joint_.ops[producer]] || !all.insert(producer).second) continue;
+      for (auto operand : document_.operands(joint_.ops[producer]))
+        if (operand) open.push_back(operand);
+    }
+    positions = std::move(all);
+  }
+
+  /// What the ops begin with, and which of it would have to be saved for them.
+  void findStarts(const Dataflow& flow, const std::set<std::int32_t>& positions) {
+    auto& plan = answer_.recompute;
+    std::set<ValueId> from;
+    std::set<StorageId> extra;
+    for (auto position : positions)
+      for (auto operand : document_.operands(joint_.ops[position])) {
+        const auto producer = flow.producer(operand);
+        if (!operand || (producer >= 0 && positions.contains(producer))) continue;
+        from.insert(operand);
+        const auto storage = document_.value(operand).storage;
+        if (producer < 0 || saved_.contains(operand) || !storage || document_.storage(storage).external) continue;
+        if (extra.insert(storage).second) plan.extraSaved += document_.storage(storage).bytes;
+      }
     plan.from.assign(from.begin(), from.end());
   }
 

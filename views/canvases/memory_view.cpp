@@ -133,6 +133,7 @@ void MemoryView::paintEvent(QPaintEvent*) {
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   paintMarks(painter, area);
   paintExecution(painter, area);
+  paintCursor(painter, area);
   if (dragFrom_ && dragTo_) {
     auto shade = palette().color(QPalette::Highlight);
     shade.setAlphaF(0.25f);
@@ -187,7 +188,7 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
   }
 }
 
-/// Bytes at the left with lines behind the plot, ids of ops below.
+/// Bytes at the left with lines behind the plot, positions in the run below.
 void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const int line = fontMetrics().height();
@@ -201,16 +202,36 @@ void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
     painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter,
                      bytesText(bytes));
   }
-  for (const auto& [position, id] : ticks()) {
+  for (const auto& [position, text] : ticks()) {
     const int x = xOf(position);
     painter.fillRect(QRect(x, area.bottom() + 1, 1, 4), colors.gutterText);
     painter.setPen(colors.gutterText);
-    // Below its tick, but whole: near an edge it moves inwards.
-    const int width = painter.fontMetrics().horizontalAdvance(id);
-    painter.drawText(QPoint(std::clamp(x - width / 2, 2, std::max(2, this->width() - width - 2)),
-                            area.bottom() + 5 + painter.fontMetrics().ascent()),
-                     id);
+    painter.drawText(belowAxis(x, text, area), Qt::AlignLeft | Qt::TextDontClip, text);
   }
+}
+
+/// Below its place on the axis, but whole: near an edge it moves inwards.
+QRect MemoryView::belowAxis(int x, const QString& text, const QRect& area) const {
+  const int width = fontMetrics().horizontalAdvance(text);
+  return {std::clamp(x - width / 2, 2, std::max(2, this->width() - width - 2)), area.bottom() + 5, width,
+          fontMetrics().height()};
+}
+
+/// The op under the pointer, else the selected one, by the number that everything else knows it by.
+void MemoryView::paintCursor(QPainter& painter, const QRect& area) const {
+  const auto at = hover_ ? hover_ : current_;
+  if (!at || *at >= count()) return;
+  const auto& colors = theme_->colors();
+  const auto id = cursorText();
+  const QRect place = belowAxis(xOf(*at), id, area);
+  painter.fillRect(place.adjusted(-4, 0, 4, 0), colors.text);
+  painter.setPen(colors.background);
+  painter.drawText(place, Qt::AlignLeft | Qt::TextDontClip, id);
+}
+
+QString MemoryView::cursorText() const {
+  const auto at = hover_ ? hover_ : current_;
+  return at && !empty() && *at < count() ? idAt(*at) : QString();
 }
 
 QString MemoryView::idAt(std::size_t position) const { return QStringLiteral("#%1").arg(opAt_(position).index); }
@@ -219,23 +240,17 @@ std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   std::vector<std::pair<std::size_t, QString>> ticks;
   const auto area = plot();
   if (empty() || area.width() < 2) return ticks;
-  // Every id that 1, 2, 5, 10... divides, as far apart as the ids need. The longest id is that of the first or of the
-  // last op.
-  const double room = 1.6 * fontMetrics().horizontalAdvance(std::max(idAt(0), idAt(count() - 1), [](auto& a, auto& b) {
-    return a.size() < b.size();
-  })) + 12;
+  // Every step that 1, 2, 5, 10... divides, as far apart as the last number needs. Steps are counted from 1, as the
+  // position in the tool bar is.
+  const double room = 1.6 * fontMetrics().horizontalAdvance(QString::number(count())) + 12;
   const double perOp = area.width() / (end_ - begin_);
-  std::uint32_t apart = 1;
-  for (int i = 0; apart * perOp < room && apart < count(); ++i) apart = i % 3 == 1 ? apart / 2 * 5 : apart * 2;
-  // Ids need not follow each other as the ops do: each tick keeps its distance from the one before.
+  std::size_t apart = 1;
+  for (int i = 0; static_cast<double>(apart) * perOp < room && apart < count(); ++i)
+    apart = i % 3 == 1 ? apart / 2 * 5 : apart * 2;
   const auto [begin, end] = range();
-  double free = 0;
-  for (auto position = static_cast<std::size_t>(std::ceil(begin_)); position < end; ++position) {
-    const auto id = opAt_(position).index;
-    if (id % apart != 0 || static_cast<double>(position) < free) continue;
-    ticks.emplace_back(position, idAt(position));
-    free = static_cast<double>(position) + room / perOp;
-  }
+  const auto first = static_cast<std::size_t>(std::ceil(begin_)) + 1;
+  for (auto step = (first + apart - 1) / apart * apart; step <= end; step += apart)
+    ticks.emplace_back(step - 1, QString::number(step));
   return ticks;
 }
 

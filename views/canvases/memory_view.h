@@ -13,7 +13,8 @@ namespace retrograd::views {
 /// Live bytes by use over forward and backward, stacked; the border, the peak and where execution is are marked. A
 /// position is an op of the program: what is live right after it ran. Left and Right move by one op, with Ctrl by a
 /// tenth, Home, End and P (the peak) jump. The wheel, + and - zoom, 0 shows all; dragging with Shift zooms to a range.
-/// At the left is an axis in bytes, below one of the ids of ops with the border.
+/// At the left is an axis in bytes, below one of the position in the run with the border; the op under the pointer has
+/// its number there.
 class MemoryView : public QWidget {
   Q_OBJECT
 
@@ -32,8 +33,10 @@ class MemoryView : public QWidget {
   std::optional<std::size_t> positionAt(const QPointF& point) const;
   /// The positions in sight, from the first to one past the last.
   std::pair<std::size_t, std::size_t> range() const;
-  /// What the axis below names in sight: positions of ops with round ids, and these ids, "#120".
+  /// What the axis below names in sight: positions in the run, and the steps that they are, "120" for the 120th op.
   std::vector<std::pair<std::size_t, QString>> ticks() const;
+  /// "#4832": the op under the pointer, else the selected one, as the axis names it.
+  QString cursorText() const;
   /// Shows these positions, at least two.
   void zoomTo(double begin, double end);
   int xOf(std::size_t position) const;
@@ -78,6 +81,8 @@ class MemoryView : public QWidget {
   void paintMarks(QPainter& painter, const QRect& area) const;
   void paintExecution(QPainter& painter, const QRect& area) const;
   void paintAxes(QPainter& painter, const QRect& area) const;
+  void paintCursor(QPainter& painter, const QRect& area) const;
+  QRect belowAxis(int x, const QString& text, const QRect& area) const;
   double placeOf(double x) const;  ///< a position with its fraction, by x
   double xAt(double place) const;
   void zoomBy(double factor, double around);

@@ -31,7 +31,15 @@ std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrac
   comparison->left = std::move(left);
   comparison->right = std::move(right);
   comparison->diff = diffTraces(comparison->left.side(), comparison->right.side(), progress);
-  for (auto side : bothSides) comparison->saved[static_cast<std::size_t>(side)].saved = comparison->diff.kept[side];
+  for (auto side : bothSides) {
+    const auto& document = *comparison->of(side).analysis->document;
+    const auto& marks = comparison->diff.kept[side];
+    std::vector<ValueId> kept;
+    for (std::size_t i = 0; i < marks.size(); ++i)
+      if (marks[ValueId(i)]) kept.emplace_back(i);
+    comparison->saved[static_cast<std::size_t>(side)] =
+        savedValues(document, kept, comparison->of(side).side().trace->ops);
+  }
   return comparison;
 }
 

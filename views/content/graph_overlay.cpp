@@ -109,9 +109,7 @@ double GraphOverlay::amountOf(BoundSymbolId op) {
       if (document.boundSymbol(op).origin.role == Role::recompute) return 1;
       double bytes = 0;
       for (auto output : outputs)
-        if (const auto storage = output ? document.value(output).storage : StorageId();
-            storage && document_->saved.contains(output) && !document.storage(storage).external)
-          bytes += static_cast<double>(document.storage(storage).bytes);
+        if (output) bytes += static_cast<double>(document_->saved.costOf(output));
       return bytes;
     }
     case Overlay::health:

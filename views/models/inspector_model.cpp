@@ -157,7 +157,7 @@ class InspectorModel::Filler {
     const auto operands = valueRows(document_, operation);
     for (auto op : open_.analysis->links.derived(operation)) {
       const auto& origin = document_.boundSymbol(op).origin;
-      if (!isBackwardRole(origin.role)) continue;
+      if (!isBackwardRole(origin.role) || origin.role == Role::recompute) continue;
       if (!section) section = root_->add(tr("Rule"), tr("backward of %1").arg(shortOpName(document_, operation)));
       const auto* row = origin.operand >= 0 ? tensorOperand(operands, origin.operand) : nullptr;
       addOp(section, row ? QString::fromStdString(row->label) : toQt(name(origin.role)), op);
@@ -183,17 +183,26 @@ class InspectorModel::Filler {
       // Parameters, inputs and views of them cost no memory: they are there without being saved. Nor does a second view
       // of the same memory.
       const bool external = storage && storage->external;
-      const bool counts = storage && !external && counted.insert(entry.storage).second;
+      const bool isFirst = storage && !external && counted.insert(entry.storage).second;
+      const bool counts = isFirst && (!isForward || open_.saved.costOf(row.value) > 0);
       if (counts) bytes += storage->bytes;
       auto* node = section->add(nameOf(row.value), external             ? tr("there anyway: %1").arg(sourceOf(*storage))
                                                    : counts || !storage ? bytesText(storage ? storage->bytes : 0)
-                                                                        : tr("memory counted above"));
+                                                                        : countedAt(entry.storage));
       node->value = row.value;
       node->op = entry.producer;
       if (!isForward) continue;
       for (auto user : users[row.value]) addOp(node, tr("for"), user);
     }
     if (section) section->text = isForward ? tr("%1 for the backward").arg(bytesText(bytes)) : bytesText(bytes);
+  }
+
+  /// Which value the bytes of this memory are counted for.
+  QString countedAt(StorageId storage) const {
+    for (auto value : document_.valueIds())
+      if (open_.saved.costOf(value) > 0 && document_.value(value).storage == storage)
+        return tr("in the memory of %1, which counts").arg(nameOf(value));
+    return tr("memory counted above");
   }
 
   /// "parameter weight", "input x": whose memory it is.

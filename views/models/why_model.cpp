@@ -65,6 +65,8 @@ class WhyModel::Filler {
     const auto& why = answer_.saved;
     if (why.saved && !why.maker) return tr("read in the backward; there anyway, costs nothing");
     if (why.saved && why.storageBytes == 0) return tr("saved as a view of an input or parameter, costs nothing");
+    if (why.saved && why.storageBytes > 0 && open_.saved.costOf(why.value) == 0)
+      return tr("saved in memory of %1 that counts for another value, see below").arg(bytesText(why.storageBytes));
     if (why.saved) return tr("saved for the backward: %1").arg(bytesText(why.storageBytes));
     if (answer_.computedAgain) return tr("not saved: recomputed in the backward");
     if (why.maker) return tr("not saved: the backward does not read it");

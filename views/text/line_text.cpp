@@ -85,17 +85,19 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
   const auto& bound = document.boundSymbol(op);
   Comment comment;
   std::int64_t savedBytes = 0;
+  bool isSaved = false;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
     const auto& meta = document.meta(document.value(value).meta);
     ++comment.tensors;
     if (comment.shapes.size() < 4) comment.shapes << typeText(meta);
-    if (saved && saved->contains(value)) savedBytes += meta.bytes();
+    if (!saved || !saved->contains(value)) continue;
+    isSaved = true;
+    savedBytes += saved->costOf(value);
   }
-  if (savedBytes > 0) {
-    comment.saved = bytesText(savedBytes);
-    comment.parts << QObject::tr("saved %1").arg(comment.saved);
-  }
+  // A view of a parameter, or of memory that counts elsewhere, is saved for nothing.
+  if (savedBytes > 0) comment.saved = bytesText(savedBytes);
+  if (isSaved) comment.parts << (savedBytes > 0 ? QObject::tr("saved %1").arg(comment.saved) : QObject::tr("saved"));
   if (bound.origin.role != Role::none && bound.origin.op) {
     const auto from = operationName(document, bound.origin.op);
     const auto word = isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of");
@@ -260,7 +262,8 @@ LineText lineOfHeader(const Document& document, const OutlineHeader& header, std
   const auto all = opsText(static_cast<std::size_t>(header.ops));
   const auto ops = passing < 0 || passing >= header.ops ? all : QObject::tr("%1 of %2").arg(passing).arg(all);
   if (header.operation) {
-    if (header.backward) add(QObject::tr("backward of "), TokenKind::comment);
+    if (header.recompute) add(QObject::tr("recompute of "), TokenKind::comment);
+    else if (header.backward) add(QObject::tr("backward of "), TokenKind::comment);
     add(operationName(document, header.operation), TokenKind::header);
     add(QStringLiteral("  ") + shortOpName(document, header.operation), TokenKind::comment);
     const auto module = document.boundSymbol(header.operation).module;

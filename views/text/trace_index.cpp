@@ -1,7 +1,5 @@
 #include "views/text/trace_index.h"
 
-#include <unordered_set>
-
 namespace retrograd::views {
 namespace {
 
@@ -63,6 +61,7 @@ void appendLines(const Document& document, std::span<const BoundSymbolId> ops, s
 struct GroupKey {
   BoundSymbolId operation;
   bool backward = false;
+  bool recompute = false;
   bool operator==(const GroupKey&) const = default;
 };
 
@@ -71,7 +70,7 @@ GroupKey groupKey(const Document& document, BoundSymbolId op) {
   const auto operation = bound.origin.role == Role::none ? BoundSymbolId()
                          : bound.origin.op               ? bound.origin.op
                                                          : bound.parent;
-  return {operation, isBackwardRole(bound.origin.role)};
+  return {operation, isBackwardRole(bound.origin.role), bound.origin.role == Role::recompute};
 }
 
 class IndexBuilder {
@@ -148,6 +147,7 @@ class IndexBuilder {
       OutlineHeader header;
       header.operation = key.operation;
       header.backward = key.backward;
+      header.recompute = key.recompute;
       header.ops = static_cast<std::int32_t>(next - i);
       builder_.openHeader(header);
       for (; i < next; ++i) leaf(i);
@@ -235,25 +235,6 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
   progress.check();
   index->outline(Grouping::operation);
   return index;
-}
-
-SavedValues savedValues(const Analysis& analysis) {
-  SavedValues result;
-  const auto& document = *analysis.document;
-  result.saved.assign(document.valueCount(), false);
-  std::unordered_set<StorageId> storages;
-  const auto& outputs = analysis.forward.outputs;
-  for (std::size_t i = analysis.forward.resultCount; i < outputs.size(); ++i) {
-    const auto value = outputs[i];
-    if (!value || result.contains(value)) continue;
-    result.saved[value] = true;
-    ++result.count;
-    const auto storage = document.value(value).storage;
-    // Inputs, parameters and views of them are there anyway.
-    if (storage && !document.storage(storage).external && storages.insert(storage).second)
-      result.bytes += document.storage(storage).bytes;
-  }
-  return result;
 }
 
 }  // namespace retrograd::views

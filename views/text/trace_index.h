@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
+#include "core/questions/saved.h"
 
 namespace retrograd::views {
 
@@ -20,6 +21,7 @@ struct OutlineHeader {
   std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
   std::int32_t ops = 0;        ///< ops below, at any depth
   bool backward = false;       ///< the ops below come from the operation and run in the backward
+  bool recompute = false;      ///< of these, they are its forward ops once more
 };
 
 /// Rows of a listing as a tree in preorder, in integer vectors: 1,000,000 rows are made in milliseconds.
@@ -69,15 +71,5 @@ const Trace& traceOf(const Analysis& analysis, TraceKind kind);
 /// With the outline that listings begin with. Throws Error(cancelled).
 std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind,
                                              const Progress& progress = {});
-
-/// Values that the forward saves for the backward, by ValueId, and who asks for them.
-struct SavedValues {
-  IdVector<ValueId, bool> saved;
-  std::int64_t bytes = 0;  ///< of distinct storages that belong to no input or parameter
-  std::size_t count = 0;
-
-  bool contains(ValueId value) const { return saved.contains(value) && saved[value]; }
-};
-SavedValues savedValues(const Analysis& analysis);
 
 }  // namespace retrograd::views

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "core/questions/run_record.h"
+#include "core/questions/saved.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/session/record_run.h"
@@ -33,18 +33,11 @@ double timed(Body&& body) {
 
 void addSaved(const Analysis& analysis, BenchReport& report) {
   const auto& document = *analysis.document;
-  std::set<ValueId> values;
-  std::set<StorageId> storages;
-  const auto& outputs = analysis.forward.outputs;
-  for (std::size_t i = analysis.forward.resultCount; i < outputs.size(); ++i) {
-    if (!outputs[i] || !document.isTensor(outputs[i])) continue;
-    const auto& value = document.value(outputs[i]);
-    if (value.kind != ValueKind::activation || !values.insert(outputs[i]).second) continue;
-    report.savedBytes += document.meta(value.meta).bytes();
-    // Saving a view of a parameter keeps nothing alive that would not live anyway.
-    const bool own = value.storage && !document.storage(value.storage).external;
-    if (own && storages.insert(value.storage).second) report.savedStorageBytes += document.storage(value.storage).bytes;
-  }
+  const auto saved = savedValues(analysis);
+  for (auto value : document.valueIds())
+    if (saved.contains(value) && document.isTensor(value) && document.value(value).kind == ValueKind::activation)
+      report.savedBytes += document.meta(document.value(value).meta).bytes();
+  report.savedStorageBytes = saved.bytes;
 }
 
 void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, BenchReport& report,

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/questions/memory_timeline.h"
-#include "core/split/min_cut.h"
+#include "core/questions/saved.h"
 #include "core/split/op_cost.h"
 #include "core/torch/analysis/analyse.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 PartitionFigures figuresOf(const Analysis& analysis) {
   PartitionFigures figures;
-  figures.savedBytes = savedBytes(*analysis.document, analysis.joint).storages;
+  figures.savedBytes = savedValues(analysis).bytes;
   figures.peakBytes = memoryTimeline(analysis).peakBytes;
   for (auto op : analysis.joint.ops) figures.recomputedOps += analysis.document->boundSymbol(op).recomputed;
   return figures;

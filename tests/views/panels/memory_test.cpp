@@ -25,10 +25,10 @@ class MemoryTest : public QObject {
 
  private Q_SLOTS:
   void init();
-  void V10_opsAreNamedByRoundNumbers_data();
-  void V10_opsAreNamedByRoundNumbers();
-  void V10_opsOutOfOrderAreNamedWithoutOverlap();
-  void V10_anIdAtTheEdgeIsWhole();
+  void W23_theAxisIsThePositionInTheRun_data();
+  void W23_theAxisIsThePositionInTheRun();
+  void W23_theOpUnderThePointerHasItsNumber();
+  void V10_aNumberAtTheEdgeIsWhole();
 
  private:
   std::unique_ptr<MemoryView> view(std::size_t ops, std::int64_t peak, std::function<BoundSymbolId(std::size_t)> opAt) {
@@ -43,56 +43,61 @@ class MemoryTest : public QObject {
 
 void MemoryTest::init() { theme_ = std::make_unique<Theme>(*qApp); }
 
-void MemoryTest::V10_opsAreNamedByRoundNumbers_data() {
+void MemoryTest::W23_theAxisIsThePositionInTheRun_data() {
   QTest::addColumn<int>("ops");
-  QTest::addColumn<int>("first");
-  // The ids of the joint begin after those of the computation.
-  QTest::newRow("few") << 12 << 7;
-  QTest::newRow("some") << 1062 << 237;
-  QTest::newRow("many") << 300000 << 100001;
+  QTest::newRow("few") << 12;
+  QTest::newRow("some") << 1062;
+  QTest::newRow("many") << 300000;
 }
 
-void MemoryTest::V10_opsAreNamedByRoundNumbers() {
+void MemoryTest::W23_theAxisIsThePositionInTheRun() {
   QFETCH(int, ops);
-  QFETCH(int, first);
-  const auto view = this->view(static_cast<std::size_t>(ops), 1 << 20,
-                               [first](std::size_t at) { return BoundSymbolId(first + static_cast<int>(at)); });
+  // A partition that recomputes runs ops whose ids are those of the end: ids jump, the axis does not.
+  const auto view = this->view(static_cast<std::size_t>(ops), 1 << 20, [](std::size_t at) {
+    return BoundSymbolId(static_cast<int>(at % 2 ? 500000 + at : at));
+  });
   const auto areRound = [&] {
     const auto ticks = view->ticks();
     if (ticks.size() < 2) return false;
-    const int apart = static_cast<int>(ticks[1].first - ticks[0].first);
-    int mantissa = apart;
+    const auto apart = ticks[1].first - ticks[0].first;
+    auto mantissa = apart;
     while (mantissa % 10 == 0) mantissa /= 10;
-    const auto isRound = [&](const auto& tick) {
-      const int id = first + static_cast<int>(tick.first);
-      return id % apart == 0 && tick.second == QStringLiteral("#%1").arg(id);
-    };
-    return (mantissa == 1 || mantissa == 2 || mantissa == 5) && std::all_of(ticks.begin(), ticks.end(), isRound);
+    for (std::size_t i = 0; i < ticks.size(); ++i) {
+      const auto step = ticks[i].first + 1;  // as the tool bar counts
+      if (step % apart != 0 || ticks[i].second != QString::number(step)) return false;
+      if (i > 0 && ticks[i].first != ticks[i - 1].first + apart) return false;
+      if (i > 0 && view->xOf(ticks[i].first) - view->xOf(ticks[i - 1].first) <=
+                       view->fontMetrics().horizontalAdvance(QString::number(ops)))
+        return false;
+    }
+    return mantissa == 1 || mantissa == 2 || mantissa == 5;
   };
   QVERIFY(areRound());
   view->zoomTo(ops * 0.3, ops * 0.9);
   QVERIFY(areRound());
 }
 
-// A partition that recomputes runs ops whose ids are those of the end.
-void MemoryTest::V10_opsOutOfOrderAreNamedWithoutOverlap() {
-  const auto view = this->view(1000, 1 << 20,
-                               [](std::size_t at) { return BoundSymbolId(static_cast<int>(at % 2 ? 5000 + at : at)); });
-  const auto ticks = view->ticks();
-  QVERIFY(ticks.size() >= 2);
-  for (std::size_t i = 1; i < ticks.size(); ++i)
-    QVERIFY(view->xOf(ticks[i].first) - view->xOf(ticks[i - 1].first) >
-            view->fontMetrics().horizontalAdvance(QStringLiteral("#5999")));
+void MemoryTest::W23_theOpUnderThePointerHasItsNumber() {
+  const auto view = this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(7000 + static_cast<int>(at)); });
+  view->show();
+  QVERIFY(QTest::qWaitForWindowExposed(view.get()));
+  QVERIFY(view->cursorText().isEmpty());
+  QTest::keyClick(view.get(), Qt::Key_End);
+  QCOMPARE(view->cursorText(), QStringLiteral("#7999"));
+  const auto before = view->grab().toImage();
+  const QPoint middle(view->xOf(400), view->height() / 2);
+  QTest::mouseMove(view.get(), middle);
+  QTRY_COMPARE(view->cursorText(), QStringLiteral("#%1").arg(7000 + *view->positionAt(middle)));
+  QVERIFY(view->grab().toImage() != before);  // it is drawn
 }
 
-// The axis ends with the last op; its id is moved inwards, not cut.
-void MemoryTest::V10_anIdAtTheEdgeIsWhole() {
+// The axis ends with the last op; what is below it is moved inwards, not cut.
+void MemoryTest::V10_aNumberAtTheEdgeIsWhole() {
   const auto view =
-      this->view(1001, 1 << 20, [](std::size_t at) { return BoundSymbolId(1000000 + static_cast<int>(at)); });
-  const auto ticks = view->ticks();
-  QCOMPARE(ticks.back().second, QStringLiteral("#1001000"));
-  QVERIFY(view->xOf(ticks.back().first) + view->fontMetrics().horizontalAdvance(ticks.back().second) / 2 >
-          view->width());
+      this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(1000000 + static_cast<int>(at)); });
+  QCOMPARE(view->ticks().back().second, QStringLiteral("1000"));
+  QVERIFY(view->xOf(view->ticks().back().first) + view->fontMetrics().horizontalAdvance(QStringLiteral("1000")) / 2 >
+          view->width() - 2);
   const auto drawn = view->grab().toImage();
   const int line = view->fontMetrics().height();
   const QRect margin(view->width() - 1, view->height() - line, 1, line);
