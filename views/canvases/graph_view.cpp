@@ -402,6 +402,7 @@ void GraphView::setAllOpen(bool open) {
   layout::Folds folds(static_cast<std::size_t>(tree.size()), false);
   for (std::int32_t i = 0; i < tree.size(); ++i)
     folds[static_cast<std::size_t>(i)] = i == 0 || (open && tree.canOpen(i));
+  if (!open) placed_ = false;  // so few boxes in a scale that was for many would be hard to see
   requestLayout(std::move(folds), currentNode_);
 }
 

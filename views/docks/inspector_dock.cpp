@@ -46,6 +46,11 @@ void InspectorDock::expandSections() {
 }
 
 void InspectorDock::activate(const QModelIndex& row) {
+  if (const auto heading = row.siblingAtColumn(0); !row.parent().isValid())
+    return tree_->setExpanded(heading, !tree_->isExpanded(heading));
+  if (const auto module = row.data(moduleRole).toString(); !module.isEmpty()) return Q_EMIT moduleChosen(module);
+  if (const auto frame = row.data(frameRole); frame.isValid() && frame.toInt() >= 0)
+    return Q_EMIT frameChosen(frame.toInt());
   const auto op = opOf(row);
   if (op && op != context_.selection->op()) return Panel::activate(row);
   showWholeText(*tree_, row);

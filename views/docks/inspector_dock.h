@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// The selected op in full; Enter shows the whole text of a row, Ctrl+Enter or a double click on a row that names
-/// another op leads there.
+/// The selected op in full; Enter shows the whole text of a row, Ctrl+Enter or a double click leads where the row
+/// does: to another op, to a module, to a line of the source. A heading folds.
 class InspectorDock : public Panel {
   Q_OBJECT
 
@@ -16,6 +16,11 @@ class InspectorDock : public Panel {
   explicit InspectorDock(ViewContext context, QWidget* parent = nullptr);
   QVariantMap saveState() const override;
   void restoreState(const QVariantMap& state) override;
+
+ Q_SIGNALS:
+  void moduleChosen(const QString& path);
+  /// Of the selected op's source, counted from the innermost.
+  void frameChosen(int frame);
 
  protected:
   void refresh() override;

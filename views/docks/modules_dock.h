@@ -14,6 +14,8 @@ class ModulesDock : public Panel {
 
  public:
   explicit ModulesDock(ViewContext context, QWidget* parent = nullptr);
+  /// Has the keyboard at the selected op's module.
+  void takeFocus() { tree_->setFocus(); }
 
  protected:
   void refresh() override;

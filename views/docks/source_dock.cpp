@@ -134,14 +134,30 @@ QString SourceDock::file() const {
   return row.isValid() ? toQt(frames_->frame(row.row()).file) : QString();
 }
 
+void SourceDock::chooseFrame(int frame) {
+  wantedFrame_ = frame;
+  stack_->setFocus();
+  if (inSight()) refresh();
+}
+
 void SourceDock::refresh() {
   const auto document = this->document();
   const auto op = document ? context_.selection->op() : BoundSymbolId();
   const auto stack = document ? sourceOf(*document->analysis->document, op) : SourceStack();
-  if (!stack.empty() && stack == stackShown_) return read();
+  const auto wanted = std::exchange(wantedFrame_, -1);
+  const auto chooseWanted = [&] {
+    const auto row = frames_->index(wanted, 0);
+    if (row.isValid()) stack_->setCurrentIndex(row);
+    return row.isValid();
+  };
+  if (!stack.empty() && stack == stackShown_) {
+    if (!chooseWanted()) read();
+    return;
+  }
   stackShown_ = stack;
   frames_->set(stack);
   stack_->resizeColumnToContents(FramesModel::function);
+  if (chooseWanted()) return;
   if (frames_->shownRow() >= 0) return stack_->setCurrentIndex(frames_->index(frames_->shownRow(), 0));
   job_.cancel();
   launches_ = false;

@@ -24,6 +24,8 @@ class SourceDock : public Panel {
   QString file() const;
   /// Sources are found from now on as the file of the chosen frame is here.
   void useFile(const QString& chosen);
+  /// Shows this frame of the selected op's source, counted from the innermost; once the dock is in sight.
+  void chooseFrame(int frame);
   /// Opens what is shown in the editor of the settings, as soon as it is read.
   void openInEditor();
 
@@ -64,6 +66,7 @@ class SourceDock : public Panel {
   PoolJob job_;
   SourceStack stackShown_;
   QString found_;          ///< path of the file that is shown, or that could not be
+  int wantedFrame_ = -1;   ///< to be chosen with the next stack
   bool launches_ = false;  ///< the editor is to be started when the file was found
 };
 

@@ -55,7 +55,11 @@ class InspectorModel::Filler {
     section->op = op_;
     section->add(tr("number"), QStringLiteral("#%1").arg(op_.index));
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
-    if (bound_.module) section->add(tr("module"), toQt(document_.text(bound_.module)));
+    if (bound_.module) {
+      auto* node = section->add(tr("module"), toQt(document_.text(bound_.module)));
+      node->module = node->text;
+      node->tip = tr("%1\nDouble click or Ctrl+Enter shows it in Modules").arg(node->text);
+    }
     if (!symbol.schema.empty())
       section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
     if (const auto position = open_.program.positionOf(op_)) {
@@ -246,6 +250,7 @@ class InspectorModel::Filler {
                       .arg(QString::fromStdString(frame->file))
                       .arg(frame->line)
                       .arg(QString::fromStdString(frame->function), QString::fromStdString(frame->code));
+      node->frame = static_cast<int>(frame - stack.rbegin());
     }
   }
 

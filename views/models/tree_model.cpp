@@ -60,6 +60,8 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
     }
     case opRole: return node->op.index;
     case valueRole: return node->value.index;
+    case moduleRole: return node->module;
+    case frameRole: return node->frame;
     default: return {};
   }
 }

@@ -12,6 +12,7 @@ enum ItemRole {
   opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row stands for or leads to; -1 none
   valueRole,                  ///< int: ValueId
   moduleRole,                 ///< QString: path of the module a row stands for
+  frameRole,                  ///< int: frame of the op's source, from the innermost; -1 none
   sortRole,                   ///< double: what a cell is sorted by, where its text says a number; NaN where it has none
 };
 
@@ -22,6 +23,8 @@ class TreeModel : public QAbstractItemModel {
  public:
   struct Node {
     QString label, text, tip;
+    QString module;  ///< path of the module that the row names
+    int frame = -1;  ///< of the op's source, from the innermost, that the row names
     BoundSymbolId op;
     ValueId value;
     Node* parent = nullptr;

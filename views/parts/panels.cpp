@@ -22,8 +22,12 @@ const WindowPart modules(PartOrder::modules, [](MainWindow& window) {
 });
 
 const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
-  window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"),
-                  Qt::RightDockWidgetArea);
+  auto* panel = window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"),
+                                Qt::RightDockWidgetArea);
+  QObject::connect(panel, &InspectorDock::moduleChosen, &window, [&window] {
+    window.showPanel(window.panel<ModulesDock>());
+    window.panel<ModulesDock>().takeFocus();
+  });
 });
 
 const WindowPart values(PartOrder::values, [](MainWindow& window) {
@@ -65,6 +69,7 @@ void resizePanels(MainWindow& window) {
 // Once more with the first file, in the window as large as it is by then.
 const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
   resizePanels(window);
+  QObject::connect(&window, &MainWindow::layoutReset, &window, [&window] { resizePanels(window); });
   if (kept::arrangement.of(*window.shared().settings).isEmpty())
     QObject::connect(
         &window, &MainWindow::docksBack, &window, [&window] { resizePanels(window); }, Qt::SingleShotConnection);

@@ -2,6 +2,7 @@
 #include <QFileDialog>
 
 #include "views/dialogs/source_dialog.h"
+#include "views/docks/inspector_dock.h"
 #include "views/docks/source_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/settings/editor.h"
@@ -75,6 +76,10 @@ const WindowPart part(PartOrder::source, [](MainWindow& window) {
   });
   QObject::connect(settings, &QAction::triggered, dock, [&window, dock] { editSettings(window, dock); });
   QObject::connect(dock, &SourceDock::placeChosen, &window, [&window](BoundSymbolId op) { goTo(window, op); });
+  QObject::connect(&window.panel<InspectorDock>(), &InspectorDock::frameChosen, dock, [&window, dock](int frame) {
+    window.showPanel(*dock);
+    dock->chooseFrame(frame);
+  });
   QObject::connect(dock, &SourceDock::failed, &window,
                    [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
   auto* go = window.menu("go");

@@ -46,6 +46,7 @@ void MessageBar::show(Kind kind, const QString& text) {
   text_->setAccessibleName(text);
   recolor();
   QFrame::show();
+  Q_EMIT shown();
 }
 
 void MessageBar::recolor() {

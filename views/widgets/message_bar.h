@@ -23,6 +23,7 @@ class MessageBar : public QFrame {
  Q_SIGNALS:
   /// Someone closed it by its button.
   void dismissed();
+  void shown();
 
  protected:
   /// A button without a text before Close, for what can be done about the message.

@@ -251,6 +251,11 @@ void ListingsArea::resetLayout() {
   splitter_->setSizes({1000, 1000, 1000, 1000, 1600});
 }
 
+void ListingsArea::setAllFolded(bool on) {
+  for (auto kind : kinds)
+    if (isShown(kind)) listing(kind).setAllFolded(on);
+}
+
 void ListingsArea::setColumn(OpFigure kind) {
   for (auto& pane : panes_) pane.view->setColumn(kind);
   updateTitles();

@@ -54,6 +54,8 @@ class ListingsArea : public QWidget {
   void refreshToggles() { toggled(); }
   /// Forward and backward, equally wide. Joint and computation are a key away.
   void resetLayout();
+  /// Of every listing that is shown: one side alone would not be what a person meant.
+  void setAllFolded(bool on);
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);

@@ -105,8 +105,8 @@ void MainWindow::connectCommands() {
   connect(listings_, &ListingsArea::jumpRequested, this, &MainWindow::goToOrigin);
   connect(listings_, &ListingsArea::breakpointRequested, this, &MainWindow::toggleBreakpoint);
 
-  on(actions_->foldAll, [this] { listings_->active().setAllFolded(true); });
-  on(actions_->unfoldAll, [this] { listings_->active().setAllFolded(false); });
+  on(actions_->foldAll, [this] { listings_->setAllFolded(true); });
+  on(actions_->unfoldAll, [this] { listings_->setAllFolded(false); });
   on(actions_->resetLayout, [this] { resetLayout(); });
   connect(actions_->shortNames, &QAction::toggled, listings_, &ListingsArea::setShortNames);
   connect(actions_->grouping, &QActionGroup::triggered, this,
@@ -179,7 +179,16 @@ void MainWindow::connectState() {
   connect(controller_, &DocumentController::documentChanged, this, &MainWindow::documentChanged);
   connect(controller_, &DocumentController::openFailed, this,
           [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); });
-  const auto showError = [this](const QString& message) { messages_->show(MessageBar::Kind::error, message); };
+  // Why a question has no answer is of the op that it was asked of: another op takes the message away.
+  const auto askedOf = std::make_shared<BoundSymbolId>();
+  const auto showError = [this, askedOf](const QString& message) {
+    messages_->show(MessageBar::Kind::error, message);
+    *askedOf = selection_.op();
+  };
+  connect(&selection_, &Selection::changed, messages_, [this, askedOf] {
+    if (*askedOf && *askedOf != selection_.op()) messages_->hide();
+  });
+  connect(messages_, &MessageBar::shown, this, [askedOf] { *askedOf = {}; });
   connect(&controller_->run(), &RunControl::failed, this, showError);
   connect(&controller_->questions(), &Questions::failed, this, showError);
   connect(&controller_->ahead(), &RunAhead::failed, this, showError);

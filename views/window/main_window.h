@@ -88,6 +88,8 @@ class MainWindow : public QMainWindow {
  Q_SIGNALS:
   /// The docks are there again: the first file has taken the place of the start page, which has the window to itself.
   void docksBack();
+  /// Docks and listings are in their default places, in sizes that may be any.
+  void layoutReset();
 
  protected:
   void closeEvent(QCloseEvent* event) override;

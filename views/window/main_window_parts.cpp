@@ -8,6 +8,7 @@
 #include "views/session/pinned_selection.h"
 #include "views/settings/settings.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/window_size.h"
 #include "views/window/main_window.h"
 
 namespace retrograd::views {
@@ -36,10 +37,10 @@ void MainWindow::makeCentre() {
   listings_ = new ListingsArea(context_, centre);
   welcome_ = new WelcomePage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
   firstLines_ = new FirstLinesView(shared_.theme, centre);
-  layout->addWidget(messages_);
   layout->addWidget(welcome_, 1);
   layout->addWidget(firstLines_, 1);
   layout->addWidget(listings_, 1);
+  layout->addWidget(messages_);  // below: what is under the pointer stays there
   setCentralWidget(centre);
   connect(controller_, &DocumentController::computationRead, this, [this](const FirstLines& first) {
     firstLines_->show(first);
@@ -222,6 +223,7 @@ void MainWindow::resetLayout() {
   withoutDocks_.reset();
   QMainWindow::restoreState(defaultLayout_, layoutVersion);
   listings_->resetLayout();
+  Q_EMIT layoutReset();
 }
 
 QByteArray MainWindow::arrangement() const {
@@ -265,6 +267,7 @@ void MainWindow::restoreState() {
   auto& settings = *shared_.settings;
   defaultLayout_ = QMainWindow::saveState(layoutVersion);
   restoreGeometry(kept::geometry.of(settings));
+  keepWithinScreen(*this);
   arrange(kept::arrangement.of(settings));
   for (auto* panel : panels_)
     if (const auto state = kept::panel(panel->name()).of(settings); !state.isEmpty()) panel->restoreState(state);

@@ -5,6 +5,7 @@
 
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
+#include "views/widgets/window_size.h"
 #include "views/window/main_window.h"
 
 namespace retrograd::views {
@@ -56,6 +57,7 @@ void SessionKeeper::restore(MainWindow* window, const WindowRecord& record) {
   entry->pending = record;
   session_.beginRestoring();
   window->restoreGeometry(record.geometry);
+  keepWithinScreen(*window);
   window->arrange(record.arrangement);
   window->context().controller->open(record.request);
 }

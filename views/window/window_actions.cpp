@@ -70,9 +70,9 @@ void WindowActions::addViewActions() {
       add("short-names", tr("Short &Op Names"), tr("aten.mm for torch.ops.aten.mm.default; copies stay long"), {});
   shortNames->setCheckable(true);
   shortNames->setChecked(true);
-  foldAll = add("fold-all", tr("&Fold All"), tr("Folds every group of the active listing"),
+  foldAll = add("fold-all", tr("&Fold All"), tr("Folds every group of all listings that are shown"),
                 QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Minus));
-  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of the active listing"),
+  unfoldAll = add("unfold-all", tr("&Unfold All"), tr("Unfolds every group of all listings that are shown"),
                   QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Plus));
   resetLayout = add("reset-layout", tr("&Default Layout"), tr("Puts listings and docks back in their places"),
                     QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_1));

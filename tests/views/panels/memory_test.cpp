@@ -78,7 +78,8 @@ void MemoryTest::W23_theAxisIsThePositionInTheRun() {
 }
 
 void MemoryTest::W23_theOpUnderThePointerHasItsNumber() {
-  const auto view = this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(7000 + static_cast<int>(at)); });
+  const auto view =
+      this->view(1000, 1 << 20, [](std::size_t at) { return BoundSymbolId(7000 + static_cast<int>(at)); });
   view->show();
   QVERIFY(QTest::qWaitForWindowExposed(view.get()));
   QVERIFY(view->cursorText().isEmpty());
