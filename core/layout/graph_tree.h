@@ -31,7 +31,7 @@ struct TreeNode {
   BoundSymbolId op;               ///< op: itself; operation: the computation op, where there is one
   StringId module;                ///< path of its first op
   LaneArray<std::int32_t> ops{};  ///< ops below, by lane
-  std::int64_t savedBytes = 0;    ///< that its forward ops keep for the backward (core/trace/saved_values.h)
+  std::int64_t savedBytes = 0;    ///< that its forward ops keep for the backward (core/split/saved_values.h)
   std::int64_t acrossBytes = 0;   ///< of the memory that they keep for its own backward ops, each storage once
   LaneArray<float> width{};       ///< of its box while closed, by lane; 0: nothing is in that lane
   float height = 0;

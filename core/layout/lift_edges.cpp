@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/layout/tree_passes.h"
-#include "core/trace/saved_values.h"
+#include "core/split/saved_values.h"
 
 namespace retrograd::layout {
 namespace {

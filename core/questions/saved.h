@@ -1,6 +1,6 @@
 #pragma once
 #include "core/derivation/analysis.h"
-#include "core/trace/saved_values.h"
+#include "core/split/saved_values.h"
 
 namespace retrograd {
 

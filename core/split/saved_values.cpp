@@ -1,4 +1,4 @@
-#include "core/trace/saved_values.h"
+#include "core/split/saved_values.h"
 
 #include <utility>
 
