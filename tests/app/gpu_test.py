@@ -30,7 +30,7 @@ class Case(support.Case):
         result = subprocess.run([support.PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment,
                                 stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, code, f"{arguments}: {result.stdout[-2000:]}{result.stderr[-2000:]}")
-        lines = self.log.read_text().splitlines() if self.log.exists() else []  # a command that only derives asks the driver for nothing
+        lines = self.log.read_text().splitlines() if self.log.exists() else []  # deriving asks the driver for nothing
         self.assertEqual([line for line in lines if line.startswith("fault")], [])
         return result.stdout, lines
 
@@ -45,7 +45,7 @@ def between(lines, first, last):
 class Calls(Case):
     def ops(self, model):
         printed, _ = self.on_gpu("run", model, "--device", "cuda", "--format", "json")
-        return len(json.loads(printed)["ops"])
+        return len(json.loads(printed)["steps"])
 
     def test_G4_a_run_costs_an_event_for_each_op_and_waits_once(self):
         for model in (support.MODELS / "mlp" / "model.pt2", SAMPLE):
@@ -108,8 +108,8 @@ class Right(Case):
         printed, _ = self.on_gpu("trace", model, "--device", "cuda", "--format", "json")
         trace = json.loads(printed)
         name = trace["values"][str(trace["traces"]["joint"]["outputs"][0])]["name"]
-        commands = [part for file in files for part in ("-c", "run-to end", "-c", f"save-value {name} {file}", "-c", "reverse-continue")]
-        self.on_gpu("debug", model, "--device", "cuda", *commands)
+        commands = [command for file in files for command in ("run-to end", f"save-value {name} {file}", "reverse-continue")]
+        self.on_gpu("debug", model, "--device", "cuda", *(part for command in commands for part in ("-c", command)))
         self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
 
 
