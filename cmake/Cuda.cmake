@@ -17,6 +17,8 @@ if(NOT RETROGRAD_NVCC)
   message(FATAL_ERROR "RETROGRAD_CUDA needs nvcc: run scripts/setup, or set RETROGRAD_NVCC")
 endif()
 
+get_filename_component(_nvcc_folder "${RETROGRAD_NVCC}" DIRECTORY)
+find_program(RETROGRAD_FATBINARY fatbinary HINTS "${_nvcc_folder}" REQUIRED)
 # nvcc takes the versions of GCC that its distribution has, and of Clang only older ones than the rest is built with.
 find_program(RETROGRAD_NVCC_HOST_COMPILER g++ REQUIRED)
 
@@ -34,17 +36,32 @@ endforeach()
 set(RETROGRAD_GPU_ARCHITECTURES "${_architectures}" CACHE STRING "Compute capabilities to compile for, without the dot")
 set(RETROGRAD_CUDA_KERNELS "${CMAKE_BINARY_DIR}/retrograd_kernels.fatbin")
 
-# retrograd_add_cuda_kernels(TARGET FILE): the image from a .cu file. Without contracted sums, so that the twin on the CPU adds as the GPU does.
+# retrograd_add_cuda_kernels(TARGET FILE): the image from a .cu file. It is compiled to PTX once; each architecture assembles that by itself, so that
+# these run next to each other, which takes most of the time. Without contracted sums, so that the twin on the CPU adds as the GPU does.
 function(retrograd_add_cuda_kernels target source)
-  set(_flags -std=c++20 -O3 -fmad=false "-I${CMAKE_SOURCE_DIR}" -ccbin "${RETROGRAD_NVCC_HOST_COMPILER}" -Xfatbin -compress-all)
-  foreach(_architecture IN LISTS RETROGRAD_GPU_ARCHITECTURES)
-    list(APPEND _flags -gencode "arch=compute_${_architecture},code=sm_${_architecture}")
-  endforeach()
   list(GET RETROGRAD_GPU_ARCHITECTURES 0 _oldest)
-  list(APPEND _flags -gencode "arch=compute_${_oldest},code=compute_${_oldest}")
+  set(_parts "${CMAKE_BINARY_DIR}/kernels")
+  file(MAKE_DIRECTORY "${_parts}")
+  set(_ptx "${_parts}/kernels.ptx")
+  add_custom_command(
+    OUTPUT "${_ptx}"
+    COMMAND "${RETROGRAD_NVCC}" -ptx -arch=compute_${_oldest} -std=c++20 -O3 -fmad=false "-I${CMAKE_SOURCE_DIR}"
+      -ccbin "${RETROGRAD_NVCC_HOST_COMPILER}" -MD -MF "${_ptx}.d" "${source}" -o "${_ptx}"
+    DEPENDS "${source}" DEPFILE "${_ptx}.d" COMMENT "Compiling the GPU's kernels" VERBATIM)
+  set(_images "--image3=kind=ptx,sm=${_oldest},file=${_ptx}")
+  set(_cubins)
+  foreach(_architecture IN LISTS RETROGRAD_GPU_ARCHITECTURES)
+    set(_cubin "${_parts}/sm_${_architecture}.cubin")
+    add_custom_command(
+      OUTPUT "${_cubin}"
+      COMMAND "${RETROGRAD_NVCC}" -cubin -arch=sm_${_architecture} -fmad=false "${_ptx}" -o "${_cubin}"
+      DEPENDS "${_ptx}" COMMENT "Assembling the GPU's kernels for sm_${_architecture}" VERBATIM)
+    list(APPEND _images "--image3=kind=elf,sm=${_architecture},file=${_cubin}")
+    list(APPEND _cubins "${_cubin}")
+  endforeach()
   add_custom_command(
     OUTPUT "${RETROGRAD_CUDA_KERNELS}"
-    COMMAND "${RETROGRAD_NVCC}" -fatbin ${_flags} -MD -MF "${RETROGRAD_CUDA_KERNELS}.d" "${source}" -o "${RETROGRAD_CUDA_KERNELS}"
-    DEPENDS "${source}" DEPFILE "${RETROGRAD_CUDA_KERNELS}.d" COMMENT "Building the GPU's kernels" VERBATIM)
+    COMMAND "${RETROGRAD_FATBINARY}" --create=${RETROGRAD_CUDA_KERNELS} -64 -compress-all ${_images}
+    DEPENDS ${_cubins} COMMENT "Building the image of the GPU's kernels" VERBATIM)
   add_custom_target(${target} ALL DEPENDS "${RETROGRAD_CUDA_KERNELS}")
 endfunction()
