@@ -5,10 +5,12 @@
 #include <memory>
 
 #include "app/cli/check_log.h"
+#include "app/cli/check_recording.h"
 #include "app/cli/checks.h"
 #include "app/cli/input.h"
 #include "core/formats/folder/folder.h"
 #include "core/formats/jobs/job_log.h"
+#include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/threads.h"
@@ -45,7 +47,10 @@ CheckReport checkOne(const Checks& checks, const std::string& file, const Progre
 
 int checkEach(const Checks& checks, const Progress& progress) {
   setThreads(checks.run.threads);
-  for (const auto& file : checks.files) requireFile(inputFile(file));
+  for (const auto& file : checks.files) {
+    requireFile(inputFile(file));
+    if (isRecording(file)) throw Error(ErrorCode::badUse, "is a recording: check each of these alone", file);
+  }
   std::vector<CheckReport> reports;
   for (const auto& file : checks.files) {
     reports.push_back(checkOne(checks, file, progress));
@@ -72,6 +77,12 @@ Run setup(Parser parser) {
       setThreads(checks->run.threads);
       return checkLog(checks->files.front(), checks->check.data, checks->check.reference,
                       checks->check.seed.value_or(0), checks->format, progress);
+    }
+    if (checks->suite.empty() && checks->files.size() == 1 && isRecording(checks->files.front())) {
+      if (!checks->check.reference.empty())
+        throw Error(ErrorCode::badUse, "is a recording: it is compared with its own hashes, not with a reference",
+                    checks->files.front());
+      return checkRecording(checks->files.front(), checks->format, progress);
     }
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };

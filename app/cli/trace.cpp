@@ -7,6 +7,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/trace_log.h"
+#include "app/cli/trace_recording.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/trace/filter/filter.h"
 #include "core/trace/print/json.h"
@@ -16,7 +17,7 @@ namespace retrograd::cli {
 namespace {
 
 struct TraceOptions {
-  std::string file, show = "all", format = "text", filter;
+  std::string file, show = "all", format = "text", filter, phase;
   bool plain = false, numbers = false;
   InputOptions input;
 };
@@ -90,7 +91,19 @@ void print(const Analysis& analysis, const TraceOptions& options) {
   }
 }
 
+/// The ops that pass filter and phase; empty: all.
+std::vector<char> passing(const Analysis& analysis, const TraceOptions& options) {
+  if (options.filter.empty()) return {};
+  const auto filter = Filter::parse(options.filter);
+  FilterRun run(*analysis.document, filter, &analysis.backward);
+  std::vector<char> passes(analysis.document->boundSymbolCount(), 0);
+  for (const auto op : run.select(analysis.joint)) passes[static_cast<std::size_t>(op.index)] = 1;
+  return passes;
+}
+
 int run(const TraceOptions& options, const Progress& progress) {
+  if (!options.phase.empty() && !isRecording(options.file))
+    throw Error(ErrorCode::badUse, "--phase is for a recording, a folder that retrograd.record wrote", options.file);
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   if (jobs::isJobLog(options.file)) {
     if (!options.filter.empty())
@@ -102,18 +115,27 @@ int run(const TraceOptions& options, const Progress& progress) {
   if (options.filter.empty() && traceDerivedText(options.file, options.show, options.plain, options.format, progress))
     return allWell;
   const auto analysis = open(options.file, options.input, progress);
-  print(*analysis, options);
+  const bool isListed = analysis->file.recording && options.format == "text" && options.show == "all";
+  if (isListed)
+    printRecording(*analysis, {options.phase, passing(*analysis, options), !options.plain, options.numbers});
+  else print(*analysis, options);
   if (reportProblems(analysis->problems)) return badInputOrUse;
   return allWell;
 }
 
 Run setup(Parser parser) {
   auto options = std::make_shared<TraceOptions>();
-  parser.add("file", options->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session, or a job's log")
+  parser
+      .add("file", options->file,
+           "a model (.pt2, TorchScript, printed traces), a .retrograd session, a recording, or a job's log")
       .required();
   parser.add("--show", options->show, "computation, joint, forward, backward or all")
       .oneOf({"computation", "joint", "forward", "backward", "all"})
       .showDefault();
+  parser
+      .add("--phase", options->phase,
+           "of a recording: only forward, loss, backward, recompute, hook, accumulation, clip, optimizer or other")
+      .oneOf({"forward", "loss", "backward", "recompute", "hook", "accumulation", "clip", "optimizer", "other"});
   addFormat(parser, options->format);
   parser.flag("--plain", options->plain, "text without source lines and del");
   parser.flag("--numbers", options->numbers, "text with the id of each op, such as #12, first in its comment");

@@ -14,6 +14,7 @@
 #include "core/formats/recording/recording_stream.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/zip/file_identity.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
@@ -69,6 +70,8 @@ void readManifest(const Json& manifest, StepRecording& recording) {
   recording.settings = settingsOf(manifest);
   if (const Json* updates = manifest.find("updates"))
     for (const auto& update : updates->items()) recording.updates.push_back(update.integer());
+  if (const Json* optimized = manifest.find("optimized"))
+    for (const auto& parameter : optimized->items()) recording.optimized.emplace_back(parameter.text());
   if (const Json* links = manifest.find("links")) {
     recording.linked = integerOr(*links, "linked", 0);
     recording.ambiguous = integerOr(*links, "ambiguous", 0);
@@ -140,6 +143,13 @@ std::optional<Phase> phaseNamed(std::string_view text) {
   for (int i = 0; i < phaseCount; ++i)
     if (phaseNames[static_cast<Phase>(i)] == text) return static_cast<Phase>(i);
   return std::nullopt;
+}
+
+std::string recordedLine(const Document& document, BoundSymbolId op) {
+  const auto source = document.boundSymbol(op).source;
+  const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
+  if (!frame) return {};
+  return fmt::format("{}:{} in {}", fs::path(frame->file).filename().string(), frame->line, frame->function);
 }
 
 bool isRecording(const std::string& path) {

@@ -51,6 +51,14 @@ struct RecordedPut {
   bool storage = false;  ///< the bytes of the whole storage; else the elements in logical order
 };
 
+/// What the loop calls a memory.
+struct RecordedName {
+  StorageId storage;
+  std::string role;   ///< "parameter", "buffer", "gradient", "optimizer"
+  std::string name;   ///< of the parameter or buffer
+  std::string state;  ///< of the optimizer: "exp_avg"
+};
+
 /// What results depend on, apart from the ops: of the machine that recorded.
 struct RecordedSettings {
   std::string torch, cpu, machine, matmulPrecision, gpu;
@@ -68,6 +76,8 @@ struct StepRecording {
   std::int64_t rank = 0, ranks = 1;
   RecordedSettings settings;
   std::vector<std::int64_t> updates;
+  std::vector<std::string> optimized;  ///< parameters that optimizers were given and that require a gradient
+  std::vector<RecordedName> names;
   std::int64_t linked = 0, ambiguous = 0, unlinked = 0;  ///< backward ops and their forward ops
   std::vector<std::string> notes;                        ///< of the recorder, for people
   std::vector<StepOp> ops;                               ///< by op of the document
@@ -83,6 +93,9 @@ struct StepRecording {
   const StepOp& op(BoundSymbolId id) const { return ops[static_cast<std::size_t>(id.index)]; }
   bool has(BoundSymbolId id) const { return id && static_cast<std::size_t>(id.index) < ops.size(); }
 };
+
+/// "test_loop.py:12 in step", the line of the loop or model that an op was called in; empty where it is not known.
+std::string recordedLine(const Document& document, BoundSymbolId op);
 
 /// Whether `path` is a folder that `retrograd.record` wrote.
 bool isRecording(const std::string& path);

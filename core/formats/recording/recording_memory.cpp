@@ -213,6 +213,7 @@ Computation StreamReader::computation(ModelFile& file) {
     computation.inputs.push_back(std::move(spec));
   }
   for (const auto& memory : storages_) {
+    if (!memory.role.empty()) recording_.names.push_back({memory.id, memory.role, memory.name, memory.state});
     if (memory.role == "gradient" && memory.latest) recording_.gradients[memory.name] = memory.latest;
     if (memory.role == "optimizer" && memory.latest) recording_.states[memory.name].push_back(memory.latest);
   }

@@ -1,0 +1,232 @@
+#include "core/torch/session/replay.h"
+
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/id_vector.h"
+#include "core/formats/recording/recording.h"
+#include "core/torch/execution/statistics.h"
+#include "core/torch/execution/threads.h"
+#include "core/torch/session/recorded_hash.h"
+#include "core/torch/session/run_follower.h"
+#include "core/torch/session/session.h"
+#include "core/trace/effects.h"
+
+namespace retrograd {
+namespace {
+
+constexpr std::size_t mostNamed = 10;
+
+std::string withoutBuild(const std::string& version) { return version.substr(0, version.find('+')); }
+
+std::vector<std::string> whatDiffers(const Analysis& analysis) {
+  const auto& then = analysis.file.recording->settings;
+  std::vector<std::string> found;
+  const auto compare = [&](const std::string& recorded, const std::string& here, const char* what) {
+    if (!recorded.empty() && recorded != here)
+      found.push_back(fmt::format("it was recorded with {} {}, and here is {}", what, recorded, here));
+  };
+  compare(withoutBuild(then.torch), withoutBuild(libTorchVersion()), "PyTorch");
+  compare(then.cpu, at::get_cpu_capability(), "the instruction set");
+  utsname system{};
+  if (uname(&system) == 0) compare(then.machine, system.machine, "a processor of kind");
+  const bool wasOnGpu = analysis.file.recording->device == "cuda", isOnGpu = analysis.device.type == Device::Type::cuda;
+  if (wasOnGpu != isOnGpu)
+    found.push_back(wasOnGpu ? "it was recorded on a GPU, and runs on the CPU here"
+                             : "it was recorded on the CPU, and runs on a GPU here");
+  if (!then.matmulPrecision.empty() && then.matmulPrecision != "highest")
+    found.push_back("float32 products had the precision '" + then.matmulPrecision + "'");
+  return found;
+}
+
+/// Compares what each op gave, and looks at numbers on their way to the weights.
+class Comparison final : public RunFollower {
+ public:
+  Comparison(const Analysis& analysis, ReplayResult& result)
+      : analysis_(analysis),
+        document_(*analysis.document),
+        recording_(*analysis.file.recording),
+        result_(result),
+        uninitialized_(document_.storageCount(), 0),
+        lastWrite_(document_.storageCount(), -1),
+        names_(document_.storageCount(), nullptr) {
+    for (const auto& name : recording_.names) names_[name.storage] = &name;
+    const auto& ops = analysis.joint.ops;
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      for (const auto operand : writtenOperands(document_, ops[i]))
+        if (const auto storage = document_.value(operand).storage) lastWrite_[storage] = static_cast<std::int64_t>(i);
+  }
+
+  void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) override {
+    for (const auto& [id, value] : given)
+      if (value.isTensor() && isWeight(id)) judge(value.toTensor(), nameOf(id) + " as the step began");
+  }
+
+  void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure&) override {
+    const auto op = analysis_.joint.ops[position];
+    const auto& recorded = recording_.op(op);
+    ++result_.ran;
+    if (recorded.opaque) result_.opaque.push_back(op);
+    else compare(op, recorded, evaluator);
+    if (recorded.phase == Phase::optimizer) lookAtGradients(op, recorded, evaluator);
+    for (const auto output : document_.outputs(op))
+      if (std::find(recording_.losses.begin(), recording_.losses.end(), output) != recording_.losses.end())
+        if (const auto tensor = tensorOf(evaluator, output); tensor.defined())
+          judge(tensor, fmt::format("the loss of step {}", recorded.step));
+    for (const auto operand : writtenOperands(document_, op)) {
+      const auto storage = document_.value(operand).storage;
+      if (!storage || lastWrite_[storage] != static_cast<std::int64_t>(position) || !isWeight(operand)) continue;
+      if (const auto tensor = tensorOf(evaluator, operand); tensor.defined())
+        judge(tensor, nameOf(operand) + " after its last update");
+    }
+  }
+
+  void willEdit(ValueId) override {}
+  void edited(std::size_t, ValueId, const at::Tensor&, const Evaluator&) override {}
+  void forgotEditsAfter(std::ptrdiff_t) override {}
+
+  /// What is known once all ran.
+  void finish() {
+    if (gradientsRead_.empty()) return;
+    std::vector<std::string> without;
+    for (const auto& name : recording_.optimized)
+      if (!recording_.gradients.contains(name)) without.push_back(name);
+    if (without.empty()) return;
+    result_.unsound.push_back(fmt::format("{} of {} parameters given to the optimizer got no gradient: {}{}",
+                                          without.size(), recording_.optimized.size(), without.front(),
+                                          without.size() > 1 ? ", ..." : ""));
+  }
+
+ private:
+  at::Tensor tensorOf(const Evaluator& evaluator, ValueId id) const {
+    return id && evaluator.has(id) && evaluator.value(id).isTensor() ? evaluator.value(id).toTensor() : at::Tensor();
+  }
+
+  const RecordedName* recordedName(ValueId id) const {
+    const auto storage = document_.value(id).storage;
+    return storage ? names_[storage] : nullptr;
+  }
+
+  bool isWeight(ValueId id) const {
+    const auto* name = recordedName(id);
+    return name && (name->role == "parameter" || name->role == "buffer");
+  }
+
+  std::string nameOf(ValueId id) const {
+    const auto* name = recordedName(id);
+    return name ? name->role + " " + name->name : document_.displayName(id);
+  }
+
+  void judge(const at::Tensor& tensor, const std::string& what) {
+    if (!tensor.is_floating_point() && !tensor.is_complex()) return;
+    if (!hasBadNumber(tensor)) return;
+    const auto statistics = computeStatistics(tensor);
+    const auto* isBuffer = what.starts_with("buffer ") ? "" : nullptr;
+    if (isBuffer && statistics.nan == 0 && !(statistics.max > 0)) return;  // a mask
+    if (!judged_.insert(what).second) return;
+    result_.unsound.push_back(fmt::format("{} has {} NaN and {} infinities among {} elements", what, statistics.nan,
+                                          statistics.inf, tensor.numel()));
+  }
+
+  void lookAtGradients(BoundSymbolId op, const StepOp& recorded, const Evaluator& evaluator) {
+    for (const auto operand : document_.operands(op)) {
+      const auto* name = operand && document_.isTensor(operand) ? recordedName(operand) : nullptr;
+      if (!name || name->role != "gradient" || !gradientsRead_.emplace(recorded.step, name->name).second) continue;
+      const auto tensor = tensorOf(evaluator, operand);
+      if (!tensor.defined() || tensor.layout() != at::kStrided) continue;
+      judge(tensor, fmt::format("the gradient of {} in step {}", name->name, recorded.step));
+      if (tensor.numel() > 0 && computeStatistics(tensor).zeros == tensor.numel()) ++zeroGradients_[name->name];
+      if (zeroGradients_.contains(name->name) && zeroGradients_[name->name] == 1)
+        result_.notes.push_back(
+            fmt::format("the gradient of {} is zero everywhere in step {}", name->name, recorded.step));
+    }
+  }
+
+  bool readsUninitialized(BoundSymbolId op) const {
+    for (const auto operand : document_.operands(op)) {
+      const auto storage = operand ? document_.value(operand).storage : StorageId();
+      if (storage && uninitialized_[storage]) return true;
+    }
+    return false;
+  }
+
+  void mark(ValueId id, bool on) {
+    if (const auto storage = id ? document_.value(id).storage : StorageId(); storage) uninitialized_[storage] = on;
+  }
+
+  std::string causeOf(BoundSymbolId op) const {
+    if (document_.boundSymbol(op).effects & effect::random)
+      return "it draws random numbers, and its generator gives others here";
+    if (!result_.notComparable.empty()) return result_.notComparable.front();
+    return "all that it reads is as recorded, so its kernel gives other bits here: another library, number of threads "
+           "or setting than when it was recorded";
+  }
+
+  void compare(BoundSymbolId op, const StepOp& recorded, const Evaluator& evaluator) {
+    const auto checks = std::span(recording_.checks).subspan(recorded.checksBegin, recorded.checkCount);
+    if (recorded.uninitialized) {
+      for (const auto& check : checks) mark(check.value, true);
+      return;
+    }
+    const bool isOpen = readsUninitialized(op);
+    for (const auto& check : checks) {
+      if (!check.hash) continue;
+      const auto tensor = tensorOf(evaluator, check.value);
+      if (!tensor.defined()) continue;
+      ++result_.compared;
+      if (recordedHashOf(tensor) == *check.hash) {
+        mark(check.value, false);
+        continue;
+      }
+      if (isOpen) {
+        ++result_.afterUninitialized;
+        mark(check.value, true);
+        continue;
+      }
+      if (result_.differing++ == 0 || result_.first.size() < mostNamed)
+        result_.first.push_back({op, check.value, result_.first.empty() ? causeOf(op) : std::string()});
+    }
+  }
+
+  const Analysis& analysis_;
+  const Document& document_;
+  const StepRecording& recording_;
+  ReplayResult& result_;
+  IdVector<StorageId, char> uninitialized_;
+  IdVector<StorageId, std::int64_t> lastWrite_;
+  IdVector<StorageId, const RecordedName*> names_;
+  std::set<std::pair<std::int32_t, std::string>> gradientsRead_;
+  std::map<std::string, int> zeroGradients_;
+  std::set<std::string> judged_;
+};
+
+}  // namespace
+
+ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  ReplayResult result;
+  result.ops = analysis->joint.ops.size();
+  result.notComparable = whatDiffers(*analysis);
+  Comparison comparison(*analysis, result);
+  SessionOptions options;
+  options.keepHistory = false;
+  std::unique_ptr<Session> session;
+  try {
+    session = std::make_unique<Session>(analysis, options);
+    session->setFollower(&comparison);
+    if (session->runTo(session->size(), progress) == StopReason::cancelled)
+      throw Error(ErrorCode::cancelled, "cancelled");
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) throw;
+    result.stopped = error.what();
+    if (session) result.stoppedAt = session->opAt(session->position());
+  }
+  if (result.stopped.empty()) comparison.finish();
+  return result;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,38 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/progress.h"
+#include "core/derivation/analysis.h"
+
+namespace retrograd {
+
+/// A result that is not the recorded one.
+struct ReplayDifference {
+  BoundSymbolId op;
+  ValueId value;
+  std::string cause;  ///< for people
+};
+
+/// What running a recorded step again found.
+struct ReplayResult {
+  std::size_t ops = 0, ran = 0;         ///< of the recording; those that ran again
+  std::size_t compared = 0;             ///< hashes
+  std::size_t differing = 0;            ///< of these
+  std::size_t afterUninitialized = 0;   ///< differing ones that read memory which nobody had written
+  std::vector<ReplayDifference> first;  ///< of those that differ, in order; the first few
+  std::vector<BoundSymbolId> opaque;    ///< that nobody can run: their values are the recorded ones
+  std::string stopped;                  ///< the error of the op that could not run; empty: all ran
+  BoundSymbolId stoppedAt;
+  std::vector<std::string> notComparable;  ///< why hashes of this machine need not be those of the recorder's
+  std::vector<std::string> unsound;        ///< NaN and the like where they reach the loss, an update, a weight
+  std::vector<std::string> notes;
+};
+
+/// Runs the recorded step again from its inputs, op by op, and compares each hash. Numbers that are not finite are
+/// looked for in losses, in gradients that an optimizer reads, and in parameters and buffers. Throws Error(cancelled).
+ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
+
+}  // namespace retrograd
