@@ -75,7 +75,7 @@ Run setup(Parser parser) {
     checks->requireFileOrSuite("check");
     if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
       setThreads(checks->run.threads);
-      return checkLog(checks->files.front(), checks->check.data, checks->check.reference,
+      return checkLog(checks->files.front(), checks->check.data, checks->check.reference, readFill(checks->fill),
                       checks->check.seed.value_or(0), checks->format, progress);
     }
     if (checks->suite.empty() && checks->files.size() == 1 && isRecording(checks->files.front())) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/safetensors/safetensors.h"
@@ -120,8 +121,8 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
 
 }  // namespace
 
-int checkLog(const std::string& path, const GivenData& data, const std::string& reference, std::uint64_t seed,
-             const std::string& format, const Progress& progress) {
+int checkLog(const std::string& path, const GivenData& data, const std::string& reference, TensorMap filled,
+             std::uint64_t seed, const std::string& format, const Progress& progress) {
   SecondOpinionRequest request;
   request.compile = data.compile;
   request.rank = data.rank;
@@ -129,6 +130,7 @@ int checkLog(const std::string& path, const GivenData& data, const std::string& 
   request.useWhatBinds = data.partial;
   if (!data.weights.empty()) request.weights = readWeights(data, progress);
   if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;
+  request.filled = std::move(filled);
   if (!reference.empty()) request.reference = readSafetensors(reference).tensors;
   const auto opinion = secondOpinion(jobs::openJobLog(path, progress), request, progress);
   format == "json" ? printJson(path, opinion) : printText(opinion, data.weights.empty() && data.batch.empty());

@@ -1,5 +1,7 @@
 #include "core/formats/jobs/input_sources.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -76,6 +78,16 @@ void tellApart(std::vector<InputSource>& inputs) {
       }
     }
   }
+}
+
+/// The source that a placeholder without a description is named after: L['v6'] of "L_v6_". Dynamo describes no tensor
+/// that it met before as the base of a view. Nothing for what is below a module, whose name does not say where its
+/// parts begin.
+std::optional<InputSource> ofLocal(std::string_view target) {
+  if (!target.starts_with("L_") || !target.ends_with('_') || target.size() < 4 ||
+      target.find("_modules_") != std::string_view::npos || target.find("_parameters_") != std::string_view::npos)
+    return std::nullopt;
+  return readInputSource(fmt::format("L['{}']", target.substr(2, target.size() - 3)));
 }
 
 /// As Dynamo makes a name of a source: any other character than a letter or digit becomes one '_'.
@@ -207,7 +219,7 @@ std::vector<std::optional<InputSource>> bindInputs(const fx::Graph& dynamo, cons
       if (number) found = byName.find(target.substr(0, underscore)), which = *number;
     }
     const bool isThere = found != byName.end() && which < found->second.size();
-    bound.push_back(isThere ? std::optional(*found->second[which]) : std::nullopt);
+    bound.push_back(isThere ? std::optional(*found->second[which]) : ofLocal(target));
   }
   return bound;
 }

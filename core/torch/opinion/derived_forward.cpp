@@ -1,17 +1,32 @@
 #include "core/torch/opinion/derived_forward.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "core/formats/jobs/dynamo_constants.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
+#include "core/formats/listing/stand_ins.h"
+#include "core/torch/analysis/drawn_input.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
 
-DerivedForward::DerivedForward(const JobGraphs& graphs, std::uint64_t seed, const Progress& progress)
-    : graphs_(graphs), seed_(seed), progress_(progress), forward_(differentiatedForward(graphs)) {
+void giveConstants(const fx::Graph& graph, const TensorMap& constants, TensorMap& inputs) {
+  for (const auto& [name, attribute] : jobs::constantsOf(graph))
+    if (const auto known = constants.find(attribute); known != constants.end()) inputs.emplace(name, known->second);
+}
+
+DerivedForward::DerivedForward(const JobGraphs& graphs, std::uint64_t seed, TensorMap constants, TensorMap filled,
+                               const Progress& progress)
+    : graphs_(graphs),
+      seed_(seed),
+      constants_(std::move(constants)),
+      filled_(std::move(filled)),
+      progress_(progress),
+      forward_(differentiatedForward(graphs)) {
   hasJoint_ = fitsJoint(graphs_) && drawsOf(*graphs_.joint, jobs::backwardBorder(*graphs_.joint), lookupSymbol) ==
                                         drawsOf(graphs_.forward, graphs_.forward.nodes.size(), lookupSymbol);
   if (!hasJoint_ && forward_.ofJoint) {
@@ -28,6 +43,22 @@ const TensorData* DerivedForward::gradient(std::size_t i) const {
 }
 
 void DerivedForward::derive(TensorMap inputs) {
+  giveConstants(forward_.graph, constants_, inputs);
+  for (;;) {
+    try {
+      open(inputs);
+      break;
+    } catch (const NotPossible& e) {
+      if (!hasJoint_ || !passBy(e.op)) throw;
+    }
+  }
+  results_ = namedResults(*model_.analysis, runJoint(*model_.analysis));
+  findUnknown();
+  takeConstants();
+  takeCotangents();
+}
+
+void DerivedForward::open(const TensorMap& inputs) {
   jobs::ListingOptions options;
   options.sizes = graphs_.sizes;
   options.runnable = true;
@@ -37,12 +68,73 @@ void DerivedForward::derive(TensorMap inputs) {
   options.writes = forward_.cuts.writes;
   DerivationRequest request;
   request.seed = seed_;
-  request.inputs = std::move(inputs);
+  request.inputs = inputs;
+  request.filled = filled_;
   request.gradInputs.emplace();
   for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i)
     if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
   model_ = openGraph(forward_.graph, forward_.place, options, request, progress_);
-  results_ = namedResults(*model_.analysis, runJoint(*model_.analysis));
+}
+
+/// Lets no gradient through the calls of an op. False where there are none, or none is let through as it is.
+bool DerivedForward::passBy(const std::string& op) {
+  auto& unrecorded = forward_.cuts.unrecorded;
+  unrecorded.resize(forward_.graph.nodes.size());
+  bool isNew = false;
+  for (std::size_t n = 0; n < forward_.graph.nodes.size(); ++n) {
+    if (!forward_.graph.nodes[n].call.isCallOf(op) || unrecorded[n]) continue;
+    unrecorded[n] = 1;
+    isNew = true;
+  }
+  if (isNew) underived_.insert(op);
+  return isNew;
+}
+
+/// Follows the outputs that have a tangent to the inputs: which gradients pass an op that is not derived.
+void DerivedForward::findUnknown() {
+  const auto& graph = forward_.graph;
+  const auto first = graph.inputs.size();
+  std::vector<char> opaque(graph.nodes.size());
+  for (const auto& call : jobs::opaqueCalls(graph, lookupSymbol)) opaque[call.node] = 1;
+  enum : char { none, reaches, unknown };
+  std::vector<char> state(graph.valueCount(), none);
+  for (const auto output : graphs_.differentiated)
+    fx::forEachValue(graph.outputs[output].value, [&](std::size_t value) { state[value] = reaches; });
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    const auto of = state[first + n];
+    const auto& call = graph.nodes[n].call;
+    if (of == none) continue;
+    dependsOnOpaque_ |= opaque[n] != 0;
+    const bool isUnderived = call.is(fx::Expression::Kind::call) && underived_.contains(call.items[0].text);
+    const auto passed = opaque[n] || isUnderived ? char{unknown} : of;
+    fx::forEachValue(call, [&](std::size_t value) { state[value] = std::max(state[value], passed); });
+  }
+  passesUnknown_.assign(graphs_.forward.inputs.size(), 0);
+  for (std::size_t i = 0; i < passesUnknown_.size() && i < first; ++i)
+    passesUnknown_[i] = state[i] == unknown && isDifferentiated(graphs_, i);
+}
+
+void DerivedForward::takeConstants() {
+  for (const auto& [name, attribute] : model_.listing.constants) {
+    const auto drawn = model_.analysis->request.inputs.find(name);
+    if (drawn != model_.analysis->request.inputs.end()) constants_.emplace(attribute, drawn->second);
+  }
+}
+
+void DerivedForward::takeCotangents() {
+  cotangents_.clear();
+  for (std::size_t k = 0; k < graphs_.tangents.size(); ++k) {
+    const auto name = std::to_string(k);
+    const auto derived = model_.analysis->request.cotangents.find(name);
+    if (derived != model_.analysis->request.cotangents.end()) {
+      cotangents_.push_back(derived->second);
+      continue;
+    }
+    const auto& tangent = graphs_.backward.inputs[graphs_.tangents[k]];
+    if (tangent.type == fx::noIndex) throw NotPossible{"the log does not say the type of the tangent " + tangent.name};
+    cotangents_.push_back(
+        drawnInput(metaOf(graphs_.backward.types[tangent.type], graphs_.sizes, tangent.name), tangent.name, seed_));
+  }
 }
 
 void DerivedForward::settleDoubts() {
@@ -67,12 +159,13 @@ void DerivedForward::settleDoubts() {
   cuts.unrecorded = before;
   model_ = model;
   results_ = results;
+  findUnknown();
 }
 
 bool DerivedForward::isDerivedAsJoint() {
   auto byNoise = judge();
   for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i)
-    if (!isAsJoint(byNoise, i, gradient(i))) return false;
+    if (!passesUnknown(i) && !isAsJoint(byNoise, i, gradient(i))) return false;
   return true;
 }
 
@@ -80,6 +173,12 @@ bool DerivedForward::isAsJoint(Judge& judge, std::size_t i, const TensorData* gr
   const auto& expected = joint()->at(i);
   if (!expected || gradient == nullptr) return !expected && gradient == nullptr;
   return judge.compare(gradientName(i), *gradient, *expected).good();
+}
+
+TensorVerdict DerivedForward::againstJoint(std::size_t i, const TensorData& gradient) {
+  if (!jointJudge_)
+    jointJudge_.emplace(jointModel_.analysis, std::nullopt, Noise::Options{.rounds = Noise::HalfOps::all});
+  return jointJudge_->compare("out." + std::to_string(graphs_.results + i), gradient, *joint()->at(i));
 }
 
 const std::vector<std::optional<TensorData>>* DerivedForward::joint() {
@@ -96,24 +195,22 @@ const std::vector<std::optional<TensorData>>* DerivedForward::joint() {
   return joint_ ? &*joint_ : nullptr;
 }
 
-std::vector<std::optional<TensorData>> DerivedForward::runJointGraph() const {
+std::vector<std::optional<TensorData>> DerivedForward::runJointGraph() {
   jobs::ListingOptions options;
   options.sizes = graphs_.sizes;
   options.runnable = true;
   DerivationRequest request;
   request.seed = seed_;
   request.inputs = model_.analysis->request.inputs;
+  request.filled = filled_;
   request.gradInputs.emplace();
   request.exactCotangents = true;
-  const auto& cotangents = model_.analysis->request.cotangents;
+  giveConstants(*graphs_.joint, constants_, request.inputs);
   std::size_t k = 0;
-  for (const auto& input : graphs_.joint->inputs) {
-    if (!isTangent(input)) continue;
-    const auto cotangent = cotangents.find(std::to_string(k++));
-    if (cotangent != cotangents.end()) request.inputs.emplace(input.name, cotangent->second);
-  }
-  const auto model = openGraph(*graphs_.joint, graphs_.forwardPlace, options, request, progress_);
-  auto outputs = runJoint(*model.analysis).outputs;
+  for (const auto& input : graphs_.joint->inputs)
+    if (isTangent(input) && k < cotangents_.size()) request.inputs.emplace(input.name, cotangents_[k++]);
+  jointModel_ = openGraph(*graphs_.joint, graphs_.forwardPlace, options, request, progress_);
+  auto outputs = runJoint(*jointModel_.analysis).outputs;
   const auto results = std::min(graphs_.results, outputs.size());
   outputs.erase(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(results));
   outputs.resize(graphs_.backward.outputs.size());

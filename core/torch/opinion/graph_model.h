@@ -18,10 +18,16 @@ struct GraphModel {
 /// A graph cannot be a model: it has ops that are not here, or does not hold together.
 struct NotPossible {
   std::string reason;
+  std::string op = {};  ///< the op that is why, where one is: "torch.ops.aten._scaled_mm.default"
 };
 
-/// Opens a graph as a model and derives it. Throws NotPossible with what the analysis says of it.
+/// Opens a graph as a model and derives it. Inputs of the request that the graph lacks are left out. Opaque calls are
+/// taken by stand-ins (stand_ins.h), whose coefficients are the same wherever a call has the same name; what the
+/// request fills in is taken instead. Throws NotPossible with what the analysis says of it.
 GraphModel openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
                      const DerivationRequest& request, const Progress& progress);
+
+/// The type of a graph's value with the sizes that the job met. Throws NotPossible where the log does not say one.
+TensorMeta metaOf(const fx::Type& type, const SizeBindings& sizes, const std::string& name);
 
 }  // namespace retrograd

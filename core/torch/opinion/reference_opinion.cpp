@@ -1,6 +1,13 @@
 #include "core/torch/opinion/reference_opinion.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "core/base/user_choice.h"
+#include "core/torch/checking/named_results.h"
 
 namespace retrograd {
 namespace {
@@ -18,6 +25,60 @@ Parting partingOf(bool jobIsOff, bool derivedIsOff, bool isApart) {
   return derivedIsOff && isApart ? Parting::derived : Parting::none;
 }
 
+/// Tensors by name of the reference ("loss", "grad.w"): the name that the judge has for it, and the tensors that the
+/// job and the derived backward gave; null where they gave none.
+struct Compared {
+  std::string name, judged;
+  const TensorData* job = nullptr;
+  const TensorData* derived = nullptr;
+};
+
+/// The input of this name in the Python program.
+std::optional<std::size_t> inputOf(const JobGraphs& graphs, std::string_view name) {
+  for (std::size_t i = graphs.sources.size(); i-- > 0;)
+    if (graphs.sources[i] && jobs::plainName(graphs.sources[i]->name) == jobs::plainName(name)) return i;
+  return std::nullopt;
+}
+
+/// What a tensor of the reference is compared with: "loss", "grad.w", and as a captured folder has them "grad.p.w",
+/// "grad.in.x" and "out.0". Nothing for another name.
+std::optional<Compared> comparedOf(const std::string& name, const ReferenceSides& sides) {
+  const auto position = sides.graphs.differentiated.front();
+  if (name == "loss" || (name == "out.0" && position == 0))
+    return Compared{name, "out.0", sides.job.result(position), &sides.derived.results().at("out.0")};
+  if (!name.starts_with("grad.")) return std::nullopt;
+  const auto rest = std::string_view(name).substr(5);
+  auto input = inputOf(sides.graphs, rest);
+  for (const std::string_view kind : {"p.", "in."})
+    if (!input && rest.starts_with(kind)) input = inputOf(sides.graphs, rest.substr(kind.size()));
+  if (!input) return std::nullopt;
+  const auto* derived = sides.derived.gradient(*input);
+  if (const auto* joint = sides.derived.passesUnknown(*input) ? sides.derived.joint() : nullptr)
+    derived = joint->at(*input) ? &*joint->at(*input) : nullptr;
+  return Compared{name, sides.derived.gradientName(*input), sides.job.gradient(*input), derived};
+}
+
+/// Why nothing of the reference can be compared; empty where it can.
+std::string whyNot(const ReferenceSides& sides) {
+  const auto& results = sides.derived.results();
+  const auto loss = results.find("out.0");
+  if (sides.drawsBetween)
+    return "the loss comes from a value that is drawn, because the program computed it between its compiled functions";
+  if (sides.graphs.differentiated.size() != 1 || loss == results.end() || !loss->second.meta.sizes.empty())
+    return "it is the whole program's, and this part of the model does not end in the loss";
+  if (drawsRandomNumbers(*sides.derived.model().analysis))
+    return "the forward draws random numbers (dropout), and the job drew others";
+  if (sides.derived.dependsOnOpaque() && !sides.unfilled.empty())
+    return fmt::format("the loss depends on ops that did not run; {} gives their results: {}", nameOf(UserChoice::fill),
+                       shortList(sides.unfilled));
+  return {};
+}
+
+/// A reference that is given and not compared makes no verdict possible.
+void leave(const std::string& why, SecondOpinion& opinion) {
+  if (opinion.reason.empty()) opinion.reason = why;
+}
+
 }  // namespace
 
 bool convolvesInTf32(const fx::Graph& graph) {
@@ -28,20 +89,36 @@ bool convolvesInTf32(const fx::Graph& graph) {
   });
 }
 
-void compareWithReference(const TensorMap& reference, const std::vector<Compared>& compared, Judge& judge, bool tf32,
-                          SecondOpinion& opinion) {
+void compareWithReference(const TensorMap& reference, const ReferenceSides& sides, SecondOpinion& opinion) {
+  if (const auto why = whyNot(sides); !why.empty()) return leave("the reference is not compared: " + why, opinion);
+  std::vector<Compared> compared;
+  std::vector<std::string> unknown;
+  for (const auto& [name, expected] : reference) {
+    if (name.starts_with("in.") || name.starts_with("cot.")) continue;  // what flowed in
+    if (const auto entry = comparedOf(name, sides)) compared.push_back(*entry);
+    else unknown.push_back(name);
+  }
+  if (!unknown.empty()) leave("the reference has what this compile does not give: " + shortList(unknown), opinion);
+  if (compared.empty())
+    return leave("the reference is not compared: it has neither a loss nor a gradient of an input of this compile",
+                 opinion);
+  const bool tf32 = convolvesInTf32(sides.graphs.forward);
+  if (tf32)
+    opinion.notes.emplace_back(
+        "the job ran float32 convolutions on a GPU, which rounds their operands to TF32 by default: the reference is "
+        "compared with that tolerance");
   constexpr double tf32Tolerance = 4.0 / 2048;  // a few roundings of operands to 11 bits
-  const auto verdictOf = [&](const Compared& entry, const TensorData* tensor, const TensorData& expected) {
+  auto judge = sides.derived.judge();
+  const auto verdictOf = [&](const Compared& entry, const TensorData* tensor) {
     if (tensor == nullptr) return TensorVerdict{entry.name, 0, 0, 0, "missing"};
-    auto verdict = judge.compare(entry.judged, *tensor, expected);
+    auto verdict = judge.compare(entry.judged, *tensor, reference.at(entry.name));
     verdict.name = entry.name;
     if (tf32) verdict.tolerance = std::max(verdict.tolerance, tf32Tolerance * verdict.scale);
     return verdict;
   };
   for (const auto& entry : compared) {
-    const auto& expected = reference.at(entry.name);
-    opinion.referenced.push_back(verdictOf(entry, entry.derived, expected));
-    opinion.jobReferenced.push_back(verdictOf(entry, entry.job, expected));
+    opinion.referenced.push_back(verdictOf(entry, entry.derived));
+    opinion.jobReferenced.push_back(verdictOf(entry, entry.job));
   }
   opinion.parting = partingOf(isOff(opinion.jobReferenced), isOff(opinion.referenced), !opinion.findings.empty());
 }

@@ -17,6 +17,7 @@ struct SecondOpinionRequest {
   TensorMap weights;                   ///< parameters and buffers by name; empty: drawn
   TensorMap batch;                     ///< inputs of the compiled function by name; empty: drawn
   std::optional<TensorMap> reference;  ///< "loss" and "grad.PARAMETER", as eager PyTorch gave them
+  TensorMap filled;                    ///< results of ops that cannot run here, by the names of their nodes
   std::uint64_t seed = 0;
   bool useWhatBinds = false;  ///< draw what the weights and the batch lack, instead of refusing
 };

@@ -177,6 +177,9 @@ void registerExtraDerivatives() {
       library->impl("as_strided_scatter", stridedScatter);
       library->impl("unfold_backward", unfoldBackward);
       library->impl("rrelu_with_noise_functional", rreluWithNoise);
+      // torch.randint_like takes shape and type alone of its operand; the op in its place asks for a derivative.
+      for (const auto* name : {"randint_like", "randint_like.low_dtype", "randint_like.Tensor"})
+        library->impl(name, torch::CppFunction::makeFallthrough());
       registered.push_back(std::move(library));
     }
     return registered;

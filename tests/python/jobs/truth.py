@@ -125,8 +125,9 @@ class Replay:
 
     def rrelu(self, x, low, high, train):
         draw = self.take(x.shape, "noise", "uniform")
-        slope = draw.value if draw.kind == "noise" else draw.value * (high - low) + low
-        return torch.where(x <= 0, x * slope.to(x.dtype), x)
+        drawn = draw.value.to(x.dtype)  # Inductor draws in float32 and goes on in the type of x
+        slope = drawn if draw.kind == "noise" else drawn * (high - low) + low
+        return torch.where(x <= 0, x * slope, x)
 
     def multinomial(self, *_):
         raise Unpaired("multinomial")

@@ -1,0 +1,18 @@
+#include "core/torch/analysis/drawn_input.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "core/torch/tracing/convert.h"
+#include "core/torch/tracing/generator.h"
+
+namespace retrograd {
+
+TensorData drawnInput(const TensorMeta& meta, std::string_view name, std::uint64_t seed) {
+  constexpr std::uint64_t start = 0xcbf29ce484222325, prime = 0x100000001b3;  // FNV-1a: the same on every machine
+  auto mixed = start ^ seed;
+  for (const char c : name) mixed = (mixed ^ static_cast<unsigned char>(c)) * prime;
+  auto generator = at::detail::createCPUGenerator(mixed);
+  return copyOut(drawTensor(meta, generator));
+}
+
+}  // namespace retrograd

@@ -1,0 +1,12 @@
+#pragma once
+#include <string_view>
+
+#include "core/trace/tensor_data.h"
+
+namespace retrograd {
+
+/// A tensor of this type, the same for the same name and seed: floating and complex numbers normally distributed,
+/// integers and truths 0 or 1.
+TensorData drawnInput(const TensorMeta& meta, std::string_view name, std::uint64_t seed);
+
+}  // namespace retrograd
