@@ -6,64 +6,12 @@
 #include <vector>
 
 #include "core/base/tensor_meta.h"
+#include "core/formats/fx/fx_expression.h"
 
 namespace retrograd::fx {
 
-/// An expression of graph text as a tree. Plain data: nothing says what a call means.
-struct Expression {
-  enum class Kind : std::uint8_t {
-    none,     ///< None
-    boolean,  ///< `integer` is 0 or 1
-    integer,
-    bigInteger,  ///< beyond 64 bits; `text` has its digits and sign
-    real,        ///< also inf and nan
-    complex,     ///< real + imaginary: `1.5j`, and `complex(a, b)` of numbers
-    string,      ///< `text`, escapes resolved
-    ellipsis,
-    value,      ///< an input or node of the graph: `integer` is its index, see Graph::valueName()
-    path,       ///< a dotted name that is not a value of the graph: "torch.float32", "torch.ops.aten.mm.default",
-                ///< "self._tensor_constant0"
-    attribute,  ///< items[0].text
-    call,       ///< items[0](items[1..]); keyword arguments are of kind keyword
-    keyword,    ///< text = items[0]; in calls only
-    item,       ///< items[0][items[1]]
-    slice,      ///< items[0]:items[1]:items[2], each may be none
-    tuple,
-    list,
-    dict,    ///< items: key, value, key, value, ...
-    unary,   ///< text items[0], text one of - + ~
-    binary,  ///< items[0] text items[1], text a sign such as "+" or "=="
-    inPlace  ///< only as Node::call: `items[0] text items[1]` with text "+=", "*=", ...; text "[]=": items[0][items[1]]
-             ///< = items[2]
-  };
-  Kind kind = Kind::none;
-  std::string text;
-  std::int64_t integer = 0;
-  double real = 0, imaginary = 0;
-  std::vector<Expression> items;
-
-  bool is(Kind k) const { return kind == k; }
-  /// Of Kind::value: which input or node of the graph.
-  std::size_t valueIndex() const { return static_cast<std::size_t>(integer); }
-  bool isPath(std::string_view path) const { return kind == Kind::path && text == path; }
-  /// A call of this path.
-  bool isCallOf(std::string_view path) const { return kind == Kind::call && items.front().isPath(path); }
-  /// The argument of a call given by keyword; null where there is none.
-  const Expression* keyword(std::string_view name) const;
-};
-
-/// Visits the value indices below `expression`, depth first, left to right.
-template <class Visitor>
-void forEachValue(const Expression& expression, Visitor&& visit) {
-  if (expression.kind == Expression::Kind::value) visit(expression.integer);
-  for (const auto& item : expression.items) forEachValue(item, visit);
-}
-
 /// NAME of `self.NAME`, also as `getattr(self.a, "0")` is written ("a.0"); nullopt for anything else.
 std::optional<std::string> ownAttribute(const Expression& expression);
-
-/// An expression as Python text. `names`: of the values, by index.
-std::string toText(const Expression& expression, const std::vector<std::string>& names);
 
 /// What an annotation says a value is: "f32[2, s0][s0, 1]cpu", "Sym(8*s13)", "DTensor(...)", a class.
 struct Type {

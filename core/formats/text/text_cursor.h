@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "core/base/tensor_meta.h"
-#include "core/formats/text/text_tokens.h"
+#include "core/formats/text/text_source.h"
 
 namespace retrograd::text {
 

@@ -1,4 +1,4 @@
-#include "core/formats/text/text_tokens.h"
+#include "core/formats/text/text_source.h"
 
 #include <algorithm>
 #include <charconv>
