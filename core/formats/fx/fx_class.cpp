@@ -84,7 +84,8 @@ void ClassReader::readConstant() {
   if (lexer_.takeName("self") && lexer_.takeSign(".")) {
     name = lexer_.expectName("a name after 'self.'");
     if (name == "register_buffer" && lexer_.takeSign("(") && lexer_.peek().kind == Token::Kind::string) {
-      name = unquoted(lexer_.text(), lexer_.take());
+      const auto string = lexer_.take();
+      name = python::unquoted(lexer_.text(), string.text, string.place());
       if (!lexer_.takeSign(",")) name.clear();
     } else if (!lexer_.takeSign("=")) {
       name.clear();

@@ -3,11 +3,15 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/formats/fx/fx_expression.h"
 #include "core/formats/fx/fx_graph.h"
-#include "core/formats/fx/fx_tokens.h"
 
 namespace retrograd::fx {
+
+using python::ExpressionReader;
+using python::Lexer;
+using python::Text;
+using python::Token;
+using python::ValueNames;
 
 /// Reads `class NAME(torch.nn.Module):` with what is indented below it.
 class ClassReader {

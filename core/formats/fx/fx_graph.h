@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "core/base/tensor_meta.h"
-#include "core/formats/fx/fx_expression.h"
+#include "core/formats/python_syntax/python_expression.h"
 
 namespace retrograd::fx {
+
+using python::Expression;
+using python::forEachValue;
+using python::toText;
 
 /// NAME of `self.NAME`, also as `getattr(self.a, "0")` is written ("a.0"); nullopt for anything else.
 std::optional<std::string> ownAttribute(const Expression& expression);

@@ -13,8 +13,7 @@ namespace retrograd::fx {
 /// Error(badInput) at "name:line:column".
 Graph readGraph(std::string_view text, const std::string& name);
 
-/// One expression that is all of `text`, without values. Throws as readGraph().
-Expression readExpression(std::string_view text, const std::string& name);
+using python::readExpression;
 
 /// A statement of a Python function that is read, not run: `targets = expression`, or the expression alone.
 struct Statement {

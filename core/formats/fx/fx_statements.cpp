@@ -36,7 +36,7 @@ bool isSource(std::string_view comment) {
 
 void ClassReader::readComments(const Token& first) {
   for (auto i = first.commentsBegin; i < first.commentsEnd; ++i) {
-    const auto text = lexer_.comments()[i].text;
+    const auto text = python::trimmed(lexer_.comments()[i].text);
     if (!isSource(text)) continue;
     const auto [known, isNew] = sources_.try_emplace(text, static_cast<std::uint32_t>(graph_.sources.size()));
     source_ = known->second;

@@ -1,4 +1,4 @@
-#include "core/formats/fx/fx_tokens.h"
+#include "core/formats/python_syntax/python_tokens.h"
 
 #include <fmt/core.h>
 
@@ -6,8 +6,9 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/trace/python_text.h"
 
-namespace retrograd::fx {
+namespace retrograd::python {
 namespace {
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
@@ -17,12 +18,6 @@ bool isNameStart(char c) {
 bool isNamePart(char c) { return isNameStart(c) || isDigit(c); }
 bool isBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && isBlank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && isBlank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 /// Longest first.
 constexpr std::array<std::string_view, 44> signs{"**=", "//=", ">>=", "<<=", "==", "!=", "<=", ">=", "->", "**", "//",
                                                  ">>",  "<<",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "@=",
@@ -31,21 +26,36 @@ constexpr std::array<std::string_view, 44> signs{"**=", "//=", ">>=", "<<=", "==
 
 }  // namespace
 
-void fail(const Text& text, const Token& token, const std::string& message) {
-  throw Error(ErrorCode::badInput, message, fmt::format("{}:{}:{}", text.name, token.line, token.column + 1));
+void fail(const Text& text, const Place& place, const std::string& message) {
+  const auto before = text.text.substr(0, place.offset);
+  const auto line = before.substr(before.rfind('\n') + 1);
+  const auto isCharacter = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  throw Error(ErrorCode::badInput, message,
+              fmt::format("{}:{}:{}", text.name, place.line, std::count_if(line.begin(), line.end(), isCharacter) + 1));
+}
+
+void fail(const Text& text, const Token& token, const std::string& message) { fail(text, token.place(), message); }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && isBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && isBlank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 std::string describe(const Token& token) {
   if (token.kind == Token::Kind::newline) return "the end of the line";
   if (token.kind == Token::Kind::end) return "the end of the text";
-  const bool isLong = token.text.size() > 40;
-  return fmt::format("'{}{}'", token.text.substr(0, isLong ? 40 : token.text.size()), isLong ? "..." : "");
+  constexpr std::size_t longest = 60;
+  const bool isLong = token.text.size() > longest;
+  return fmt::format("'{}{}'", oneLine(token.text.substr(0, longest)), isLong ? "..." : "");
 }
 
 Lexer::Lexer(const Text& text, std::size_t offset)
-    : text_(text), at_(offset), lineStart_(offset), line_(text.firstLine) {
-  line_ +=
-      static_cast<int>(std::count(text.text.begin(), text.text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+    : Lexer(text,
+            Place{1 + static_cast<int>(std::count(text.text.begin(), text.text.begin() + offset, '\n')), offset}) {}
+
+Lexer::Lexer(const Text& text, const Place& begin)
+    : text_(text), at_(begin.offset), lineStart_(begin.offset), line_(begin.line) {
   advance();
 }
 
@@ -86,12 +96,23 @@ void Lexer::expected(const std::string& what) const {
 }
 
 std::string_view Lexer::commentBefore(const Token& token) const {
-  return token.commentsEnd > token.commentsBegin ? comments_[token.commentsEnd - 1].text : std::string_view();
+  return token.commentsEnd > token.commentsBegin ? trimmed(comments_[token.commentsEnd - 1].text) : std::string_view();
+}
+
+void Lexer::forgetComments(std::uint32_t count) {
+  count = std::min(count, token_.commentsBegin);
+  comments_.erase(comments_.begin(), comments_.begin() + count);
+  token_.commentsBegin -= count;
+  token_.commentsEnd -= count;
 }
 
 void Lexer::readComment() {
   const auto end = std::min(text_.text.find('\n', at_), text_.text.size());
-  comments_.push_back({trimmed(text_.text.substr(at_ + 1, end - at_ - 1)), line_});
+  auto text = text_.text.substr(at_, end - at_);
+  text.remove_prefix(text.starts_with("# ") ? 2 : 1);
+  const Place place{line_, end - text.size()};
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  comments_.push_back({text, place});
   at_ = end;
 }
 
@@ -119,13 +140,7 @@ void Lexer::advance() {
   const auto begin = static_cast<std::uint32_t>(comments_.size());
   bool isLineEnd = false;
   skipBlank(isLineEnd);
-  token_ = {Token::Kind::end,
-            {},
-            at_,
-            line_,
-            static_cast<int>(at_ - lineStart_),
-            begin,
-            static_cast<std::uint32_t>(comments_.size())};
+  token_ = {Token::Kind::end, {}, at_, line_, columnOf(at_), begin, static_cast<std::uint32_t>(comments_.size())};
   if (isLineEnd) {
     token_.kind = Token::Kind::newline;
     lineIsEmpty_ = true;
@@ -149,6 +164,17 @@ void Lexer::advance() {
     readSign();
   }
   at_ += token_.text.size();
+}
+
+/// Only blanks before it count as more than their bytes: nobody asks for the column of what is further right.
+int Lexer::columnOf(std::size_t offset) const {
+  auto column = static_cast<int>(offset - lineStart_);
+  if (lineIsEmpty_ && text_.text.substr(lineStart_, offset - lineStart_).find('\t') != std::string_view::npos) {
+    column = 0;
+    for (const char c : text_.text.substr(lineStart_, offset - lineStart_))
+      column = c == '\t' ? (column / 8 + 1) * 8 : c == ' ' ? column + 1 : column;
+  }
+  return column;
 }
 
 void Lexer::readNumber() {
@@ -183,7 +209,7 @@ void Lexer::readString() {
   const auto text = text_.text;
   auto end = at_ + 1;
   while (end < text.size() && text[end] != text[at_] && text[end] != '\n') end += text[end] == '\\' ? 2 : 1;
-  if (end >= text.size() || text[end] == '\n') fail(text_, token_, "a string without its closing quote");
+  if (end >= text.size() || text[end] == '\n') fail(text_, token_, "expected a closing quote on this line");
   token_.kind = Token::Kind::string;
   token_.text = text.substr(at_, end + 1 - at_);
 }
@@ -198,10 +224,8 @@ void Lexer::readSign() {
   token_.kind = Token::Kind::sign;
   const auto* found = std::find_if(signs.begin(), signs.end(), [&](auto sign) { return rest.starts_with(sign); });
   if (found == signs.end() && !rest.starts_with(">")) {
-    token_.text = rest.substr(0, 1);
-    fail(text_, token_,
-         fmt::format("a character that graph text does not have: byte 0x{:02x}",
-                     static_cast<unsigned char>(rest.front())));
+    const auto character = rest.substr(0, std::max<std::size_t>(utf8Length(rest), 1));
+    fail(text_, token_, "expected a name, a number or a sign, found " + pythonString(character));
   }
   token_.text = rest.substr(0, found == signs.end() ? 1 : found->size());
   const char c = token_.text.front();
@@ -236,8 +260,8 @@ constexpr std::string_view plainEscapes = "\\'\"nrtabfv0", plainMeanings{"\\'\"\
 
 }  // namespace
 
-std::string unquoted(const Text& text, const Token& token) {
-  const auto body = token.text.substr(1, token.text.size() - 2);
+std::string unquoted(const Text& text, std::string_view string, const Place& place) {
+  const auto body = string.substr(1, string.size() - 2);
   std::string out;
   out.reserve(body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -258,11 +282,12 @@ std::string unquoted(const Text& text, const Token& token) {
       isGood = digit >= 0 && code < 0x8000000;
       code = code * 16 + static_cast<std::uint32_t>(std::max(digit, 0));
     }
-    if (!isGood || code > 0x10ffff) fail(text, token, "an escape that Python strings do not have");
-    appendUtf8(out, code);
+    if (!isGood || code > 0x10ffff) fail(text, place, "expected an escape of Python after a backslash in this string");
+    if (text.hasBytes && c == 'x') out += static_cast<char>(code);
+    else appendUtf8(out, code);
     i += length;
   }
   return out;
 }
 
-}  // namespace retrograd::fx
+}  // namespace retrograd::python

@@ -4,13 +4,19 @@
 #include <string_view>
 #include <vector>
 
-namespace retrograd::fx {
+namespace retrograd::python {
 
-/// A text, what it is called in errors, and the line in that file at which it begins.
+/// A text and what it is called in errors.
 struct Text {
   std::string name;
   std::string_view text;
-  int firstLine = 1;
+  bool hasBytes = false;  ///< "\xNN" in a string is a byte, as printed traces have it, not a character
+};
+
+/// Where something is in a text.
+struct Place {
+  int line = 1;            ///< from 1
+  std::size_t offset = 0;  ///< in bytes from the start of the text
 };
 
 struct Token {
@@ -19,20 +25,22 @@ struct Token {
   Kind kind = Kind::end;
   std::string_view text;  ///< as written, strings with their quotes
   std::size_t offset = 0;
-  int line = 1, column = 0;         ///< line from 1, column from 0 in bytes
+  int line = 1, column = 0;         ///< line from 1, column from 0 in bytes; a tab leads to the next multiple of 8
   std::uint32_t commentsBegin = 0;  ///< comments between the token before and this one, in Lexer::comments()
   std::uint32_t commentsEnd = 0;
 
+  Place place() const { return {line, offset}; }
   bool isSign(std::string_view sign) const { return kind == Kind::sign && text == sign; }
   bool isName(std::string_view name) const { return kind == Kind::name && text == name; }
 };
 
 struct Comment {
-  std::string_view text;  ///< behind '#', without spaces around it
-  int line = 1;
+  std::string_view text;  ///< behind "# "; spaces beyond the first one are part of it
+  Place place;            ///< of this text
 };
 
-/// Throws Error(badInput) at "name:line:column".
+/// Throws Error(badInput) at "name:line:column", columns in characters from 1.
+[[noreturn]] void fail(const Text& text, const Place& place, const std::string& message);
 [[noreturn]] void fail(const Text& text, const Token& token, const std::string& message);
 /// "'mm'", "the end of the line", for messages.
 std::string describe(const Token& token);
@@ -41,6 +49,7 @@ std::string describe(const Token& token);
 class Lexer {
  public:
   explicit Lexer(const Text& text, std::size_t offset = 0);
+  Lexer(const Text& text, const Place& begin);
   const Text& text() const { return text_; }
   const Token& peek() const { return token_; }
   /// The text behind peek(), from the next token on.
@@ -54,8 +63,10 @@ class Lexer {
   std::string_view expectName(const std::string& what);
   [[noreturn]] void expected(const std::string& what) const;
   const std::vector<Comment>& comments() const { return comments_; }
-  /// The last comment before `token`; empty where there is none.
+  /// The last comment before `token`, without spaces around it; empty where there is none.
   std::string_view commentBefore(const Token& token) const;
+  /// Forgets the first comments, those of peek() excluded: a long text has more of them than should be in memory.
+  void forgetComments(std::uint32_t count);
 
  private:
   void advance();
@@ -64,6 +75,7 @@ class Lexer {
   void readNumber();
   void readString();
   void readSign();
+  int columnOf(std::size_t offset) const;
 
   const Text& text_;
   std::size_t at_;
@@ -75,7 +87,11 @@ class Lexer {
   Token token_;
 };
 
-/// The content of a string token, escapes resolved. Throws Error(badInput) for an escape that Python does not have.
-std::string unquoted(const Text& text, const Token& token);
+/// The content of a string with its quotes, escapes resolved. Throws Error(badInput) for an escape that Python does not
+/// have.
+std::string unquoted(const Text& text, std::string_view string, const Place& place);
 
-}  // namespace retrograd::fx
+/// `text` without spaces around it.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace retrograd::python
