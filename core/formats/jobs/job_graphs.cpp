@@ -49,8 +49,54 @@ bool isWhole(const JobGraphs& graphs) {
   return graphs.computed == jobs::GraphKind::inference || graphs.computed == jobs::GraphKind::other;
 }
 
+/// A gradient, also that of a part of a tensor subclass.
+bool isGradient(const fx::Output& output) { return output.descriptor.text.find("GradAOTOutput(") != std::string::npos; }
+
 bool isOfBackward(const fx::Output& output) {
-  return output.descriptor.kind() == "SavedForBackwardsAOTOutput" || output.descriptor.kind() == "GradAOTOutput";
+  return output.descriptor.kind() == "SavedForBackwardsAOTOutput" || isGradient(output);
+}
+
+/// What a descriptor says of a part of a tensor subclass: parts of inputs, of outputs and of their gradients are
+/// described alike but for this.
+std::string plainDescriptor(std::string text) {
+  for (const std::string_view end : {"AOTInput", "AOTOutput"})
+    for (std::size_t at; (at = text.find(fmt::format("SubclassGetAttr{}(", end))) != std::string::npos;)
+      text.replace(at, std::string_view("SubclassGetAttr").size() + end.size(), "Part");
+  for (const std::string_view around : {"TangentAOTInput(output=", "GradAOTOutput(grad_of="}) {
+    const auto at = text.find(around);
+    if (at == std::string::npos) continue;
+    text.erase(at, around.size());
+    int depth = 1;
+    auto close = at;
+    for (; close < text.size() && depth > 0; ++close) depth += text[close] == '(' ? 1 : text[close] == ')' ? -1 : 0;
+    if (depth == 0) text.erase(close - 1, 1);
+  }
+  return text;
+}
+
+/// "_local_tensor" of "SubclassGetAttrAOTInput(base=..., attr='_local_tensor')"; empty for what is no part.
+std::string partOf(const fx::Descriptor& descriptor) {
+  if (descriptor.kind() != "SubclassGetAttrAOTInput" || !descriptor.expression) return {};
+  const auto* attribute = descriptor.expression->keyword("attr");
+  return attribute != nullptr && attribute->is(Kind::string) ? attribute->text : std::string();
+}
+
+/// Gradients one by one as the inputs are: of inputs that are sizes or parts without a gradient a graph has none.
+void alignGradients(const fx::Graph& forward, std::size_t first, fx::Graph& graph) {
+  const auto inputs = primalsOf(forward);
+  if (graph.outputs.size() < first || graph.outputs.size() - first == inputs ||
+      std::none_of(graph.outputs.begin(), graph.outputs.end(), isGradient))
+    return;
+  std::unordered_map<std::string, const fx::Output*> gradients;
+  for (const auto& output : graph.outputs)
+    if (isGradient(output)) gradients.emplace(plainDescriptor(output.descriptor.text), &output);
+  std::vector<fx::Output> aligned(graph.outputs.begin(), graph.outputs.begin() + static_cast<std::ptrdiff_t>(first));
+  for (const auto& input : forward.inputs) {
+    if (isTangent(input) || isGeneratorState(input)) continue;
+    const auto found = gradients.find(plainDescriptor(input.descriptor.text));
+    aligned.push_back(found == gradients.end() ? fx::Output() : *found->second);
+  }
+  graph.outputs = std::move(aligned);
 }
 
 /// Throws what a log that lacks a graph is refused with.
@@ -69,7 +115,12 @@ void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraph
   const auto bound = jobs::bindInputs(*graphs.dynamo, jobs::describedInputs(log, attempt));
   for (std::size_t i = 0; i < graphs.sources.size(); ++i) {
     const auto index = dynamoIndex(graphs.forward.inputs[i]);
-    if (index && *index < bound.size()) graphs.sources[i] = bound[*index];
+    if (!index || *index >= bound.size()) continue;
+    graphs.sources[i] = bound[*index];
+    if (const auto part = partOf(graphs.forward.inputs[i].descriptor); !part.empty() && graphs.sources[i]) {
+      graphs.sources[i]->name += "." + part;  // of a tensor subclass
+      graphs.sources[i]->path.push_back(part);
+    }
   }
 }
 
@@ -92,12 +143,22 @@ void countResults(JobGraphs& graphs) {
           std::min(outputs.size(), graphs.joint->outputs.size() - std::min(graphs.joint->outputs.size(), gradients));
     return;
   }
-  const auto saved = graphs.backward.inputs.size() - graphs.tangents.size() -
+  const auto tangents =
+      static_cast<std::size_t>(std::count_if(graphs.backward.inputs.begin(), graphs.backward.inputs.end(), isTangent));
+  const auto saved = graphs.backward.inputs.size() - tangents -
                      static_cast<std::size_t>(
                          std::count_if(graphs.backward.inputs.begin(), graphs.backward.inputs.end(), isGeneratorState));
   if (saved > outputs.size())
     throw Error(ErrorCode::badInput, "the backward reads more than the forward gives", graphs.backwardPlace);
   graphs.results = outputs.size() - saved;
+}
+
+/// The result that a tangent's descriptor names; the number of results where it names none.
+std::size_t resultOf(const JobGraphs& graphs, const fx::Input& tangent) {
+  const auto wanted = plainDescriptor(tangent.descriptor.text);
+  for (std::size_t i = 0; i < graphs.results && !wanted.empty(); ++i)
+    if (plainDescriptor(graphs.forward.outputs[i].descriptor.text) == wanted) return i;
+  return graphs.results;
 }
 
 /// The output that a tangent is for says so; before PyTorch 2.9 the last outputs of the tangents' types are taken, in
@@ -109,13 +170,7 @@ void pairTangents(JobGraphs& graphs) {
   for (std::size_t k = graphs.tangents.size(); k-- > 0;) {
     const auto& tangent = graphs.backward.inputs[graphs.tangents[k]];
     const auto* type = tangent.type == fx::noIndex ? nullptr : &graphs.backward.types[tangent.type];
-    const auto inner = tangent.descriptor.text.find("output=");
-    std::size_t found = graphs.results;
-    for (std::size_t i = 0; i < graphs.results; ++i) {
-      const auto& text = forward.outputs[i].descriptor.text;
-      if (inner != std::string::npos && !text.empty() && tangent.descriptor.text.substr(inner + 7).starts_with(text))
-        found = i;
-    }
+    auto found = resultOf(graphs, tangent);
     for (std::size_t i = before; found == graphs.results && i-- > 0;) {
       const auto* given = typeOf(forward, forward.outputs[i].value);
       if (type != nullptr && given != nullptr && type->dtype == given->dtype && type->sizes == given->sizes) found = i;
@@ -140,7 +195,12 @@ void pairSaved(JobGraphs& graphs) {
   std::size_t next = graphs.results;
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
     const auto& input = graphs.backward.inputs[i];
-    if (isTangent(input) || isGeneratorState(input)) continue;
+    if (isTangent(input)) {  // offsets of a jagged tensor's gradient are those of the result
+      const auto result = resultOf(graphs, input);
+      if (!isCotangent(graphs.backward, input) && result < graphs.results) graphs.savedFrom[i] = result;
+      continue;
+    }
+    if (isGeneratorState(input)) continue;
     if (const auto output = named.find(input.name); output != named.end()) {
       graphs.savedFrom[i] = output->second;
       continue;
@@ -156,8 +216,14 @@ void pairSaved(JobGraphs& graphs) {
 }  // namespace
 
 bool isTangent(const fx::Input& input) {
-  return input.descriptor.kind() == "TangentAOTInput" ||
+  return input.descriptor.text.find("TangentAOTInput(") != std::string::npos ||
          (input.descriptor.text.empty() && input.name.starts_with("tangents_"));
+}
+
+bool isCotangent(const fx::Graph& graph, const fx::Input& input) {
+  if (!isTangent(input) || input.type == fx::noIndex) return false;
+  const auto& type = graph.types[input.type];
+  return type.kind == fx::Type::Kind::tensor && isDifferentiable(type.dtype);
 }
 
 bool isGeneratorState(const fx::Input& input) {
@@ -196,10 +262,12 @@ JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
       graphs.sizes.try_emplace(name, value);
   }
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
-    if (isTangent(graphs.backward.inputs[i])) graphs.tangents.push_back(i);
+    if (isCotangent(graphs.backward, graphs.backward.inputs[i])) graphs.tangents.push_back(i);
   }
   bindSources(log, attempt, graphs);
   countResults(graphs);
+  alignGradients(graphs.forward, 0, graphs.backward);
+  if (graphs.joint) alignGradients(graphs.forward, graphs.results, *graphs.joint);
   if (graphs.computed == jobs::GraphKind::joint)
     graphs.forward = forwardPart(graphs.forward, graphs.results, graphs.forwardPlace);
   return graphs;

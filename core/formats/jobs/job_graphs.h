@@ -50,6 +50,8 @@ JobGraphs readJobGraphs(const jobs::JobLog& log, const jobs::Attempt& attempt, c
 
 /// Whether an input of a joint or backward graph is a cotangent.
 bool isTangent(const fx::Input& input);
+/// Whether it is one that a gradient flows in by: a floating tensor. Of a tensor subclass other parts flow in too.
+bool isCotangent(const fx::Graph& graph, const fx::Input& input);
 /// Whether an input is a generator that both graphs have, whose state the forward leaves and the backward starts from:
 /// "fwd_rng_state_0" and "bwd_rng_state_0". What follows the prefix pairs them.
 bool isGeneratorState(const fx::Input& input);

@@ -53,7 +53,7 @@ std::map<std::string, ForwardLink> linksByLine(const fx::Graph& forward, std::si
 
 std::size_t backwardBorder(const fx::Graph& joint) {
   const auto isTangent = [](const fx::Input& input) {
-    return input.descriptor.kind() == "TangentAOTInput" || input.name.starts_with("tangents_");
+    return input.descriptor.text.find("TangentAOTInput(") != std::string::npos || input.name.starts_with("tangents_");
   };
   std::vector<char> depends(joint.valueCount(), 0), isNeeded(joint.valueCount(), 0);
   std::size_t primals = 0;

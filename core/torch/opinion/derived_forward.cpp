@@ -208,7 +208,8 @@ std::vector<std::optional<TensorData>> DerivedForward::runJointGraph() {
   giveConstants(*graphs_.joint, constants_, request.inputs);
   std::size_t k = 0;
   for (const auto& input : graphs_.joint->inputs)
-    if (isTangent(input) && k < cotangents_.size()) request.inputs.emplace(input.name, cotangents_[k++]);
+    if (isCotangent(*graphs_.joint, input) && k < cotangents_.size())
+      request.inputs.emplace(input.name, cotangents_[k++]);
   jointModel_ = openGraph(*graphs_.joint, graphs_.forwardPlace, options, request, progress_);
   auto outputs = runJoint(*jointModel_.analysis).outputs;
   const auto results = std::min(graphs_.results, outputs.size());

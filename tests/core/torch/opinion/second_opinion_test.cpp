@@ -12,93 +12,16 @@
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"
+#include "tests/core/torch/opinion/written_log.h"
 
 namespace retrograd {
 namespace {
 
 using Verdict = SecondOpinion::Verdict;
+using test::logOf, test::replaced;
 
-/// A log of one compile, made of its texts.
-std::string logOf(const std::string& forward, const std::string& backward) {
-  const auto record = [](const std::string& name, std::string_view text) {
-    std::string out = "V1122 08:20:21.133000 77 a/b.py:18] {\"" + name +
-                      "\": {}, \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0, \"has_payload\": \"\"}\n";
-    for (std::size_t at = 0; at <= text.size();) {
-      const auto end = std::min(text.find('\n', at), text.size());
-      out.append("\t").append(text.substr(at, end - at)).append("\n");
-      at = end + 1;
-    }
-    return out;
-  };
-  const auto plain = [](const std::string& json) {
-    return "V1122 08:20:21.133000 77 a/b.py:18] {" + json +
-           ", \"frame_id\": 0, \"frame_compile_id\": 0, \"attempt\": 0}\n";
-  };
-  std::string described;
-  for (const auto* name : {"x", "w"}) {
-    const int id = *name == 'x' ? 0 : 1;
-    described += plain(fmt::format(
-        R"("describe_tensor": {{"id": {}, "describer_id": 0, "dtype": "torch.float32", "size": [3], "requires_grad": true}})",
-        id));
-    described +=
-        plain(fmt::format(R"("describe_source": {{"id": {}, "describer_id": 0, "source": "L['{}']"}})", id, name));
-  }
-  const std::string dynamo =
-      "class GraphModule(torch.nn.Module):\n    def forward(self, L_x_: \"f32[4, 3]\", L_w_: \"f32[3, 5]\"):\n        "
-      "l_x_ = L_x_\n        "
-      "l_w_ = L_w_\n        return (l_x_,)";
-  return described + record("dynamo_output_graph", dynamo) + record("aot_forward_graph", forward) +
-         record("aot_backward_graph", backward);
-}
-
-// loss = sum(tanh(x @ w) * 2)
-const std::string forward = R"py(class GraphModule(torch.nn.Module):
-    def forward(
-        self,
-        primals_1: "f32[4, 3][3, 1]cpu",  # PlainAOTInput(idx=0)
-        primals_2: "f32[3, 5][5, 1]cpu",  # PlainAOTInput(idx=1)
-    ):
-        # File: /job/train.py:7 in f, code: y = torch.tanh(x @ w)
-        mm: "f32[4, 5][5, 1]cpu" = torch.ops.aten.mm.default(primals_1, primals_2)
-        tanh: "f32[4, 5][5, 1]cpu" = torch.ops.aten.tanh.default(mm);  mm = None
-        mul: "f32[4, 5][5, 1]cpu" = torch.ops.aten.mul.Tensor(tanh, 2)
-        sum_1: "f32[][]cpu" = torch.ops.aten.sum.default(mul);  mul = None
-        return (
-            sum_1,  # PlainAOTOutput(idx=0)
-            primals_1,  # SavedForBackwardsAOTOutput(idx=0)
-            primals_2,  # SavedForBackwardsAOTOutput(idx=1)
-            tanh,  # SavedForBackwardsAOTOutput(idx=2)
-        )
-)py";
-const std::string backward = R"py(class GraphModule(torch.nn.Module):
-    def forward(
-        self,
-        primals_1: "f32[4, 3][3, 1]cpu",  # PlainAOTInput(idx=0)
-        primals_2: "f32[3, 5][5, 1]cpu",  # PlainAOTInput(idx=1)
-        tanh: "f32[4, 5][5, 1]cpu",
-        tangents_1: "f32[][]cpu",  # TangentAOTInput(output=PlainAOTOutput(idx=0))
-    ):
-        # Backward of forward node: File: /job/train.py:7 in f, code: y = torch.tanh(x @ w)
-        expand: "f32[4, 5][0, 0]cpu" = torch.ops.aten.expand.default(tangents_1, [4, 5]);  tangents_1 = None
-        mul_1: "f32[4, 5][5, 1]cpu" = torch.ops.aten.mul.Tensor(expand, 2);  expand = None
-        mul_2: "f32[4, 5][5, 1]cpu" = torch.ops.aten.mul.Tensor(tanh, tanh);  tanh = None
-        sub: "f32[4, 5][5, 1]cpu" = torch.ops.aten.sub.Tensor(1, mul_2);  mul_2 = None
-        mul_3: "f32[4, 5][5, 1]cpu" = torch.ops.aten.mul.Tensor(mul_1, sub);  mul_1 = sub = None
-        t: "f32[5, 3][1, 5]cpu" = torch.ops.aten.t.default(primals_2);  primals_2 = None
-        mm_1: "f32[4, 3][3, 1]cpu" = torch.ops.aten.mm.default(mul_3, t);  t = None
-        t_1: "f32[3, 4][1, 3]cpu" = torch.ops.aten.t.default(primals_1);  primals_1 = None
-        mm_2: "f32[3, 5][5, 1]cpu" = torch.ops.aten.mm.default(t_1, mul_3);  t_1 = mul_3 = None
-        return (
-            mm_1,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))
-            mm_2,  # GradAOTOutput(grad_of=PlainAOTInput(idx=1))
-        )
-)py";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
+const auto& forward = test::writtenForward;
+const auto& backward = test::writtenBackward;
 
 SecondOpinion opinionOn(const std::string& forwardText, const std::string& backwardText,
                         const SecondOpinionRequest& request = {}) {
@@ -112,14 +35,25 @@ TEST(SecondOpinion, J15_ABackwardThatIsRightAgrees) {
   EXPECT_EQ(opinion.compared, 2U);
 }
 
-// R11: values of tensor subclasses are in the graphs part by part: said, instead of a name that does not fit.
-TEST(SecondOpinion, R11_TensorSubclassesAreNamed) {
-  const auto parts =
-      replaced(backward, "# TangentAOTInput(output=PlainAOTOutput(idx=0))",
-               "# SubclassGetAttrAOTInput(base=TangentAOTInput(output=PlainAOTOutput(idx=0)), attr='a')");
-  const auto opinion = opinionOn(forward, parts);
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_EQ(opinion.reason, "tensor subclasses (DTensor, jagged tensors) cannot be compared yet");
+// R11: the graphs have tensor subclasses part by part, as plain tensors, and sizes of a part as inputs of their own.
+TEST(SecondOpinion, R11_GraphsOfTensorSubclassesAreComparedPartByPart) {
+  const std::string size =
+      "        primals_3: \"Sym(5)\",  # SubclassSizeAOTInput(base=SubclassGetAttrAOTInput("
+      "base=PlainAOTInput(idx=1), attr='_values'), idx=0)\n";
+  const std::string part = "# SubclassGetAttrAOTInput(base=PlainAOTInput(idx=1), attr='_values')\n";
+  auto parts = replaced(forward, "# PlainAOTInput(idx=1)\n", part + size);
+  parts = replaced(parts, "# PlainAOTOutput(idx=0)",
+                   "# SubclassGetAttrAOTOutput(base=PlainAOTOutput(idx=0), attr='_values')");
+  auto back = replaced(backward, "# PlainAOTInput(idx=1)\n", part);
+  back = replaced(back, "# TangentAOTInput(output=PlainAOTOutput(idx=0))",
+                  "# SubclassGetAttrAOTInput(base=TangentAOTInput(output=PlainAOTOutput(idx=0)), attr='_values')");
+  back = replaced(back, "# GradAOTOutput(grad_of=PlainAOTInput(idx=1))",
+                  "# SubclassGetAttrAOTOutput(base=GradAOTOutput(grad_of=PlainAOTInput(idx=1)), attr='_values')");
+  auto opinion = opinionOn(parts, back);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.compared, 2U);
+  opinion = opinionOn(parts, replaced(back, "sub.Tensor(1, mul_2)", "sub.Tensor(2, mul_2)"));
+  EXPECT_EQ(opinion.verdict, Verdict::differs);
 }
 
 TEST(SecondOpinion, J15_AWrongBackwardIsNamedWithItsOpAndLine) {
@@ -207,6 +141,23 @@ TEST(SecondOpinion, J15_ConstantsAreDrawn) {
   EXPECT_NE(opinion.reason.find("--partial-weights"), std::string::npos) << opinion.reason;
   request.useWhatBinds = true;
   EXPECT_EQ(opinionOn(scaled, read, request).verdict, Verdict::agrees);
+}
+
+// A log has no data of constants, but Dynamo's graph has the numbers that the program makes them of.
+TEST(SecondOpinion, J15_ConstantsAreThoseOfDynamosGraph) {
+  const std::string constant = "        _tensor_constant0: \"f32[5][1]cpu\" = self._tensor_constant0\n",
+                    line = "        # File: /job/train.py:7 in f, code: y = torch.tanh(x @ w)\n";
+  const auto scaled = replaced(replaced(forward, "mul.Tensor(tanh, 2)", "mul.Tensor(tanh, _tensor_constant0)"),
+                               "        mul: ", constant + "        mul: ");
+  const auto read = replaced(backward, "mul.Tensor(expand, 2)", "mul.Tensor(expand, 3.5)");
+  const auto dynamo =
+      replaced(test::writtenDynamo, "        return",
+               line + "        t: \"f32[5]\" = torch.tensor([3.5, 3.5, 3.5, 3.5, 3.5])\n        return");
+  const auto opinion =
+      secondOpinion(jobs::openJobLog(test::writeTemporary("opinion.log", logOf(scaled, read, {}, dynamo))), {});
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.drawn, 2U);  // x and w
+  for (const auto& note : opinion.notes) EXPECT_EQ(note.find("constant of the compiled program"), std::string::npos);
 }
 
 // The inputs of a backward are what is saved and cotangents alone: a constant is described, not passed.
@@ -371,13 +322,6 @@ TEST(SecondOpinion, J15_WithoutABackwardThereIsNothingToCompare) {
       test::writeTemporary("inference.log", replaced(log, "aot_forward_graph", "aot_inference_graph")));
   EXPECT_NE(secondOpinion(inference, {}).reason.find("compiled for inference"), std::string::npos);
   EXPECT_FALSE(isDifferentiated(readComputedGraphs(inference, *jobs::chooseCompile(inference, "0/0").attempt), 0));
-}
-
-TEST(SecondOpinion, J15_WhatCannotRunIsNotPossible) {
-  const auto opinion =
-      opinionOn(replaced(forward, "torch.ops.aten.tanh.default(mm)", "torch.ops.custom.tanh.default(mm)"), backward);
-  EXPECT_EQ(opinion.verdict, Verdict::notPossible);
-  EXPECT_NE(opinion.reason.find("custom.tanh"), std::string::npos) << opinion.reason;
 }
 
 // Issue 18, 2: bound to weights and batch, loss and gradients equal eager's; lost_precision alone is flagged.
