@@ -109,6 +109,7 @@ class Recording:
         links = self._mode.links
         manifest = {
             "format": FORMAT, "version": VERSION, "made": made(), "rank": rank(), "ranks": ranks(), "complete": complete, "updates": self._updates, "ops": self.ops,
+            "optimized": self._mode.optimized(),
             "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
             "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},
             "notes": self.notes, "notice": NOTICE,

@@ -28,6 +28,7 @@ class Memory:
     """A storage that is there."""
 
     id: int
+    bytes: int
     digest: Optional[int] = None  # hash of all its bytes, where it is known
     looked: int = -1  # the part of the step in which its bytes were last compared or written
 
@@ -116,6 +117,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._role(parameter, "parameter", name)
             self._role(parameter.grad, "gradient", name)
 
+    def optimized(self) -> list[str]:
+        """Names of the parameters that the optimizers were given and that require a gradient."""
+        return [name for optimizer in self.recording.optimizers for parameter, name in named(optimizer, self.recording.model) if parameter.requires_grad]
+
     def name_states(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
         for parameter, name in named(optimizer, model):
             for key, value in optimizer.state.get(parameter, {}).items():
@@ -128,10 +133,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         key = storage._cdata
         found = self._storages.get(key)
         if found is not None and found[0]() is storage:
-            return found[1].id
+            memory = found[1]
+            if storage.nbytes() > memory.bytes:  # resize_ of a storage leaves no op
+                memory.bytes = storage.nbytes()
+                self.stream.write({"k": "resized", "id": memory.id, "bytes": memory.bytes})
+            return memory.id
         number = self.stream.new_id("storage")
         record: dict[str, Any] = {"k": "storage", "id": number, "bytes": storage.nbytes(), "device": str(tensor.device)}
-        memory = Memory(number)
+        memory = Memory(number, storage.nbytes())
         if is_input and storage.nbytes() and tensor.device.type != "meta":
             raw = bytes_of(storage, tensor.device)
             if self.stream.written + storage.nbytes() > self.recording.limits.folder_bytes:
@@ -260,7 +269,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = f"{given.device}:{id(given):x}" if given is not None else "cpu" if device is None or torch.device(device).type == "cpu" else str(torch.device(device))
         state = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
         drawn: dict[str, Any] = {"generator": name}
-        before = self._generators.get(name)
+        before = self._generators.get(name.split(":")[0])  # what the draw before left, of whichever generator
         if before is None or not torch.equal(before, state):
             drawn["state"] = f"g{self.stream.new_id('state')}"
             self.stream.data.add(drawn["state"], state.clone())
@@ -269,7 +278,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def drawn(self) -> None:
         name, given = self._drawing
-        self._generators[name] = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
+        self._generators[name.split(":")[0]] = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
 
     def arrived(self, tensors: Iterable[torch.Tensor]) -> None:
         """A collective writes in the background until somebody waits; who reads has waited."""
@@ -279,7 +288,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if waiting is not None and memory is not None:
                 op, number, written = waiting
                 value = hashed(written)
-                self.stream.write({"k": "arrived", "of": op, "t": number, "hash": text(int(value)) if value is not None else None})
+                arrived: dict[str, Any] = {"k": "arrived", "of": op, "t": number, "hash": text(int(value)) if value is not None else None}
+                raw = bytes_of(written.untyped_storage(), written.device)
+                if self.stream.written + raw.numel() <= self.recording.limits.folder_bytes:  # no reader has the other ranks
+                    arrived["data"] = f"c{self.stream.new_id('arrival')}"
+                    self.stream.data.add(arrived["data"], raw.to("cpu") if raw.device.type != "cpu" else raw.clone())
+                self.stream.write(arrived)
                 self.wrote(written, value, False)
 
     def arrives(self, memory: Memory, op: int, tensor: torch.Tensor) -> None:

@@ -153,6 +153,9 @@ inline std::optional<Symbol> stubLookup(std::string_view name) {
        "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"},
       {"aten.split.Tensor", "aten::split.Tensor(Tensor(a) self, SymInt split_size, int dim=0) -> Tensor(a)[]"},
       {"aten.rand_like.default", "aten::rand_like(Tensor self, *, ScalarType? dtype=None) -> Tensor"},
+      {"aten.ones_like.default",
+       "aten::ones_like(Tensor self, *, ScalarType? dtype=None, bool? pin_memory=None, MemoryFormat? "
+       "memory_format=None) -> Tensor"},
       {"aten.empty_like.default", "aten::empty_like(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"},
       {"aten.bernoulli_.float",
        "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)"},
