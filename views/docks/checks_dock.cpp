@@ -6,6 +6,7 @@
 
 #include "core/derivation/gradient_of.h"
 #include "core/stepping/op_range.h"
+#include "views/findings/finding_sources.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
@@ -83,6 +84,9 @@ void ChecksDock::check() {
       tree_->expandAll();
       const auto range = rangeText(*document.analysis->document, ops);
       const bool isKnown = result.lostBackwards.empty();
+      FindingBoard::of(*context_.controller)
+          .set(QStringLiteral("check ") + range,
+               findingsOf(result, range.toStdString(), ops.empty() ? BoundSymbolId() : ops.front()));
       summary_->setText(result.rows.empty() ? tr("%1: nothing flows in that has a gradient").arg(range)
                         : result.passed && !isKnown
                             ? tr("%1: the gradient is the derivative of these ops, but the file does not hold the "

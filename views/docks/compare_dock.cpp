@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "core/derivation/precision.h"
+#include "views/findings/finding_sources.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
@@ -242,6 +243,9 @@ void CompareDock::compare() {
 void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, const QString& words) {
   const auto& document = context_.controller->document();
   model_->show(document, comparison);
+  FindingBoard::of(*context_.controller)
+      .set(QStringLiteral("compare ") + words,
+           findingsOf(*document->analysis->document, *comparison, words.toStdString()));
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
   auto text = first < 0

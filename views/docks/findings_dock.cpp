@@ -1,24 +1,36 @@
 #include "views/docks/findings_dock.h"
 
 #include <QAction>
+#include <QDockWidget>
 #include <QHeaderView>
+#include <QSplitter>
 #include <QVBoxLayout>
 
+#include "views/findings/finding_sources.h"
 #include "views/text/line_text.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
+namespace {
+
+QString plainText(QString text) { return text.remove(QLatin1Char('&')); }
+
+}  // namespace
 
 FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, QWidget* parent)
     : Panel(context, "findings", parent),
+      board_(FindingBoard::of(*context.controller)),
+      findings_(new FindingsModel(this)),
+      list_(new QTreeView(this)),
+      walk_(walk),
       model_(new NanModel(this)),
       tree_(new QTreeView(this)),
       summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("findings"));
   tree_->setModel(model_);
-  prepareTree(*tree_, tr("Findings: the way to the root of a NaN or Inf"), false);
+  prepareTree(*tree_, tr("The way to the root of a NaN or Inf"), false);
   tree_->setWordWrap(true);
   tree_->setIndentation(14);
   tree_->header()->setStretchLastSection(true);
@@ -35,8 +47,31 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addLayout(row);
-  layout->addWidget(tree_, 1);
-  setList(tree_);
+  auto* parts = new QSplitter(Qt::Vertical, this);
+  parts->addWidget(list_);
+  parts->addWidget(tree_);
+  parts->setStretchFactor(0, 2);
+  parts->setStretchFactor(1, 3);
+  parts->setChildrenCollapsible(false);
+  layout->addWidget(parts, 1);
+  list_->setObjectName(QStringLiteral("findings-list"));
+  list_->setModel(findings_);
+  prepareTree(*list_, tr("Findings, the most severe first"), false);
+  list_->setRootIsDecorated(false);
+  list_->setWordWrap(true);
+  auto* header = list_->header();
+  header->setStretchLastSection(true);
+  for (const auto& [column, width] : {std::pair{FindingsModel::severity, 82},
+                                      {FindingsModel::what, 240},
+                                      {FindingsModel::line, 200},
+                                      {FindingsModel::numbers, 130}})
+    header->resizeSection(column, width);
+  addList(tree_);
+  setList(list_);
+  connect(list_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    if (index.column() == FindingsModel::action) activate(index);
+  });
+  connect(&board_, &FindingBoard::changed, this, &FindingsDock::list);
   connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     const int value = index.data(valueRole).toInt();
     if (const auto op = opOf(index)) context_.selection->select(op, value >= 0 ? ValueId(value) : ValueId());
@@ -48,8 +83,36 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
 
 void FindingsDock::forget() {
   model_->show(nullptr, {});
+  tree_->hide();
   walked_ = false;
+  list();
   tell();
+}
+
+void FindingsDock::list() {
+  findings_->show(board_.entries(), context_.controller->document(),
+                  [this](const Finding& finding) { return titleOf(finding); });
+  if (auto* dock = qobject_cast<QDockWidget*>(parentWidget()))
+    dock->setWindowTitle(board_.serious() > 0 ? tr("Findings (%1)").arg(board_.serious()) : tr("Findings"));
+  updateEmptyText();
+}
+
+QString FindingsDock::titleOf(const Finding& finding) const {
+  if (finding.command == "walk-to-root") return plainText(walk_->text());
+  if (finding.command == "source") return tr("Show the Line");
+  if (finding.command == "why") return tr("Show Why");
+  if (finding.command == "checks") return tr("Show the Check");
+  return finding.op ? tr("Go to the Op") : QString();
+}
+
+void FindingsDock::activate(const QModelIndex& row) {
+  if (row.model() != findings_) return Panel::activate(row);
+  const auto finding = findings_->finding(row.row());  // a copy: the command may bring others
+  if (finding.op) {
+    Q_EMIT jumpRequested(finding.op);
+    if (finding.value) context_.selection->selectValue(finding.value);
+  }
+  if (!finding.command.empty()) Q_EMIT commandChosen(QString::fromStdString(finding.command));
 }
 
 void FindingsDock::tell() {
@@ -62,25 +125,35 @@ void FindingsDock::tell() {
   summary_->setText(tr("#%1 %2 made NaN or Inf").arg(op.index).arg(shortOpName(*open->analysis->document, op)));
 }
 
-void FindingsDock::walk(ValueId value) { ask(value, false); }
+void FindingsDock::walk(ValueId value) { ask(value, true); }
 
-void FindingsDock::goToRoot() { ask({}, true); }
+void FindingsDock::check() { ask({}, false); }
 
 void FindingsDock::ask(ValueId value, bool select) {
   walked_ = true;
   const auto work = [this, value, select](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     const auto way = std::make_shared<NanWalk>(walkNan(context, value, progress));
-    return [this, way, select] {
-      show(*way);
-      if (select && way->root) context_.selection->select(way->root);
+    const auto element = elementAtRoot(context, *way, progress);
+    return [this, way, element, select] {
+      show(*way, element);
+      if (!select || !way->root) return;
+      Q_EMIT jumpRequested(way->root);
+      context_.selection->selectValue(way->path.back().value);
+      Q_EMIT commandChosen(QStringLiteral("source"));
     };
   };
   askAloud(summary_, QStringLiteral("walk"), tr("Recording a run"), tr("Running the model to look for NaN and Inf..."),
            work);
 }
 
-void FindingsDock::show(const NanWalk& walk) {
-  model_->show(context_.controller->document(), walk, context_.notes);
+void FindingsDock::show(const NanWalk& walk, const QString& element) {
+  const auto& document = context_.controller->document();
+  board_.set(QStringLiteral("run"), {});
+  auto found = document ? findingsOf(*document->analysis->document, walk) : std::vector<Finding>();
+  if (!found.empty() && !element.isEmpty()) found.front().numbers += "; " + element.toStdString();
+  board_.set(QStringLiteral("walk"), std::move(found));
+  model_->show(document, walk, context_.notes, element);
+  tree_->setVisible(!walk.path.empty());
   tree_->expandToDepth(0);
   summary_->setText(walk.path.empty()         ? tr("Every value of the run is finite")
                     : walk.otherRoots.empty() ? tr("NaN or Inf: the root is below")

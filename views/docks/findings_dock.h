@@ -3,11 +3,13 @@
 #include <QTreeView>
 
 #include "views/docks/panel.h"
+#include "views/findings/findings_model.h"
 #include "views/models/nan_model.h"
 
 namespace retrograd::views {
 
-/// Where a NaN or Inf was made: the way from a bad value to its root, every step a link.
+/// All findings of the document, the most severe first, each with one action; and below them, once it was walked, the
+/// way from a NaN or Inf to its root, every step a link.
 class FindingsDock : public Panel {
   Q_OBJECT
 
@@ -15,25 +17,39 @@ class FindingsDock : public Panel {
   /// The actions are shown as buttons; who owns them calls walk().
   FindingsDock(ViewContext context, QAction* walk, QAction* check, QWidget* parent = nullptr);
 
-  /// Records a run and walks from the value; an invalid one stands for any bad value of the run.
+  /// Records a run, walks from the value, selects the root and shows its line of Python; an invalid value stands for
+  /// any bad one of the run.
   void walk(ValueId value);
-  /// Records a run, walks from any bad value, and selects the root: what opening a recorded failure does.
-  void goToRoot();
+  /// The same without going anywhere.
+  void check();
   QString summary() const { return summary_->text(); }
+
+ Q_SIGNALS:
+  /// What a person chose to do about a finding, whose op and value are selected: Finding::command.
+  void commandChosen(const QString& command);
 
  protected:
   void forget() override;
   QString emptyText() const override {
-    return unlessClosed(tr(
-        "Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from one to the op that made it"));
+    return unlessClosed(
+        tr("Nothing was found so far. Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from "
+           "one to the op that made it"));
   }
+  void activate(const QModelIndex& row) override;
 
  private:
   void ask(ValueId value, bool select);
   /// What was seen of the run so far, until a walk says more.
   void tell();
-  void show(const NanWalk& walk);
+  void show(const NanWalk& walk, const QString& element);
 
+  void list();
+  QString titleOf(const Finding& finding) const;
+
+  FindingBoard& board_;
+  FindingsModel* findings_;
+  QTreeView* list_;
+  QAction* walk_;
   NanModel* model_;
   QTreeView* tree_;
   QLabel* summary_;

@@ -1,5 +1,11 @@
 #include "views/models/nan_model.h"
 
+#include <map>
+
+#include "core/questions/finding.h"
+#include "core/split/op_cost.h"
+#include "core/stepping/bad_places.h"
+#include "views/models/slice_model.h"
 #include "views/session/selection.h"
 #include "views/text/format.h"
 
@@ -15,14 +21,15 @@ QString countsText(const TensorStatistics& statistics) {
 
 class Filler {
  public:
-  Filler(const Document& document, const NanWalk& walk, const NoteBook* notes, TreeModel::Node* root)
-      : document_(document), walk_(walk), notes_(notes), root_(root) {}
+  Filler(const Document& document, const NanWalk& walk, const NoteBook* notes, const QString& element,
+         TreeModel::Node* root)
+      : document_(document), walk_(walk), notes_(notes), element_(element), root_(root) {}
 
   void run() {
     rootSection();
     for (const auto& other : walk_.otherRoots) otherRoot(other);
     auto* way =
-        root_->add(QObject::tr("Way"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
+        root_->add(QObject::tr("Path"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
     for (const auto& step : walk_.path) {
       const bool isRoot = &step == &walk_.path.back();
       auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)),
@@ -57,6 +64,9 @@ class Filler {
     section->text = numberedCallOf(document_, walk_.root, notes_);
     const auto module = document_.text(document_.boundSymbol(walk_.root).module);
     if (!module.empty()) section->add(QObject::tr("module"), toQt(module));
+    if (const auto line = pythonLine(document_, walk_.root); !line.empty())
+      section->add(QObject::tr("line"), QString::fromStdString(line));
+    if (!element_.isEmpty()) section->add(QObject::tr("element"), element_);
     if (!walk_.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(walk_.explanation));
     for (auto value : walk_.operands) {
       if (!value) continue;
@@ -84,15 +94,70 @@ class Filler {
   const Document& document_;
   const NanWalk& walk_;
   const NoteBook* notes_;
+  const QString& element_;
   TreeModel::Node* root_;
 };
 
+/// Where the element of this index is in a tensor that is broadcast to it; nullopt where it is not.
+std::optional<std::int64_t> offsetIn(const TensorMeta& meta, const std::vector<std::int64_t>& index) {
+  if (meta.sizes.size() > index.size()) return {};
+  auto at = meta.offset;
+  const auto front = index.size() - meta.sizes.size();
+  for (std::size_t d = 0; d < meta.sizes.size(); ++d) {
+    if (meta.sizes[d] != 1 && index[front + d] >= meta.sizes[d]) return {};
+    at += (meta.sizes[d] == 1 ? 0 : index[front + d]) * meta.strides[d];
+  }
+  return at;
+}
+
+/// "0 / 0" for an op that people write so, else "log(0)".
+QString callText(const QString& op, const QStringList& operands) {
+  static const std::map<QString, QString> signs{{QStringLiteral("div"), QStringLiteral(" / ")},
+                                                {QStringLiteral("mul"), QStringLiteral(" * ")},
+                                                {QStringLiteral("add"), QStringLiteral(" + ")},
+                                                {QStringLiteral("sub"), QStringLiteral(" - ")},
+                                                {QStringLiteral("pow"), QStringLiteral(" ** ")}};
+  const auto sign = signs.find(op);
+  return sign != signs.end() && operands.size() == 2
+             ? operands.join(sign->second)
+             : QStringLiteral("%1(%2)").arg(op, operands.join(QStringLiteral(", ")));
+}
+
 }  // namespace
 
-void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk, const NoteBook* notes) {
+void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const NanWalk& walk, const NoteBook* notes,
+                    const QString& element) {
   auto root = std::make_unique<Node>();
-  if (document && !walk.path.empty()) Filler(*document->analysis->document, walk, notes, root.get()).run();
+  if (document && !walk.path.empty()) Filler(*document->analysis->document, walk, notes, element, root.get()).run();
   replace(std::move(root));
+}
+
+QString elementAtRoot(const QuestionContext& context, const NanWalk& walk, const Progress& progress) {
+  if (!context.runner || !walk.root || walk.path.empty()) return {};
+  const auto& document = *context.document.analysis->document;
+  try {
+    const auto moment = context.runner->at(walk.root, progress);
+    const auto made = moment->contents(walk.path.back().value, Moment::Side::after);
+    const auto places = badPlaces(made, 1);
+    if (places.empty()) return {};
+    QStringList index, operands;
+    for (auto i : places.front().index) index << QString::number(i);
+    const auto where =
+        QObject::tr("%1 at [%2]").arg(QString::fromStdString(places.front().number), index.join(QStringLiteral(", ")));
+    for (auto operand : document.operands(walk.root)) {
+      if (!operand || !document.isTensor(operand)) continue;
+      const auto contents = moment->contents(operand, Moment::Side::before);
+      const auto at = contents.data ? offsetIn(contents.meta, places.front().index) : std::nullopt;
+      if (!at) return where;
+      operands << elementText(contents, *at);
+    }
+    auto op = shortOpName(document, walk.root).section(QLatin1Char('.'), 1, 1);
+    const bool isPlain = made.meta.sizes.size() > 0 && !operands.isEmpty() &&
+                         !isHeavy(familyOf(document.symbol(document.boundSymbol(walk.root).symbol).name));
+    return isPlain ? QStringLiteral("%1 = %2").arg(callText(op, operands), where) : where;
+  } catch (const Error&) {
+    return {};  // the walk is the answer; this is more of it where it can be had
+  }
 }
 
 NanWalk walkNan(const QuestionContext& context, ValueId value, const Progress& progress) {

@@ -1,4 +1,5 @@
 // What is asked of values and gradients: Why, Findings, Checks and Compare with their commands.
+#include <QStatusBar>
 #include <utility>
 
 #include "core/base/error.h"
@@ -10,6 +11,7 @@
 #include "views/docks/memory_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/docks/why_dock.h"
+#include "views/findings/finding_sources.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -71,7 +73,16 @@ const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
   runIn(window, actions.walkToRoot, panel, [panel, context = window.context()] {
     if (context.controller->document()) panel->walk(badStart(context));
   });
-  runIn(window, actions.checkRun, panel, [panel] { panel->walk({}); });
+  runIn(window, actions.checkRun, panel, [panel] { panel->check(); });
+  new FindingSources(window.context(), panel);
+  QObject::connect(panel, &FindingsDock::commandChosen, &window, [&window](const QString& command) {
+    if (auto* action = window.findChild<QAction*>(QStringLiteral("action-") + command))
+      return action->isEnabled() ? action->trigger() : window.statusBar()->showMessage(action->statusTip(), 8000);
+    if (auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + command)) {
+      dock->show();
+      dock->raise();
+    }
+  });
   QObject::connect(
       window.context().controller, &DocumentController::documentChanged, panel,
       [&window, panel, last = std::string()]() mutable {
@@ -80,7 +91,7 @@ const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
         if (std::exchange(last, path) == path || !document || !document->analysis->derived() || !isFailure(path))
           return;
         window.showPanel(*panel);
-        panel->goToRoot();
+        panel->walk({});
       });
 });
 

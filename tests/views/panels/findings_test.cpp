@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QStatusBar>
 #include <QTest>
+#include <QTreeView>
 
 #include "tests/support/source_path.h"
 #include "tests/views/panels.h"
@@ -22,6 +23,9 @@ class FindingsTest : public QObject {
 
  private Q_SLOTS:
   void masksAreNotFaults();
+  void W28_walkToTheRootShowsElementAndLine();
+  void findingsAreInOnePlaceWithOneActionEach();
+  void findingsGoWithTheirDocument();
   void V7_findingsOpenWhenARunMadeNaN();
   void V7_aStopAtNaNNamesItsOpAndOpensFindings();
   void V4_aFoldedRowShowsTheSumBelow();
@@ -92,6 +96,82 @@ void FindingsTest::masksAreNotFaults() {
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().position, f.execution().size);
+}
+
+// From an open model to the line of Python and the element in one action.
+void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(fileOf("resources/samples/twins.pt2")));
+  QVERIFY(allKnown(f));
+  f.press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* way = f.window().findChild<QTreeView*>(QStringLiteral("findings"));
+  QTRY_VERIFY_WITH_TIMEOUT(way->model()->rowCount() > 0, 20000);
+  QTRY_COMPARE(shortOpName(*f.analysis().document, f.selection().op()), QStringLiteral("aten.div.Tensor"));
+  QStringList rows;
+  for (int row = 0; row < way->model()->rowCount(way->model()->index(0, 0)); ++row)
+    rows << way->model()->index(row, 1, way->model()->index(0, 0)).data().toString();
+  QVERIFY2(!rows.filter(QStringLiteral("0 / 0 = nan at [")).isEmpty(), qPrintable(rows.join(QLatin1Char('\n'))));
+  QVERIFY2(!rows.filter(QStringLiteral("twins.py:")).isEmpty(), qPrintable(rows.join(QLatin1Char('\n'))));
+  auto* source = f.window().findChild<QDockWidget*>(QStringLiteral("dock-source"));
+  QTRY_VERIFY(!source->visibleRegion().isEmpty());
+}
+
+void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("resources/samples/twins.pt2")));
+  QVERIFY(allKnown(f));
+  f.raise("dock-findings");
+  auto& list = *f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  const auto cell = [&](int row, int column) { return list.model()->index(row, column).data().toString(); };
+  QTRY_VERIFY(list.model()->rowCount() > 0);
+  QVERIFY2(cell(0, FindingsModel::what).startsWith(QStringLiteral("NaN or Inf first made by #")),
+           qPrintable(cell(0, FindingsModel::what)));
+  QVERIFY(cell(0, FindingsModel::severity).contains(QStringLiteral("error")));
+  QVERIFY(cell(0, FindingsModel::line).startsWith(QStringLiteral("twins.py:")));
+  QVERIFY(cell(0, FindingsModel::numbers).contains(QStringLiteral("NaN")));
+  QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Walk to the Root"));
+
+  // What others bring comes in by severity, and goes when they take it back.
+  auto& board = FindingBoard::of(f.controller());
+  Finding note, warning;
+  note.severity = Finding::Severity::note;
+  note.title = "a note";
+  warning.title = "a rank waits";
+  warning.op = f.analysis().forward.ops[3];
+  board.set(QStringLiteral("a"), {note});
+  board.set(QStringLiteral("ranks"), {warning});
+  QCOMPARE(list.model()->rowCount(), 3);
+  QCOMPARE(cell(1, FindingsModel::what), QStringLiteral("a rank waits"));
+  QCOMPARE(cell(2, FindingsModel::what), QStringLiteral("a note"));
+  QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-findings"))->windowTitle(),
+           QStringLiteral("Findings (2)"));
+
+  // By keyboard, and by a click on the action.
+  list.setFocus();
+  list.setCurrentIndex(list.model()->index(1, 0));
+  f.press(Qt::Key_Return);
+  QCOMPARE(f.selection().op(), warning.op);
+  board.set(QStringLiteral("a"), {});
+  board.set(QStringLiteral("ranks"), {});
+  QCOMPARE(list.model()->rowCount(), 1);
+  const auto action = list.visualRect(list.model()->index(0, FindingsModel::action));
+  list.scrollTo(list.model()->index(0, FindingsModel::action));
+  QTest::mouseClick(list.viewport(), Qt::LeftButton, Qt::NoModifier, action.center());
+  QTRY_VERIFY(cell(0, FindingsModel::what).contains(QStringLiteral("begins at #")));
+  QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Show the Line"));
+}
+
+void FindingsTest::findingsGoWithTheirDocument() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QVERIFY(f.quiet());
+  auto& board = FindingBoard::of(f.controller());
+  Finding finding;
+  finding.title = "of the first";
+  board.set(QStringLiteral("test"), {finding});
+  QVERIFY(board.has(QStringLiteral("test")));
+  QVERIFY(f.open(QStringLiteral("synthetic4")));
+  QVERIFY(!board.has(QStringLiteral("test")));
 }
 
 void FindingsTest::V7_findingsOpenWhenARunMadeNaN() {

@@ -1,0 +1,142 @@
+#include "core/questions/finding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "core/derivation/gradient_of.h"
+#include "core/questions/why.h"
+#include "core/trace/source.h"
+
+namespace retrograd {
+namespace {
+
+/// "h.*.weight", which equal layers share; empty for what is in no list.
+std::string layerPattern(const std::string& path) {
+  std::string pattern;
+  bool isMember = false;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const auto end = std::min(path.find('.', begin), path.size());
+    const auto part = path.substr(begin, end - begin);
+    const bool isNumber =
+        !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    isMember |= isNumber;
+    pattern += (begin > 0 ? "." : "") + (isNumber ? "*" : part);
+    begin = end + 1;
+  }
+  return isMember ? pattern : std::string();
+}
+
+/// What an op of the computation became in the forward, where it has become anything.
+BoundSymbolId inForward(const Analysis& analysis, BoundSymbolId op) {
+  if (op)
+    for (auto derived : analysis.links.derived(op))
+      if (analysis.document->boundSymbol(derived).origin.role == Role::forward) return derived;
+  return op;
+}
+
+double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::string pythonLine(const Document& document, BoundSymbolId op) {
+  if (!op) return {};
+  auto source = document.boundSymbol(op).source;
+  if (const auto origin = document.boundSymbol(op).origin.op; !source && origin)
+    source = document.boundSymbol(origin).source;
+  const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
+  if (!frame) return {};
+  const auto name = frame->file.substr(frame->file.find_last_of("/\\") + 1);
+  return fmt::format("{}:{}{}{}", name, frame->line, frame->code.empty() ? "" : "  ", frame->code);
+}
+
+std::vector<Finding> missingGradients(const Analysis& analysis, std::size_t most, const Progress& progress) {
+  std::vector<Finding> findings;
+  if (!analysis.derived()) return findings;
+  const auto& document = *analysis.document;
+  const auto& inputs = analysis.computation().inputs;
+  const auto gradients = gradientsOfInputs(analysis);
+  std::size_t frozen = 0, more = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    progress.check();
+    if (inputs[i].kind != InputKind::parameter || !inputs[i].value || gradients[i]) continue;
+    if (!inputs[i].requiresGrad) {
+      ++frozen;
+      continue;
+    }
+    if (findings.size() == most) {
+      ++more;
+      continue;
+    }
+    const auto why = whyNoGradient(analysis, inputs[i].value);
+    Finding finding;
+    finding.title = fmt::format("the gradient of {} is None", inputs[i].target);
+    if (!why.stops.empty()) {
+      const auto& stop = why.stops.front();
+      finding.numbers = describe(document, stop);
+      finding.op = inForward(analysis, stop.op || stop.path.empty() ? stop.op : stop.path.front());
+    }
+    finding.value = inputs[i].value;
+    finding.command = "why";
+    findings.push_back(std::move(finding));
+  }
+  const auto count = [&](std::size_t parameters, Finding::Severity severity, const char* what) {
+    if (parameters == 0) return;
+    Finding finding;
+    finding.severity = severity;
+    finding.title = fmt::format("{} {}{}", parameters, parameters == 1 ? "parameter " : "parameters ", what);
+    findings.push_back(std::move(finding));
+  };
+  count(more, Finding::Severity::warning, "more without a gradient");
+  count(frozen, Finding::Severity::note, "frozen: no gradient is asked for");
+  return findings;
+}
+
+std::vector<Finding> layersThatDiffer(const Analysis& analysis,
+                                      const std::function<std::optional<double>(ValueId)>& normOf) {
+  constexpr double far = 100;
+  struct Member {
+    std::size_t input;
+    ValueId gradient;
+    double norm;
+  };
+  std::map<std::pair<std::string, std::vector<std::int64_t>>, std::vector<Member>> layers;
+  const auto& document = *analysis.document;
+  const auto& inputs = analysis.computation().inputs;
+  const auto gradients = gradientsOfInputs(analysis);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& input = inputs[i];
+    if (input.kind != InputKind::parameter || !gradients[i] || !document.isTensor(input.value)) continue;
+    const auto pattern = layerPattern(input.target);
+    const auto norm = pattern.empty() ? std::nullopt : normOf(gradients[i]);
+    if (norm && std::isfinite(*norm))
+      layers[{pattern, document.meta(document.value(input.value).meta).sizes}].push_back({i, gradients[i], *norm});
+  }
+  std::vector<Finding> findings;
+  for (const auto& [layer, members] : layers) {
+    if (members.size() < 3) continue;
+    std::vector<double> norms;
+    for (const auto& member : members) norms.push_back(member.norm);
+    const double usual = median(norms);
+    if (usual <= 0) continue;
+    for (const auto& member : members) {
+      if (member.norm <= usual * far && member.norm >= usual / far) continue;
+      Finding finding;
+      finding.title = fmt::format("the gradient of {} is unlike that of its equal layers", inputs[member.input].target);
+      finding.numbers = fmt::format("norm {:.3g}, median of {}: {:.3g}", member.norm, members.size(), usual);
+      finding.op = document.value(member.gradient).producer;
+      finding.value = member.gradient;
+      findings.push_back(std::move(finding));
+    }
+  }
+  return findings;
+}
+
+}  // namespace retrograd

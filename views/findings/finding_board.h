@@ -1,0 +1,43 @@
+#pragma once
+#include <QMap>
+#include <QObject>
+#include <QString>
+#include <vector>
+
+#include "core/questions/finding.h"
+#include "views/session/document_controller.h"
+
+namespace retrograd::views {
+
+/// All that was found in the open document, wherever it came from. Whoever finds something brings its findings under a
+/// name of its own and replaces them later; the panel Findings shows them all, the most severe first.
+class FindingBoard : public QObject {
+  Q_OBJECT
+
+ public:
+  /// That of this window; there from when it is asked for first. It is empty while no document is open.
+  static FindingBoard& of(DocumentController& controller);
+
+  /// In place of what the source had brought; without findings it has none any more.
+  void set(const QString& source, std::vector<Finding> findings);
+
+  struct Entry {
+    QString source;
+    Finding finding;
+  };
+  /// By severity, then by source in the order of the alphabet, then as it was brought.
+  std::vector<Entry> entries() const;
+  /// How many are no notes.
+  int serious() const;
+  bool has(const QString& source) const { return bySource_.contains(source); }
+
+ Q_SIGNALS:
+  void changed();
+
+ private:
+  explicit FindingBoard(DocumentController& controller);
+
+  QMap<QString, std::vector<Finding>> bySource_;
+};
+
+}  // namespace retrograd::views
