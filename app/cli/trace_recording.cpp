@@ -10,12 +10,6 @@
 namespace retrograd::cli {
 namespace {
 
-/// Hooks, recomputation and accumulation run within a backward: no heading of their own there.
-Phase sectionOf(const StepOp& op, Phase before) {
-  const bool isWithin = op.phase == Phase::hook || op.phase == Phase::recompute || op.phase == Phase::accumulation;
-  return isWithin && before == Phase::backward ? Phase::backward : op.phase;
-}
-
 class Listing {
  public:
   Listing(const Analysis& analysis, const RecordingListing& options)
@@ -23,27 +17,22 @@ class Listing {
 
   void print() {
     const auto asked = phaseNamed(options_.phase);
-    for (const auto op : analysis_.joint.ops) {
-      const auto& recorded = recording_.op(op);
-      if (asked && recorded.phase != *asked) continue;
-      if (!options_.passes.empty() && !options_.passes[static_cast<std::size_t>(op.index)]) continue;
-      heading(recorded, asked.has_value());
-      place(op);
-      fmt::print("{}{}{}\n", printCall(document_, op), comment(op), facts(recorded, asked.has_value()));
+    std::vector<BoundSymbolId> ops;
+    for (const auto op : analysis_.joint.ops)
+      if ((!asked || recording_.op(op).phase == *asked) &&
+          (options_.passes.empty() || options_.passes[static_cast<std::size_t>(op.index)]))
+        ops.push_back(op);
+    const auto sections = sectionsOf(recording_, ops);
+    for (std::size_t i = 0, section = 0; i < ops.size(); ++i) {
+      if (section < sections.size() && sections[section].begin == i) heading(sections[section++].title);
+      place(ops[i]);
+      fmt::print("{}{}{}\n", printCall(document_, ops[i]), comment(ops[i]), facts(recording_.op(ops[i])));
     }
   }
 
  private:
-  void heading(const StepOp& op, bool isOne) {
-    const auto section = isOne ? op.phase : sectionOf(op, section_);
-    if (isBegun_ && op.step == step_ && section == section_ && op.backward == backward_) return;
-    fmt::print("{}# ---- step {}, {}", isBegun_ ? "\n" : "", op.step, name(section));
-    if (section == Phase::backward && op.backward > 0) fmt::print(" {}", op.backward);
-    fmt::print("\n");
-    isBegun_ = true;
-    step_ = op.step;
-    section_ = section;
-    backward_ = op.backward;
+  void heading(const std::string& title) {
+    fmt::print("\n# ---- {}\n", title);
     module_ = {};
     line_.clear();
   }
@@ -69,12 +58,13 @@ class Listing {
     return text.empty() ? text : "  # " + text;
   }
 
-  std::string facts(const StepOp& op, bool isOne) const {
+  std::string facts(const StepOp& op) const {
     std::string text;
     const auto add = [&](std::string_view what, std::string_view value) {
       text += fmt::format("{}{}{}{}", text.empty() ? "  # " : ", ", what, value.empty() ? "" : ": ", value);
     };
-    if (!isOne && sectionOf(op, section_) != op.phase) add(name(op.phase), {});
+    if (op.phase == Phase::hook || op.phase == Phase::recompute || op.phase == Phase::accumulation)
+      add(name(op.phase), {});
     if (op.node) add("node", document_.text(op.node));
     if (op.accumulates) add("into the gradient of", document_.text(op.accumulates));
     if (op.hook) add("hook", document_.text(op.hook));
@@ -89,9 +79,6 @@ class Listing {
   const Document& document_;
   const StepRecording& recording_;
   const RecordingListing& options_;
-  bool isBegun_ = false;
-  std::int32_t step_ = -1, backward_ = -1;
-  Phase section_ = Phase::other;
   StringId module_;
   std::string line_;
 };

@@ -268,6 +268,8 @@ LineText lineOfHeader(const Document& document, const OutlineHeader& header, std
     add(QStringLiteral("  ") + shortOpName(document, header.operation), TokenKind::comment);
     const auto module = document.boundSymbol(header.operation).module;
     if (module) add(QStringLiteral("  ") + toQt(document.text(module)), TokenKind::comment);
+  } else if (header.section) {
+    add(toQt(header.title), TokenKind::header);
   } else if (header.subgraph >= 0) {
     add(toQt(document.subgraph(SubgraphId(header.subgraph)).name), TokenKind::header);
   } else {

@@ -1,5 +1,7 @@
 #include "views/text/trace_index.h"
 
+#include "core/formats/recording/recording.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -67,33 +69,62 @@ struct GroupKey {
 
 GroupKey groupKey(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
-  const auto operation = bound.origin.role == Role::none ? BoundSymbolId()
-                         : bound.origin.op               ? bound.origin.op
-                                                         : bound.parent;
+  const bool isItself = bound.origin.op == op;  // an op of a recording, which nothing was derived from
+  const auto operation = bound.origin.role == Role::none || isItself ? BoundSymbolId()
+                         : bound.origin.op                           ? bound.origin.op
+                                                                     : bound.parent;
   return {operation, isBackwardRole(bound.origin.role), bound.origin.role == Role::recompute};
 }
 
 class IndexBuilder {
  public:
-  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines)
-      : document_(document), lines_(lines), builder_(lines.size()) {}
+  /// `recording`: null for what was not recorded; else its phases are sections.
+  IndexBuilder(const Document& document, const std::vector<BoundSymbolId>& lines, const StepRecording* recording)
+      : document_(document), lines_(lines), recording_(recording), builder_(lines.size()) {}
 
   Outline flat() {
-    for (std::size_t i = 0; i < lines_.size();) i = openLine(i);
+    inSections([this](std::size_t begin, std::size_t end) {
+      for (auto i = begin; i < end;) i = openLine(i);
+    });
     return builder_.take();
   }
   Outline byOperation() {
-    operations(0, lines_.size());
+    inSections([this](std::size_t begin, std::size_t end) { operations(begin, end); });
     return builder_.take();
   }
-  /// Module headers nest by path; under them operations.
   Outline byModule() {
+    inSections([this](std::size_t begin, std::size_t end) { modules(begin, end); });
+    auto outline = builder_.take();
+    countOps(outline);
+    return outline;
+  }
+
+ private:
+  /// All lines, or those of each part of a recorded step under a header.
+  template <class Fill>
+  void inSections(Fill&& fill) {
+    if (!recording_) return fill(0, lines_.size());
+    const auto sections = sectionsOf(*recording_, lines_);
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+      const auto end = i + 1 < sections.size() ? sections[i + 1].begin : lines_.size();
+      OutlineHeader header;
+      header.section = lines_[sections[i].begin];
+      header.title = sections[i].title;
+      header.ops = static_cast<std::int32_t>(end - sections[i].begin);
+      builder_.openHeader(header);
+      fill(sections[i].begin, end);
+      builder_.close();
+    }
+  }
+
+  /// Module headers nest by path; under them operations.
+  void modules(std::size_t begin, std::size_t end) {
     std::vector<std::string> open;
     std::vector<std::string> path;
-    for (std::size_t i = 0; i < lines_.size();) {
+    for (std::size_t i = begin; i < end;) {
       const auto module = document_.boundSymbol(lines_[i]).module;
       std::size_t next = i;
-      while (next < lines_.size() && document_.boundSymbol(lines_[next]).module == module) ++next;
+      while (next < end && document_.boundSymbol(lines_[next]).module == module) ++next;
       path = split(document_.text(module));
       std::size_t common = 0;
       while (common < open.size() && common < path.size() && open[common] == path[common]) ++common;
@@ -103,12 +134,8 @@ class IndexBuilder {
       i = next;
     }
     for (; !open.empty(); open.pop_back()) builder_.close();
-    auto outline = builder_.take();
-    countOps(outline);
-    return outline;
   }
 
- private:
   static std::vector<std::string> split(std::string_view path) {
     std::vector<std::string> parts;
     while (!path.empty()) {
@@ -179,6 +206,7 @@ class IndexBuilder {
 
   const Document& document_;
   const std::vector<BoundSymbolId>& lines_;
+  const StepRecording* recording_;
   OutlineBuilder builder_;
   std::vector<std::int32_t> moduleRows_;
 };
@@ -212,7 +240,7 @@ const Trace& TraceIndex::trace() const { return traceOf(*analysis, kind); }
 const Outline& TraceIndex::outline(Grouping grouping) const {
   const auto i = static_cast<std::size_t>(grouping);
   std::call_once(made_[i], [&] {
-    IndexBuilder builder(document(), lines);
+    IndexBuilder builder(document(), lines, analysis->file.recording.get());
     outlines_[i] = grouping == Grouping::operation ? builder.byOperation()
                    : grouping == Grouping::module  ? builder.byModule()
                                                    : builder.flat();

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "core/derivation/analysis.h"
@@ -19,6 +20,8 @@ struct OutlineHeader {
   StringId module;  ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
   std::int32_t moduleParts = 0;
   std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
+  BoundSymbolId section;       ///< the first op of a part of a recorded step; none for others
+  std::string title;           ///< of that part: "step 0, backward"
   std::int32_t ops = 0;        ///< ops below, at any depth
   bool backward = false;       ///< the ops below come from the operation and run in the backward
   bool recompute = false;      ///< of these, they are its forward ops once more

@@ -145,6 +145,24 @@ std::optional<Phase> phaseNamed(std::string_view text) {
   return std::nullopt;
 }
 
+std::vector<RecordedSection> sectionsOf(const StepRecording& recording, const std::vector<BoundSymbolId>& ops) {
+  std::vector<RecordedSection> sections;
+  std::int32_t step = -1, backward = -1;
+  auto phase = Phase::other;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto& op = recording.op(ops[i]);
+    const bool isWithin = op.phase == Phase::hook || op.phase == Phase::recompute || op.phase == Phase::accumulation;
+    const auto now = isWithin && phase == Phase::backward ? phase : op.phase;
+    if (!sections.empty() && op.step == step && now == phase && op.backward == backward) continue;
+    step = op.step;
+    phase = now;
+    backward = op.backward;
+    sections.push_back({i, fmt::format("step {}, {}", step, name(phase))});
+    if (phase == Phase::backward && backward > 0) sections.back().title += fmt::format(" {}", backward);
+  }
+  return sections;
+}
+
 std::string recordedLine(const Document& document, BoundSymbolId op) {
   const auto source = document.boundSymbol(op).source;
   const auto* frame = source ? shownFrame(document.source(source)) : nullptr;

@@ -94,7 +94,15 @@ struct StepRecording {
   bool has(BoundSymbolId id) const { return id && static_cast<std::size_t>(id.index) < ops.size(); }
 };
 
-/// "test_loop.py:12 in step", the line of the loop or model that an op was called in; empty where it is not known.
+/// A stretch of ops of one step and phase. Hooks, recomputation and accumulation within a backward are part of it.
+struct RecordedSection {
+  std::size_t begin = 0;  ///< among the ops that were asked for
+  std::string title;      ///< "step 0, backward 1"
+};
+/// `ops`: of the recording, in their order.
+std::vector<RecordedSection> sectionsOf(const StepRecording& recording, const std::vector<BoundSymbolId>& ops);
+
+/// "train.py:12 in step", the line of the loop or model that an op was called in; empty where it is not known.
 std::string recordedLine(const Document& document, BoundSymbolId op);
 
 /// Whether `path` is a folder that `retrograd.record` wrote.
