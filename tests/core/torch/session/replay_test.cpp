@@ -1,0 +1,194 @@
+// C11 and C14: a recorded step runs again bit for bit, in both directions, and is judged.
+#include "core/torch/session/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/formats/recording/recording.h"
+#include "core/formats/recording/recording_hash.h"
+#include "core/torch/analysis/analyse.h"
+#include "core/torch/session/op_values.h"
+#include "core/torch/session/session.h"
+#include "core/torch/tracing/op_table.h"
+#include "tests/support/float_tensor.h"
+
+namespace retrograd::test {
+namespace {
+
+TensorData bytesOf(const std::vector<float>& numbers) {
+  auto kept = std::make_shared<std::vector<float>>(numbers);
+  TensorData data;
+  data.meta.dtype = DType::u8;
+  data.bytes = kept->size() * sizeof(float);
+  data.meta.sizes = {static_cast<std::int64_t>(data.bytes)};
+  data.meta.strides = {1};
+  data.data = reinterpret_cast<const std::byte*>(kept->data());
+  data.owner = kept;
+  return data;
+}
+
+std::string hashOf(const std::vector<float>& numbers) {
+  return recordingHashText(recordingHash(std::as_bytes(std::span(numbers))));
+}
+
+/// w is doubled in place, y = w + x is made, memory of x changes without an op, z = x + x; the update subtracts y of w.
+struct Step {
+  std::vector<float> w{1, 2}, x{10, 20}, changed{5, 7};
+  std::string wrong;  ///< hash of y instead of the right one
+  std::vector<float> y{12, 24};
+
+  std::shared_ptr<const Analysis> analysis() const {
+    StepRecording recording;
+    recording.path = "step";
+    recording.data = {{"w", bytesOf(w)}, {"x", bytesOf(x)}, {"changed", bytesOf(changed)}};
+    std::vector<float> doubled{w[0] * 2, w[1] * 2}, sum{doubled[0] + x[0], doubled[1] + x[1]};
+    std::vector<float> z{changed[0] * 2, changed[1] * 2}, after{doubled[0] - sum[0], doubled[1] - sum[1]};
+    std::string text = R"({"k":"begin","format":"retrograd.recording.ops","version":1}
+{"k":"step","n":0}
+{"k":"mode","grad":true,"inference":false,"autocast":{},"phase":"forward"}
+{"k":"storage","id":0,"bytes":8,"device":"cpu","data":"w"}
+{"k":"name","id":0,"storage":0,"role":"parameter","name":"weight"}
+{"k":"tensor","id":0,"storage":0,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"storage","id":1,"bytes":8,"device":"cpu","data":"x"}
+{"k":"tensor","id":1,"storage":1,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":0,"op":"aten.mul_.Tensor","in":[{"t":0},2.0],"out":{"t":0},"hash":["DOUBLED"]}
+{"k":"storage","id":2,"bytes":8,"device":"cpu"}
+{"k":"tensor","id":2,"storage":2,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":1,"op":"aten.add.Tensor","in":[{"t":0},{"t":1}],"out":{"t":2},"hash":["SUM"]}
+{"k":"external","storage":1,"data":"changed"}
+{"k":"mode","grad":false,"inference":false,"autocast":{},"phase":"backward"}
+{"k":"backward","n":0}
+{"k":"storage","id":3,"bytes":8,"device":"cpu"}
+{"k":"tensor","id":3,"storage":3,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":2,"op":"aten.add.Tensor","in":[{"t":1},{"t":1}],"out":{"t":3},"hash":["CHANGED"],"of":1}
+{"k":"mode","grad":false,"inference":false,"autocast":{},"phase":"optimizer"}
+{"k":"op","n":3,"op":"aten._foreach_sub_.List","in":[[{"t":0}],[{"t":2}]],"out":null,"writes":[0],"hash":["AFTER"]}
+{"k":"end","ops":4}
+)";
+    const auto put = [&](const std::string& name, const std::string& hash) {
+      text.replace(text.find(name), name.size(), hash);
+    };
+    put("DOUBLED", hashOf(doubled));
+    put("SUM", wrong.empty() ? hashOf(sum) : wrong);
+    put("CHANGED", hashOf(z));
+    put("AFTER", hashOf(after));
+    return analyse(readRecordingText(text, std::move(recording), lookupSymbol));
+  }
+};
+
+std::vector<float> floats(const TensorData& data) {
+  std::vector<float> numbers(static_cast<std::size_t>(data.meta.elements()));
+  std::memcpy(numbers.data(), data.data, numbers.size() * sizeof(float));
+  return numbers;
+}
+
+TEST(Replay, C11_ARecordedStepRunsAgainAndEachHashIsTheRecordedOne) {
+  const auto result = replay(Step().analysis());
+  EXPECT_EQ(result.stopped, "");
+  EXPECT_EQ(result.compared, 4u);
+  EXPECT_EQ(result.differing, 0u);
+  EXPECT_EQ(result.opaque.size(), 1u);  // the write that no op made
+  EXPECT_TRUE(result.unsound.empty());
+}
+
+TEST(Replay, C11_TheFirstOpThatDiffersIsNamedWithACause) {
+  Step step;
+  step.wrong = "00000000000000aa";
+  const auto analysis = step.analysis();
+  const auto result = replay(analysis);
+  EXPECT_EQ(result.differing, 1u);
+  ASSERT_EQ(result.first.size(), 1u);
+  EXPECT_EQ(analysis->document->opName(result.first[0].op), "torch.ops.aten.add.Tensor");
+  EXPECT_NE(result.first[0].cause.find("its kernel gives other bits"), std::string::npos);
+}
+
+TEST(Replay, C11_StepsGoBackOverWritesAndMemoryThatChangedWithoutAnOp) {
+  const auto analysis = Step().analysis();
+  const auto& computation = analysis->computation();
+  const auto weight = computation.inputs[0].value, x = computation.inputs[1].value;
+  Session session(analysis);
+  const auto read = [&](ValueId value) { return floats(session.contents(value)); };
+  std::vector<std::vector<float>> weights, xs;
+  const auto& ops = analysis->joint.ops;
+  const auto look = [&] {
+    weights.push_back(session.state(weight).present ? read(weight) : std::vector<float>());
+    xs.push_back(session.state(x).present ? read(x) : std::vector<float>());
+  };
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    look();
+    session.step();
+  }
+  const auto y = analysis->document->outputs(ops[1])[0];
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    session.stepBack();
+    const auto before = std::pair(weights[i], xs[i]);
+    look();
+    EXPECT_EQ(std::pair(weights.back(), xs.back()), before) << i;
+  }
+  session.restart();
+  session.runTo(2);
+  EXPECT_EQ(read(y), (std::vector<float>{12, 24}));
+  session.runTo(ops.size());
+  session.restart();
+  session.runTo(2);
+  EXPECT_EQ(read(y), (std::vector<float>{12, 24}))
+      << "what was written in the first run must not be seen in the second";
+}
+
+TEST(Replay, C10_ValuesOfAnyOpAreThoseOfItsMoment) {
+  const auto analysis = Step().analysis();
+  OpValues values(analysis);
+  const auto& document = *analysis->document;
+  values.runAhead(analysis->joint.ops.size());
+  EXPECT_EQ(values.known(), analysis->joint.ops.size());
+  const auto y = document.outputs(analysis->joint.ops[1])[0];
+  const auto moment = values.of(y);
+  ASSERT_TRUE(moment);
+}
+
+TEST(Replay, C14_ANanThatReachesAWeightOrTheStepIsNotSound) {
+  Step step;
+  step.w[1] = std::numeric_limits<float>::quiet_NaN();
+  const auto result = replay(step.analysis());
+  EXPECT_EQ(result.differing, 0u);
+  ASSERT_FALSE(result.unsound.empty());
+  EXPECT_NE(result.unsound[0].find("parameter weight as the step began has 1 NaN"), std::string::npos)
+      << result.unsound[0];
+}
+
+TEST(Replay, C3_ABackwardOpJumpsToItsForwardOp) {
+  const auto analysis = Step().analysis();
+  const auto& ops = analysis->joint.ops;
+  EXPECT_EQ(analysis->links.forwardOf(*analysis->document, ops[3]), ops[1]);
+  EXPECT_EQ(analysis->joint.forwardCount, 3u);
+}
+
+TEST(Replay, C15_DataThatIsMissingStopsTheRunAndSaysWhich) {
+  StepRecording recording;
+  const std::string text = R"({"k":"begin","format":"retrograd.recording.ops","version":1}
+{"k":"storage","id":0,"bytes":8,"device":"cpu","data":"gone"}
+{"k":"name","id":0,"storage":0,"role":"parameter","name":"weight"}
+{"k":"tensor","id":0,"storage":0,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":0,"op":"aten.neg_.default","in":[{"t":0}],"out":{"t":0}}
+{"k":"end","ops":1}
+)";
+  const auto result = replay(analyse(readRecordingText(text, recording, lookupSymbol)));
+  EXPECT_NE(result.stopped.find("weight"), std::string::npos) << result.stopped;
+  EXPECT_EQ(result.ran, 0u);
+}
+
+TEST(Replay, C15_AnOpThatReachesFilesIsNotRun) {
+  StepRecording recording;
+  const std::string text = R"({"k":"begin","format":"retrograd.recording.ops","version":1}
+{"k":"storage","id":0,"bytes":8,"device":"cpu"}
+{"k":"tensor","id":0,"storage":0,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":0,"op":"aten.from_file.default","in":["/etc/passwd",false,2],"out":{"t":0}}
+{"k":"end","ops":1}
+)";
+  const auto result = replay(analyse(readRecordingText(text, recording, lookupSymbol)));
+  EXPECT_NE(result.stopped.find("nobody can run it"), std::string::npos) << result.stopped;
+}
+
+}  // namespace
+}  // namespace retrograd::test
