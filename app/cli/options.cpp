@@ -17,6 +17,7 @@
 #include "core/base/number_text.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
+#include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/analyse.h"
@@ -291,10 +292,13 @@ void requireFile(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
+  if (const auto first = std::filesystem::path(path) / "rank0"; isRecording(first.string()))
+    throw Error(ErrorCode::badUse, "holds a recording of each rank: name one of them, such as " + first.string(), path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) &&
-      !jobs::isJobLog(path))
+      !isRecording(path) && !jobs::isJobLog(path))
     throw Error(ErrorCode::badUse,
-                "is a folder, not a file, and holds no job's log, repro script or captured step; a folder of models is "
+                "is a folder, not a file, and holds no job's log, repro script, captured step or recording; a folder "
+                "of models is "
                 "for `retrograd check --suite`" +
                     jobsBelow(path),
                 path);
