@@ -12,6 +12,7 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
+#include "core/torch/analysis/own_gradients.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
@@ -258,6 +259,21 @@ struct ModelCheck::Impl {
       basis_.notes.push_back("not compared with LibTorch's autograd: " + written_->judge.noise().refusal());
     progress_.check();
     if (orderOf(analysis) == 2 && differentiatedKind(analysis) == TraceKind::joint) compareWithEagerTwice(analysis);
+    if (orderOf(analysis) == 1) compareOwnGradients(analysis);
+  }
+
+  /// The gradients that a program exported with its backward has of its own, against those derived from its forward.
+  void compareOwnGradients(const Analysis& analysis) {
+    const auto own = ownGradients(analysis);
+    if (own.empty()) return;
+    for (const auto& [key, tensor] : own) {
+      const auto name = "grad." + key;
+      const auto* derived = findTensor(written_->run, name);
+      if (derived != nullptr) verdicts_.add(written_->compare("own/", name, tensor, *derived));
+      else if (!leftOut_.names.contains(name)) verdicts_.fail("own/" + name, "the derived one is None");
+    }
+    basis_.notes.push_back(
+        fmt::format("the file has gradients of its own: {} compared with the derived ones", own.size()));
   }
 
   /// Split and session against the joint trace in one go, whose results are let go then.

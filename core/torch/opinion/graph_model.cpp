@@ -7,7 +7,7 @@
 
 #include "core/formats/listing/stand_ins.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/drawn_input.h"
+#include "core/torch/tracing/drawn_input.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {

@@ -108,6 +108,19 @@ TEST(Verdict, R6_AForwardMayWriteToAParameter) {
   }
 }
 
+// Holds R11: gradients that a file has of its own are its backward, and the derived ones judge them.
+TEST(Verdict, R11_GradientsThatAFileHasOfItsOwnAreCompared) {
+  auto report = checkModel(sourcePath("tests/data/reports/joint.pt2"), {});
+  EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
+  EXPECT_TRUE(has(report.notes, "the file has gradients of its own: 3 compared with the derived ones"));
+  report = checkModel(sourcePath("tests/data/reports/joint_exchanged.pt2"), {});
+  EXPECT_EQ(report.status, CheckStatus::fail) << reportLine(report);
+  for (const auto* name : {"own/grad.p.a.weight", "own/grad.p.b.weight"})
+    EXPECT_TRUE(std::any_of(report.tensors.begin(), report.tensors.end(), [&](const auto& verdict) {
+      return verdict.name == name && !verdict.good();
+    })) << name;
+}
+
 TEST(Verdict, R7_AFunctionThatExportHasLostIsWarnedOf) {
   const auto report = checkModel(sourcePath("tests/data/reports/captured/step/model.pt2"), {});
   ASSERT_FALSE(report.warnings.empty());

@@ -1,4 +1,4 @@
-#include "core/torch/analysis/drawn_input.h"
+#include "core/torch/tracing/drawn_input.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
