@@ -13,6 +13,7 @@ CallResults::CallResults(const fx::Graph& graph) : graph_(graph) {
   for (const auto& node : graph.nodes)
     if (const auto base = baseOf(node)) bases.insert(*base);
   std::vector<std::pair<std::size_t, std::uint32_t>> inner;
+  std::unordered_map<std::size_t, std::vector<std::string>> names;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto base = baseOf(graph.nodes[i]);
     if (!base) continue;
@@ -23,21 +24,40 @@ CallResults::CallResults(const fx::Graph& graph) : graph_(graph) {
     } else if (tuple != tuples_.end()) {
       inner.emplace_back(tuple->second, static_cast<std::uint32_t>(i));
     } else {
-      constexpr std::int64_t most = 4096;
-      auto& results = results_[*base];
-      const auto index =
-          static_cast<std::size_t>(std::clamp<std::int64_t>(graph.nodes[i].call.items[1].integer, 0, most));
-      if (results.size() <= index) results.resize(index + 1, fx::noIndex);
-      if (results[index] == fx::noIndex) results[index] = static_cast<std::uint32_t>(i);
+      addResult(*base, i, names[*base]);
     }
   }
   for (const auto& [call, node] : inner) results_[call].push_back(node);
 }
 
+void CallResults::addResult(std::size_t base, std::size_t node, std::vector<std::string>& names) {
+  constexpr std::int64_t most = 4096;
+  const auto& key = graph_.nodes[node].call.items[1];
+  auto index = key.integer;
+  if (key.is(Kind::string)) {
+    const auto known = std::find(names.begin(), names.end(), key.text);
+    index = known - names.begin();
+    if (known == names.end()) names.push_back(key.text);
+  }
+  if (index < 0 || index > most) return;
+  const auto position = static_cast<std::size_t>(index);
+  auto& results = results_[base];
+  if (results.size() <= position) results.resize(position + 1, fx::noIndex);
+  if (results[position] == fx::noIndex) results[position] = static_cast<std::uint32_t>(node);
+  positions_.emplace(graph_.inputs.size() + node, position);
+}
+
+std::optional<std::size_t> CallResults::position(std::size_t value) const {
+  const auto found = positions_.find(value);
+  return found == positions_.end() ? std::nullopt : std::optional(found->second);
+}
+
 /// The call of several results that a node takes an item of; nothing where it takes none.
 std::optional<std::size_t> CallResults::baseOf(const fx::Node& node) const {
   const auto& call = node.call;
-  if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) return std::nullopt;
+  if (!call.is(Kind::item) || !call.items[0].is(Kind::value) ||
+      (!call.items[1].is(Kind::integer) && !call.items[1].is(Kind::string)))
+    return std::nullopt;
   const auto base = call.items[0].valueIndex();
   return base < graph_.inputs.size() || graph_.valueType(base) != fx::noIndex ? std::nullopt : std::optional(base);
 }

@@ -81,10 +81,9 @@ class Reader {
   /// A second item of the same number is the same value.
   void takeItem(std::size_t value, const fx::Node& node) {
     const auto base = node.call.items[0].valueIndex();
-    const auto index = node.call.items[1].is(Kind::integer) ? node.call.items[1].integer : -1;
-    const auto& results = *items_.of(base);
-    if (index < 0 || index >= std::ssize(results)) fail(node, "takes an item that there is not");
-    alias(value, graph_.inputs.size() + results[index]);
+    const auto position = items_.position(value);
+    if (!position) fail(node, "takes an item that there is not");
+    alias(value, graph_.inputs.size() + items_.of(base)->at(*position));
   }
 
   void alias(std::size_t value, std::size_t same) {

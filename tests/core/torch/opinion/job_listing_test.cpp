@@ -209,6 +209,19 @@ TEST(JobListing, H2_AnOpaqueOpHasAnyArgument) {
   EXPECT_EQ(listing.problems[0].place, "line 4");
 }
 
+// H2: results that a kernel gives by name are results like any others.
+TEST(JobListing, H2_ResultsAreTakenByName) {
+  const auto listing = listed(
+      "        kernel = torch.ops.higher_order.triton_kernel_wrapper_functional(kernel_idx = 0, kwargs = {'x': x})\n"
+      "        low: \"f32[4][1]cpu\" = kernel['low']\n"
+      "        high: \"f32[4][1]cpu\" = kernel['high'];  kernel = None\n"
+      "        out: \"f32[4][1]cpu\" = torch.ops.aten.add.Tensor(low, high)\n");
+  EXPECT_NE(printed(listing).find("[low, high] = torch.ops.higher_order.triton_kernel_wrapper_functional(kernel_idx=0, "
+                                  "kwargs=[[\"x\", x]])"),
+            std::string::npos)
+      << printed(listing);
+}
+
 // H2: dtypes, devices and memory formats are arguments of their own kind, and arguments by name have their place.
 TEST(JobListing, H2_ArgumentsFitTheSchema) {
   const auto listing = listed(
