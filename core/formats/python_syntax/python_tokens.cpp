@@ -99,11 +99,12 @@ std::string_view Lexer::commentBefore(const Token& token) const {
   return token.commentsEnd > token.commentsBegin ? trimmed(comments_[token.commentsEnd - 1].text) : std::string_view();
 }
 
-void Lexer::forgetComments(std::uint32_t count) {
+std::uint32_t Lexer::forgetComments(std::uint32_t count) {
   count = std::min(count, token_.commentsBegin);
   comments_.erase(comments_.begin(), comments_.begin() + count);
   token_.commentsBegin -= count;
   token_.commentsEnd -= count;
+  return count;
 }
 
 void Lexer::readComment() {

@@ -65,8 +65,9 @@ class Lexer {
   const std::vector<Comment>& comments() const { return comments_; }
   /// The last comment before `token`, without spaces around it; empty where there is none.
   std::string_view commentBefore(const Token& token) const;
-  /// Forgets the first comments, those of peek() excluded: a long text has more of them than should be in memory.
-  void forgetComments(std::uint32_t count);
+  /// Forgets the first comments, at most those before the ones of peek(): a long text has more of them than should be
+  /// in memory. Returns how many.
+  std::uint32_t forgetComments(std::uint32_t count);
 
  private:
   void advance();

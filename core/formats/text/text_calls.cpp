@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/memory_account.h"
 #include "core/formats/model/graph_ops.h"
 #include "core/formats/model/schema_arguments.h"
 #include "core/formats/text/text_reader.h"
@@ -19,29 +20,35 @@ using Kind = Expression::Kind;
 
 constexpr std::string_view opsPrefix = "torch.ops.";
 
-std::string shown(const Expression& expression) {
+std::string shown(const Source& source, const Expression& expression) {
   constexpr std::size_t longest = 60;
-  const auto text = oneLine(expression.source);
+  const auto text = oneLine(written(source, expression));
   return "'" + (text.size() <= longest ? text : text.substr(0, longest) + "...") + "'";
 }
 
 /// Max(1, s0): a function on sizes, as torch.export and the printer write them.
-bool isSizeFunction(const Expression& call) {
-  const auto& name = call.items.front().text;
+bool isSizeFunction(const Source& source, const Expression& call) {
+  const auto name = nameIn(source, call.items.front());
   return name != "float" && name != "complex" && name.find('.') == std::string::npos &&
-         SizeExpression::parse(call.source).has_value();
+         SizeExpression::parse(written(source, call)).has_value();
 }
 
-/// Python's operator of this sign on integers; nullopt where the result exceeds 64 bits.
-std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t left, std::int64_t right) {
+const std::map<std::string_view, const NumberFunction*>& sizeOperators() {
   static const std::map<std::string_view, const NumberFunction*> operators{
       {"+", findNumberFunction("_operator.add")},
       {"-", findNumberFunction("_operator.sub")},
       {"*", findNumberFunction("_operator.mul")},
       {"//", findNumberFunction("_operator.floordiv")},
       {"%", findNumberFunction("_operator.mod")}};
+  return operators;
+}
+
+bool isSizeOperator(std::string_view sign) { return sizeOperators().contains(sign); }
+
+/// Python's operator of this sign on integers; nullopt where the result exceeds 64 bits.
+std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t left, std::int64_t right) {
   try {
-    return operators.at(sign)->evaluate(std::array{Number::ofInt(left), Number::ofInt(right)}).integer;
+    return sizeOperators().at(sign)->evaluate(std::array{Number::ofInt(left), Number::ofInt(right)}).integer;
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -51,27 +58,30 @@ std::optional<std::int64_t> evaluateOperator(std::string_view sign, std::int64_t
 
 /// The op a call names. "aten.relu.default" and "torch.ops.aten.relu" are taken too, where there is such an op.
 Symbol TextReader::resolve(const Expression& callee) {
-  std::string path(callee.text);
+  std::string path(nameIn(source_, callee));
   for (std::string_view space : {"aten.", "prims.", "higher_order."})
     if (path.starts_with(space)) path.insert(0, opsPrefix);
   if (path.find('.') == std::string::npos)
-    fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(callee));
+    fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default, found " + shown(source_, callee));
   auto symbol = resolveCall(path, lookup_);
   if (!symbol.known && lacksOverload(path) && resolveSymbol(path + ".Tensor", lookup_).known)
     fail(source_, callee.place,
-         "expected the op with its overload, such as " + path + ".Tensor, found " + shown(callee));
+         "expected the op with its overload, such as " + path + ".Tensor, found " + shown(source_, callee));
   if (!symbol.known && path.starts_with("torch.") && !path.starts_with(opsPrefix)) {
     const auto meant = "torch.ops.aten" + path.substr(path.rfind('.')) + ".default";
     if (resolveSymbol(meant, lookup_).known)
-      fail(source_, callee.place, "expected an op by its full name, such as " + meant + ", found " + shown(callee));
+      fail(source_, callee.place,
+           "expected an op by its full name, such as " + meant + ", found " + shown(source_, callee));
   }
   return symbol;
 }
 
 TextReader::Call TextReader::readCall(const Expression& expression, const Scope& scope) {
   const auto& callee = expression.items.front();
+  if (!callee.is(Kind::path)) fail(source_, callee.place, "expected an op such as torch.ops.aten.sin.default");
+  checkArguments(expression);
   Call call;
-  auto [known, isNew] = symbols_.try_emplace(callee.text);
+  auto [known, isNew] = symbols_.try_emplace(written(source_, callee));
   if (isNew) known->second = document_.internSymbol(resolve(callee));
   call.symbol = known->second;
   if (document_.symbol(call.symbol).schema.empty()) readFreeArguments(expression, scope, call);
@@ -82,19 +92,31 @@ TextReader::Call TextReader::readCall(const Expression& expression, const Scope&
   return call;
 }
 
+/// Arguments by position, then those by name, each once.
+void TextReader::checkArguments(const Expression& call) const {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 1; i < call.items.size(); ++i) {
+    const auto& item = call.items[i];
+    if (!item.is(Kind::keyword)) {
+      if (!names.empty()) fail(source_, item.place, "expected a named argument, as all after the first named one are");
+      continue;
+    }
+    if (std::find(names.begin(), names.end(), item.text) != names.end())
+      fail(source_, item.place, "expected '" + item.text + "' to be given once");
+    names.emplace_back(item.text);
+  }
+}
+
 void TextReader::readSchemaArguments(const Expression& expression, const Scope& scope, Call& call) {
   const auto& symbol = document_.symbol(call.symbol);
   std::vector<const Expression*> given(symbol.arguments.size(), nullptr);
-  const auto positional = expression.items.size() - 1 - expression.keywords.size();
   for (std::size_t i = 1; i < expression.items.size(); ++i) {
-    const auto& item = expression.items[i];
-    const bool isNamed = i > positional;
-    const auto position =
-        isNamed ? symbol.argumentIndex(expression.keywords[i - positional - 1]) : static_cast<int>(i - 1);
+    const bool isNamed = expression.items[i].is(Kind::keyword);
+    const auto& item = isNamed ? expression.items[i].items[0] : expression.items[i];
+    const auto position = isNamed ? symbol.argumentIndex(expression.items[i].text) : static_cast<int>(i - 1);
     if (isNamed && position < 0)
       fail(source_, item.place,
-           "expected an argument of " + symbol.schema + ", found '" +
-               std::string(expression.keywords[i - positional - 1]) + "'");
+           "expected an argument of " + symbol.schema + ", found '" + expression.items[i].text + "'");
     const std::size_t slot = position;
     if (slot >= given.size() || (!isNamed && symbol.arguments[slot].keywordOnly))
       fail(source_, item.place, "expected fewer unnamed arguments for " + symbol.schema);
@@ -120,22 +142,25 @@ void TextReader::readSchemaArguments(const Expression& expression, const Scope& 
     const bool isNumber =
         value.isNumber() || (value.kind == Argument::Kind::operand && !standsForTensor(call.operands[firstHole]));
     try {
-      conform(value, type, isNumber, shown(*given[i]));
+      conform(value, type, isNumber, shown(source_, *given[i]));
     } catch (const Error&) {
       fail(source_, given[i]->place,
-           "expected " + typeText(type) + " for argument '" + entry.name + "', found " + shown(*given[i]));
+           "expected " + typeText(type) + " for argument '" + entry.name + "', found " + shown(source_, *given[i]));
     }
     call.pattern.arguments.push_back(std::move(value));
   }
 }
 
 void TextReader::readFreeArguments(const Expression& expression, const Scope& scope, Call& call) {
-  const auto unnamed = expression.items.size() - expression.keywords.size();
+  bool isNamed = false;
   for (std::size_t i = 1; i < expression.items.size(); ++i) {
-    call.pattern.arguments.push_back(argument(expression.items[i], scope, call));
-    call.pattern.names.emplace_back(i < unnamed ? std::string_view() : expression.keywords[i - unnamed]);
+    const auto& item = expression.items[i];
+    const bool hasName = item.is(Kind::keyword);
+    call.pattern.arguments.push_back(argument(hasName ? item.items[0] : item, scope, call));
+    call.pattern.names.emplace_back(hasName ? item.text : std::string());
+    isNamed |= hasName;
   }
-  if (expression.keywords.empty()) call.pattern.names.clear();
+  if (!isNamed) call.pattern.names.clear();
 }
 
 Argument TextReader::hole(ValueId value, Call& call) {
@@ -144,17 +169,21 @@ Argument TextReader::hole(ValueId value, Call& call) {
 }
 
 Argument TextReader::argument(const Expression& expression, const Scope& scope, Call& call) {
+  if (const auto name = nameIn(source_, expression); !name.empty()) return nameArgument(expression, name, scope, call);
   switch (expression.kind) {
+    case Kind::none: return Argument::ofNone();
+    case Kind::boolean: return Argument::ofBool(expression.integer != 0);
     case Kind::integer: return Argument::ofInt(expression.integer);
+    case Kind::bigInteger: fail(source_, expression.place, "expected an integer of 64 bits");
     case Kind::real: return Argument::ofReal(expression.real);
-    case Kind::string: return Argument::ofString(unquoted(source_, expression.text, expression.place));
-    case Kind::name: return nameArgument(expression, scope, call);
-    case Kind::call: return isSizeFunction(expression) ? sizeArgument(expression, scope) : callArgument(expression);
-    case Kind::negative:
-      if (expression.items[0].kind == Kind::real || expression.items[0].kind == Kind::call) {
-        auto number = argument(expression.items[0], scope, call);
-        if (number.kind != Argument::Kind::real) fail(source_, expression.place, "expected a number behind '-'");
-        return Argument::ofReal(-number.real);
+    case Kind::complex: return Argument::ofComplex(expression.real, expression.imaginary);
+    case Kind::string: return Argument::ofString(expression.text);
+    case Kind::call:
+      return isSizeFunction(source_, expression) ? sizeArgument(expression, scope) : callArgument(expression);
+    case Kind::unary:
+      if (expression.text == "-" && expression.items[0].is(Kind::call)) {
+        const auto number = argument(expression.items[0], scope, call);
+        if (number.kind == Argument::Kind::real) return Argument::ofReal(-number.real);
       }
       return sizeArgument(expression, scope);
     case Kind::binary:
@@ -163,28 +192,26 @@ Argument TextReader::argument(const Expression& expression, const Scope& scope, 
     case Kind::tuple: {
       std::vector<Argument> items;
       items.reserve(expression.items.size());
+      chargeReading(2 * expression.items.size() * sizeof(Argument));  // here and in the pattern that it becomes part of
       for (const auto& item : expression.items) items.push_back(argument(item, scope, call));
       return Argument::ofList(std::move(items));
     }
+    default: fail(source_, expression.place, "expected a value, found " + shown(source_, expression));
   }
-  return {};
 }
 
-Argument TextReader::nameArgument(const Expression& expression, const Scope& scope, Call& call) {
-  const auto& name = expression.text;
-  if (name == "None") return Argument::ofNone();
-  if (name == "True" || name == "False") return Argument::ofBool(name == "True");
+Argument TextReader::nameArgument(const Expression& expression, std::string_view name, const Scope& scope, Call& call) {
   if (name.find('.') != std::string::npos) {
     if (auto constant = namedConstant(name)) return *std::move(constant);
     fail(source_, expression.place,
-         "expected a dtype, layout or memory format such as torch.float32, found " + shown(expression));
+         "expected a dtype, layout or memory format such as torch.float32, found " + shown(source_, expression));
   }
   if (scopeSize(name, scope)) return sizeArgument(expression, scope);
   if (const auto value = find(name, scope)) return hole(value, call);
   for (const auto* s = &scope; s; s = s->outer)
     if (const auto body = s->bodies.find(name); body != s->bodies.end()) return bodyArgument(body->second, call);
   if (sizeNamed(name, scope)) return sizeArgument(expression, scope);
-  fail(source_, expression.place, "expected a value that is defined above, found " + shown(expression));
+  fail(source_, expression.place, "expected a value that is defined above, found " + shown(source_, expression));
 }
 
 /// float('inf'), complex(1.0, 2.0), torch.device("cuda:0")
@@ -192,25 +219,25 @@ Argument TextReader::callArgument(const Expression& expression) const {
   const auto& items = expression.items;
   const auto& callee = items[0];
   const auto number = [&](const Expression& item) {
-    const bool isNegative = item.kind == Kind::negative;
+    const bool isNegative = item.is(Kind::unary) && item.text == "-";
     const auto& inner = isNegative ? item.items[0] : item;
-    double value = inner.kind == Kind::integer ? static_cast<double>(inner.integer) : inner.real;
-    if (inner.kind == Kind::call) value = callArgument(inner).real;
-    else if (inner.kind != Kind::integer && inner.kind != Kind::real)
-      fail(source_, item.place, "expected a number, found " + shown(item));
+    double value = inner.is(Kind::integer) ? static_cast<double>(inner.integer) : inner.real;
+    if (inner.is(Kind::call)) value = callArgument(inner).real;
+    else if (!inner.is(Kind::integer) && !inner.is(Kind::real))
+      fail(source_, item.place, "expected a number, found " + shown(source_, item));
     return isNegative ? -value : value;
   };
-  if (callee.isName("float") && items.size() == 2 && items[1].kind == Kind::string) {
-    const auto text = unquoted(source_, items[1].text, items[1].place);
+  if (callee.isPath("float") && items.size() == 2 && items[1].is(Kind::string)) {
+    const auto& text = items[1].text;
     if (text == "nan") return Argument::ofReal(std::numeric_limits<double>::quiet_NaN());
     if (text == "inf" || text == "-inf")
       return Argument::ofReal((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
   }
-  if (callee.isName("complex") && items.size() == 3) return Argument::ofComplex(number(items[1]), number(items[2]));
-  if (callee.isName("torch.device") && items.size() == 2 && items[1].kind == Kind::string)
-    return Argument::ofDevice(unquoted(source_, items[1].text, items[1].place));
+  if (callee.isPath("complex") && items.size() == 3) return Argument::ofComplex(number(items[1]), number(items[2]));
+  if (callee.isPath("torch.device") && items.size() == 2 && items[1].is(Kind::string))
+    return Argument::ofDevice(items[1].text);
   fail(source_, expression.place,
-       "expected a value, found " + shown(expression) +
+       "expected a value, found " + shown(source_, expression) +
            "; an op has a line of its own, and calls inside are float('inf'), float('nan'), complex(a, b) and "
            "torch.device(\"cpu\")");
 }
@@ -252,19 +279,22 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
   };
   switch (expression.kind) {
     case Kind::integer: return expression.integer;
-    case Kind::name:
-      if (const auto* size = sizeNamed(expression.text, scope)) return isSymbolic = true, *size;
+    case Kind::path:
+      if (const auto* size = sizeNamed(written(source_, expression), scope)) return isSymbolic = true, *size;
       fail(source_, expression.place,
            "expected a number or a symbolic size, such as one that '# s0: 4, symbolic size' declares, found " +
-               shown(expression));
-    case Kind::negative: return checked(evaluateOperator("-", 0, evaluate(expression.items[0], scope, isSymbolic)));
+               shown(source_, expression));
+    case Kind::unary:
+      if (expression.text == "-")
+        return checked(evaluateOperator("-", 0, evaluate(expression.items[0], scope, isSymbolic)));
+      fail(source_, expression.place, "expected an integer, found " + shown(source_, expression));
     case Kind::call:
-      if (isSizeFunction(expression)) return evaluateFunction(expression, scope, isSymbolic);
-      fail(source_, expression.place, "expected an integer, found " + shown(expression));
+      if (isSizeFunction(source_, expression)) return evaluateFunction(expression, scope, isSymbolic);
+      fail(source_, expression.place, "expected an integer, found " + shown(source_, expression));
     case Kind::binary:
-      if (expression.text != "/") break;
+      if (isSizeOperator(expression.text)) break;
       [[fallthrough]];
-    default: fail(source_, expression.place, "expected an integer, found " + shown(expression));
+    default: fail(source_, expression.place, "expected an integer, found " + shown(source_, expression));
   }
   const auto left = evaluate(expression.items[0], scope, isSymbolic),
              right = evaluate(expression.items[1], scope, isSymbolic);
@@ -275,13 +305,13 @@ std::int64_t TextReader::evaluate(const Expression& expression, const Scope& sco
 }
 
 std::int64_t TextReader::evaluateFunction(const Expression& call, const Scope& scope, bool& isSymbolic) const {
-  const auto function = SizeExpression::parse(call.source);
+  const auto function = SizeExpression::parse(written(source_, call));
   SizeBindings sizes;
   for (const auto& symbol : function->symbols())
     if (const auto* size = sizeNamed(symbol, scope)) sizes[symbol] = *size;
     else fail(source_, call.place, "expected a symbolic size instead of '" + symbol + "'");
   const auto result = function->evaluate(sizes);
-  if (!result) fail(source_, call.place, "expected an integer, found " + shown(call));
+  if (!result) fail(source_, call.place, "expected an integer, found " + shown(source_, call));
   isSymbolic |= !sizes.empty();
   return *result;
 }
@@ -290,12 +320,12 @@ std::int64_t TextReader::evaluateFunction(const Expression& call, const Scope& s
 Argument TextReader::quotientArgument(const Expression& expression, const Scope& scope) const {
   bool isSymbolic = false;
   const auto side = [&](const Expression& operand) {
-    return operand.kind == Kind::real ? operand.real : static_cast<double>(evaluate(operand, scope, isSymbolic));
+    return operand.is(Kind::real) ? operand.real : static_cast<double>(evaluate(operand, scope, isSymbolic));
   };
   const double left = side(expression.items[0]), right = side(expression.items[1]);
   if (right == 0) fail(source_, expression.items[1].place, "expected a divisor other than 0");
   auto result = Argument::ofReal(left / right);
-  if (isSymbolic) result.text = oneLine(expression.source);
+  if (isSymbolic) result.text = oneLine(written(source_, expression));
   return result;
 }
 
@@ -303,7 +333,7 @@ Argument TextReader::quotientArgument(const Expression& expression, const Scope&
 Argument TextReader::sizeArgument(const Expression& expression, const Scope& scope) const {
   bool isSymbolic = false;
   auto result = Argument::ofInt(evaluate(expression, scope, isSymbolic));
-  if (isSymbolic) result.text = oneLine(expression.source);
+  if (isSymbolic) result.text = oneLine(written(source_, expression));
   return result;
 }
 

@@ -146,9 +146,9 @@ class NoteReader {
     if (cursor_.take("also ")) return value.aliases.push_back(cursor_.expectWord("another name of it")), true;
     if (cursor_.take("target ")) return value.target = cursor_.expectWord("what it is called in the model"), true;
     if (cursor_.take("value ")) {
-      const auto text = cursor_.rest();
-      value.number = parseLiteral(source_, text, cursor_.place());
-      cursor_.skip(text.size());
+      const auto size = cursor_.rest().size();
+      value.number = readRemark(source_, cursor_.place(), size);
+      cursor_.skip(size);
       return true;
     }
     if (cursor_.take("cotangent")) return value.cotangent = true;

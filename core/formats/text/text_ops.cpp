@@ -34,10 +34,11 @@ TextReader::Targets TextReader::readTargets(const Statement& statement, const Sy
   Targets targets;
   const bool hasSchema = !symbol.schema.empty();
   const auto add = [&](const Expression& name) {
-    if (name.kind != Kind::name || name.text.find('.') != std::string::npos)
+    const auto text = nameIn(source_, name);
+    if (text.empty() || text.find('.') != std::string::npos)
       fail(source_, name.place, "expected a name, or '_' for a result that is None");
     if (targets.names.size() == maxOutputs) fail(source_, name.place, "expected at most 65535 results");
-    targets.names.push_back(name.text == "_" ? std::string_view() : name.text);
+    targets.names.push_back(text == "_" ? std::string_view() : text);
     targets.places.push_back(name.place);
   };
   const auto addGroup = [&](const Expression& group) {

@@ -89,11 +89,12 @@ class TextReader {
   // text_calls.cpp: calls and their arguments
   Call readCall(const Expression& call, const Scope& scope);
   Symbol resolve(const Expression& callee);
+  void checkArguments(const Expression& call) const;
   void readSchemaArguments(const Expression& expression, const Scope& scope, Call& call);
   void readFreeArguments(const Expression& expression, const Scope& scope, Call& call);
   static Argument hole(ValueId value, Call& call);
   Argument argument(const Expression& expression, const Scope& scope, Call& call);
-  Argument nameArgument(const Expression& expression, const Scope& scope, Call& call);
+  Argument nameArgument(const Expression& expression, std::string_view name, const Scope& scope, Call& call);
   Argument callArgument(const Expression& expression) const;
   Argument bodyArgument(const std::shared_ptr<const Function>& function, Call& call);
   const std::int64_t* scopeSize(std::string_view name, const Scope& scope) const;

@@ -10,23 +10,6 @@
 
 namespace retrograd::text {
 
-/// What stands for a value: a name or dotted path, a literal, a list, a call, arithmetic of sizes. Texts are parts of
-/// the text that was parsed: a large trace has millions of them.
-struct Expression {
-  enum class Kind : std::uint8_t { name, integer, real, string, list, tuple, call, negative, binary };
-  Kind kind = Kind::tuple;
-  Place place;
-  std::string_view
-      text;  ///< name or path; operator of a binary one; a string as written, whose content is unquoted() of it
-  std::int64_t integer = 0;
-  double real = 0;
-  std::vector<Expression> items;           ///< elements, arguments, operands; a call's first is what is called
-  std::vector<std::string_view> keywords;  ///< names of a call's last arguments
-  std::string_view source;                 ///< as written
-
-  bool isName(std::string_view name) const { return kind == Kind::name && text == name; }
-};
-
 struct Function;
 
 struct Statement {
@@ -58,7 +41,7 @@ class Parser;
 
 /// Reads a text function by function and these statement by statement, as a large trace has more of them than should be
 /// in memory at once. Imports are skipped. Throws Error(badInput) at the first thing that is not as docs/text-form.md
-/// says, and for nesting deeper than 64 brackets or 32 functions.
+/// says, and for expressions that nest too deeply or more than 32 functions in one another.
 class FunctionReader {
  public:
   FunctionReader(const Source& source, const Progress& progress);
@@ -73,7 +56,7 @@ class FunctionReader {
   std::unique_ptr<Parser> parser_;
 };
 
-/// Literals alone, as they are in comments ("value 3").
-Expression parseLiteral(const Source& source, std::string_view text, Place place);
+/// An expression that goes on to the end of a comment ("value 3"), from `place` on.
+Expression readRemark(const Source& source, const Place& place, std::size_t size);
 
 }  // namespace retrograd::text

@@ -21,7 +21,7 @@ const Trace* TextTraces::find(TraceKind kind) const {
 
 TextTraces readTextTraces(std::string_view text, const std::string& name, const SymbolLookup& lookup, TextParts parts,
                           const Progress& progress) {
-  const text::Source source{name, text};
+  const text::Source source{name, text, true};
   return text::TextReader(source, lookup, progress).read(parts);
 }
 
@@ -113,7 +113,7 @@ void TextReader::collectNames() {
   reserved_.emplace();
   FunctionReader reader(source_, progress_);
   const std::function<void(const Expression&)> collect = [&](const Expression& target) {
-    if (target.kind == Expression::Kind::name) reserved_->insert(target.text);
+    if (const auto name = nameIn(source_, target); !name.empty()) reserved_->insert(name);
     for (const auto& item : target.items) collect(item);
   };
   while (const auto function = reader.next()) {

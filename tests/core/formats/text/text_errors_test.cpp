@@ -38,8 +38,12 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
       {head + "    y = aten.sin(x))\n    return y\n", "m.txt:3:20: expected the end of the line, found ')'"},
       {head + "    y = x\n    return y\n", "m.txt:3:9: expected an op that is called"},
       {head + "    y = aten.sin(\"a\n    return y\n", "m.txt:3:18: expected a closing quote"},
-      {head + "    y = aten.sin(x); z = y\n    return y\n",
-       "m.txt:3:20: expected an op, a name or a number, found \";\""},
+      {head + "    y = aten.sin(x); z = y\n    return y\n", "m.txt:3:20: expected the end of the line, found ';'"},
+      {head + "    y = aten.sin(?)\n    return y\n", "m.txt:3:18: expected a name, a number or a sign, found \"?\""},
+      {head + "    y = aten.sin(x[0])\n    return y\n", "m.txt:3:18: expected a value, found 'x[0]'"},
+      {head + "    y = aten.view(x, [2**3])\n    return y\n", "m.txt:3:23: expected an integer, found '2**3'"},
+      {head + "    y = torch.ops.my.op(x, +1)\n    return y\n", "m.txt:3:28: expected an integer, found '+1'"},
+      {head + "    y = x.sin()(x)\n    return y\n", "m.txt:3:9: expected an op such as torch.ops.aten.sin.default"},
       {head + "    y = aten.sin(x)\n      z = aten.cos(y)\n    return y\n",
        "m.txt:4:7: expected the indentation of the lines before, 4 spaces"},
       {head + "    y = aten.sin(x)\n", "m.txt:1:1: expected 'return' at the end of 'computation'"},
@@ -112,7 +116,7 @@ TEST(TextErrors, NameLineColumnAndWhatWasExpected) {
       {head + "    y = aten.sin(99999999999999999999)\n    return y\n", "m.txt:3:18: expected an integer of 64 bits"},
       {head + "    y = aten.sin(1e999)\n    return y\n", "m.txt:3:18: expected a number that a double can hold"},
       {head + "    y = torch.ops.my.op(x, \"\\q\")\n    return y\n",
-       "m.txt:3:28: expected \\n, \\r, \\t, \\xNN or a quote after a backslash"},
+       "m.txt:3:28: expected an escape of Python after a backslash"},
   };
   for (const auto& mistake : mistakes) {
     const auto said = failure(mistake.text);
@@ -135,11 +139,11 @@ TEST(TextErrors, SizesAndNestingHaveLimits) {
     return failure(text + ")\n    return y\n");
   };
   EXPECT_EQ(deep(60, "[", "]"), "nothing failed");
-  EXPECT_NE(deep(100000, "[", "]").find("at most 64 brackets"), std::string::npos);
-  EXPECT_NE(deep(100000, "(", ")").find("at most 64 brackets"), std::string::npos);
-  EXPECT_NE(deep(100000, "-", "").find("at most 64 brackets"), std::string::npos);
-  EXPECT_NE(deep(100000, "float(", ")").find("at most 64 brackets"), std::string::npos);
-  EXPECT_NE(deep(100000, "1+", "").find("at most 64 terms"), std::string::npos);
+  EXPECT_NE(deep(100000, "[", "]").find("nests too deeply"), std::string::npos);
+  EXPECT_NE(deep(100000, "(", ")").find("nests too deeply"), std::string::npos);
+  EXPECT_NE(deep(100000, "-", "").find("nests too deeply"), std::string::npos);
+  EXPECT_NE(deep(100000, "float(", ")").find("nests too deeply"), std::string::npos);
+  EXPECT_NE(deep(100000, "1+", "").find("nests too deeply"), std::string::npos);
   std::string functions = "def computation(x):\n# x: \"f32[2]\"\n";
   for (std::size_t i = 1; i < 1000; ++i) functions += std::string(i, ' ') + "def f(x):\n";
   EXPECT_NE(failure(functions).find("at most 32 functions"), std::string::npos);
