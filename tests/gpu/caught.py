@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Trains on DEVICE until a gradient is NaN, lets `retrograd.catch` write that step, and replays it: caught.py PROGRAM DEVICE FOLDER.
 
-Exits with 0 where the program walks to the op that made the NaN and its loss has the bits of the loop's.
+Exits with 0 where the program walks to the op that made the NaN, `check` says that the step agrees and is not healthy, and its loss has the bits of
+the loop's.
 """
 import json
 import os
@@ -38,12 +39,12 @@ def train(device, folder):
             optimizer.step()
 
 
-def run(*command):
+def run(*command, code=0):
     environment = jobs.environment(command[0], os.environ)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     print(" ".join(command), "\n", done.stdout, flush=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command[1:3])}: exit code {done.returncode}: {done.stdout.strip().splitlines()[-1:]}")
+    if done.returncode != code:
+        sys.exit(f"{' '.join(command[1:3])}: exit code {done.returncode}, not {code}: {done.stdout.strip().splitlines()[-1:]}")
     return done.stdout
 
 
@@ -55,10 +56,12 @@ def main():
     if not steps:
         sys.exit("catch wrote no folder for step 7")
     step, loss = str(steps[0]), folder / "loss.npy"
-    walk = run(program, "debug", step, "--device", device, "-c", "walk-nan")
+    walk = run(program, "debug", step, "--device", device, "-c", "walk-nan", code=1)  # it finds one
     if "root: " not in walk or "aten.div" not in walk:
         sys.exit("walk-nan did not end at the division in sqrt's backward: " + walk.strip().splitlines()[-1])
-    run(program, "check", step, "--device", device)
+    verdict = run(program, "check", step, "--device", device, code=1)
+    if "; agrees" not in verdict or "first made by torch.ops.aten.div.Tensor" not in verdict:
+        sys.exit("check does not say that the step agrees and is not healthy: " + verdict)
     run(program, "debug", step, "--device", device, "-c", "continue", "-c", f"save-value cross_entropy_loss {loss}")
     caught = json.loads((steps[0] / "retrograd.json").read_text())["numbers"]["loss"]
     replayed, = struct.unpack("<f", loss.read_bytes()[-4:])

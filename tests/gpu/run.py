@@ -6,7 +6,8 @@
 The folder of this file is what `scripts/on-gpu pack` packed. It needs a driver and a Python with the PyTorch that the pack was made for; nothing is
 installed and nothing is fetched. Each command has a time limit, and a failure does not end the rest. What has run is kept in FOLDER/done.json (default:
 results/ here), so that a second call goes on where the first one stopped: when the time is over, call it again. --again STEP runs the step with
-this name, or all, once more. --device cpu tries the script without a GPU, --sample N with at most N cases of each suite.
+this name, or all, once more. --device cpu tries the script without a GPU, --sample N with at most N cases of each suite. A folder played_gpu here
+(`scripts/on-gpu try --device cuda`) takes the place of driver and GPU for our own programs.
 Exits with 0 where all that ran was right and nothing is left to run.
 """
 import argparse
@@ -25,6 +26,7 @@ import jobs
 import table
 
 HERE = pathlib.Path(__file__).resolve().parent
+PLAYED = HERE / "played_gpu"
 
 
 def torch_folder(python):
@@ -40,7 +42,7 @@ def torch_folder(python):
 
 def libraries(torch):
     """The folders that the program's libraries are in: those that were packed, PyTorch's, and NVIDIA's next to it."""
-    found = [HERE / "program"]
+    found = [*([PLAYED] if PLAYED.exists() else []), HERE / "program"]
     if torch:
         found += [torch / "lib", *sorted({path.parent for path in (torch.parent / "nvidia").rglob("lib*.so*")})]
     return ":".join(map(str, found))
@@ -146,14 +148,15 @@ def main():
     if not fits and not about.get("own_libtorch"):
         sys.exit(f"on-gpu: this pack is for PyTorch {about['torch']}; {arguments.python} has {version or 'none'}. Name another "
                  "interpreter with --python, or make a pack for that version: scripts/on-gpu pack VERSION")
-    machine = gpu() if arguments.device != "cpu" else []
+    machine = ["a played GPU", "none", "memory of the host"] if PLAYED.exists() else gpu() if arguments.device != "cpu" else []
     if arguments.device != "cpu" and not machine:
         print("on-gpu: nvidia-smi finds no GPU; running anyway, to show what the program says", flush=True)
     work = arguments.output.resolve()
     work.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "RETROGRAD_LIBRARIES": libraries(torch if fits else None), "OMP_NUM_THREADS": "1",
                    "PYTHONPATH": str(HERE / "python"), "RETROGRAD_TEST_SOURCE": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
-    pack = jobs.Pack(HERE, work, arguments.device, arguments.python if fits else None, arguments.sample)
+    python = arguments.python if fits and not PLAYED.exists() else None  # PyTorch itself has no GPU that is played
+    pack = jobs.Pack(HERE, work, arguments.device, python, arguments.sample)
     record = Record(work / "done.json", arguments.again)
     all_jobs = list(jobs.steps(pack))
     start = time.monotonic()
