@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t defaultSeed = 67280421310721;  // LibTorch's
 constexpr std::uint64_t drawsOfOp = 4;                 // numbers of one thread
+constexpr std::int64_t mostThreads = 4096;             // of two processors
 
 class PlayedGenerator final : public c10::GeneratorImpl {
  public:
@@ -69,14 +71,20 @@ PlayedDraw::~PlayedDraw() {
   cpu.set_state(before_);
 }
 
-std::vector<float> uniformOfGpu(std::uint64_t seed, std::uint64_t offset, std::size_t count) {
-  std::vector<float> numbers;
-  for (std::size_t thread = 0; thread < count; ++thread) {
-    at::Philox4_32 engine(seed, thread, offset / drawsOfOp);
-    const float number = static_cast<float>(engine()) * 2.3283064e-10f + 2.3283064e-10f / 2;  // curand_uniform: (0, 1]
-    numbers.push_back(number == 1 ? 0 : number);
+bool drawUniform(const at::Tensor& tensor, double from, double to, at::Generator generator) {
+  if (tensor.scalar_type() != at::kFloat || !tensor.is_contiguous() || tensor.numel() > mostThreads) return false;
+  constexpr float unit = 2.3283064e-10f;  // 2^-32, of curand_uniform: numbers in (0, 1]
+  const auto seed = generator.current_seed(), offset = generator.get_offset();
+  auto* numbers = tensor.mutable_data_ptr<float>();
+  const auto low = static_cast<float>(from), range = static_cast<float>(to) - low;
+  for (std::int64_t thread = 0; thread < tensor.numel(); ++thread) {
+    at::Philox4_32 engine(seed, static_cast<std::uint64_t>(thread), offset / drawsOfOp);
+    const float drawn = std::fma(static_cast<float>(engine()), unit, unit / 2);
+    const float number = drawn * range + low;
+    numbers[thread] = number == static_cast<float>(to) ? low : number;
   }
-  return numbers;
+  generator.set_offset(offset + drawsOfOp);
+  return true;
 }
 
 }  // namespace retrograd::test

@@ -21,8 +21,9 @@ class PlayedDraw {
   at::Tensor before_;
 };
 
-/// Uniform numbers in [0, 1) as the kernel of a GPU draws them (ATen/native/cuda/DistributionTemplates.h): Philox 4x32
-/// with ten rounds, a thread for each element, for as few elements as a block has threads.
-std::vector<float> uniformOfGpu(std::uint64_t seed, std::uint64_t offset, std::size_t count);
+/// Fills a float32 tensor on the CPU as the kernel of a GPU draws uniform numbers for `generator`, which moves on:
+/// Philox 4x32 with ten rounds, a thread for each element (ATen/native/cuda/DistributionTemplates.h). False for a
+/// tensor of another kind, or of more elements than the GPU's threads that run at once.
+bool drawUniform(const at::Tensor& tensor, double from, double to, at::Generator generator);
 
 }  // namespace retrograd::test

@@ -185,12 +185,23 @@ std::int64_t chooseAttention(const at::Tensor&, const at::Tensor&, const at::Ten
   return true;
 }();
 
+at::Tensor& playUniform(at::Tensor& self, double from, double to, std::optional<at::Generator> generator) {
+  HostTensors tensors;
+  auto host = tensors.toHost(self).toTensor();
+  const auto& own = generator ? *generator : playedGenerator();
+  if (drawUniform(host, from, to, own)) return self;
+  const PlayedDraw draw(own);
+  host.uniform_(from, to);
+  return self;
+}
+
 TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(torch::CppFunction::makeFromBoxedFunction<&play>()); }
 
 // Ops for all devices that look for a kernel of the GPU themselves.
 TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   for (const char* op : {"copy_", "_copy_from_and_resize"})
     library.impl(op, torch::CppFunction::makeFromBoxedFunction<&play>());
+  library.impl("uniform_", playUniform);
 }
 
 }  // namespace
