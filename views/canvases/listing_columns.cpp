@@ -1,5 +1,5 @@
-// The text of a listing: the code, cut in its middle where there is no room for it, and next to it columns with shapes
-// and origins.
+// The text of a listing: the code, cut in its middle where there is no room for it, and next to it columns with shapes,
+// origins and saved bytes.
 #include <QPainter>
 
 #include "views/canvases/listing_view.h"
@@ -9,12 +9,11 @@ namespace retrograd::views {
 namespace {
 
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
-// Characters. A column comes when the code keeps at least this much; it is no wider than what it shows, and no wider
-// than this while code is cut. Shapes then take a third of the room at most, as long as the one of a tensor of three
-// dimensions fits: a call's other results are a number before its code is cut. Origins come while the code keeps enough
-// to be read, with the bytes that are saved while it keeps more. What room all code leaves is the columns'.
-constexpr int leastCode = 28, roomyCode = 34, easyCode = 40;
-constexpr int leastColumn = 8, oneShape = 16, widestColumn = 26, widestOriginColumn = 14, widestBriefOrigin = 22,
+// Characters. Code comes first: columns give way until four of five lines show whole calls, the origins first, then the
+// ends of shapes, then saved bytes, then shapes. Where that is not enough either, the code keeps at least `leastCode`
+// next to shapes, and `roomyCode` next to more.
+constexpr int leastCode = 28, roomyCode = 34;
+constexpr int leastColumn = 8, briefShape = 10, oneShape = 16, widestColumn = 26, widestOrigin = 18, widestSaved = 10,
               between = 2;
 
 }  // namespace
@@ -30,26 +29,88 @@ int ListingView::numbersWidth() const {
          tokens::tight;
 }
 
+QString ListingView::wordAt(int visible, TextColumn column) const {
+  if (visible < 0 || visible >= rows_.count()) return {};
+  const auto& line = lineText(visible);
+  return column == TextColumn::shape ? line.shape : column == TextColumn::origin ? line.origin : line.saved;
+}
+
+void ListingView::setColumnChoices(const ColumnChoices& choices) {
+  choices_ = choices;
+  viewport()->update();
+}
+
+void ListingView::measure(const LineText& line, int depth) const {
+  widest_.shapes = std::max(widest_.shapes, static_cast<int>(line.shape.size()));
+  widest_.firstShape = std::max(widest_.firstShape, leastShape(line));
+  widest_.origin = std::max(widest_.origin, static_cast<int>(line.origin.size()));
+  widest_.saved = std::max(widest_.saved, static_cast<int>(line.saved.size()));
+  if (line.codeLength < 0) return;
+  const int code = 2 * depth + line.codeLength;
+  widest_.code = std::max(widest_.code, code);
+  ++widest_.lines[code];
+  int all = 0, below = 0;
+  for (const auto& [length, lines] : widest_.lines) all += lines;
+  for (const auto& [length, lines] : widest_.lines) {
+    below += lines;
+    if (below * 5 < all * 4) continue;
+    widest_.usualCode = std::max(widest_.usualCode, length);  // never less: columns do not jump to and fro
+    break;
+  }
+}
+
+std::array<int, textColumnCount> ListingView::columnWidths(int room) const {
+  enum { shape, origin, saved };
+  const auto column = [](int wanted, int least, int most) {
+    return wanted > 0 ? std::clamp(wanted, least, std::max(least, most)) + between : 0;
+  };
+  std::array<int, textColumnCount> full{column(widest_.firstShape, leastColumn, widestColumn),
+                                        column(widest_.origin, leastColumn, widestOrigin),
+                                        column(widest_.saved, 5, widestSaved)};
+  std::array<bool, textColumnCount> isFixed{};
+  for (std::size_t i = 0; i < textColumnCount; ++i) {
+    const auto& choice = choices_[i];
+    isFixed[i] = !choice.isShown || choice.characters > 0;
+    if (isFixed[i]) full[i] = choice.isShown ? choice.characters + between : 0;
+  }
+  const auto with = [&](int shapes, int origins, int bytes) {
+    return std::array<int, textColumnCount>{isFixed[shape] ? full[shape] : std::min(shapes, full[shape]),
+                                            isFixed[origin] ? full[origin] : std::min(origins, full[origin]),
+                                            isFixed[saved] ? full[saved] : std::min(bytes, full[saved])};
+  };
+  const auto left = [&](const std::array<int, textColumnCount>& widths) {
+    return room - between - widths[shape] - widths[origin] - widths[saved];
+  };
+  constexpr int brief = briefShape + between, all = widestColumn + between;
+  for (const auto& widths : {with(all, all, all), with(brief, all, all), with(brief, 0, all), with(brief, 0, 0),
+                             with(0, 0, all), with(0, 0, 0)})
+    if (left(widths) >= widest_.usualCode) return widths;
+  auto widths = with(std::clamp(room / 3, oneShape, widestColumn) + between, all, all);
+  if (!isFixed[origin] && left(widths) < roomyCode) widths[origin] = 0;
+  if (!isFixed[saved] && left(widths) < roomyCode) widths[saved] = 0;
+  if (!isFixed[shape] && left(widths) + between < leastCode) widths[shape] = 0;
+  return widths;
+}
+
 ListingView::Columns ListingView::columns() const {
   const int width = viewport()->width() - columnRect().width();  // left of the number column
-  const int room = static_cast<int>((width - gutterWidth() - rowHeight_) / charWidth_);
-  int shape = std::clamp(widest_.firstShape, leastColumn, std::clamp(room / 3, oneShape, widestColumn)) + between;
-  int origin = widest_.origin > 0 ? std::clamp(widest_.origin, leastColumn, widestOriginColumn) + between : 0;
-  Columns columns{width, width, width};
-  if (room - shape < leastCode) return columns;
-  if (room - shape - origin < roomyCode) origin = 0;
-  if (const int brief = std::min(widest_.briefOrigin, widestBriefOrigin) + between;
-      origin > 0 && room - shape - brief >= easyCode)
-    origin = std::max(origin, brief);
-  int spare = std::max(0, room - shape - origin - between - widest_.code);
-  const auto widen = [&spare](int& column, int wanted) {
+  Columns columns;
+  columns.code = gutterWidth() + rowHeight_;
+  columns.codeEnd = columns.shape = columns.origin = columns.saved = columns.end = width;
+  const int room = static_cast<int>((width - columns.code) / charWidth_);
+  auto [shape, origin, saved] = columnWidths(room);
+  if (shape + origin + saved == 0) return columns;
+  int spare = std::max(0, room - between - shape - origin - saved - widest_.code);
+  const auto widen = [&spare](int& column, int wanted, const ColumnChoice& choice) {
+    if (column == 0 || choice.characters > 0) return;
     const int more = std::clamp(wanted + between - column, 0, spare);
     column += more;
     spare -= more;
   };
-  widen(shape, widest_.shapes);
-  if (origin > 0) widen(origin, widest_.origin);
-  columns.origin = width - columnAt(origin);
+  widen(shape, widest_.shapes, choices_[0]);
+  widen(origin, widest_.origin, choices_[1]);
+  columns.saved = width - columnAt(saved);
+  columns.origin = columns.saved - columnAt(origin);
   columns.shape = columns.origin - columnAt(shape);
   columns.codeEnd = columns.shape - columnAt(between);
   return columns;
@@ -104,10 +165,15 @@ void ListingView::paintColumns(QPainter& painter, int visible, const QRect& rect
     painter.drawText(QPointF(left, rect.top() + ascent_ + 1), text);
   };
   painter.setPen(controls.columnText);
+  const auto within = [](const QString& text, int characters) {
+    return text.size() <= characters ? text : text.left(characters - 1) + QChar(0x2026);
+  };
   if (const int characters = charactersIn(places.shape, places.origin); characters > 1)
     draw(shapeWithin(line, characters), places.shape);
-  if (const int characters = charactersIn(places.origin, viewport()->width() - columnRect().width()); characters > 1)
-    draw(originWithin(line, characters), places.origin);
+  if (const int characters = charactersIn(places.origin, places.saved); characters > 1)
+    draw(within(line.origin, characters), places.origin);
+  if (const int characters = charactersIn(places.saved, places.end); characters > 1)
+    draw(within(line.saved, characters), places.saved);
   if (const auto op = opAt(visible); op && numbersWidth() > 0) {
     painter.setOpacity(1);
     painter.setClipping(false);

@@ -111,6 +111,13 @@ void ListingView::paintEvent(QPaintEvent*) {
   paintStageBorders(painter, first, last);
   paintColumn(painter, first, last);
   painter.fillRect(QRect(gutterWidth() - 1, 0, 1, viewport()->height()), colors.border);
+  const auto places = columns();
+  if (std::tie(places.code, places.shape, places.origin, places.saved, places.end) ==
+      std::tie(shownColumns_.code, shownColumns_.shape, shownColumns_.origin, shownColumns_.saved, shownColumns_.end))
+    return;
+  shownColumns_ = places;
+  Q_EMIT columnsMoved();
+  viewport()->update();  // lines above were painted before those below were measured
 }
 
 void ListingView::paintRow(QPainter& painter, int visible, int top) const {

@@ -133,12 +133,7 @@ const LineText& ListingView::lineText(int visible) const {
   const auto row = rows_.rowAt(visible);
   if (const auto* known = texts_.object(row)) return *known;
   auto* made = new LineText(makeLine(row));
-  if (made->codeLength >= 0)
-    widest_.code = std::max(widest_.code, 2 * outline().depth[static_cast<std::size_t>(row)] + made->codeLength);
-  widest_.shapes = std::max(widest_.shapes, static_cast<int>(made->shape.size()));
-  widest_.firstShape = std::max(widest_.firstShape, leastShape(*made));
-  widest_.origin = std::max(widest_.origin, fullOrigin(*made));
-  widest_.briefOrigin = std::max(widest_.briefOrigin, static_cast<int>(briefOrigin(*made).size()));
+  measure(*made, outline().depth[static_cast<std::size_t>(row)]);
   texts_.insert(row, made);
   return *made;
 }
@@ -151,8 +146,14 @@ LineText ListingView::makeLine(std::int32_t row) const {
     return header.operation ? withNotes(std::move(line), header.operation, index().document(), *context_.notes) : line;
   }
   const auto op = index().lines[static_cast<std::size_t>(item)];
-  return withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(),
-                   *context_.notes);
+  auto line = withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(),
+                        *context_.notes);
+  // The title of its group says where it comes from.
+  const auto parent = outline().parent[static_cast<std::size_t>(row)];
+  const auto origin = index().document().boundSymbol(op).origin.op;
+  if (origin && parent >= 0 && outline().isHeader(parent) && outline().header(parent).operation == origin)
+    line.origin.clear();
+  return line;
 }
 
 QString ListingView::textAt(int visible) const {

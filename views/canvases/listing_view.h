@@ -2,6 +2,7 @@
 #include <QCache>
 #include <QMenu>
 #include <array>
+#include <map>
 #include <memory>
 
 #include "views/canvases/code_view.h"
@@ -12,6 +13,16 @@
 #include "views/theme/tokens.h"
 
 namespace retrograd::views {
+
+/// A column of words next to the code of a listing.
+enum class TextColumn : std::uint8_t { shape, origin, saved };
+inline constexpr std::size_t textColumnCount = 3;
+/// What a person chose for it.
+struct ColumnChoice {
+  bool isShown = true;
+  int characters = 0;  ///< its width; 0: what the code leaves
+};
+using ColumnChoices = std::array<ColumnChoice, textColumnCount>;
 
 /// One trace as code: one op a line, coloured, foldable, with a gutter. Text is made for the lines on screen only, so
 /// that a million lines open and scroll like a hundred.
@@ -33,12 +44,24 @@ class ListingView : public CodeView {
   /// The whole text of a visible row, what the columns show behind "#".
   QString textAt(int visible) const;
   bool isHeader(int visible) const;
-  /// Where the code ends and the columns at the right begin, in pixels; the width of the viewport where there is no
-  /// room for one.
+  /// Where the code begins and ends and the columns at the right begin, in pixels; a column without room begins where
+  /// the next one does.
   struct Columns {
-    int codeEnd = 0, shape = 0, origin = 0;
+    int code = 0, codeEnd = 0, shape = 0, origin = 0, saved = 0, end = 0;
+    int left(TextColumn column) const {
+      return column == TextColumn::shape ? shape : column == TextColumn::origin ? origin : saved;
+    }
+    int right(TextColumn column) const {
+      return column == TextColumn::shape ? origin : column == TextColumn::origin ? saved : end;
+    }
   };
   Columns columns() const;
+  /// What a column says of a visible row, before it is cut to its width.
+  QString wordAt(int visible, TextColumn column) const;
+  /// Which columns of words a person wants, and how wide.
+  void setColumnChoices(const ColumnChoices& choices);
+  /// A width in pixels as characters of the code, at least 3.
+  int charactersOf(int pixels) const { return std::max(3, static_cast<int>(pixels / charWidth_)); }
   /// The code of a visible row as it is painted: cut in its middle where the row has no room for all.
   LineText shownCode(int visible) const;
   /// Where it begins, in pixels.
@@ -79,6 +102,8 @@ class ListingView : public CodeView {
   void jumpRequested(retrograd::BoundSymbolId op);
   void breakpointRequested(retrograd::BoundSymbolId op);
   void findDone(bool found, bool wrapped);
+  /// Columns are in other places now, as headers show them.
+  void columnsMoved();
   void activated();
   /// The context menu of the selected line, to which others may add.
   void menuAboutToShow(QMenu* menu);
@@ -200,12 +225,18 @@ class ListingView : public CodeView {
   std::shared_ptr<const OpenDocument> document_;  ///< held, as the rows below refer to it
   FoldRows rows_;
   int anchor_ = -1;  ///< where the selected lines begin; they end at the cursor
-  /// Characters, of the lines seen so far: of their code with its indentation, of all shapes of a line, of the first
-  /// alone, of origins with and without the word "saved".
+  /// Characters, of the lines seen so far: of their code with its indentation, of what is enough for four of five
+  /// lines, of all shapes of a line, of the first alone, of origins and of saved bytes.
   struct Widths {
-    int code = 0, shapes = 0, firstShape = 0, origin = 0, briefOrigin = 0;
+    int code = 0, usualCode = 0, shapes = 0, firstShape = 0, origin = 0, saved = 0;
+    std::map<int, int> lines;  ///< how many lines have a code of this length
   };
+  void measure(const LineText& line, int depth) const;
+  /// The widths of the columns, in characters with the gap before each; 0: not shown.
+  std::array<int, textColumnCount> columnWidths(int room) const;
   mutable Widths widest_;
+  ColumnChoices choices_;
+  Columns shownColumns_;                       ///< as they were painted last
   bool numbers_ = false;                       ///< the gutter has the ops' numbers
   mutable QCache<int, LineText> texts_{2000};  ///< by outline row
   BoundSymbolId shownExecution_;

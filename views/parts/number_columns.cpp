@@ -1,7 +1,8 @@
-// The column of numbers next to each line of the listings.
+// The columns next to each line of the listings: words, and one of numbers.
 #include <QActionGroup>
 
 #include "views/settings/settings.h"
+#include "views/window/listing_header.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -20,10 +21,72 @@ constexpr std::array<Choice, 7> choices{{{OpFigure::none, "column-none"},
                                          {OpFigure::bad, "column-bad"},
                                          {OpFigure::gradientNorm, "column-gradient"}}};
 
+struct WordColumn {
+  TextColumn column;
+  const char *name, *key;
+};
+constexpr std::array<WordColumn, textColumnCount> wordColumns{{{TextColumn::shape, "column-shapes", "shape"},
+                                                               {TextColumn::origin, "column-origins", "origin"},
+                                                               {TextColumn::saved, "column-saved", "saved"}}};
+
+ColumnChoices keptChoices(const QSettings& settings) {
+  ColumnChoices choices;
+  const auto all = kept::textColumns.of(settings);
+  for (const auto& [column, name, key] : wordColumns) {
+    const int number = all.value(QLatin1String(key), 0).toInt();
+    choices[static_cast<std::size_t>(column)] = {number >= 0, std::clamp(number, 0, 200)};
+  }
+  return choices;
+}
+
+void keep(QSettings& settings, const ColumnChoices& choices) {
+  QVariantMap all;
+  for (const auto& [column, name, key] : wordColumns) {
+    const auto& choice = choices[static_cast<std::size_t>(column)];
+    all[QLatin1String(key)] = choice.isShown ? choice.characters : -1;
+  }
+  kept::textColumns.keep(settings, all);
+}
+
+/// Shapes, origins and saved bytes: shown or not, and their usual widths again.
+void addWordColumns(MainWindow& window, QMenu* menu) {
+  auto* settings = window.shared().settings;
+  auto& listings = window.listings();
+  listings.setColumnChoices(keptChoices(*settings));
+  for (const auto& [column, name, key] : wordColumns) {
+    auto* action =
+        window.actions().add(name, MainWindow::tr("Column: %1").arg(ListingHeader::titleOf(column)),
+                             MainWindow::tr("Shows this column in the listings where the code leaves room"), {});
+    action->setCheckable(true);
+    action->setChecked(listings.columnChoices()[static_cast<std::size_t>(column)].isShown);
+    menu->addAction(action);
+    QObject::connect(action, &QAction::triggered, &window, [&window, settings, column = column](bool on) {
+      auto choices = window.listings().columnChoices();
+      choices[static_cast<std::size_t>(column)] = {on, 0};
+      window.listings().setColumnChoices(choices);
+      keep(*settings, choices);
+    });
+  }
+  auto* fit = window.actions().add("columns-fit", MainWindow::tr("&Usual Widths of Columns"),
+                                   MainWindow::tr("Columns are as wide as the code leaves room for"), {});
+  menu->addAction(fit);
+  QObject::connect(fit, &QAction::triggered, &window, [&window, settings] {
+    auto choices = window.listings().columnChoices();
+    for (auto& choice : choices) choice.characters = 0;
+    window.listings().setColumnChoices(choices);
+    keep(*settings, choices);
+  });
+  QObject::connect(&listings, &ListingsArea::columnChoicesChanged, &window,
+                   [&window, settings] { keep(*settings, window.listings().columnChoices()); });
+  listings.setColumnMenu(menu);
+}
+
 const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   auto* group = new QActionGroup(&window);
-  auto* menu = new QMenu(MainWindow::tr("Colum&n of Listings"), &window);
+  auto* menu = new QMenu(MainWindow::tr("Colum&ns of Listings"), &window);
+  addWordColumns(window, menu);
+  menu->addSeparator();
   const auto kept = kept::listingColumn.of(*settings);
   for (const auto& [kind, name] : choices) {
     auto* action = window.actions().add(

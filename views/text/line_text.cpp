@@ -119,14 +119,6 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
 constexpr QChar ellipsis(0x2026);
 const QString gap = QStringLiteral("  ");  ///< between the parts of a column
 
-QString joined(const QString& origin, const QString& saved) {
-  return origin.isEmpty() || saved.isEmpty() ? origin + saved : origin + gap + saved;
-}
-
-QString wholeOrigin(const LineText& line) {
-  return joined(line.origin, line.saved.isEmpty() ? QString() : QObject::tr("saved %1").arg(line.saved));
-}
-
 }  // namespace
 
 QString shortOpName(const Document& document, BoundSymbolId op) {
@@ -238,17 +230,6 @@ QString shapeWithin(const LineText& line, int characters) {
   if (line.shape.size() <= characters) return line.shape;
   const auto first = firstShape(line);
   return first.size() <= characters ? first : first.left(characters - 1) + ellipsis;
-}
-
-QString briefOrigin(const LineText& line) { return joined(line.origin, line.saved); }
-
-int fullOrigin(const LineText& line) { return static_cast<int>(wholeOrigin(line).size()); }
-
-QString originWithin(const LineText& line, int characters) {
-  for (const auto& text : {wholeOrigin(line), briefOrigin(line), line.origin})
-    if (text.size() <= characters && !(text.isEmpty() && !line.saved.isEmpty())) return text;
-  const auto& rest = line.origin.isEmpty() ? line.saved : line.origin;
-  return rest.left(characters - 1) + ellipsis;
 }
 
 int leastShape(const LineText& line) { return static_cast<int>(firstShape(line).size()); }

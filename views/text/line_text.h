@@ -31,7 +31,7 @@ struct LineText {
   std::vector<Token> tokens;
   int codeLength = -1;    ///< characters before the comment, which listings show as columns; -1: all
   QString shape, origin;  ///< the columns: "f32[32, 64]"; "← linear"
-  QString saved;          ///< what the op saves, which the column of origins shows too: "8 KiB"
+  QString saved;          ///< what the op saves: "8 KiB"
   int shapes = 0;         ///< tensors among the results, of which `shape` names the first four
 
   int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
@@ -45,13 +45,6 @@ LineText codeWithin(const LineText& line, int characters);
 QString shapeWithin(const LineText& line, int characters);
 /// The characters in which shapeWithin() names the first shape in full.
 int leastShape(const LineText& line);
-
-/// Origin and saved bytes in at most this many characters: `← linear  saved 8 KiB`, else without the word, for which
-/// the gutter has a mark; else the origin alone, or as much of it as fits.
-QString originWithin(const LineText& line, int characters);
-/// The same without the word, whatever its length.
-QString briefOrigin(const LineText& line);
-int fullOrigin(const LineText& line);  ///< the characters in which originWithin() says all
 
 /// The line of an op. Short: `t6 = aten.mm(t1, t5)` for `torch.ops.aten.mm.default`; long: as in the printed trace.
 /// `comments` appends shape, module and origin.

@@ -7,6 +7,7 @@
 
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
+#include "views/window/listing_header.h"
 
 namespace retrograd::views {
 namespace {
@@ -64,11 +65,31 @@ void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggle
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addLayout(titles);
+  if (pane.view) layout->addWidget(makeHeader(pane.view));
   layout->addWidget(content, 1);
   pane.frame->setMinimumWidth(160);
   pane.toggle = new QAction(toggleText, this);
   pane.toggle->setCheckable(true);
   connect(pane.toggle, &QAction::toggled, this, &ListingsArea::toggled);
+}
+
+QWidget* ListingsArea::makeHeader(ListingView* view) {
+  auto* header = new ListingHeader(view, context_.theme);
+  connect(header, &ListingHeader::widthChosen, this, [this](TextColumn column, int characters) {
+    auto choices = choices_;
+    choices[static_cast<std::size_t>(column)].characters = characters;
+    setColumnChoices(choices);
+    Q_EMIT columnChoicesChanged();
+  });
+  connect(header, &ListingHeader::menuRequested, this, [this](const QPoint& at) {
+    if (columnMenu_) columnMenu_->popup(at);
+  });
+  return header;
+}
+
+void ListingsArea::setColumnChoices(const ColumnChoices& choices) {
+  choices_ = choices;
+  for (auto& pane : panes_) pane.view->setColumnChoices(choices);
 }
 
 void ListingsArea::makeGraphPane() {

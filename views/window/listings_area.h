@@ -36,6 +36,11 @@ class ListingsArea : public QWidget {
   void setGrouping(Grouping grouping);
   void setShortNames(bool on);
   void setNumbers(bool on);
+  /// Which columns of words all listings show, and how wide.
+  void setColumnChoices(const ColumnChoices& choices);
+  const ColumnChoices& columnChoices() const { return choices_; }
+  /// What the context menu of the columns' titles offers.
+  void setColumnMenu(QMenu* menu) { columnMenu_ = menu; }
   /// The number next to each line of all listings, named in their titles.
   void setColumn(OpFigure kind);
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses
@@ -60,6 +65,8 @@ class ListingsArea : public QWidget {
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
   void breakpointRequested(retrograd::BoundSymbolId op);
+  /// A person sized a column.
+  void columnChoicesChanged();
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -77,6 +84,7 @@ class ListingsArea : public QWidget {
   Pane makePane(TraceKind kind);
   void makeGraphPane();
   void placePane(Pane& pane, QWidget* content, const QString& toggleText);
+  QWidget* makeHeader(ListingView* view);
   QWidget* makeSwitches();
   QWidget* makeFindBar();
   void toggled();
@@ -91,6 +99,8 @@ class ListingsArea : public QWidget {
   std::array<Pane, 4> panes_;
   Pane graph_;  ///< without a listing
   GraphPane* graphPane_ = nullptr;
+  ColumnChoices choices_;
+  QMenu* columnMenu_ = nullptr;
   ListingView* active_ = nullptr;
   bool graphIsActive_ = false;  ///< it had the focus after the active listing: what is searched
   QSplitter* splitter_ = nullptr;

@@ -146,7 +146,7 @@ void LookTest::columnsNeverPushTheCodeOut() {
     imageOf(view);
     const auto columns = view.columns();
     shapes = shapes || columns.shape < columns.origin;
-    origins = origins || columns.origin < view.viewport()->width();
+    origins = origins || columns.origin < columns.saved;
     none = none || (width == 700 && columns.codeEnd == view.columnRect().left());
     QVERIFY(columns.codeEnd <= columns.shape && columns.shape <= columns.origin &&
             columns.origin <= view.viewport()->width());
