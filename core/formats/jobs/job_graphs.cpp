@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/number_text.h"
 #include "core/formats/fx/fx_reader.h"
+#include "core/formats/fx/unrolled_loops.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
 
@@ -107,6 +108,13 @@ void alignGradients(const fx::Graph& forward, std::size_t first, fx::Graph& grap
           ? ", only Dynamo's graph: its backend made none, the compile failed, or its result came from a cache"
           : "";
   throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile{}", missing, why), log.path);
+}
+
+void unrollLoops(JobGraphs& graphs) {
+  const auto sizeOf = [&](const std::string& text) { return evaluateSize(text, graphs.sizes); };
+  graphs.forward = fx::withUnrolledLoops(graphs.forward, sizeOf);
+  graphs.backward = fx::withUnrolledLoops(graphs.backward, sizeOf);
+  if (graphs.joint) graphs.joint = fx::withUnrolledLoops(*graphs.joint, sizeOf);
 }
 
 void bindSources(const jobs::JobLog& log, const jobs::Attempt& attempt, JobGraphs& graphs) {
@@ -261,6 +269,7 @@ JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
          fx::readRepro(jobs::payloadText(log, script->payload), jobs::placeOf(log, script->payload)).sizes)
       graphs.sizes.try_emplace(name, value);
   }
+  unrollLoops(graphs);
   for (std::size_t i = 0; i < graphs.backward.inputs.size(); ++i) {
     if (isCotangent(graphs.backward, graphs.backward.inputs[i])) graphs.tangents.push_back(i);
   }

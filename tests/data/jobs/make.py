@@ -13,6 +13,7 @@ os.environ["TORCH_TRACE"] = folder
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from torch._higher_order_ops import map as map_, scan  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 torch._dynamo.config.trace_autograd_ops = True
@@ -93,6 +94,19 @@ def ckdynamic(x, w, b):  # aot_eager, with sizes that are symbols
 def drawdetach(x, w, b):  # inductor: its forward graph has neither the detach nor the joint graph's ops that draw
     h = torch.tanh(x @ w)
     return (F.dropout(h, 0.5) * h.detach() + b).square().sum()
+
+
+def scanned(x, w, b):  # aot_eager
+    def step(carry, u):
+        carry = torch.tanh(carry * b + u @ w)
+        return carry, carry.clone()
+
+    last, each = scan(step, torch.zeros(6), x, dim=0)
+    return each.square().sum() + last.sum()
+
+
+def mapped(x, w, b):  # aot_eager
+    return map_(lambda u, w, b: torch.tanh(u @ w) * b, x, w, b).square().sum()
 
 
 def gradients(function):

@@ -43,6 +43,7 @@ std::string edited(std::string text, const std::string& mark, const std::string&
 
 const std::string ofBackward = "\"aot_backward_graph\"";
 
+// scanned, mapped: R11, loops run from logs.
 class RightJob : public testing::TestWithParam<const char*> {};
 
 TEST_P(RightJob, R2_R3_Agrees) {
@@ -59,7 +60,7 @@ TEST_P(RightJob, R3_WithAPlantedFaultDoesNotAgree) {
 
 INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
                          testing::Values("nograd", "both", "detach", "nogradwrite", "innergrad", "gumbel", "ste",
-                                         "ckdrop", "ck2", "seeds", "ckdynamic", "drawdetach"),
+                                         "ckdrop", "ck2", "seeds", "ckdynamic", "drawdetach", "scanned", "mapped"),
                          [](const auto& info) { return std::string(info.param); });
 
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
