@@ -73,7 +73,7 @@ class Reader {
     check();
     listing_.problems = builder_.problems();
     listing_.assumedSizes = sizes_.hasAssumed();
-    listing_.document = builder_.take();
+    listing_.document = builder_.shared();
     return std::move(listing_);
   }
 
@@ -135,7 +135,11 @@ class Reader {
   void defineInput(std::size_t value, const std::string& name, const fx::Type& type, ValueKind kind) {
     const auto given = options_.given.find(name);
     const bool isGiven = given != options_.given.end() && given->second.dtype != type.dtype;
-    setValue(value, builder_.defineInput(valueName(name), isGiven ? given->second : sizes_.meta(type), kind));
+    setValue(value, builder_.define(valueName(name)));
+    builder_.setType(values_[value], isGiven ? given->second : sizes_.meta(type));
+    GivenFacts facts;
+    facts.kind = kind;
+    builder_.describeInput(values_[value], facts);
   }
 
   void setValue(std::size_t value, ValueId id) {
@@ -184,7 +188,7 @@ class Reader {
     lastSource_ = node.source;
     const auto& source = graph_.sources[node.source];
     if (!source.file.empty())
-      source_ = builder_.document().internSource({{oneLine(source.file), source.line, {}, oneLine(source.code)}});
+      place_.source = builder_.document().internSource({{oneLine(source.file), source.line, {}, oneLine(source.code)}});
   }
 
   void takeAttribute(std::size_t value, const std::string& attribute, const fx::Node& node) {
@@ -207,28 +211,32 @@ class Reader {
     const auto i = value - graph_.inputs.size();
     GraphCall call;
     call.symbol = builder_.symbol(target.op);
-    call.source = source_;
-    call.line = node.line;
+    call.place = place_;
+    call.place.line = node.line;
     const bool isOpaque = symbolOf(call).schema.empty();
+    std::vector<GivenArgument> arguments;
     for (const auto* operand : target.operands) {
       const bool isNamed = operand->is(Kind::keyword);
       const auto& given = isNamed ? operand->items[0] : *operand;
-      auto argument = isOpaque ? freeArgument(given, node, call) : this->argument(given, node, call);
-      call.arguments.push_back(
-          {isNamed ? operand->text : std::string(), std::move(argument), fx::toText(given, names_)});
+      arguments.push_back({isNamed ? std::string_view(operand->text) : std::string_view(),
+                           isOpaque ? freeArgument(given, node, call) : argument(given, node, call)});
     }
+    builder_.setArguments(call, std::move(arguments), [&](std::size_t position) {
+      const auto& operand = *target.operands[position];
+      return "'" + toText(operand.is(Kind::keyword) ? operand.items[0] : operand, names_) + "'";
+    });
     if (const auto written = options_.writes.find(i); written != options_.writes.end())
       return writeOver(value, node, written->second, std::move(call));
-    call.gradMode = i >= options_.unrecorded.size() || options_.unrecorded[i] == 0;
+    if (i < options_.unrecorded.size() && options_.unrecorded[i] != 0) call.place.gradMode = false;
     setResults(value, node, call);
     if (options_.kind != TraceKind::computation) call.origin = originOf(value, node, target.op, call);
-    add(std::move(call), node);
+    add(call, node);
   }
 
   const Symbol& symbolOf(const GraphCall& call) { return builder_.document().symbol(call.symbol); }
 
-  void add(GraphCall call, const fx::Node& node) {
-    const auto op = builder_.add(std::move(call));
+  void add(const GraphCall& call, const fx::Node& node) {
+    const auto op = builder_.add(call);
     listing_.trace.ops.push_back(op);
     nodes_.emplace(op.index, &node);
   }
@@ -249,21 +257,21 @@ class Reader {
 
   /// What the program wrote in place where autograd did not see it: computed apart, then copied over.
   void writeOver(std::size_t value, const fx::Node& node, std::size_t written, GraphCall call) {
-    call.gradMode = false;
+    call.place.gradMode = false;
     if (!values_[written]) fail(node, "writes to something other than a tensor");
     const auto computed = builder_.define(names_[value] + "__written");
     call.results = {computed};
-    auto source = call.source;
-    add(std::move(call), node);
+    add(call, node);
     GraphCall copy;
     copy.symbol = builder_.symbol("torch.ops.aten.copy_.default");
-    copy.source = source;
-    copy.gradMode = false;
+    copy.place = call.place;
     copy.operands = {values_[written], computed};
-    for (const auto hole : {0, 1}) copy.arguments.push_back({{}, Argument::ofOperand(hole), {}});
+    std::vector<GivenArgument> arguments;
+    for (const auto hole : {0, 1}) arguments.push_back({{}, Argument::ofOperand(hole)});
+    builder_.setArguments(copy, std::move(arguments), [&](std::size_t) { return names_[written]; });
     setValue(value, builder_.define(names_[value]));
     copy.results = {values_[value]};
-    add(std::move(copy), node);
+    add(copy, node);
   }
 
   // Arguments.
@@ -344,7 +352,7 @@ class Reader {
     const auto* items = items_.of(value);
     const bool isOneList = !hasSchema || (symbol.returns.size() == 1 && isList(symbol.returns[0]));
     if (items == nullptr && (!hasSchema || symbol.returns.size() == 1)) {
-      if (hasSchema && isOneList) call.returns = {0};
+      if (hasSchema && isOneList) call.pattern.returns = {0};
       else call.results = {define(value, hasSchema)};
       return;
     }
@@ -357,7 +365,7 @@ class Reader {
         call.results.push_back(builder_.define(fmt::format("{}__{}", names_[value], k)));
       else call.results.emplace_back();
     }
-    if (isOneList) call.returns = {static_cast<std::int32_t>(count)};
+    if (isOneList) call.pattern.returns = {static_cast<std::int32_t>(count)};
     else if (count != symbol.returns.size()) fail(node, "gives other results than " + symbol.schema);
   }
 
@@ -414,7 +422,7 @@ class Reader {
   std::unordered_map<std::size_t, std::string> attributes_;
   std::unordered_map<std::int32_t, const fx::Node*> nodes_;  ///< by op
   std::uint32_t lastSource_ = fx::noIndex;
-  SourceStackId source_;
+  CallPlace place_;  ///< of the ops to come
 };
 
 }  // namespace

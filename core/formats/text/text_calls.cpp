@@ -84,8 +84,7 @@ TextReader::Call TextReader::readCall(const Expression& expression, const Scope&
   auto [known, isNew] = symbols_.try_emplace(written(source_, callee));
   if (isNew) known->second = document_.internSymbol(resolve(callee));
   call.symbol = known->second;
-  if (document_.symbol(call.symbol).schema.empty()) readFreeArguments(expression, scope, call);
-  else readSchemaArguments(expression, scope, call);
+  readArguments(expression, scope, call);
   constexpr std::size_t limit = 65535;
   if (call.operands.size() > limit) fail(source_, expression.place, "expected at most 65535 operands");
   call.pattern.operandCount = static_cast<std::int32_t>(call.operands.size());
@@ -107,60 +106,22 @@ void TextReader::checkArguments(const Expression& call) const {
   }
 }
 
-void TextReader::readSchemaArguments(const Expression& expression, const Scope& scope, Call& call) {
-  const auto& symbol = document_.symbol(call.symbol);
-  std::vector<const Expression*> given(symbol.arguments.size(), nullptr);
-  for (std::size_t i = 1; i < expression.items.size(); ++i) {
-    const bool isNamed = expression.items[i].is(Kind::keyword);
-    const auto& item = isNamed ? expression.items[i].items[0] : expression.items[i];
-    const auto position = isNamed ? symbol.argumentIndex(expression.items[i].text) : static_cast<int>(i - 1);
-    if (isNamed && position < 0)
-      fail(source_, item.place,
-           "expected an argument of " + symbol.schema + ", found '" + expression.items[i].text + "'");
-    const std::size_t slot = position;
-    if (slot >= given.size() || (!isNamed && symbol.arguments[slot].keywordOnly))
-      fail(source_, item.place, "expected fewer unnamed arguments for " + symbol.schema);
-    if (given[slot])
-      fail(source_, item.place, "expected argument '" + symbol.arguments[slot].name + "' to be given once");
-    given[slot] = &item;
+void TextReader::readArguments(const Expression& expression, const Scope& scope, Call& call) {
+  const auto& items = expression.items;
+  const auto valueOf = [&](std::size_t i) -> const Expression& {
+    return items[i + 1].is(Kind::keyword) ? items[i + 1].items[0] : items[i + 1];
+  };
+  std::vector<GivenArgument> given;
+  given.reserve(items.size() - 1);
+  for (std::size_t i = 0; i + 1 < items.size(); ++i) {
+    const auto name = items[i + 1].is(Kind::keyword) ? std::string_view(items[i + 1].text) : std::string_view();
+    given.push_back({name, argument(valueOf(i), scope, call)});
   }
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const auto& entry = symbol.arguments[i];
-    if (!given[i]) {
-      if (!entry.defaultValue)
-        fail(source_, expression.place, "expected argument '" + entry.name + "' of " + symbol.schema);
-      call.pattern.arguments.push_back(Argument::ofMissing());
-      continue;
-    }
-    const auto type = parseSchemaType(entry.type);
-    const auto firstHole = call.operands.size();
-    auto value = argument(*given[i], scope, call);
-    for (auto hole = firstHole; hole < call.operands.size(); ++hole)
-      if (standsForTensor(call.operands[hole]) && !takesTensor(type))
-        fail(source_, given[i]->place,
-             "expected " + typeText(type) + " for argument '" + entry.name + "', found a tensor");
-    const bool isNumber =
-        value.isNumber() || (value.kind == Argument::Kind::operand && !standsForTensor(call.operands[firstHole]));
-    try {
-      conform(value, type, isNumber, shown(source_, *given[i]));
-    } catch (const Error&) {
-      fail(source_, given[i]->place,
-           "expected " + typeText(type) + " for argument '" + entry.name + "', found " + shown(source_, *given[i]));
-    }
-    call.pattern.arguments.push_back(std::move(value));
+  try {
+    builder_.setArguments(call, std::move(given), [&](std::size_t i) { return shown(source_, valueOf(i)); });
+  } catch (const MisfitArgument& e) {
+    fail(source_, e.position == MisfitArgument::npos ? expression.place : valueOf(e.position).place, e.message());
   }
-}
-
-void TextReader::readFreeArguments(const Expression& expression, const Scope& scope, Call& call) {
-  bool isNamed = false;
-  for (std::size_t i = 1; i < expression.items.size(); ++i) {
-    const auto& item = expression.items[i];
-    const bool hasName = item.is(Kind::keyword);
-    call.pattern.arguments.push_back(argument(hasName ? item.items[0] : item, scope, call));
-    call.pattern.names.emplace_back(hasName ? item.text : std::string());
-    isNamed |= hasName;
-  }
-  if (!isNamed) call.pattern.names.clear();
 }
 
 Argument TextReader::hole(ValueId value, Call& call) {

@@ -129,7 +129,8 @@ class NoteReader {
     if (cursor_.take("internal")) return value.external = false, true;
     if (cursor_.take("requires grad")) return value.requiresGrad = true, true;
     if (cursor_.take("no grad")) return value.requiresGrad = false, true;
-    if (cursor_.take("shares ")) return value.shares = cursor_.expectWord("the value whose storage it shares"), true;
+    if (cursor_.take("shares "))
+      return value.sharesWith = cursor_.expectWord("the value whose storage it shares"), true;
     if (cursor_.take("version "))
       return value.version = number<std::int32_t>(cursor_, "the number of writes before it"), true;
     if (cursor_.take("storage of ")) {

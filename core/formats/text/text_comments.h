@@ -4,30 +4,26 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/model/document_builder.h"
 #include "core/formats/text/text_syntax.h"
 #include "core/trace/trace.h"
 
 namespace retrograd::text {
 
 /// What a comment says of one value: `w: "cpu f32[16, 8] strides [1, 16]", parameter l1.weight, no grad`.
-struct ValueNote {
+struct ValueNote : GivenFacts {
   enum class Type : std::uint8_t { none, tensor, number, token, object };
 
   std::string_view name;  ///< as it is in the text
   Place place;
   Type type = Type::none;
   TensorMeta meta;
-  std::optional<ValueKind> kind;
   std::string target;                ///< of a parameter, buffer or constant
   std::vector<std::string> aliases;  ///< "also tied.weight"
   bool persistent = true;
   bool saved = false, cotangent = false;
   bool returnedAsItIs = false;
-  std::string shares;  ///< a value in the same storage
-  bool ownStorage = false;
-  std::optional<std::int64_t> storageBytes;
-  std::optional<bool> external, requiresGrad;
-  std::optional<std::int32_t> version;
+  std::string sharesWith;            ///< a value in the same storage; `shares` is not set
   std::optional<Expression> number;  ///< "value 3"
   std::string
       size;  ///< a number that is an expression over sizes: "s77*4", of "s77*4=16"; "s77 > 5", of "s77 > 5 is True"

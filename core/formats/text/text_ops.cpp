@@ -143,9 +143,9 @@ BoundSymbolId TextReader::readOp(const Statement& statement, Scope& scope) {
   bound.parent = scope.parent;
   std::vector<char> isNew(outputs.size(), 0);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i] || isDescribed(outputs[i])) continue;
+    if (!outputs[i] || builder_.isDescribed(outputs[i])) continue;
     isNew[i] = 1;
-    described_[outputs[i]] = 1;
+    builder_.setDescribed(outputs[i]);
   }
   const auto op = document_.addBoundSymbol(bound, call.operands, outputs);
   places_.resize(document_.boundSymbolCount());
@@ -155,8 +155,7 @@ BoundSymbolId TextReader::readOp(const Statement& statement, Scope& scope) {
   for (const auto& body : call.bodies) readBody(op, body, scope);  // its result may share storage with something inside
   describeOutputs(op, targets, note, isNew, scope);
   describeState(op, note);
-  if (!document_.symbol(call.symbol).known && !isDerived)
-    unknown_[document_.symbol(call.symbol).name].emplace_back(op, statement.place.line);
+  if (!document_.symbol(call.symbol).known && !isDerived) builder_.addUnknown(op, statement.place.line);
   return op;
 }
 
@@ -177,47 +176,33 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
     if (hasSchema && said && said->type != ValueNote::Type::none && (said->type == ValueNote::Type::tensor) != isTensor)
       fail(source_, said->place,
            std::string("expected ") + (isTensor ? "the type of a tensor" : "\"number\"") + ", as the op returns one");
-    if (isTensor) tensors_[id] = 1;
     if (isDerived && isTensor && !document_.isTensor(id))
       fail(source_, targets.places[i],
            "expected the type of '" + std::string(targets.names[i]) + "' behind the line, such as '# " +
                std::string(targets.names[i]) + ": \"f32[2, 3]\"'");
-    const auto operands = document_.operands(op);
-    if (std::find(operands.begin(), operands.end(), id) != operands.end()) continue;
+    const auto facts = said ? factsOf(id, *said, scope) : GivenFacts();
+    if (!builder_.describeResult(op, i, facts, isNew[i] != 0, isDerived)) continue;
     auto& producer = (isDerived ? derivedProducers_ : producers_)[id];
     if (!producer) producer = op;
-    auto& value = document_.value(id);
-    if (isNew[i]) {
-      value.producer = op;
-      value.kind = said && said->kind ? *said->kind : implied::kind(document_.boundSymbol(op));
-    }
-    const bool hadStorage = value.storage.valid();  // a computation may leave types to later traces
-    setStorage(id, said, implied::base(document_, op, i), scope);
-    if (isNew[i] || !hadStorage) {
-      document_.value(id).version = said && said->version ? *said->version : implied::version(document_, op, i);
-    }
-    if (isDerived)
-      document_.value(id).requiresGrad =
-          said && said->requiresGrad ? *said->requiresGrad : implied::requiresGrad(document_, op, i);
   }
 }
 
 /// Where an op of the computation is in the model; other ops are where that op does.
 void TextReader::describePlace(BoundSymbolId op, const OpNote& note, const Scope& scope) {
-  auto& bound = document_.boundSymbol(op);
-  if (scope.kind == TraceKind::computation) {
-    if (!scope.module.empty()) bound.module = document_.intern(scope.module);
-    bound.source = scope.source;
-    const auto node = note.node.empty() ? std::string(implied::nodeName(document_, op)) : note.node;
-    if (!node.empty()) bound.name = document_.intern(node);
-    if (!implied::firstOutput(document_, op) && !node.empty()) nodes_.emplace(node, op);
-  } else if (bound.origin.op) {
-    const auto& from = document_.boundSymbol(bound.origin.op);
-    bound.module = from.module;
-    bound.source = from.source;
-    bound.parent = bound.origin.op;
-  }
-  bound.gradMode = note.gradMode.value_or(implied::gradMode(document_, bound));
+  auto place = placeOf(scope);
+  place.node = note.node;
+  place.gradMode = note.gradMode;
+  const bool isDerived = scope.kind != TraceKind::computation;
+  builder_.describePlace(op, place, isDerived);
+  const auto node = document_.text(document_.boundSymbol(op).name);
+  if (!isDerived && !node.empty() && !implied::firstOutput(document_, op)) nodes_.emplace(node, op);
+}
+
+CallPlace TextReader::placeOf(const Scope& scope) {
+  CallPlace place;
+  if (!scope.module.empty()) place.module = document_.intern(scope.module);
+  place.source = scope.source;
+  return place;
 }
 
 /// How an op runs. Comes after its bodies, whose effects are its own.
@@ -271,13 +256,13 @@ ValueId TextReader::readBodyParameter(const Parameter& parameter, std::size_t po
   }
   const auto id = define(parameter.name, parameter.place, scope);
   if (note) setType(id, *note);
-  described_[id] = 1;
+  builder_.setDescribed(id);
   auto& value = document_.value(id);
   if (!note && passed) value.meta = document_.value(passed).meta;
-  tensors_[id] = note ? note->type == ValueNote::Type::tensor : !passed || standsForTensor(passed);
+  builder_.setTensor(id, note ? note->type == ValueNote::Type::tensor : !passed || builder_.standsForTensor(passed));
   value.kind = note && note->kind ? *note->kind : ValueKind::activation;
   const auto base = passed && document_.isTensor(passed) && document_.isTensor(id) ? passed : ValueId();
-  setStorage(id, note, base, scope);
+  builder_.setStorage(id, note ? factsOf(id, *note, scope) : GivenFacts(), base);
   auto& described = document_.value(id);
   const bool shares = base && document_.value(base).storage == described.storage;
   described.version = note && note->version ? *note->version : shares ? document_.value(base).version : 0;

@@ -36,10 +36,10 @@ Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope&
     if (origin.role == Role::forward) origin.op = ownOrigin(op, scope);
   } else if (const auto kind = kindNamed(reference->op)) {
     if (!origin.value) origin.value = namedAnywhere(reference->name);
-    if (auto& value = document_.value(origin.value); !isDescribed(origin.value))
+    if (auto& value = document_.value(origin.value); !builder_.isDescribed(origin.value))
       value.kind = *kind;  // of a trace that is not in the text
   } else {
-    if (const auto* known = reference->name.empty() ? nullptr : values_.find(reference->name)) named = *known;
+    if (const auto* known = reference->name.empty() ? nullptr : builder_.find(reference->name)) named = *known;
     origin.op = resolve(*reference, scope);
     if (!named) named = implied::firstOutput(document_, origin.op);
   }
@@ -101,7 +101,7 @@ BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
 
 BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope) {
   const auto fits = [&](BoundSymbolId op) { return reference.op.empty() || document_.opName(op) == reference.op; };
-  if (const auto* value = values_.find(reference.name))
+  if (const auto* value = builder_.find(reference.name))
     if (const auto producer = producers_[*value]; producer && fits(producer)) return producer;
   if (const auto node = nodes_.find(reference.name); node != nodes_.end() && fits(node->second)) return node->second;
   if (result_.computation)
@@ -116,17 +116,9 @@ BoundSymbolId TextReader::resolve(const Reference& reference, const Scope& scope
 
 /// In place of an op of a computation that is not in the text: an op of that name, which makes a value of that name.
 BoundSymbolId TextReader::standIn(const std::string& name, const std::string& op, const Scope& scope) {
-  auto [known, isNew] = standIns_.try_emplace(name + "/" + op);
-  if (!isNew) return known->second;
-  BoundSymbol bound;
-  bound.symbol = document_.internSymbol(resolveSymbol(op, lookup_));
-  bound.pattern = document_.internPattern({});
-  if (!scope.module.empty()) bound.module = document_.intern(scope.module);
-  bound.source = scope.source;
-  if (!name.empty()) bound.name = document_.intern(name);
-  std::vector<ValueId> outputs;
-  if (!name.empty()) outputs.push_back(namedAnywhere(name));
-  return known->second = document_.addBoundSymbol(bound, {}, outputs);
+  const auto standIn = builder_.standIn(name, op, placeOf(scope));
+  grow();
+  return standIn;
 }
 
 /// The draw that a recomputed one replays.

@@ -7,7 +7,8 @@
 #include <unordered_set>
 
 #include "core/base/id_vector.h"
-#include "core/formats/text/name_table.h"
+#include "core/formats/model/document_builder.h"
+#include "core/formats/model/name_table.h"
 #include "core/formats/text/text_comments.h"
 #include "core/formats/text/text_trace.h"
 
@@ -42,10 +43,7 @@ class TextReader {
     SubgraphId id;
     std::shared_ptr<const Function> function;
   };
-  struct Call {
-    SymbolId symbol;
-    CallPattern pattern;
-    std::vector<ValueId> operands;
+  struct Call : GraphCall {
     std::vector<PendingBody> bodies;
   };
   /// Left of the "=": names in order ("" is None), and how they group.
@@ -74,24 +72,20 @@ class TextReader {
   void checkTrace(const Trace& trace, Place place);
 
   // text_values.cpp: names and values
-  ValueId newValue(std::string_view name);
   ValueId define(std::string_view name, Place place, Scope& scope);
   ValueId find(std::string_view name, const Scope& scope) const;
   ValueId use(std::string_view name, Place place, const Scope& scope) const;
   ValueId namedAnywhere(std::string_view name);
-  bool isDescribed(ValueId id) const;
   void setType(ValueId id, const ValueNote& note);
   std::string freshName(std::string_view name);
-  void setStorage(ValueId id, const ValueNote* note, ValueId base, const Scope& scope);
-  void joinStorages(StorageId from, StorageId to);
-  bool standsForTensor(ValueId id) const;
+  GivenFacts factsOf(ValueId id, const ValueNote& note, const Scope& scope) const;
+  void grow();
 
   // text_calls.cpp: calls and their arguments
   Call readCall(const Expression& call, const Scope& scope);
   Symbol resolve(const Expression& callee);
   void checkArguments(const Expression& call) const;
-  void readSchemaArguments(const Expression& expression, const Scope& scope, Call& call);
-  void readFreeArguments(const Expression& expression, const Scope& scope, Call& call);
+  void readArguments(const Expression& expression, const Scope& scope, Call& call);
   static Argument hole(ValueId value, Call& call);
   Argument argument(const Expression& expression, const Scope& scope, Call& call);
   Argument nameArgument(const Expression& expression, std::string_view name, const Scope& scope, Call& call);
@@ -123,6 +117,7 @@ class TextReader {
   BoundSymbolId ownOrigin(BoundSymbolId op, const Scope& scope);
   BoundSymbolId resolve(const Reference& reference, const Scope& scope);
   BoundSymbolId standIn(const std::string& name, const std::string& op, const Scope& scope);
+  CallPlace placeOf(const Scope& scope);
   BoundSymbolId original(ValueId value, SymbolId symbol);
   void noteTerms(const OpNote& note, BoundSymbolId op, ValueId summed);
   void setTerms();
@@ -130,14 +125,12 @@ class TextReader {
   const Source& source_;
   const SymbolLookup& lookup_;
   const Progress& progress_;
+  DocumentBuilder builder_;
   TextTraces result_;
   Document& document_;
-  NameTable<ValueId> values_;  ///< every value by its name, which the document keeps
   std::map<std::string, int, std::less<>> suffixes_;
   std::optional<std::unordered_set<std::string_view>>
       reserved_;  ///< names of the computation's own values, which no body takes; none until there is a body
-  IdVector<StorageId, std::vector<ValueId>> members_;          ///< the values in it
-  IdVector<ValueId, char> described_, tensors_;                ///< its line was read; it is a tensor, whatever its type
   std::map<std::string, std::int64_t, std::less<>> metSizes_;  ///< symbolic sizes that types name, with their values
   std::unordered_map<std::string_view, SymbolId> symbols_;     ///< by path as written
   IdVector<ValueId, BoundSymbolId> producers_;                 ///< ops of the computation by output
@@ -146,9 +139,6 @@ class TextReader {
   std::unordered_map<std::string, std::vector<BoundSymbolId>>
       derivedOps_;                                    ///< by call, for ops that are in several traces
   std::unordered_map<std::string, std::size_t> met_;  ///< how many ops of this call the trace has had
-  std::unordered_map<std::string, BoundSymbolId> standIns_;
-  std::map<std::string, std::vector<std::pair<BoundSymbolId, int>>>
-      unknown_;  ///< ops LibTorch does not have, with their lines
   IdVector<BoundSymbolId, Place> places_;
   /// The first `count` terms of a list. Additions into one gradient share it.
   struct Terms {

@@ -68,18 +68,14 @@ TextReader::TextReader(const Source& source, const SymbolLookup& lookup, const P
     : source_(source),
       lookup_(lookup),
       progress_(progress),
-      result_{std::make_shared<Document>(), {}, {}, {}, {}},
+      builder_(lookup),
+      result_{builder_.shared(), {}, {}, {}, {}},
       document_(*result_.document) {}
 
 TextTraces TextReader::read(TextParts parts) {
   if (!readInOrder(parts)) readOthers();
   setTerms();
-  for (const auto& [name, places] : unknown_) {
-    std::string lines;
-    for (std::size_t i = 0; i < places.size() && i < 20; ++i)
-      lines += (i ? ", " : "line ") + std::to_string(places[i].second);
-    result_.problems.push_back({Problem::Severity::warning, unknownOpMessage(name), lines, places.front().first.index});
-  }
+  result_.problems = builder_.problems();
   return std::move(result_);
 }
 
@@ -195,8 +191,8 @@ void TextReader::readSignature(const Function& function, Scope& scope, Trace& tr
 /// "_3" is None as the fourth parameter, unless something is known of it.
 ValueId TextReader::readParameter(const Parameter& parameter, std::size_t position, const ValueNote* note,
                                   Scope& scope) {
-  const auto* known = values_.find(parameter.name);
-  const bool isKnown = known && isDescribed(*known);
+  const auto* known = builder_.find(parameter.name);
+  const bool isKnown = known && builder_.isDescribed(*known);
   if (!note && !isKnown && parameter.name == "_" + std::to_string(position)) return {};
   const auto id = define(parameter.name, parameter.place, scope);
   if (!isKnown && (!note || note->type == ValueNote::Type::none))
@@ -209,19 +205,14 @@ ValueId TextReader::readParameter(const Parameter& parameter, std::size_t positi
 
 void TextReader::describeInput(ValueId id, const ValueNote& note, const Scope& scope) {
   setType(id, note);
-  if (isDescribed(id)) {
-    if (!note.shares.empty()) setStorage(id, &note, {}, scope);
+  auto facts = factsOf(id, note, scope);
+  if (builder_.isDescribed(id)) {
+    if (facts.shares) builder_.setStorage(id, facts, {});
     return;
   }
-  described_[id] = 1;
-  auto& value = document_.value(id);
-  value.kind = note.cotangent ? ValueKind::cotangent
-               : note.kind    ? *note.kind
-               : note.saved   ? ValueKind::activation
-                              : ValueKind::input;
-  value.version = note.version.value_or(0);
-  setStorage(id, &note, {}, scope);
-  document_.value(id).requiresGrad = note.requiresGrad.value_or(implied::requiresGrad(document_, document_.value(id)));
+  if (note.cotangent) facts.kind = ValueKind::cotangent;
+  else if (!facts.kind && note.saved) facts.kind = ValueKind::activation;
+  builder_.describeInput(id, facts);
 }
 
 void TextReader::addInputSpec(ValueId id, const Parameter& parameter, const ValueNote* note) {

@@ -6,7 +6,7 @@
 
 #include "core/base/hash_index.h"
 
-namespace retrograd::text {
+namespace retrograd {
 
 /// What names mean. The names must stay where they are.
 template <class Meaning>
@@ -46,4 +46,4 @@ class NameTable {
   HashIndex index_;
 };
 
-}  // namespace retrograd::text
+}  // namespace retrograd
