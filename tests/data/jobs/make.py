@@ -30,6 +30,20 @@ class STE(torch.autograd.Function):
         return g
 
 
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(c, x):
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(c, g):
+        return g * 0.5
+
+
+def stepped(x, w, b):  # aot_eager: no op of the forward passes a gradient on
+    return Step.apply(x @ w + b).sum()
+
+
 def nograd(x, w, b):  # aot_eager_decomp_partition
     h = torch.tanh(x @ w)
     with torch.no_grad():

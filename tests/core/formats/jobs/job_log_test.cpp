@@ -224,6 +224,19 @@ TEST(JobLog, R10_ModulesOfOneListAreDistinguished) {
   EXPECT_EQ(inputs[1].name, "1.lin.weight");
 }
 
+// R10: Dynamo describes no tensor that it met as the base of a view; a local variable has its name all the same.
+TEST(JobLog, R10_ALocalVariableWithoutADescriptionHasItsName) {
+  const auto dynamo = fx::readGraph(
+      "class G(torch.nn.Module):\n    def forward(self, L_v6_: \"f32[5]\", L_self_modules_a_parameters_weight_: "
+      "\"f32[5]\"):\n        l_v6_ = L_v6_\n        return (l_v6_,)\n",
+      "test");
+  const auto bound = bindInputs(dynamo, {});
+  ASSERT_EQ(bound.size(), 2U);
+  ASSERT_TRUE(bound[0]);
+  EXPECT_EQ(bound[0]->name, "v6");
+  EXPECT_FALSE(bound[1]);
+}
+
 // R12: a record that no compile has, and one that this program has never heard of: their text is a graph.
 TEST(JobLog, R12_AnyPayloadThatIsAGraphIsAGraph) {
   const auto artifact = [](const std::string& name, const std::string& ids) {

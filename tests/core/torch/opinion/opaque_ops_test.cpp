@@ -1,21 +1,18 @@
 // Jobs with ops that cannot run here: what else differs is found, and what cannot be known is said.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
-#include <memory>
-
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/listing/stand_ins.h"
 #include "core/torch/opinion/second_opinion.h"
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/written_log.h"
+#include "tests/support/float_tensor.h"
 
 namespace retrograd {
 namespace {
 
-using test::graphRecord, test::logOf, test::replaced;
+using test::logOf, test::replaced;
 using Verdict = SecondOpinion::Verdict;
 
 // loss = sum(swish(x @ w) * 2) with an op of the author's own, whose backward is one too
@@ -77,15 +74,9 @@ std::string notesOf(const SecondOpinion& opinion) {
 }
 
 TensorData tensorOf(std::vector<std::int64_t> sizes, float value) {
-  TensorData tensor;
-  tensor.meta.dtype = DType::f32;
-  tensor.meta.strides = contiguousStrides(sizes);
-  tensor.meta.sizes = std::move(sizes);
-  auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(tensor.meta.elements()), value);
-  tensor.data = reinterpret_cast<const std::byte*>(numbers->data());
-  tensor.bytes = numbers->size() * sizeof(float);
-  tensor.owner = numbers;
-  return tensor;
+  std::int64_t count = 1;
+  for (const auto size : sizes) count *= size;
+  return test::floatTensor(std::move(sizes), std::vector<float>(static_cast<std::size_t>(count), value));
 }
 
 TEST(OpaqueOps, R10_WhatElseThereIsIsComparedAndTheOpsAreListed) {

@@ -13,6 +13,7 @@
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"
 #include "tests/core/torch/opinion/written_log.h"
+#include "tests/support/float_tensor.h"
 
 namespace retrograd {
 namespace {
@@ -141,6 +142,39 @@ TEST(SecondOpinion, J15_ConstantsAreDrawn) {
   EXPECT_NE(opinion.reason.find("--partial-weights"), std::string::npos) << opinion.reason;
   request.useWhatBinds = true;
   EXPECT_EQ(opinionOn(scaled, read, request).verdict, Verdict::agrees);
+}
+
+// R1: a draw of the backward's own never agrees, also where no gradient depends on it.
+TEST(SecondOpinion, R1_ADrawOfTheBackwardsOwnWithoutEffectIsNotPossible) {
+  const auto drawing = replaced(backward, "        mul_1: ",
+                                "        rand: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.rand.default([4, 5])\n"
+                                "        none: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.mul.Tensor(rand, 0)\n"
+                                "        mul_1: ");
+  auto opinion = opinionOn(forward, replaced(drawing, "mul.Tensor(expand, 2)", "add.Tensor(none, 2)"));
+  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << opinion.findings.size();
+  EXPECT_NE(opinion.reason.find("random numbers of its own"), std::string::npos) << opinion.reason;
+  EXPECT_NE(opinion.reason.find("rand (line "), std::string::npos) << opinion.reason;
+  opinion = opinionOn(forward, replaced(drawing, "mul.Tensor(expand, 2)", "add.Tensor(rand, 2)"));
+  EXPECT_EQ(opinion.verdict, Verdict::differs);
+}
+
+// R4: each tensor of a reference is compared, or the verdict is not possible and names it.
+TEST(SecondOpinion, R4_WhatAReferenceHasBesidesIsNamed) {
+  SecondOpinionRequest request;
+  request.batch = {{"x", test::floatTensor({4, 3}, std::vector<float>(12, 0))},
+                   {"w", test::floatTensor({3, 5}, std::vector<float>(15, 1))}};
+  const auto zero = test::floatTensor({3, 5}, std::vector<float>(15, 0));
+  request.reference = TensorMap{{"loss", test::floatTensor({}, {0})}, {"grad.w", zero}, {"grad.in.w", zero}};
+  auto opinion = opinionOn(forward, backward, request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.jobReferenced.size(), 3U);
+  for (const std::string name : {"grad.in.other", "grad.p.other", "mut.b.mean", "other"}) {
+    auto more = request;
+    more.reference->emplace(name, zero);
+    opinion = opinionOn(forward, backward, more);
+    EXPECT_EQ(opinion.verdict, Verdict::notPossible) << name;
+    EXPECT_NE(opinion.reason.find(name), std::string::npos) << opinion.reason;
+  }
 }
 
 // A log has no data of constants, but Dynamo's graph has the numbers that the program makes them of.
