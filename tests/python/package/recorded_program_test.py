@@ -1,0 +1,174 @@
+"""The program opens what retrograd.record wrote: it lists it, runs it again bit for bit in both directions, and judges it."""
+import collections
+import json
+import shutil
+from pathlib import Path
+
+from support import PROGRAM, InFolder, Net, retrograd, run, told, torch, unittest
+import record_test
+from replayer import read_records
+
+F = torch.nn.functional
+
+
+def verdict(path):
+    """The exit code and the JSON of `check`."""
+    code, text = run("check", path, "--format", "json")
+    return code, json.loads(text[text.index("{"):text.rindex("}") + 1]) if "{" in text else text
+
+
+@unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
+class Program(InFolder):
+    def recorded(self, kind="plain", steps=2):
+        record_test.run(kind, steps, "here")
+        return Path("here")
+
+    def edit(self, change):
+        """Each record goes through `change`, which gives the one to write, or None."""
+        path = Path("here/ops.jsonl")
+        records = [change(json.loads(line)) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records if record is not None))
+
+    def test_C10_trace_lists_phases_under_headings(self):
+        folder = self.recorded()
+        code, text = run("trace", folder)
+        self.assertEqual(code, 0, text)
+        for heading in ("# ---- step 0, forward", "# ---- step 0, backward", "# ---- step 0, optimizer", "# ---- step 1, forward"):
+            self.assertIn(heading, text)
+        self.assertIn("# module: first", text)
+        self.assertIn("node: AddmmBackward0", text)
+        self.assertIn("into the gradient of: first.weight", text)
+
+    def test_C10_trace_of_one_phase(self):
+        folder = self.recorded("checkpoint", 1)
+        phase, counted = None, collections.Counter()
+        for record in read_records(folder):
+            phase = record["phase"] if record["k"] == "mode" else phase
+            counted[phase] += record["k"] == "op"
+        for name in ("forward", "loss", "backward", "recompute", "accumulation", "optimizer"):
+            code, text = run("trace", folder, "--phase", name, "--plain")
+            self.assertEqual(code, 0, text)
+            ops = [line for line in text.splitlines() if "torch.ops." in line and "as_strided" not in line]
+            strided = sum(record.get("op") == "aten.as_strided.default" for record in read_records(folder))
+            self.assertLessEqual(abs(len(ops) - counted[name]), strided, name)
+        code, text = run("trace", "here", "--phase", "sideways")
+        self.assertEqual(code, 2)
+
+    def test_C11_debug_steps_in_both_directions(self):
+        folder = self.recorded()
+        code, text = run("debug", folder, "-c", "continue", "-c", "rcontinue", "-c", "continue")
+        self.assertEqual(code, 0, text)
+
+    def test_C11_run_runs_every_op(self):
+        folder = self.recorded()
+        code, text = run("run", folder, "--format", "json")
+        self.assertEqual(code, 0, text)
+        report = json.loads(text[text.index("{"):text.rindex("}") + 1])
+        self.assertEqual(len(report["steps"]), report["all_steps"])
+
+    def test_C11_the_first_op_that_differs_is_named(self):
+        self.recorded()
+        seen = []
+
+        def change(record):
+            if record["k"] == "op" and record["op"] == "aten.addmm.default" and not seen:
+                seen.append(record["n"])
+                record["hash"] = ["0" * 15 + "1"]
+            return record
+
+        self.edit(change)
+        code, found = verdict("here")
+        self.assertEqual((code, found["verdict"], found["differing"]), (1, "fail", 1))
+        self.assertEqual((found["first"][0]["number"], found["first"][0]["name"]), (seen[0], "torch.ops.aten.addmm.default"))
+        self.assertIn("kernel", found["first"][0]["cause"])
+
+    def test_C11_another_library_is_not_comparable(self):
+        self.recorded()
+        self.edit(lambda record: {**record, "hash": ["0" * 15 + "1"]} if record.get("op") == "aten.relu.default" else record)
+        manifest = json.loads(Path("here/retrograd.json").read_text())
+        manifest["made"]["torch"] = "2.14.0"
+        Path("here/retrograd.json").write_text(json.dumps(manifest))
+        code, found = verdict("here")
+        self.assertEqual((code, found["verdict"]), (2, "not possible"))
+        self.assertIn("2.14.0", found["reason"])
+
+    def test_C14_a_nan_in_the_step_is_not_sound(self):
+        model = Net(bad=1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            for _ in range(2):
+                optimizer.zero_grad()
+                F.cross_entropy(model(torch.randn(4, 6)), torch.randint(0, 3, (4,))).backward()
+                optimizer.step()
+
+        with told():
+            retrograd.record("here", step, model=model, optimizer=optimizer)
+        code, found = verdict("here")
+        self.assertEqual((code, found["verdict"], found["differing"]), (1, "fail", 0), found)
+        self.assertTrue(any("loss of step 1" in line for line in found["not_sound"]), found)
+
+    def test_C15_a_recording_that_was_cut_off_opens_up_to_there(self):
+        self.recorded()
+        path = Path("here/ops.jsonl")
+        path.write_bytes(path.read_bytes()[:-len(path.read_bytes()) // 3])
+        code, text = run("trace", "here")
+        self.assertEqual(code, 0, text)
+        self.assertIn("damaged or cut off", text)
+        code, found = verdict("here")
+        self.assertEqual((code, found["verdict"], found["differing"]), (2, "not possible", 0), found)
+        self.assertGreater(found["compared"], 10)
+
+    def test_C15_offsets_beyond_their_storage_are_refused(self):
+        self.recorded()
+        self.edit(lambda record: {**record, "offset": 1 << 40} if record["k"] == "tensor" and record["id"] == 3 else record)
+        for command in ("trace", "check", "run"):
+            code, text = run(command, "here")
+            self.assertEqual(code, 2, text)
+            self.assertIn("reaches beyond storage", text)
+
+    def test_C15_an_op_that_reaches_files_is_not_run(self):
+        self.recorded()
+        target = self.folder / "written"
+        self.edit(lambda record: {**record, "op": "aten.from_file.default", "in": [str(target), True, 1], "kw": {}} if record.get("op") == "aten.relu.default" else record)
+        code, found = verdict("here")
+        self.assertEqual(code, 2, found)
+        self.assertIn("nobody can run it", found["reason"])
+        self.assertFalse(target.exists())
+
+    def test_C15_a_newer_version_says_so(self):
+        self.recorded()
+        manifest = json.loads(Path("here/retrograd.json").read_text())
+        Path("here/retrograd.json").write_text(json.dumps({**manifest, "version": 2}))
+        code, text = run("trace", "here")
+        self.assertEqual(code, 2)
+        self.assertIn("version 2", text)
+
+    def test_recordings_are_listed_and_removed(self):
+        self.recorded()
+        shutil.copytree("here", "below/other")
+        code, text = run("record", "--list", ".")
+        self.assertEqual(code, 0, text)
+        self.assertIn("2 recordings", text)
+        Path("here/mine.txt").write_text("not of the recording")
+        self.assertEqual(run("record", "--remove", "here", "--remove", "below/other")[0], 0)
+        self.assertEqual((list(Path("here").iterdir()), Path("below/other").exists()), ([Path("here/mine.txt")], False))
+        self.assertEqual(run("record", "--remove", "below")[0], 2)
+
+
+def test_of(kind):
+    def test(self):
+        self.recorded(kind)
+        code, found = verdict("here")
+        self.assertEqual((code, found["verdict"], found["differing"]), (0, "pass", 0), found)
+        self.assertEqual(found["ran"], found["ops"])
+        self.assertGreater(found["compared"], 20)
+
+    return test
+
+
+for name in record_test.KINDS:
+    setattr(Program, f"test_C11_{name}_runs_again_bit_for_bit", test_of(name))
+
+if __name__ == "__main__":
+    unittest.main()
