@@ -15,6 +15,7 @@ from ._hash import parts_of
 
 FORMAT, VERSION = "retrograd.recording", 1
 SHARD = 64 << 20
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: json.dumps makes one for each record
 
 
 class DataFiles:
@@ -78,7 +79,7 @@ class Stream:
         return self._characters + self.data.written
 
     def write(self, record: dict[str, Any]) -> None:
-        line = json.dumps(record, separators=(",", ":"), allow_nan=False)
+        line = _encode(record)
         self._file.write(line + "\n")
         self._characters += len(line) + 1
 
