@@ -134,7 +134,7 @@ class Finder {
     }
     // The graph has no detach() there. A torch function may call one within, and other ops decompose to an alias.
     cuts_.differ = true;
-    if (isAlias) cuts_.perhaps.push_back(n);
+    cuts_.perhaps.push_back(n);
     cuts_.unrecorded[n] = !isAlias;
     return isAlias;
   }
@@ -195,9 +195,13 @@ AutogradCuts autogradCuts(const fx::Graph& graph, std::size_t forwardNodes, cons
 }
 
 void letPass(fx::Graph& graph, const AutogradCuts& cuts) {
-  for (std::size_t n = 0; n < graph.nodes.size() && n < cuts.passing.size(); ++n)
-    if (cuts.passing[n] && graph.nodes[n].call.isCallOf("torch.ops.aten.detach.default"))
+  const auto letThrough = [&](std::size_t n) {
+    if (graph.nodes[n].call.isCallOf("torch.ops.aten.detach.default"))
       graph.nodes[n].call.items[0].text = "torch.ops.aten.alias.default";
+  };
+  for (std::size_t n = 0; n < graph.nodes.size() && n < cuts.passing.size(); ++n)
+    if (cuts.passing[n]) letThrough(n);
+  for (const auto n : cuts.perhaps) letThrough(n);  // whether it cuts, `unrecorded` says
 }
 
 }  // namespace retrograd::jobs

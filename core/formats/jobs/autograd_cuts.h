@@ -19,7 +19,8 @@ struct Doubt {
 struct AutogradCuts {
   std::vector<char> unrecorded;               ///< by node: no gradient flows through it
   std::vector<char> passing;                  ///< by node: a detach of autograd's own, which gradients pass
-  std::vector<std::size_t> perhaps;           ///< aliases that gradients pass here, and that may have been a detach
+  std::vector<std::size_t> perhaps;           ///< aliases that gradients pass here and that may have been a detach, and
+                                              ///< detaches that cut here and that may be a torch function's own
   std::map<std::size_t, std::size_t> writes;  ///< a node, and the value that it overwrites unseen by autograd: what
                                               ///< reads the node has the gradient history of that value
   std::vector<std::string> ownBackwards;      ///< places of autograd.Functions and hooks: "/job/train.py:12: return g"
@@ -36,7 +37,8 @@ struct AutogradCuts {
 AutogradCuts autogradCuts(const fx::Graph& graph, std::size_t forwardNodes, const std::vector<char>& differentiated,
                           const fx::Graph& dynamo);
 
-/// Makes autograd's own detach an alias, which gradients pass.
+/// Makes autograd's own detach an alias, which gradients pass, and one that may be: an alias that was not recorded cuts
+/// as well.
 void letPass(fx::Graph& graph, const AutogradCuts& cuts);
 
 }  // namespace retrograd::jobs

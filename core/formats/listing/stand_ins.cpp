@@ -223,7 +223,9 @@ class Copy {
     const auto sum = step("sum.default", {valueAt(weighted)});
     const auto norm = step("linalg_vector_norm.default", {valueAt(x)});
     const auto size = step("mul.Scalar", {valueAt(norm), real(6)});
-    return step("log.default", {valueAt(step("add.Tensor", {valueAt(size), valueAt(sum)}))});
+    const auto whole = step("add.Tensor", {valueAt(size), valueAt(sum)});
+    constexpr double least = 1e-30;  // of a tensor of zeros, which leaves the others their part
+    return step("log.default", {valueAt(step("clamp_min.default", {valueAt(whole), real(least)}))});
   }
 
   std::int64_t step(std::string_view op, std::vector<Expression> arguments) {

@@ -145,7 +145,9 @@ void DerivedForward::settleDoubts() {
   const auto results = results_;
   std::vector<std::size_t> doubted;
   for (const auto& doubt : cuts.doubts) doubted.push_back(doubt.node);
-  std::vector<std::vector<std::size_t>> ways{cuts.perhaps, doubted};
+  std::vector<std::size_t> aliases, detaches;
+  for (const auto node : cuts.perhaps) (before[node] ? detaches : aliases).push_back(node);
+  std::vector<std::vector<std::size_t>> ways{cuts.perhaps, detaches, aliases, doubted};
   for (const auto node : doubted) ways.push_back({node});
   constexpr std::size_t most = 8;
   ways.resize(std::min(most, ways.size()));

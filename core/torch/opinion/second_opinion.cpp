@@ -290,6 +290,7 @@ class Opinion {
       auto verdict = judge.compare(derived_.gradientName(i), *imported, *derived_.joint()->at(i));
       verdict.name = inputLabel(graphs_, i);
       if (!opinion_.gradients.empty() && opinion_.gradients.back().name == verdict.name) opinion_.gradients.pop_back();
+      else ++opinion_.compared;  // the derived one is None
       opinion_.gradients.push_back(std::move(verdict));
     }
     return true;

@@ -123,6 +123,11 @@ def mapped(x, w, b):  # aot_eager
     return map_(lambda u, w, b: torch.tanh(u @ w) * b, x, w, b).square().sum()
 
 
+def jagged(x, w, b):  # aot_eager: values() of a jagged tensor detaches within
+    nested = torch.nested.nested_tensor_from_jagged(x, torch.tensor([0, 1, 4]))
+    return F.silu(F.linear(nested, w.t(), b)).values().square().sum()
+
+
 def gradients(function):
     torch.manual_seed(7)
     leaves = [t.clone().requires_grad_() for t in (x, w, b)]
