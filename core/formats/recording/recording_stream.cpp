@@ -59,7 +59,7 @@ std::optional<std::int64_t> reachOf(const TensorMeta& meta) {
         (__builtin_mul_overflow(meta.sizes[i] - 1, meta.strides[i], &way) || __builtin_add_overflow(last, way, &last)))
       return std::nullopt;
   }
-  std::int64_t elements = 1;  // a size alone must not overflow either
+  std::int64_t elements = itemSize(meta.dtype);  // its bytes are a number, too, however often it shows an element
   for (const auto size : meta.sizes)
     if (!isEmpty && __builtin_mul_overflow(elements, size, &elements)) return std::nullopt;
   if (isEmpty) return 0;

@@ -14,7 +14,15 @@ F = torch.nn.functional
 def verdict(path):
     """The exit code and the JSON of `check`."""
     code, text = run("check", path, "--format", "json")
-    return code, json.loads(text[text.index("{"):text.rindex("}") + 1]) if "{" in text else text
+    if "{" not in text:
+        return code, text
+    found = json.loads(text[text.index("{"):text.rindex("}") + 1])
+    try:
+        import jsonschema
+    except ImportError:
+        return code, found
+    jsonschema.validate(found, json.loads((Path(__file__).resolve().parents[3] / "docs" / "check-recording.schema.json").read_text()))
+    return code, found
 
 
 @unittest.skipUnless(PROGRAM, "RETROGRAD names no program")
