@@ -204,7 +204,7 @@ Computation StreamReader::computation(ModelFile& file) {
     spec.requiresGrad = value.requiresGrad = isParameter;
     TensorData bytes;
     if (const auto found = recording_.data.find(memory.data); found != recording_.data.end()) bytes = found->second;
-    if (memory.bytes == 0) bytes.data = &nothing;
+    if (memory.bytes == 0 || memory.device == "meta") bytes.data = &nothing;
     bytes.meta = document_.meta(value.meta);
     if (bytes.data && spec.kind == InputKind::user) file.sampleInputs.emplace(spec.name, bytes);
     else if (bytes.data && spec.kind == InputKind::constant) file.constants.emplace(spec.target, bytes);

@@ -1,6 +1,7 @@
 #include "core/torch/analysis/bindings.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 
 #include <cstring>
 
@@ -58,6 +59,11 @@ std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analy
     const auto place = on.value_or(placeOf(analysis, id));
     std::optional<VerifyLater> later;  // the evaluator asks before an op reads it; what is uploaded is read here
     if (place.type == Device::Type::cpu) later.emplace();
+    if (place.type == Device::Type::meta) {  // of a recorded step: a shape without numbers
+      bindings.emplace_back(id, at::empty_strided(data.meta.sizes, data.meta.strides,
+                                                  at::TensorOptions(toScalarType(data.meta.dtype)).device(c10::kMeta)));
+      return;
+    }
     auto tensor = placement.place(data, place);
     bindings.emplace_back(id, analysis.file.recording ? ownCopy(tensor) : std::move(tensor));
   };

@@ -17,6 +17,7 @@ std::vector<at::Tensor> partsOf(const at::Tensor& tensor) {
 }  // namespace
 
 std::uint64_t recordedHashOf(const at::Tensor& tensor) {
+  if (tensor.is_meta()) return 0;
   if (tensor.layout() != at::kStrided) {
     std::uint64_t hash = 0, place = 0;
     for (const auto& part : partsOf(tensor)) hash += recordedHashOf(part) * recordingKey(recordingPartKeys + place++);

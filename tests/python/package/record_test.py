@@ -107,6 +107,16 @@ class InPlace(torch.nn.Module):
         return self.last(h)
 
 
+class Ragged(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        ragged = torch.nested.nested_tensor_from_jagged(x, torch.tensor([0, 1, 4]))
+        return self.last(torch.tanh(self.first(ragged)).values())
+
+
 class Complex(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -234,6 +244,7 @@ KINDS = {
     "data_dependent": loop_of(DataDependent, words),
     "in_place": loop_of(InPlace, words),
     "complex": loop_of(Complex, words),
+    "nested": loop_of(Ragged, words),
     "torch_func": loop_of(Functional, words),
     "lbfgs": second_order,
 }

@@ -87,6 +87,8 @@ class Replay:
             parts = {name: self.tensor(part) for name, part in one["parts"].items()}
             assert one["layout"] == "sparse_coo", one
             return torch.sparse_coo_tensor(parts["indices"], parts["values"], one["sizes"], is_coalesced=one["coalesced"], check_invariants=False)
+        if self.fresh[one["storage"]]["device"] == "meta":
+            return torch.empty_strided(one["sizes"], one["strides"], dtype=dtype, device="meta")
         storage = self.storage(one["storage"])
         size = torch.empty(0, dtype=dtype).element_size()
         reach = one["offset"] + sum((n - 1) * stride for n, stride in zip(one["sizes"], one["strides"])) + 1
