@@ -19,6 +19,7 @@ import xml.etree.ElementTree
 TOP = pathlib.Path(__file__).resolve().parents[2]
 ID = "org.retrograd.retrograd"
 PREFIX = None
+PLAYED = TOP / "build" / "release" / "played_gpu"
 MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
 
 
@@ -89,6 +90,20 @@ class Installed(unittest.TestCase):
         self.assertEqual(kernels.read_bytes()[:4], b"\x50\xed\x55\xba")
         about = json.loads(self.good(PREFIX / "bin" / "retrograd", "version", "--format", "json"))
         self.assertTrue(about["gpu_kernels"])  # the program finds them
+
+    # On a GPU that is played (tests/support/played_gpu): its driver runs the kernels that are loaded, and logs it.
+    def test_G2_an_installed_program_loads_its_kernels(self):
+        if not (PLAYED / "libtorch_cuda.so").exists():
+            self.skipTest(f"there is no {PLAYED}")
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "driver.log"
+            environment = {"LD_LIBRARY_PATH": str(PLAYED), "RETROGRAD_FAKE_DRIVER_LOG": str(log)}
+            sample = PREFIX / "share/retrograd/samples/tiny_gpt.pt2"
+            self.good(PREFIX / "bin" / "retrograd", "bench", sample, "--device", "cuda", "--repeat", "1", env=environment)
+            calls = log.read_text().splitlines()
+            self.assertEqual(calls.count("cuModuleLoadData"), 1)
+            self.assertGreater(calls.count("cuLaunchKernel"), 50)
+            self.assertEqual([call for call in calls if call.startswith("fault")], [])
 
     def test_the_checkout_is_not_named(self):
         for program in (PREFIX / "bin" / "retrograd", (PREFIX / "lib" / "retrograd" / "retrograd-program")):
@@ -162,6 +177,7 @@ class Installed(unittest.TestCase):
 if __name__ == "__main__":
     if sys.argv[1] == "--build":
         folder = tempfile.TemporaryDirectory()
+        PLAYED = pathlib.Path(sys.argv[2]).resolve() / "played_gpu"
         PREFIX = pathlib.Path(folder.name).resolve() / "usr"
         subprocess.run(["cmake", "--install", sys.argv[2], "--prefix", str(PREFIX), "--component", "retrograd"], check=True, stdout=subprocess.DEVNULL)
     else:

@@ -1,4 +1,5 @@
 """Which program the package starts, and the command that pip installs for it."""
+import json
 import os
 import subprocess
 import sys
@@ -34,6 +35,11 @@ class Program(InFolder):
         program.unlink()
         if _program.carried() is None:
             self.assertRaises(ProgramNotFound, _program.find)
+
+    @unittest.skipUnless(_program.carried(), "the package is not that of a wheel")
+    def test_G2_the_program_of_the_wheel_finds_its_kernels(self):
+        done = subprocess.run([_program.carried(), "version", "--format", "json"], capture_output=True, text=True, timeout=60)
+        self.assertTrue(json.loads(done.stdout)["gpu_kernels"], done.stderr)
 
     @unittest.skipUnless(SCRIPT.exists(), "pip has not installed the package")
     def test_the_command_does_not_start_itself(self):
