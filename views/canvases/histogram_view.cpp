@@ -46,11 +46,14 @@ void HistogramView::paintEvent(QPaintEvent*) {
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
   const QRect labels(area.left(), area.bottom() + 2, area.width(), fontMetrics().height());
   painter.setPen(colors.comment);
-  painter.drawText(labels, Qt::AlignLeft | Qt::AlignVCenter, numberText(statistics_.min));
-  painter.drawText(labels, Qt::AlignRight | Qt::AlignVCenter, numberText(statistics_.max));
+  const auto least = numberText(statistics_.min), greatest = numberText(statistics_.max);
+  painter.drawText(labels, Qt::AlignRight | Qt::AlignVCenter, greatest);
+  if (fontMetrics().horizontalAdvance(least + QStringLiteral("  ") + greatest) <= labels.width())
+    painter.drawText(labels, Qt::AlignLeft | Qt::AlignVCenter, least);
   if (statistics_.min < 0 && statistics_.max > 0) {
-    const int zero =
-        area.left() + static_cast<int>(area.width() * -statistics_.min / (statistics_.max - statistics_.min));
+    // Halves: the whole range of the doubles is no double.
+    const double share = -statistics_.min / 2 / (statistics_.max / 2 - statistics_.min / 2);
+    const int zero = area.left() + static_cast<int>(area.width() * share);
     painter.setPen(QPen(colors.comment, 1, Qt::DotLine));
     painter.drawLine(zero, area.top(), zero, area.bottom());
   }
@@ -68,10 +71,10 @@ bool HistogramView::event(QEvent* event) {
     const auto cell =
         std::clamp(static_cast<double>(help->x() - area.left()) / std::max(1, area.width()) * cells, 0.0, cells - 1);
     const auto i = static_cast<std::size_t>(cell);
-    const double step = (statistics_.max - statistics_.min) / cells;
-    const double from = statistics_.min + step * static_cast<double>(i);
-    QToolTip::showText(help->globalPos(),
-                       tr("%1 elements from %2 to %3").arg(counts_[i]).arg(numberText(from), numberText(from + step)),
+    const auto edge = [&](std::size_t at) {
+      return numberText(std::lerp(statistics_.min, statistics_.max, static_cast<double>(at) / cells));
+    };
+    QToolTip::showText(help->globalPos(), tr("%1 elements from %2 to %3").arg(counts_[i]).arg(edge(i), edge(i + 1)),
                        this);
     return true;
   }

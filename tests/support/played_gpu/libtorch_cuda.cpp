@@ -3,10 +3,8 @@
 // generator is a seed and an offset. Where a GPU would make LibTorch wait, the driver's account says so.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/SDPBackend.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <ATen/native/transformers/attention.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <dlfcn.h>
@@ -173,17 +171,6 @@ void play(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     (*stack)[result] = tensors.toDevice((*stack)[result]);
   if (isWait) driverAccount().waited(schema.name().c_str());
 }
-
-/// Fused kernels of GPUs have no counterpart on the CPU.
-std::int64_t chooseAttention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
-                             double, bool, std::optional<double>, bool) {
-  return static_cast<std::int64_t>(at::SDPBackend::math);
-}
-
-[[maybe_unused]] const bool choosesAttention = [] {
-  at::native::_fused_sdp_choice_stub.set_cuda_dispatch_ptr(chooseAttention);
-  return true;
-}();
 
 at::Tensor& playUniform(at::Tensor& self, double from, double to, std::optional<at::Generator> generator) {
   HostTensors tensors;

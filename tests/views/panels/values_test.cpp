@@ -6,12 +6,15 @@
 #include <QDialog>
 #include <QFile>
 #include <QHeaderView>
+#include <QHelpEvent>
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QScreen>
 #include <QTest>
+#include <QToolTip>
 #include <QTreeView>
 #include <QWindow>
+#include <limits>
 
 #include "tests/support/source_path.h"
 #include "tests/views/panels.h"
@@ -35,6 +38,7 @@ class ValuesTest : public QObject {
   void V9_statisticsShow_data();
   void V9_statisticsShow();
   void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
+  void G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges();
   void V1_aFailureIsSaidWhereTheValueWouldBe();
   void V4_theTraceTableListsEveryTrace();
   void V4_costsHaveBarsInTheTraceTable();
@@ -126,6 +130,26 @@ void ValuesTest::V9_anOperandIsReadByEnterAndLeadsOnWithCtrl() {
 
 // An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the
 // reason.
+void ValuesTest::G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
+  Theme theme(*qApp);
+  HistogramView view(&theme);
+  view.resize(400, 100);
+  TensorStatistics statistics;
+  statistics.max = std::numeric_limits<double>::max();
+  statistics.min = -statistics.max;
+  view.set({1, 0, 1, 2}, statistics);
+  view.show();
+  QVERIFY(QTest::qWaitForWindowExposed(&view));
+  for (const int x : {10, 380}) {
+    QHelpEvent event(QEvent::ToolTip, {x, 50}, view.mapToGlobal(QPoint(x, 50)));
+    QCoreApplication::sendEvent(&view, &event);
+    const auto text = QToolTip::text();
+    QVERIFY2(text.contains(QStringLiteral("e+307")) || text.contains(QStringLiteral("e+308")), qPrintable(text));
+    QVERIFY2(!text.contains(QStringLiteral("inf"), Qt::CaseInsensitive) && !text.contains(QStringLiteral("nan")),
+             qPrintable(text));
+  }
+}
+
 void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("fails.txt"));
