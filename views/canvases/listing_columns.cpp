@@ -136,6 +136,10 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
   const auto line = shownCode(visible);
   const int left = textLeft(visible);
   const auto marked = context_.selection->value();
+  if (isLit(visible))
+    painter.fillRect(
+        QRect(left - 2, rect.top() + 1, columnAt(static_cast<qreal>(line.text.size())) + 4, rowHeight_ - 2),
+        colors.valueMark);
   if (isKept(visible)) painter.setOpacity(keptOpacity);
   for (const auto& token : line.tokens) {
     const int x = left + columnAt(token.begin);

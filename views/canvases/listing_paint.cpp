@@ -137,6 +137,12 @@ void ListingView::paintRow(QPainter& painter, int visible, int top) const {
 void ListingView::paintBackground(QPainter& painter, int visible, const QRect& rect, Relation relation) const {
   const auto& colors = context_.theme->colors();
   const auto text = rect.adjusted(gutterWidth(), 0, 0, 0);
+  const auto& now = context_.execution->now();
+  if (const auto op = opAt(visible); op && now.current == op && now.position > 0 && relation != Relation::selected) {
+    auto color = colors.executionLine;
+    color.setAlphaF(0.22f);
+    painter.fillRect(text, color);
+  }
   switch (relation) {
     case Relation::selected: {
       const auto controls = controlColorsOf(context_.theme->dark(), context_.theme->highContrast());

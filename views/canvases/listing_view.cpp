@@ -57,7 +57,7 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
 }
 
 void ListingView::documentChanged() {
-  cancelFind();
+  clearFind();
   document_ = context_.controller->document();
   cursor_ = anchor_ = -1;
   shownExecution_ = {};
@@ -67,6 +67,7 @@ void ListingView::documentChanged() {
 
 void ListingView::resetRows() {
   texts_.clear();
+  recountFinds();
   sums_ = {};
   widest_ = {};
   rows_ = document() ? FoldRows(&outline()) : FoldRows();
@@ -286,6 +287,7 @@ void ListingView::filterChanged() {
     keepLines();
     return true;
   });
+  recountFinds();
   const auto own = rowOf(context_.selection->op());
   if (own < 0) return;
   setCursor(own, false);
@@ -381,8 +383,52 @@ QString ListingView::copyText() const {
   return lines.join(QLatin1Char('\n'));
 }
 
+bool ListingView::isLit(int visible) const {
+  return !finds_.key.isEmpty() && finds_.pattern.matches(lineText(visible).text);
+}
+
+void ListingView::clearFind() {
+  cancelFind();
+  if (finds_.timer) killTimer(finds_.timer);
+  finds_ = Finds();
+  viewport()->update();
+}
+
+void ListingView::recountFinds() {
+  finds_.rows.clear();
+  finds_.next = 0;
+  if (!finds_.key.isEmpty() && document() && !finds_.timer) finds_.timer = startTimer(0);
+}
+
+void ListingView::countFinds() {
+  constexpr int linesInOneSlice = 1500;
+  const auto end = std::min(outline().rows(), finds_.next + linesInOneSlice);
+  for (; finds_.next < end; ++finds_.next)
+    if (rows_.shows(finds_.next) && finds_.pattern.matches(makeLine(finds_.next).text))
+      finds_.rows.push_back(finds_.next);
+  if (finds_.next < outline().rows()) return;
+  killTimer(finds_.timer);
+  finds_.timer = 0;
+  tellFinds();
+}
+
+void ListingView::tellFinds() {
+  const auto at = cursor_ >= 0 ? rows_.rowAt(cursor_) : -1;
+  const auto found = std::lower_bound(finds_.rows.begin(), finds_.rows.end(), at);
+  const bool isThere = found != finds_.rows.end() && *found == at;
+  Q_EMIT findCounted(isThere ? static_cast<int>(found - finds_.rows.begin()) + 1 : 0,
+                     static_cast<int>(finds_.rows.size()));
+}
+
 void ListingView::find(const LinePattern& pattern, bool forward) {
   cancelFind();
+  if (finds_.key != pattern.key()) {
+    clearFind();
+    finds_.pattern = pattern;
+    finds_.key = pattern.key();
+    recountFinds();
+    viewport()->update();
+  }
   const int count = document() ? outline().rows() : 0;
   if (pattern.isEmpty() || count == 0) return Q_EMIT findDone(pattern.isEmpty(), false);
   const int at = cursor_ >= 0 ? rows_.rowAt(cursor_) : 0;
@@ -396,6 +442,7 @@ void ListingView::cancelFind() {
 }
 
 void ListingView::timerEvent(QTimerEvent* event) {
+  if (finds_.timer && event->timerId() == finds_.timer) return countFinds();
   if (event->timerId() != search_.timer) return CodeView::timerEvent(event);
   constexpr int linesInOneSlice = 1500;
   const auto& shape = outline();
@@ -406,7 +453,9 @@ void ListingView::timerEvent(QTimerEvent* event) {
       if (rows_.reveal(row)) updateScrollBars();
       moveCursor(rows_.visibleOf(row));
       ensureVisible(cursor_, true);
-      return Q_EMIT findDone(true, search_.wrapped);
+      Q_EMIT findDone(true, search_.wrapped);
+      if (!finds_.timer) tellFinds();
+      return;
     }
     const auto next = search_.forward ? row + 1 : row - 1;
     search_.wrapped = search_.wrapped || next < 0 || next >= shape.rows();

@@ -96,12 +96,18 @@ class ListingView : public CodeView {
   void find(const LinePattern& pattern, bool forward);
   void find(const QString& text, bool forward) { find(LinePattern(text), forward); }
   void cancelFind();
+  /// Ends what find() lit and counts.
+  void clearFind();
+  /// The line has what find() was asked for last, and is lit.
+  bool isLit(int visible) const;
 
  Q_SIGNALS:
   /// Enter or a double click: the owner decides where to jump.
   void jumpRequested(retrograd::BoundSymbolId op);
   void breakpointRequested(retrograd::BoundSymbolId op);
   void findDone(bool found, bool wrapped);
+  /// How many lines have it, and which of them the cursor is at, from 1; 0: at none.
+  void findCounted(int current, int all);
   /// Columns are in other places now, as headers show them.
   void columnsMoved();
   void activated();
@@ -258,6 +264,19 @@ class ListingView : public CodeView {
     int timer = 0;
   };
   Search search_;
+
+  /// All lines that have what was asked for last.
+  struct Finds {
+    LinePattern pattern;
+    QString key;                     ///< of the pattern; empty: nothing is lit
+    std::vector<std::int32_t> rows;  ///< of the outline, so far
+    std::int32_t next = 0;
+    int timer = 0;
+  };
+  void recountFinds();
+  void countFinds();
+  void tellFinds();
+  Finds finds_;
 };
 
 }  // namespace retrograd::views

@@ -25,6 +25,12 @@ ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
   leadingLine_->addWidget(new QLabel(tr("Slice"), leading_));
   leadingLine_->addStretch(1);
   setObjectName(name);
+  const auto recolor = [this, theme] {
+    slice_->setBadColor(theme->colors().bad);
+    table_->viewport()->update();
+  };
+  connect(theme, &Theme::changed, this, recolor);
+  recolor();
   histogram_->setFixedHeight(74);
   makeTable(name);
   stack_->addWidget(table_);

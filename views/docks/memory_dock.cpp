@@ -125,7 +125,8 @@ QToolButton* MemoryDock::makeJump(QWidget* parent, const QString& text, const QS
 void MemoryDock::addMeasure(QAction* action) { measuredLine_->addWidget(commandButton(action, this)); }
 
 void MemoryDock::forgetMeasured() {
-  measured_->setText(tr("The allocator was not watched yet"));
+  measured_->setText(
+      tr("Predicted from the trace. Measure Memory runs the model once and shows what the allocator really hands out"));
   measured_->setToolTip({});
   for (auto* button : {toPeak_, toWorkspace_}) button->hide();
 }

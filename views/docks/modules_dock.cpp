@@ -32,6 +32,11 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
   fillWith(tree_);
   setList(tree_);
   connect(context_.selection, &Selection::changed, this, &ModulesDock::invalidate);
+  connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& row) {
+    chosen_ = row.data(moduleRole).toString();
+    if (const auto op = opOf(row)) Q_EMIT jumpRequested(op);
+    tree_->setFocus();  // the arrows go on here
+  });
   connect(this, &Panel::menuAboutToShow, this, [this](QMenu* menu, const QModelIndex& row) {
     if (!row.isValid()) return;
     auto* go = new QAction(withFixedKey(tr("Go to Its First Op"), Qt::Key_Enter), menu);
@@ -91,7 +96,11 @@ void ModulesDock::follow() {
   const auto& tables = *open->analysis->document;
   auto module = tables.boundSymbol(op).module;
   if (!module && context_.selection->origin()) module = tables.boundSymbol(context_.selection->origin()).module;
-  const auto index = shownIn(*tree_, model_->find(toQt(tables.text(module))));
+  const auto path = toQt(tables.text(module));
+  // What one clicked stays chosen while its op is below it.
+  if (!chosen_.isEmpty() && (path == chosen_ || path.startsWith(chosen_ + QLatin1Char('.')))) return;
+  chosen_.clear();
+  const auto index = shownIn(*tree_, model_->find(path));
   if (!index.isValid()) return tree_->clearSelection();
   tree_->setCurrentIndex(index);
   tree_->scrollTo(index);

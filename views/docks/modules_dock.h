@@ -33,6 +33,7 @@ class ModulesDock : public Panel {
 
   ModulesModel* model_;
   QTreeView* tree_;
+  QString chosen_;  ///< path of the module that was clicked
   std::shared_ptr<const OpenDocument> shown_;
   PoolJob job_;  ///< counts the ops of each module
 };

@@ -50,6 +50,12 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   setDelay(30);
   connect(context_.selection, &Selection::changed, this, &WhyDock::invalidate);
   connect(context_.notes, &NoteBook::changed, this, &WhyDock::invalidate);
+  connect(context_.controller, &DocumentController::documentChanged, this, [this] {
+    const auto& open = context_.controller->document();
+    if (!before_ || (open && open->request.path == beforePath_)) return;
+    before_ = nullptr;
+    Q_EMIT canUndoChanged();
+  });
 }
 
 QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
@@ -96,7 +102,13 @@ void WhyDock::makeVerdict() {
     if (candidate_) Q_EMIT compareRequested(candidate_, candidateTitle_);
   });
   connect(adopt_, &QPushButton::clicked, this, [this] {
-    if (const auto candidate = candidate_) context_.controller->adopt(candidate, candidate->request.partition);
+    const auto& open = context_.controller->document();
+    if (const auto candidate = candidate_; candidate && open) {
+      before_ = open->analysis;
+      beforePath_ = open->request.path;
+      context_.controller->adopt(candidate, candidate->request.partition);
+      Q_EMIT canUndoChanged();
+    }
     dropVerdict();
   });
 }
@@ -111,6 +123,12 @@ void WhyDock::refresh() {
     return [this, report] { show(*report); };
   };
   ask(Asked::inSight, whyQuestion, {}, work);
+}
+
+void WhyDock::undo() {
+  if (const auto before = std::exchange(before_, nullptr))
+    context_.controller->adopt(before, before->request.partition);
+  Q_EMIT canUndoChanged();
 }
 
 void WhyDock::forget() {

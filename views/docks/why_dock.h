@@ -25,8 +25,15 @@ class WhyDock : public Panel {
   /// What the last what-if reported; empty while there is none.
   QString verdict() const { return verdictFrame_->isHidden() ? QString() : verdict_->text(); }
 
+  /// The last adopted choice can be taken back: until another file opens.
+  bool canUndo() const { return before_ != nullptr; }
+  /// Goes on with the traces as they were before it.
+  void undo();
+
  Q_SIGNALS:
   void failed(const QString& message);
+  /// There is an adopted choice to take back now, or there no longer is.
+  void canUndoChanged();
   /// The partition that was tried, to be seen next to what is open.
   void compareRequested(std::shared_ptr<const retrograd::Analysis> tried, const QString& title);
 
@@ -50,6 +57,8 @@ class WhyDock : public Panel {
   QFrame* verdictFrame_;
   QLabel* verdict_;
   QPushButton* adopt_;
+  std::shared_ptr<const Analysis> before_;  ///< the last adoption; null: there is none to take back
+  std::string beforePath_;
   std::shared_ptr<const Analysis> candidate_;
   QString candidateTitle_;
 };

@@ -54,7 +54,9 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   if (const auto parting = sentenceOf(opinion.parting); !parting.empty()) addRow(root, tr("reference"), toQt(parting));
   if (opinion.compared + opinion.none > 0)
     addRow(root, tr("compared"),
-           tr("gradients by value: %1, None in both: %2").arg(opinion.compared).arg(opinion.none));
+           tr("gradients by value: %1; without a gradient in the job and here: %2")
+               .arg(opinion.compared)
+               .arg(opinion.none));
   const auto& all = opinion.gradients;
   const auto isNearer = [](const TensorVerdict& a, const TensorVerdict& b) {
     return a.deviation * b.tolerance < b.deviation * a.tolerance;

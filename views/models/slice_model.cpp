@@ -133,6 +133,9 @@ int SliceModel::columnCount(const QModelIndex& parent) const {
 QVariant SliceModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
+  if (role == Qt::ForegroundRole)
+    return badColor_.isValid() && !std::isfinite(number(index.row(), index.column())) ? QVariant(badColor_)
+                                                                                      : QVariant();
   if (role != Qt::DisplayRole) return {};
   return elementText(data_, elementAt(index.row(), index.column()));
 }

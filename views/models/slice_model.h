@@ -27,6 +27,8 @@ class SliceModel : public QAbstractTableModel {
   std::vector<std::int64_t> leadingSizes() const;
   void setLeading(std::size_t dim, std::int64_t index);
   const std::vector<std::int64_t>& leading() const { return leading_; }
+  /// Of NaN and infinities.
+  void setBadColor(const QColor& color) { badColor_ = color; }
   /// The element at a row and a column, as elementNumber().
   double number(int row, int column) const { return elementNumber(data_, elementAt(row, column)); }
 
@@ -43,6 +45,7 @@ class SliceModel : public QAbstractTableModel {
 
   TensorData data_;
   std::vector<std::int64_t> leading_;
+  QColor badColor_;
 };
 
 }  // namespace retrograd::views

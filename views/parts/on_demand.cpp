@@ -4,6 +4,7 @@
 #include "views/docks/findings_dock.h"
 #include "views/docks/problems_dock.h"
 #include "views/settings/settings.h"
+#include "views/theme/text_size.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -38,13 +39,37 @@ const WindowPart follow(PartOrder::followSteps, [](MainWindow& window) {
     const auto& now = context.execution->now();
     if (now.running || !now.current) return;
     const auto before = std::exchange(*stood, now.current);
-    const auto selected = context.selection->op();
-    // One who looks at another op stays there.
-    if (before && before != now.current && (!selected || selected == before)) context.selection->select(now.current);
+    // Always: one who wants to keep looking at an op pins the panel.
+    if (before && before != now.current) context.selection->select(now.current);
   });
 });
 
+constexpr double least = 6, most = 28;  ///< points of text
+
+/// Larger and smaller text, everywhere.
+void addTextSizes(MainWindow& window) {
+  auto& settings = *window.shared().settings;
+  if (const double points = kept::textSize.of(settings); points > 0) setTextSize(std::clamp(points, least, most));
+  const auto add = [&](const char* name, const QString& title, const QString& tip, const QKeySequence& key,
+                       const std::function<double()>& size) {
+    auto* action = window.actions().add(name, title, tip, key);
+    QObject::connect(action, &QAction::triggered, &window, [&settings, size] {
+      const double points = size();
+      setTextSize(points);
+      kept::textSize.keep(settings, points);
+    });
+    window.menu("view")->addAction(action);
+  };
+  add("text-larger", MainWindow::tr("&Larger Text"), MainWindow::tr("All text one point larger"),
+      QKeySequence(Qt::CTRL | Qt::Key_Equal), [] { return std::min(textSize() + 1, most); });
+  add("text-smaller", MainWindow::tr("S&maller Text"), MainWindow::tr("All text one point smaller"),
+      QKeySequence(Qt::CTRL | Qt::Key_Minus), [] { return std::max(textSize() - 1, least); });
+  add("text-usual", MainWindow::tr("&Usual Text Size"), MainWindow::tr("Text as large as the system has it"),
+      QKeySequence(Qt::CTRL | Qt::Key_0), [] { return 0.0; });
+}
+
 const WindowPart numbers(PartOrder::opNumbers, [](MainWindow& window) {
+  addTextSizes(window);
   auto& settings = *window.shared().settings;
   auto* action = window.actions().add(
       "op-numbers", MainWindow::tr("Op Num&bers"),

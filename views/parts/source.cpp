@@ -34,12 +34,6 @@ void findFile(MainWindow& window, SourceDock* dock) {
   dialog->open();
 }
 
-/// To what the op of the computation became, where the computation is hidden.
-void goTo(MainWindow& window, BoundSymbolId op) {
-  const auto became = window.context().controller->document()->analysis->links.derived(op);
-  window.jumpTo(window.listings().isShown(TraceKind::computation) || became.empty() ? op : became.front());
-}
-
 const WindowPart part(PartOrder::source, [](MainWindow& window) {
   auto& actions = window.actions();
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
@@ -75,7 +69,7 @@ const WindowPart part(PartOrder::source, [](MainWindow& window) {
     findFile(window, dock);
   });
   QObject::connect(settings, &QAction::triggered, dock, [&window, dock] { editSettings(window, dock); });
-  QObject::connect(dock, &SourceDock::placeChosen, &window, [&window](BoundSymbolId op) { goTo(window, op); });
+  QObject::connect(dock, &SourceDock::placeChosen, &window, [&window](BoundSymbolId op) { window.jumpTo(op); });
   QObject::connect(&window.panel<InspectorDock>(), &InspectorDock::frameChosen, dock, [&window, dock](int frame) {
     window.showPanel(*dock);
     dock->chooseFrame(frame);

@@ -1,5 +1,6 @@
 #include "views/docks/memory_dock.h"
 #include "views/docks/stages_dock.h"
+#include "views/docks/why_dock.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -20,8 +21,10 @@ void install(MainWindow& window) {
   auto* remove = actions.add("remove-cut", QObject::tr("&Remove Cut"),
                              QObject::tr("Joins the stage of the selected op to the one before"),
                              QKeySequence(Qt::CTRL | Qt::Key_K));
-  auto* undo = actions.add("undo-cut", QObject::tr("&Undo Cut"), QObject::tr("Takes the last change of the cuts back"),
-                           QKeySequence::Undo);
+  auto* undo =
+      actions.add("undo-cut", QObject::tr("&Undo"),
+                  QObject::tr("Takes back the last adopted choice of what is saved, else the last change of the cuts"),
+                  QKeySequence::Undo);
   auto* redo = actions.add("redo-cut", QObject::tr("R&edo Cut"),
                            QObject::tr("Makes the change of the cuts again that was taken back"), QKeySequence::Redo);
   auto* clear = actions.add("remove-cuts", QObject::tr("Remove A&ll Cuts"),
@@ -41,8 +44,13 @@ void install(MainWindow& window) {
   actions.allowUnless(before, [=] { return plan->noCutReason(selected(), false); });
   actions.allowUnless(after, [=] { return plan->noCutReason(selected(), true); });
   actions.allowUnless(remove, [=] { return plan->noRemoveReason(selected()); });
-  actions.allowUnless(
-      undo, [=] { return plan->history().canUndo() ? QString() : QObject::tr("No change of the cuts to take back"); });
+  auto* why = &window.panel<WhyDock>();
+  actions.allowUnless(undo, [=] {
+    return why->canUndo() || plan->history().canUndo()
+               ? QString()
+               : QObject::tr("No adopted choice and no change of the cuts to take back");
+  });
+  QObject::connect(why, &WhyDock::canUndoChanged, &actions, &WindowActions::update);
   actions.allowUnless(redo, [=] {
     return plan->history().canRedo() ? QString() : QObject::tr("No change of the cuts was taken back");
   });
@@ -63,7 +71,7 @@ void install(MainWindow& window) {
   on(before, [=] { plan->cutBefore(selected()); });
   on(after, [=] { plan->cutAfter(selected()); });
   on(remove, [=] { plan->removeCut(selected()); });
-  on(undo, [plan] { plan->undo(); });
+  on(undo, [plan, why] { why->canUndo() ? why->undo() : plan->undo(); });
   on(redo, [plan] { plan->redo(); });
   on(clear, [plan] { plan->clear(); });
   on(measure, [plan] { plan->measure(); });

@@ -56,7 +56,8 @@ inline const Setting<qlonglong> openingBytes(QStringLiteral("opening/bytes"),
 inline const Setting<int> listingColumn(QStringLiteral("window/listing-column"), 0);  ///< OpFigure
 inline const Setting<QVariantMap> textColumns(
     QStringLiteral("window/text-columns"));  ///< by column: negative where hidden, else its width in characters
-inline const Setting<int> graphLines(QStringLiteral("graph/lines"), 0);  ///< LineLabel
+inline const Setting<double> textSize(QStringLiteral("window/text-size"), 0);  ///< points; 0: the system's
+inline const Setting<int> graphLines(QStringLiteral("graph/lines"), 0);        ///< LineLabel
 inline const Setting<bool> reopensSession(QStringLiteral("session/reopen"), true);
 inline const Setting<QVariantList> sessionWindows(QStringLiteral("session/windows"));
 inline const Setting<bool> restoringSession(QStringLiteral("session/restoring"), false);

@@ -15,6 +15,10 @@ class LinePattern {
   static std::optional<LinePattern> expression(const QString& text, QString& problem);
 
   bool isEmpty() const { return text_.isEmpty(); }
+  /// Equal for patterns that match the same lines; empty for an empty one.
+  QString key() const {
+    return text_.isEmpty() ? QString() : (expression_ ? QStringLiteral("/") : QStringLiteral("=")) + text_;
+  }
   bool matches(const QString& line) const;
 
  private:

@@ -80,7 +80,7 @@ QString titleText(layout::EdgeKind kind) {
     case layout::EdgeKind::data: return QObject::tr("Data");
     case layout::EdgeKind::saved: return QObject::tr("Saved");
     case layout::EdgeKind::gradient: return QObject::tr("Gradients");
-    case layout::EdgeKind::accumulation: return QObject::tr("Sums");
+    case layout::EdgeKind::accumulation: return QObject::tr("Gradient Sums");
     case layout::EdgeKind::origin: return QObject::tr("Origins");
   }
   return {};

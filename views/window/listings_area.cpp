@@ -46,6 +46,11 @@ ListingsArea::Pane ListingsArea::makePane(TraceKind kind) {
   connect(pane.view, &ListingView::jumpRequested, this, &ListingsArea::jumpRequested);
   connect(pane.view, &ListingView::breakpointRequested, this, &ListingsArea::breakpointRequested);
   connect(pane.view, &ListingView::findDone, this, &ListingsArea::findDone);
+  connect(pane.view, &ListingView::findCounted, this, [this, view = pane.view](int current, int all) {
+    if (view == active_ && all > 0 && findBar_->isVisible())
+      findState_->setText(current > 0 ? tr("%1 of %2 in %3").arg(current).arg(all).arg(titleText(view->kind()))
+                                      : tr("%1 in %2").arg(all).arg(titleText(view->kind())));
+  });
   return pane;
 }
 
@@ -191,7 +196,7 @@ bool ListingsArea::eventFilter(QObject* watched, QEvent* event) {
     return true;
   }
   if (key->key() == Qt::Key_Escape) {
-    active_->cancelFind();
+    for (auto& pane : panes_) pane.view->clearFind();
     graph().clearFind();
     findBar_->hide();
     graphIsActive_ ? graph().setFocus() : active_->setFocus();
@@ -329,6 +334,19 @@ void ListingsArea::setNumbers(bool on) {
   for (auto& pane : panes_) pane.view->setNumbers(on);
 }
 
+/// Where no listing that is open has the op, one has what it became: a jump opens no listing for that.
+BoundSymbolId ListingsArea::shownFor(BoundSymbolId op) const {
+  const auto& document = *context_.controller->document();
+  const auto isSeen = [&](BoundSymbolId other) {
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](TraceKind kind) { return isShown(kind) && document.trace(kind).line(other) >= 0; });
+  };
+  if (isSeen(op)) return op;
+  const auto became = document.analysis->links.derived(op);
+  const auto seen = std::find_if(became.begin(), became.end(), isSeen);
+  return seen == became.end() ? op : *seen;
+}
+
 void ListingsArea::goTo(BoundSymbolId op) {
   const auto& document = context_.controller->document();
   if (!document || !op) return;
@@ -336,6 +354,7 @@ void ListingsArea::goTo(BoundSymbolId op) {
     context_.selection->select(op);
     return graph().reveal(op);
   }
+  op = shownFor(op);
   const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
   auto target = active_->kind();
   if (!has(target) || !isShown(target)) {

@@ -94,6 +94,7 @@ class ListingsArea : public QWidget {
   void graphFindDone(int count, int current);
   /// The request of the find bar; returns what is wrong with it.
   std::optional<LinePattern> findPattern();
+  BoundSymbolId shownFor(BoundSymbolId op) const;
 
   ViewContext context_;
   std::array<Pane, 4> panes_;

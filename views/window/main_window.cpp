@@ -164,11 +164,7 @@ void MainWindow::connectFinding() {
   on(actions_->palette, [this] { quickOpen_->openCommands(); });
   connect(quickOpen_, &QuickOpen::placeChosen, this, [this](BoundSymbolId op, ValueId value) {
     if (!op) return messages_->show(MessageBar::Kind::warning, tr("No op uses it, so there is no line to go to"));
-    // Operations and modules are known by ops of the computation; with that hidden, by what they became.
-    const auto& analysis = *controller_->document()->analysis;
-    const auto became = analysis.links.derived(op);
-    const bool inComputation = listings_->isShown(TraceKind::computation) || became.empty();
-    jumpTo(inComputation ? op : became.front());
+    jumpTo(op);
     if (value) selection_.selectValue(value);
   });
   connect(quickOpen_, &QuickOpen::refused, this,

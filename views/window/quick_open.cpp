@@ -67,7 +67,12 @@ QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> comma
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(6, 6, 6, 6);
   layout->setSpacing(4);
+  none_ = new QLabel(tr("No match"), this);
+  none_->setObjectName(QStringLiteral("quick-open-none"));
+  none_->setContentsMargins(4, 0, 4, 2);
+  none_->hide();
   layout->addWidget(line_);
+  layout->addWidget(none_);
   layout->addWidget(list_);
   connect(line_, &QLineEdit::textChanged, this, &QuickOpen::search);
   connect(list_, &QListView::clicked, this, &QuickOpen::choose);
@@ -155,10 +160,13 @@ void QuickOpen::found(std::vector<Place> places) {
 
 void QuickOpen::selectFirst() {
   const int rows = model_->rowCount();
+  const bool isAsked = line_->text().remove(QLatin1Char('>')).trimmed().size() > 0;
+  none_->setVisible(rows == 0 && isAsked);
   if (rows > 0) list_->setCurrentIndex(model_->index(0, 0));
   const int listHeight = rows == 0 ? 0 : std::min(rows * list_->sizeHintForRow(0), parentWidget()->height() - 220);
   list_->setVisible(rows > 0);
-  resize(width(), line_->sizeHint().height() + std::min(listHeight, 420) + (rows > 0 ? 18 : 14));
+  const int note = none_->isHidden() ? 0 : none_->sizeHint().height() + 4;
+  resize(width(), line_->sizeHint().height() + std::min(listHeight, 420) + note + (rows > 0 ? 18 : 14));
 }
 
 void QuickOpen::choose() {

@@ -46,6 +46,7 @@ class QuickOpen : public QFrame {
   std::function<QList<QAction*>()> commands_;
   QLineEdit* line_;
   QListView* list_;
+  QLabel* none_ = nullptr;  ///< says that nothing fits
   GotoModel* model_;
   PoolJob job_;
   std::shared_ptr<const std::vector<Place>> places_;  ///< of the document that is open; made when first asked for

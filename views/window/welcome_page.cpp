@@ -1,8 +1,12 @@
 #include "views/window/welcome_page.h"
 
 #include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QDir>
 #include <QFileInfo>
+
+#include "views/theme/theme.h"
 
 namespace retrograd::views {
 namespace {
@@ -95,6 +99,7 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
   list_ = new QVBoxLayout;
   list_->setSpacing(2);
   column->addLayout(list_);
+  addRecording(column);
   column->addSpacing(10);
   column->addWidget(keysOf(hints, page_));
   column->addStretch(3);
@@ -125,6 +130,36 @@ void WelcomePage::addSamples(QVBoxLayout* column) {
   tour->setToolTip(tr("A few steps through the first sample, which watch what you do; it can be left at any time"));
   connect(tour, &QPushButton::clicked, this, &WelcomePage::tourWanted);
   column->addWidget(tour, 0, Qt::AlignLeft);
+}
+
+void WelcomePage::addRecording(QVBoxLayout* column) {
+  const auto lines = QStringLiteral(
+      "import retrograd\n"
+      "with retrograd.catch(model, optimizer):\n"
+      "    train()");
+  column->addSpacing(10);
+  column->addWidget(heading(tr("Record a step of your training"), 1.1, page_));
+  auto* text = new QLabel(tr("These lines around your loop write the first step with a NaN or Inf into a folder. Open "
+                             "that folder here, also one from another machine: File > Open Folder."),
+                          page_);
+  text->setWordWrap(true);
+  column->addWidget(text);
+  auto* code = new QLabel(lines, page_);
+  code->setObjectName(QStringLiteral("start-recording"));
+  code->setAccessibleName(tr("Lines of Python that record a step"));
+  code->setTextFormat(Qt::PlainText);
+  code->setFont(Theme::codeFont());
+  code->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  code->setContentsMargins(14, 6, 14, 6);
+  auto* copy = new QPushButton(tr("Copy the Lines"), page_);
+  copy->setObjectName(QStringLiteral("start-copy"));
+  connect(copy, &QPushButton::clicked, this,
+          [lines] { QApplication::clipboard()->setText(lines + QLatin1Char('\n')); });
+  auto* row = new QHBoxLayout;
+  row->addWidget(code);
+  row->addStretch(1);
+  row->addWidget(copy, 0, Qt::AlignTop);
+  column->addLayout(row);
 }
 
 void WelcomePage::showEvent(QShowEvent* event) {

@@ -39,6 +39,7 @@ class WelcomePage : public QScrollArea {
 
  private:
   void addSamples(QVBoxLayout* column);
+  void addRecording(QVBoxLayout* column);
   void fill();
 
   RecentFiles* recent_;

@@ -166,8 +166,9 @@ void WindowActions::addValueActions() {
   recompute =
       add("recompute", tr("&Recompute It"), tr("What if the chosen saved value were recomputed in the backward?"),
           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_R));
-  save = add("save-value", tr("&Save It"), tr("What if the recomputed value were saved for the backward?"),
-             QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
+  save =
+      add("save-value", tr("&Save for the Backward"), tr("What if the recomputed value were saved for the backward?"),
+          QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
   walkToRoot =
       add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));

@@ -96,6 +96,11 @@ void DebuggerTest::recomputingIsTriedAndAdopted() {
   QVERIFY(f.window().panel<WhyDock>().verdict().isEmpty());
   QCOMPARE(breakpoints(f).size(), std::size_t(1));
   QCOMPARE(f.execution().position, std::size_t(0));
+  // W31: one key takes it back, and then there is nothing more to take back.
+  f.press(Qt::Key_Z, Qt::ControlModifier);
+  QVERIFY(QTest::qWaitFor([&] { return f.controller().document()->request.partition.recompute.empty(); }, 5000));
+  QVERIFY(f.analysis().request.partition.recompute.empty());
+  QVERIFY(!f.window().panel<WhyDock>().canUndo());
 }
 
 void DebuggerTest::memoryFollowsTheSelectionBothWays() {

@@ -19,7 +19,7 @@ class RunningTest : public QObject {
 
  private Q_SLOTS:
   void aBreakpointSetOnTheWayStopsTheRun();
-  void theSelectedOpGoesAlongWithSteps();
+  void W27_theSelectedOpGoesAlongWithSteps();
   void aBreakpointTakenAwayOnTheWayDoesNot();
   void oneThatIsDisabledOnTheWayDoesNot();
   void badNumbersCanBeAskedForOnTheWay();
@@ -68,8 +68,8 @@ void RunningTest::aBreakpointSetOnTheWayStopsTheRun() {
 }
 
 // By keyboard alone over the border and back: each step selects the op that runs next, so that Values are those of that
-// op. One who looks elsewhere stays.
-void RunningTest::theSelectedOpGoesAlongWithSteps() {
+// op, also where one looked elsewhere.
+void RunningTest::W27_theSelectedOpGoesAlongWithSteps() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic2")));
   const auto& forward = f.analysis().forward.ops;
@@ -94,7 +94,7 @@ void RunningTest::theSelectedOpGoesAlongWithSteps() {
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().current, backward[0]);
-  QCOMPARE(f.selection().op(), forward[1]);
+  QCOMPARE(f.selection().op(), backward[0]);
 }
 
 void RunningTest::aBreakpointTakenAwayOnTheWayDoesNot() {
@@ -238,7 +238,7 @@ void RunningTest::theAllocatorIsMeasured() {
   QTest::mouseClick(button(QStringLiteral("Peak")), Qt::LeftButton);
   QCOMPARE(f.selection().op(), f.analysis().forward.ops[2]);
   QVERIFY(f.open(QStringLiteral("synthetic1")));
-  QVERIFY(dock->measured().contains(QStringLiteral("not watched yet")));
+  QVERIFY(dock->measured().contains(QStringLiteral("Predicted from the trace")));
 }
 
 }  // namespace retrograd::views

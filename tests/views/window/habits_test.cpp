@@ -1,6 +1,10 @@
 // What a person expects of any window: layouts come back, panels lead where their rows do, messages go with what they
 // are about, commands act on all that is in sight.
+#include <QApplication>
+#include <QClipboard>
 #include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QTest>
 #include <QTreeView>
@@ -11,6 +15,7 @@
 #include "views/docks/inspector_dock.h"
 #include "views/docks/modules_dock.h"
 #include "views/docks/source_dock.h"
+#include "views/models/slice_model.h"
 #include "views/settings/settings.h"
 #include "views/widgets/window_size.h"
 
@@ -28,6 +33,12 @@ class HabitsTest : public QObject {
   void W25_aMessageGoesWithItsOpAndMovesNoRow();
   void W25_foldAllFoldsBothSides();
   void W25_theGraphIsReadableAfterFoldingAll();
+  void W29_aClickOnAModuleOpensNoListing();
+  void W33_findCountsAndLights();
+  void W33_thePaletteSaysNoMatch();
+  void W34_theStartPageBeginsWithQuestionsAndARecording();
+  void W33_textIsLargerByKey();
+  void W33_elementsThatAreNoNumbersAreColoured();
 };
 
 namespace {
@@ -214,6 +225,118 @@ void HabitsTest::W25_theGraphIsReadableAfterFoldingAll() {
   f.press(Qt::Key_Slash);
   QTRY_VERIFY(!graph.busy());
   QVERIFY(graph.scale() > small * 1.5);
+}
+
+void HabitsTest::W29_aClickOnAModuleOpensNoListing() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(gpt()));
+  QVERIFY(f.quiet());
+  auto& modules = *f.window().findChild<QTreeView*>(QStringLiteral("modules"));
+  QTRY_VERIFY(modules.model()->rowCount() > 0);
+  const auto arranged = f.window().arrangement();
+  modules.expandAll();
+  auto row = modules.model()->index(0, 0);
+  while (row.isValid() && !row.data(moduleRole).toString().contains(QLatin1Char('.'))) row = modules.indexBelow(row);
+  QVERIFY(row.isValid());
+  const auto path = row.data(moduleRole).toString();
+  modules.scrollTo(row);
+  QTest::mouseClick(modules.viewport(), Qt::LeftButton, Qt::NoModifier, modules.visualRect(row).center());
+  QCOMPARE(f.window().arrangement(), arranged);
+  const auto op = f.selection().op();
+  QVERIFY(op);
+  QVERIFY(f.listing(TraceKind::forward).rowOf(op) >= 0);
+  QVERIFY(f.listing(TraceKind::forward).isRowVisible(f.listing(TraceKind::forward).rowOf(op)));
+  const auto& document = *f.analysis().document;
+  const auto module = document.boundSymbol(op).module ? op : document.boundSymbol(op).origin.op;
+  QVERIFY(QString::fromStdString(std::string(document.text(document.boundSymbol(module).module))).startsWith(path));
+  // The row stays chosen, and the keyboard is there.
+  QVERIFY(f.quiet());
+  QCOMPARE(modules.currentIndex().data(moduleRole).toString(), path);
+  QVERIFY(modules.hasFocus());
+}
+
+void HabitsTest::W33_findCountsAndLights() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic5")));
+  auto& forward = f.listing(TraceKind::forward);
+  forward.setFocus();
+  f.press(Qt::Key_F, Qt::ControlModifier);
+  auto* text = f.window().findChild<QLineEdit*>(QStringLiteral("find-text"));
+  auto* state = f.window().findChild<QLabel*>(QStringLiteral("find-state"));
+  QTest::keyClicks(text, QStringLiteral("addmm"));
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE(state->text(), QStringLiteral("1 of 5 in Forward"));
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_COMPARE(state->text(), QStringLiteral("2 of 5 in Forward"));
+  int lit = 0;
+  for (int row = 0; row < forward.rowCount(); ++row) {
+    QCOMPARE(forward.isLit(row), forward.textAt(row).contains(QStringLiteral("addmm")));
+    lit += forward.isLit(row);
+  }
+  QCOMPARE(lit, 5);
+  QTest::keyClick(text, Qt::Key_Escape);
+  for (int row = 0; row < forward.rowCount(); ++row) QVERIFY(!forward.isLit(row));
+}
+
+void HabitsTest::W33_thePaletteSaysNoMatch() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  f.press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* none = f.window().findChild<QLabel*>(QStringLiteral("quick-open-none"));
+  QVERIFY(!none->isVisible());
+  QTest::keyClicks(QApplication::focusWidget(), QStringLiteral("zzqqxx"));
+  QTRY_VERIFY(none->isVisible() && !none->visibleRegion().isEmpty());
+  QTest::keyClick(QApplication::focusWidget(), Qt::Key_Escape);
+}
+
+void HabitsTest::W34_theStartPageBeginsWithQuestionsAndARecording() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  QStringList questions;
+  for (const auto* card : f.window().findChildren<SampleCard*>()) {
+    QVERIFY(card->isVisible());
+    questions << card->accessibleName();
+  }
+  for (const auto* question : {"Find this NaN", "Why is this saved?", "Is this backward right?"})
+    QVERIFY2(!questions.filter(QLatin1String(question)).isEmpty(), question);
+  auto* copy = f.window().findChild<QPushButton*>(QStringLiteral("start-copy"));
+  QVERIFY(copy && copy->isVisible());
+  copy->setFocus();
+  f.press(Qt::Key_Space);
+  const auto lines = QApplication::clipboard()->text().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+  QCOMPARE(lines.size(), 3);
+  QVERIFY(lines[1].startsWith(QStringLiteral("with retrograd.catch(")));
+}
+
+void HabitsTest::W33_textIsLargerByKey() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  auto& forward = f.listing(TraceKind::forward);
+  forward.setFocus();
+  const int row = forward.rowRect(1).height();
+  const auto* label = f.window().findChild<QLabel*>(QStringLiteral("position"));
+  const auto letters = label->fontMetrics().height();
+  for (int i = 0; i < 4; ++i) f.press(Qt::Key_Equal, Qt::ControlModifier);
+  QTRY_VERIFY(forward.rowRect(1).height() > row + 3);
+  QVERIFY(label->fontMetrics().height() > letters + 3);
+  QVERIFY(kept::textSize.of(*f.window().shared().settings) > 0);
+  f.press(Qt::Key_Minus, Qt::ControlModifier);
+  f.press(Qt::Key_0, Qt::ControlModifier);
+  QTRY_COMPARE(forward.rowRect(1).height(), row);
+  QCOMPARE(label->fontMetrics().height(), letters);
+}
+
+void HabitsTest::W33_elementsThatAreNoNumbersAreColoured() {
+  TensorData data;
+  std::vector<float> numbers{1, std::numeric_limits<float>::quiet_NaN(), -2, std::numeric_limits<float>::infinity()};
+  data.meta.dtype = DType::f32;
+  data.meta.sizes = {4};
+  data.meta.strides = {1};
+  data.data = reinterpret_cast<const std::byte*>(numbers.data());
+  SliceModel model;
+  model.setBadColor(Qt::red);
+  model.setData(data);
+  for (int column = 0; column < 4; ++column)
+    QCOMPARE(model.data(model.index(0, column), Qt::ForegroundRole).isValid(), column % 2 == 1);
 }
 
 }  // namespace retrograd::views
