@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import threading
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
@@ -40,14 +41,15 @@ class Recording:
         self.count = 0
         self.said = False
         self.own_manifest = True
+        self.line: Optional[traceback.FrameSummary] = None
 
     @staticmethod
-    def within(writer: FolderWriter, limits: Limits) -> "Recording":
-        """A part of a folder whose manifest another writes."""
+    def within(writer: FolderWriter, limits: Limits, line: Optional[traceback.FrameSummary]) -> "Recording":
+        """A part of a folder whose manifest another writes; `line` is the user's that called the model, which runs once more now."""
         self = Recording.__new__(Recording)
         self.folder, self.limits, self.announced, self.writer = writer.folder, limits, False, writer
         self.source, self.problems, self.count, self.said = {}, [], 0, False
-        self.own_manifest = False
+        self.own_manifest, self.line = False, line
         return self
 
     def name(self) -> str:
@@ -216,7 +218,7 @@ class SavedGraph:
     """A graph that saves itself the first time it runs, and runs eagerly each time."""
 
     def __init__(self, graph: torch.fx.GraphModule, into: Recording, name: str, compile_id: Optional[str], root: Optional[torch.nn.Module] = None):
-        _clean_stacks(graph)
+        _clean_stacks(graph, users_frame(sys._getframe(1)) if into.own_manifest else into.line)
         self.graph, self.into, self.name, self.compile_id, self.root = graph, into, name, compile_id, root
         self.forward = graph.forward
         self.waiting = True
@@ -292,9 +294,8 @@ class SavedGraph:
         self.into.problem(f"{self.name} was not saved" + (f" ({line})" if line else "") + f": {first_line(text_of(error))}")
 
 
-def _clean_stacks(graph: torch.fx.GraphModule) -> None:
-    """Leaves the user's own lines in the stacks of a graph of Dynamo. Where an op has none, the user's line that called the graph takes its place."""
-    called = users_frame(sys._getframe(1))
+def _clean_stacks(graph: torch.fx.GraphModule, called: Optional[traceback.FrameSummary]) -> None:
+    """Leaves the user's own lines in the stacks of a graph of Dynamo. Where an op has none, the user's line `called` that called the graph takes its place."""
     for module in graph.modules():
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:

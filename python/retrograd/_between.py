@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequenc
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ._lines import at, caller
+from ._lines import called_from, caller
 from ._state import Autocast
 from ._tree import Tree, tensor_leaves
 
@@ -258,6 +258,9 @@ class Program:
     ends: list[End]
     outputs: set[int]  # positions of the model's outputs that are read
 
+    def __post_init__(self) -> None:
+        self._from = {index: called_from(recorded.line) for index, recorded in self.calls.items()}
+
     def given(self) -> list[Given]:
         """Tensors from elsewhere, each once."""
         found: dict[int, Given] = {}
@@ -282,8 +285,8 @@ class Program:
 
         for index, recorded in self.calls.items():
             args, kwargs = recorded.tree.with_leaves([value(leaf) for leaf in recorded.tree.leaves])
-            with at(recorded.line), _as_it_ran(recorded, devices):
-                results[index] = tensor_leaves(recorded.function(*args, **kwargs))
+            with _as_it_ran(recorded, devices):
+                results[index] = tensor_leaves(self._from[index](recorded.function, args, kwargs))
         return [value(end.source) for end in self.ends]
 
 

@@ -8,6 +8,7 @@ import torch
 
 from ._export import Call, GraphValues, devices_of, line_of, step_of, tensor_leaves, write_graph
 from ._folder import Folder, FolderWriter, Limits, NoSpace, first_line, quoted, say
+from ._lines import caller
 from ._state import Autocast, Generators
 
 
@@ -58,7 +59,7 @@ def capture(model: torch.nn.Module, *args: Any, loss: Optional[Callable[[Any], t
         return [leaf for leaf in leaves if leaf.requires_grad] or leaves
 
     devices = devices_of(model, call.tensors)
-    values = GraphValues(dict(call.tensors), Generators.now(devices), Autocast.now(devices))
+    values = GraphValues(dict(call.tensors), Generators.now(devices), Autocast.now(devices), line=caller())
     target = Path(path) if path is not None else Path("retrograd-capture") / type(model).__name__
     writer = FolderWriter(target.absolute(), limits)
     try:

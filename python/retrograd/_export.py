@@ -18,7 +18,7 @@ import torch
 from . import _safetensors
 from ._custom import custom_backward, noticed_hooks
 from ._folder import FolderWriter, NoSpace, first_line, number, readable, source_lines, text_of
-from ._lines import caller, is_users, line_text, users_lines
+from ._lines import is_users, line_text, users_lines
 from ._state import Autocast, Generators
 from ._tree import Tree, tensor_leaves
 
@@ -132,7 +132,7 @@ class GraphValues:
     cotangents: Optional[dict[int, torch.Tensor]] = None
     original_buffers: dict[str, torch.Tensor] = field(default_factory=dict)  # as they were before the step, where it has written them
     cannot_replay: list[str] = field(default_factory=list)
-    line: Optional[traceback.FrameSummary] = None  # of the user, that called the model
+    line: Optional[traceback.FrameSummary] = None  # of the user, that called the model: the line of ops that have none
     log: io.StringIO = field(default_factory=io.StringIO)  # what torch.export prints
 
 
@@ -209,7 +209,7 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
     with_weights = weights + 2 * batch + (1 << 20) <= writer.room()
     inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
     _enter(module, values.autocast, devices)
-    with quietly(values.log), _as_before(module, values), values.generators.again(), users_lines(values.line or caller()) as exported:
+    with quietly(values.log), _as_before(module, values), values.generators.again(), users_lines(values.line) as exported:
         program = torch.export.export(module, (), inputs, strict=False)
     given = [str(spec.arg.name) for spec in program.graph_signature.input_specs if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT]
     if not with_weights:

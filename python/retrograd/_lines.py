@@ -8,8 +8,8 @@ import sys
 import sysconfig
 import traceback
 from pathlib import Path
-from types import FrameType
-from typing import Any, Iterable, Iterator, Optional
+from types import FrameType, FunctionType
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 import torch
 
@@ -17,6 +17,7 @@ _HERE = str(Path(__file__).resolve().parent) + os.sep
 _TORCH = str(Path(torch.__file__).resolve().parent) + os.sep
 _STANDARD = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib"))
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*(.*)')
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_|(?<=.)_at_\d+$")  # Dynamo's name for the rest of a function after a graph break
 _known: dict[str, str] = {}  # file -> whose it is
 
 
@@ -62,10 +63,16 @@ def caller() -> Optional[traceback.FrameSummary]:
 
 def shown(frames: Iterable[traceback.FrameSummary], otherwise: Optional[traceback.FrameSummary] = None) -> list[traceback.FrameSummary]:
     """Of an op's stack, outermost first: the user's frames below the innermost one of this package, which ran them again. Where there is none, the line `otherwise`
-    called the op; where that is unknown, the layers of PyTorch are shown."""
+    called the op, unless it is an op of the loss, whose line is then unknown. Where no line is known, the layers of PyTorch are shown."""
     below: list[traceback.FrameSummary] = []
+    of_the_loss = False
     for frame in frames:
-        below = [] if owner(frame.filename) == "package" else [*below, frame]
+        if owner(frame.filename) == "package":
+            below, of_the_loss = [], frame.filename.endswith(("_between.py", "_lines.py"))
+        else:
+            below.append(frame)
+    if of_the_loss:
+        otherwise = None
     mine = [frame for frame in below if is_users(frame.filename)]
     if mine:
         return mine
@@ -74,7 +81,7 @@ def shown(frames: Iterable[traceback.FrameSummary], otherwise: Optional[tracebac
 
 def cleaned(stack: str, otherwise: Optional[traceback.FrameSummary] = None) -> str:
     """A stack as text (as graphs of Dynamo have it), with the frames that `shown` leaves."""
-    frames = [traceback.FrameSummary(file, int(line), name, line=code.strip(), lookup_line=False) for file, line, name, code in _FRAME.findall(stack)]
+    frames = [traceback.FrameSummary(file, int(line), _RESUMED.sub("", name), line=code.strip(), lookup_line=False) for file, line, name, code in _FRAME.findall(stack)]
     return text_of_stack(shown(frames, otherwise)) if frames else stack
 
 
@@ -96,21 +103,16 @@ class Exported:
         return shown(kept, self.line)
 
 
-_exported: list[Exported] = []
+# One line of code, so that the line it is given holds for the call in it.
+_CALL = (lambda function, args, kwargs: function(*args, **kwargs)).__code__
 
 
-@contextlib.contextmanager
-def at(line: Optional[traceback.FrameSummary]) -> Iterator[None]:
-    """Ops that this package runs for the user's line `line` have that line in a graph."""
-    current = _exported[-1] if _exported else None
-    before = current.line if current is not None else None
-    if current is not None and line is not None:
-        current.line = line
-    try:
-        yield
-    finally:
-        if current is not None:
-            current.line = before
+def called_from(line: Optional[traceback.FrameSummary]) -> Callable[..., Any]:
+    """A function (function, args, kwargs) that calls `function`, and whose code has the file, line and name of `line`. torch.export and Dynamo find that line in the
+    stacks of the ops, as if the user's line called them."""
+    if line is None or line.lineno is None:
+        return lambda function, args, kwargs: function(*args, **kwargs)  # `shown` knows it by its file
+    return FunctionType(_CALL.replace(co_filename=line.filename, co_firstlineno=line.lineno, co_name=line.name), globals(), line.name)
 
 
 @contextlib.contextmanager
@@ -120,13 +122,11 @@ def users_lines(line: Optional[traceback.FrameSummary]) -> Iterator[Exported]:
     from torch.fx.proxy import TracerBase
 
     exported = Exported(line)
-    _exported.append(exported)
     own: Any = getattr(TracerBase, "_filter_traceback_frames", None)
     if own is not None:
         setattr(TracerBase, "_filter_traceback_frames", lambda _, stack: traceback.StackSummary.from_list(exported.frames(stack)))
     try:
         yield exported
     finally:
-        _exported.pop()
         if own is not None:
             setattr(TracerBase, "_filter_traceback_frames", own)

@@ -214,7 +214,7 @@ def _in_parts(writer: FolderWriter, contents: dict[str, Any], catch: "Catch", mo
     line = line_of(error)
     contents["export_failed"] = (f"{line}: " if line else "") + first_line(text_of(error))
     values.log.write(f"\n{text_of(error, 1 << 20)}\n")
-    recording = Recording.within(writer, catch.limits)
+    recording = Recording.within(writer, catch.limits, values.line)
     module = step_of(model, picked.call, picked)
 
     def run(**inputs: torch.Tensor) -> Any:

@@ -243,6 +243,31 @@ class Lines(Loop):
         self.assertTrue(all(_lines.owner(line["file"]) == "user" for line in manifest["source"]), manifest["source"])
 
 
+    def test_R15_the_loss_of_a_model_with_a_graph_break(self):
+        """What comes after the model has its own lines where the step is written in parts, too, and never the line that calls backward."""
+        class Branching(Words):
+            def forward(self, ids):
+                x = torch.tanh(self.table(ids))
+                if x.mean().item() > 100:
+                    x = -x
+                return self.head(x)
+
+        for form, loss in {"named": lambda c, out, x: c.loss(spoiled, out), "unnamed": lambda c, out, x: spoiled(out)}.items():
+            with self.subTest(form):
+                torch._dynamo.reset()
+                folder = self.caught(Branching(), loss, path=form)
+                self.assertGreater(len(folder.manifest["graphs"]), 1)
+                at = {}
+                for graph in folder.manifest["graphs"]:
+                    for node in torch.export.load(folder.path / graph["model"]).graph.nodes:
+                        if node.op == "call_function":
+                            at[str(node.target)] = _lines._FRAME.findall(node.meta["stack_trace"] + "\n")[-1]
+                self.assertIn("the fault", at["aten.log.default"][3])
+                self.assertEqual(at["aten.log.default"][2], "spoiled")
+                self.assertEqual(at["aten.linear.default"][2:], ("forward", "return self.head(x)"))
+                self.assertFalse([line for line in folder.manifest["source"] if ".backward()" in line["code"]])
+
+
 class BranchInLoop(torch.nn.Module):
     def __init__(self):
         super().__init__()
