@@ -135,6 +135,7 @@ class Between:
 
     def __init__(self, outputs: Sequence[torch.Tensor], weights: Iterable[tuple[str, torch.Tensor]], around: Callable[[Callable[[], Any], Sequence[torch.Tensor], Sequence[Any]], Any]):
         self.calls: list[Recorded] = []
+        self.last_number: Optional[tuple[torch.Tensor, End]] = None  # the last single number with a gradient that came of a call: the loss, as far as one can know
         self.ended: Optional[str] = None  # why nothing more is recorded
         self._around = around
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], Known]] = {}
@@ -184,7 +185,11 @@ class Between:
             return
         for place, leaf in enumerate(results):
             if self._find(leaf) is None:
-                self._known[id(leaf)] = (weakref.ref(leaf), Result(len(self.calls), place))
+                result = Result(len(self.calls), place)
+                self._known[id(leaf)] = (weakref.ref(leaf), result)
+                if leaf.requires_grad and leaf.numel() == 1 and leaf.is_floating_point():
+                    value = leaf.detach()
+                    self.last_number = (value if leaf._base is None else value.clone(), End(result, _storage(leaf)))
         self.calls.append(recorded)
 
     def _reads_known(self, values: Iterable[Any]) -> bool:

@@ -153,6 +153,7 @@ class Catch:
             self._raised(error)
         else:
             self._check_waiting()
+            self._say_what_was_not_seen(error)
         self._settle(wait=True)
 
     @_undisturbing
@@ -325,12 +326,30 @@ class Catch:
             self._sharding.agree(False)
         elif update and self._steps:
             self._check(self._steps)  # the outputs are of a kind whose gradients are not seen, or were differentiated by torch.autograd.grad
-        elif self._steps and self._steps[-1].backwards == 0 and self._steps[-1].loss_values:
-            step = self._steps[-1]
+        elif self._steps and self._steps[-1].backwards == 0 and self._wanted():
+            self._check_without_backward(self._steps[-1])
+
+    def _check_without_backward(self, step: Step) -> None:
+        """A step whose loop went on, or ended, before the backward, as where it checks the loss itself."""
+        followed = "" if step.backward_began else "; no backward followed"
+        if step.backward_began or step.take_last_number():
             wrong = next((loss for loss in map(float, step.loss_values) if loss - loss != 0), None)
-            if wrong is not None:
-                step.link()
-                self._fail([step], Failure("nan_loss", f"the loss is {wrong}" + ("" if step.backward_began else "; no backward followed"), loss=wrong))
+            failure = Failure("nan_loss", f"the loss is {wrong}{followed}", loss=wrong) if wrong is not None else None
+        else:
+            failure = Failure("nan_output", f"an output of the model has a NaN{followed}") if step.has_nan_output() else None
+        if failure is not None and self._sharding.kind == "fsdp2":  # the other ranks need not be here
+            say(f"retrograd: step {step.index}, rank {rank()} of {ranks()}: {failure.message}. Nothing is written: with fully_shard the ranks write together, after a backward.")
+        elif failure is not None:
+            step.link()
+            self._fail([step], failure)
+
+    def _say_what_was_not_seen(self, error: Optional[BaseException]) -> None:
+        """When an exception ends the loop between a call of the model and its backward, and nothing was written."""
+        step = self._steps[-1] if self._steps else None
+        stopped = isinstance(error, Exception) or isinstance(error, SystemExit) and error.code not in (None, 0)
+        if stopped and step is not None and step.between is not None and not step.backward_began and not step.loss_values and self._wanted():
+            say(f"retrograd: step {step.index}: {type(error).__name__} before a backward. catch saw no loss of this step and no NaN in the model's outputs, and writes nothing. "
+                "c.loss(function, output, target) shows it the loss, where c is what `with retrograd.catch(...) as c` gives")
 
     def _check(self, steps: Sequence[Step]) -> None:
         """Measures what came of a backward through these calls of the model, in the order in which it reached them."""

@@ -20,7 +20,7 @@ FEWEST_FOR_A_SPIKE = 10
 class Failure:
     """What went wrong."""
 
-    kind: str  # nan_loss, nan_gradient, nan_norm, spike, exception
+    kind: str  # nan_loss, nan_output, nan_gradient, nan_norm, spike, exception
     message: str
     names: Sequence[str] = ()  # of parameters with a NaN or Inf in their gradient, or whose gradients overflow the norm
     loss: Optional[float] = None
@@ -29,7 +29,7 @@ class Failure:
     @property
     def has_root(self) -> bool:
         """Whether the step has an op that made a first NaN or Inf."""
-        return self.kind in ("nan_loss", "nan_gradient")
+        return self.kind in ("nan_loss", "nan_output", "nan_gradient")
 
 
 def on_gpu(model: torch.nn.Module) -> bool:

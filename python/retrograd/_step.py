@@ -55,6 +55,17 @@ class Step:
         """The losses that are known, detached."""
         return [loss.value for loss in self.losses] or ([self.own_loss] if self.own_loss is not None else [])
 
+    def take_last_number(self) -> bool:
+        """Where no loss is known, as before a backward: takes the last number that was computed from the outputs for it. Returns whether a loss is known now."""
+        if not self.loss_values and self.between is not None and self.between.last_number is not None:
+            self.losses = [Loss(*self.between.last_number)]
+        return bool(self.loss_values)
+
+    def has_nan_output(self) -> bool:
+        """Of the outputs that are still there."""
+        outputs = [output for kept in self.outputs if (output := kept()) is not None]
+        return any(output.is_floating_point() and bool(output.isnan().any()) for output in outputs)
+
     def begin_backward(self, ends: Sequence[torch.Tensor], gradients: Sequence[Any], scaled: bool) -> None:
         """Works out which calls between the outputs and the losses are part of the step. Without another, what backward is called on is the loss, unless it is `scaled`."""
         self.backward_began = True

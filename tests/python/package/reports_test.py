@@ -402,6 +402,50 @@ class Exceptions(Loop):
                     loss.backward()
             self.assertEqual("no backward followed" in text.getvalue(), not differentiated)
 
+    def test_R17_a_loop_that_checks_the_loss_before_backward(self):
+        """It raises, ends the program or goes on: the step is written, with the loss as far as it was seen, and the exception stays the loop's."""
+        def step(model, ends):
+            loss = spoiled(model(torch.randint(0, 11, (2, 5)))) * 0.5
+            if not torch.isfinite(loss):
+                ends()
+
+        def raises():
+            raise FloatingPointError("the loop's own")
+
+        for name, ends in {"raise": raises, "exit": lambda: sys.exit("the loop's own"), "continue": lambda: None}.items():
+            with self.subTest(name), told() as text:
+                model = Words()
+                try:
+                    with retrograd.catch(model, path=name) as c:
+                        step(model, ends)
+                        model(torch.randint(0, 11, (2, 5)))
+                except (FloatingPointError, SystemExit) as error:
+                    self.assertEqual(str(error), "the loop's own")
+                self.assertEqual(c.folder.manifest["failure"], {"kind": "nan_loss", "message": "the loss is -inf; no backward followed", "parameters": [], "parameters_total": 0})
+                self.assertIn("the fault", self.lines(c.folder)["aten.log.default"][0][3])
+                self.assertEqual(c.folder.manifest["numbers"]["loss_again"], "-inf")
+                self.assertIn("no backward followed", text.getvalue())
+
+    def test_R17_a_loss_that_was_not_seen_before_the_exception_is_said(self):
+        class Total(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.sum() * float("nan")
+
+        with self.assertRaises(FloatingPointError), told() as text, retrograd.catch(Words()) as c:
+            loss = Total.apply(c.model(torch.randint(0, 11, (2, 5))))
+            raise FloatingPointError(loss.item())
+        self.assertEqual(c.folders, [])
+        self.assertRegex(text.getvalue(), r"step 0: FloatingPointError before a backward\. catch saw no loss .* c\.loss\(function, output, target\)")
+
+    def test_R17_outputs_with_a_nan_and_no_loss_are_written(self):
+        with self.assertRaises(FloatingPointError), told(), retrograd.catch(Net(bad=0)) as c:
+            out = c.model(batch()[0])
+            if out.isnan().any():
+                raise FloatingPointError
+        self.assertEqual(c.folder.manifest["failure"]["message"], "an output of the model has a NaN; no backward followed")
+        self.assertIn("aten.log.default", self.lines(c.folder))
+
     def test_R17_outputs_that_hold_a_tensor_twice(self):
         """Outputs of transformers are a dict and have attributes: the loop reads the one or the other."""
         from transformers.modeling_outputs import CausalLMOutput
