@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable, Optional, Sequence, TypeVar, Union, cast
@@ -21,7 +21,7 @@ from ._lines import caller
 from ._state import Autocast, Generators
 from ._step import Loss, Step
 from ._tree import Tree, tensor_leaves
-from ._write import write_failure
+from ._write import OF_ANOTHER_RANK, write_failure
 
 
 _writing = False  # a folder is being written: what runs then is not a step of a loop
@@ -386,14 +386,8 @@ class Catch:
         first = waiting.steps[0]
         self.history.add(first.index, first.microbatch, loss, norm, waiting.rates)
         if self._sharding.agree(failure is not None):
-            self._fail(waiting.steps, self._with_ranks(failure) or Failure("nan_gradient", "another rank has a NaN or Inf in its gradients; this rank has none: look at the other ranks"),
+            self._fail(waiting.steps, failure or Failure("nan_gradient", "another rank has a NaN or Inf in its gradients; this rank has none: look at the other ranks"),
                        waiting.update)
-
-    def _with_ranks(self, failure: Optional[Failure]) -> Optional[Failure]:
-        """With DistributedDataParallel a NaN of one rank is in the gradients of all."""
-        if failure is not None and failure.kind == "nan_gradient" and self._sharding.reduces and ranks() > 1 and failure.loss is not None:
-            return replace(failure, message=f"{failure.message}, and this rank's loss is finite ({failure.loss:.6g}): look at the other ranks too")
-        return failure
 
     # -- numbers that are read late
 
@@ -452,11 +446,14 @@ class Catch:
             with self._watch.paused():
                 folder, step = write_failure(self, steps, failure, kept is not None)
             self.folders.append(folder)
-            where = f"step {step.index}" + (f", microbatch {step.microbatch}" if step.microbatch else "") + (f", rank {rank()} of {ranks()}" if ranks() > 1 else "")
+            counted = step.microbatch > 0 or self.history.accumulates
+            where = f"step {step.index}" + (f", microbatch {step.microbatch}" if counted else "") + (f", rank {rank()} of {ranks()}" if ranks() > 1 else "")
             manifest = folder.manifest
-            say(f"retrograd: {where}: {first_line(failure.message)}.\n"
+            say(f"retrograd: {where}: {first_line(manifest['failure']['message'])}.\n"
                 f"  Written: {folder} ({readable(sum(file.stat().st_size for file in folder.path.rglob('*') if file.is_file()))}). {manifest['inside']}")
             for line in manifest["cannot_replay"]:
+                if line.endswith(OF_ANOTHER_RANK):  # the message says it
+                    continue
                 say(f"  Cannot be replayed: {line}.")
             if manifest["graphs"]:
                 at_root = manifest["open"]["at"] == "root"

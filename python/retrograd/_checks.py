@@ -124,6 +124,11 @@ class History:
     def add(self, step: int, microbatch: int, loss: Optional[float], norm: Optional[float], rates: Sequence[Any]) -> None:
         self.steps.append({"step": step, "microbatch": microbatch, "loss": loss, "gradient_norm": norm, "learning_rates": list(rates)})
 
+    @property
+    def accumulates(self) -> bool:
+        """Whether an update had several backwards."""
+        return any(step["microbatch"] for step in self.steps)
+
     def spike(self, loss: Optional[float], norm: Optional[float], times: Optional[float]) -> Optional[Failure]:
         """A loss or norm that is `times` the median of those before it."""
         for what, key, value in (("the loss", "loss", loss), ("the norm of all gradients", "gradient_norm", norm)):

@@ -21,6 +21,7 @@ from ._tree import mapped
 if TYPE_CHECKING:
     from ._catch import Catch
 
+OF_ANOTHER_RANK = "another rank made it"
 
 def write_failure(catch: "Catch", steps: Sequence[Step], failure: Failure, weights_kept: bool = False) -> tuple[Folder, Step]:
     """Writes the folder of the call, among those of the failing backward, that makes the NaN or Inf; returns it too. With FSDP2 every rank has to call this.
@@ -46,7 +47,8 @@ def _looks_sound(step: Step) -> bool:
 def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failure, cannot: list[str], last: bool) -> Optional[Folder]:
     """The folder of one call; None where all its values are finite when PyTorch runs it again, unless it is the last to try."""
     sharded = model is not catch.inner
-    name = f"step{step.index}" + (f"-{step.microbatch}" if step.microbatch else "") + (f"-rank{rank()}" if ranks() > 1 else "")
+    # Ranks may see a NaN in different microbatches of an update: their folders still have the same name.
+    name = f"step{step.index}" + (f"-rank{rank()}" if ranks() > 1 else f"-{step.microbatch}" if step.microbatch else "")
     args, kwargs = mapped(lambda leaf: _as_it_was(leaf, step, sharded), (tuple(step.args), dict(step.kwargs)))
     picked = _Picked(step, Call.of(model.forward, args, kwargs), sharded)
     buffers = {} if sharded else step.buffers
@@ -73,9 +75,10 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
             if not last:
                 writer.abandon()
                 return None
-            reason = _elsewhere(catch, failure) if "export_failed" not in contents else "It came from what is missing"
-            writer.graphs[0]["cannot_replay"].append(f"the NaN or Inf: all values are finite when PyTorch runs the step again. {reason}")
+            writer.graphs[0]["cannot_replay"].append("the NaN or Inf, since all values are finite when PyTorch runs the step again: "
+                                                     + (_elsewhere(catch, failure) if "export_failed" not in contents else "it came from what is missing"))
         at_root = failure.has_root and any(graph.get("not_finite") for graph in writer.graphs)
+        contents["failure"]["message"] += _of_which_rank(catch, failure, at_root, compared)
         contents |= {"open": {"graph": _first_bad(writer.graphs), "at": "root" if at_root else "start"}, "inside": inside}
         if writer.graphs and (recorded := _recorded(writer, module, values)):
             contents["recorded"] = recorded
@@ -95,10 +98,26 @@ def _circumstances(catch: "Catch", failure: Failure) -> dict[str, Any]:
             "history": catch.history.json()} | ({"optimizer": optimizer_json(optimizer)} if optimizer is not None else {})
 
 
+def _is_reduced(catch: "Catch", failure: Failure) -> bool:
+    """Whether a NaN of one rank is in the gradients of all."""
+    return catch._sharding.reduces and ranks() > 1 and failure.kind == "nan_gradient"
+
+
+def _of_which_rank(catch: "Catch", failure: Failure, reproduced: bool, compared: bool) -> str:
+    """For the message: where the NaN in a reduced gradient was made, as far as this rank can know."""
+    if not _is_reduced(catch, failure) or failure.loss is None:
+        return ""
+    if reproduced:
+        return f"; it was made on this rank, whose loss is finite ({failure.loss:.6g})"
+    if compared:
+        return f"; it was made on another rank, since this rank's loss ({failure.loss:.6g}) and gradients are finite: look at the other ranks"
+    return f"; this rank's loss is finite ({failure.loss:.6g}): look at the other ranks too"
+
+
 def _elsewhere(catch: "Catch", failure: Failure) -> str:
-    if catch._sharding.reduces and ranks() > 1 and failure.kind == "nan_gradient":
-        return "It came from another rank: look at the other ranks"
-    return "It came from outside of the model, or from something that was not kept"
+    if _is_reduced(catch, failure):
+        return OF_ANOTHER_RANK
+    return "it came from outside of the model, or from something that was not kept"
 
 
 def _left_out(catch: "Catch", step: Step, weights_kept: bool) -> list[str]:

@@ -42,6 +42,33 @@ with retrograd.catch(model, optimizer) as c:
 dist.barrier()
 """
 
+ACCUMULATED = START + """
+import contextlib
+
+class Distance(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(4, 8)
+
+    def forward(self, u, v):
+        return (self.a(u) - self.a(v)).pow(2).sum(1).sqrt()
+
+model = torch.nn.parallel.DistributedDataParallel(Distance())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+torch.manual_seed(rank)
+with retrograd.catch(model, optimizer):
+    for step in range(3):
+        optimizer.zero_grad()
+        for micro in range(2):
+            u, v = torch.randn(6, 4), torch.randn(6, 4)
+            if step == 1 and rank == 1 and micro == 0:
+                v[3] = u[3]  # the square root of 0 has an infinite gradient
+            with model.no_sync() if micro == 0 else contextlib.nullcontext():
+                (model(u, v).mean() / 2).backward()
+        optimizer.step()
+dist.barrier()
+"""
+
 FSDP2 = START + """
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.device_mesh import init_device_mesh
@@ -75,6 +102,16 @@ class Ranks(InFolder):
         self.assertEqual({name: one["failure"]["kind"] for name, one in folders.items()}, {"step7-rank0": "nan_gradient", "step7-rank1": "nan_loss"})
         self.assertEqual([one["ranks"] for one in folders.values()], [2, 2])
         self.assertIn("aten.log.default", self.walk(retrograd.Folder(self.folder / "retrograd-catch" / "step7-rank1")))
+
+    def test_R17_a_rank_knows_whether_it_made_the_nan(self):
+        codes, text = in_processes(ACCUMULATED, self.folder)
+        self.assertEqual(codes, [0, 0], text)
+        own = next(line for line in text.splitlines() if "rank 1 of 2" in line)
+        other = next(line for line in text.splitlines() if "rank 0 of 2" in line)
+        self.assertRegex(own, r"step 1, microbatch 0, rank 1 of 2: the gradient of a.weight.* has a NaN or Inf; it was made on this rank, whose loss is finite")
+        self.assertRegex(other, r"step 1, microbatch 1, rank 0 of 2: .*; it was made on another rank, since this rank's loss \(.*\) and gradients are finite: look at the other ranks")
+        self.assertEqual(sorted(path.name for path in (self.folder / "retrograd-catch").iterdir()), ["step1-rank0", "step1-rank1"])
+        self.assertNotIn("Cannot be replayed", text)
 
     def test_fsdp2_gathers_the_weights(self):
         codes, text = in_processes(FSDP2, self.folder)
