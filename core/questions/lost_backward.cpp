@@ -12,9 +12,9 @@ void add(std::vector<std::string>& all, std::string text) {
   if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
 }
 
-void gather(const Document& document, BoundSymbolId op, std::vector<std::string>& all) {
+void gather(const Document& document, BoundSymbolId op, bool opaqueToo, std::vector<std::string>& all) {
   const auto& bound = document.boundSymbol(op);
-  if (isOpaque(document, op)) add(all, document.opName(op));
+  if (opaqueToo && isOpaque(document, op)) add(all, document.opName(op));
   if (bound.source) {
     const auto& stack = document.source(bound.source);
     if (const auto* frame = customFunctionFrame(stack)) {
@@ -25,14 +25,20 @@ void gather(const Document& document, BoundSymbolId op, std::vector<std::string>
   }
   for (const auto& argument : document.pattern(bound.pattern).arguments)
     if (argument.kind == Argument::Kind::subgraph)
-      for (auto inner : document.subgraph(SubgraphId(argument.integer)).ops) gather(document, inner, all);
+      for (auto inner : document.subgraph(SubgraphId(argument.integer)).ops) gather(document, inner, opaqueToo, all);
 }
 
 }  // namespace
 
 std::vector<std::string> lostBackwards(const Document& document, std::span<const BoundSymbolId> ops) {
   std::vector<std::string> all;
-  for (auto op : ops) gather(document, op, all);
+  for (auto op : ops) gather(document, op, true, all);
+  return all;
+}
+
+std::vector<std::string> lostFunctions(const Document& document, std::span<const BoundSymbolId> ops) {
+  std::vector<std::string> all;
+  for (auto op : ops) gather(document, op, false, all);
   return all;
 }
 

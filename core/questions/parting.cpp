@@ -1,8 +1,10 @@
 #include "core/questions/parting.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/derivation/gradient_of.h"
 #include "core/questions/op_place.h"
@@ -50,29 +52,41 @@ class Reach {
   const std::vector<BoundSymbolId>& ops_;
 };
 
-/// Ops of the forward that every wrong gradient may pass and no right one does; in order.
-std::vector<BoundSymbolId> suspectOps(const Analysis& analysis, const std::set<ValueId>& wrong,
-                                      const std::set<ValueId>& right) {
+/// What reaches the ops of the forward from the inputs, by the inputs' gradients.
+struct Reached {
+  IdVector<BoundSymbolId, std::size_t> wrongs;  ///< how many inputs with a wrong gradient lead to the op
+  IdVector<BoundSymbolId, char> rights;         ///< an input with a right one does
+
+  /// May give some input a wrong gradient.
+  bool isSuspect(BoundSymbolId op) const { return wrongs[op] > 0 && !rights[op]; }
+};
+
+Reached reachedOps(const Analysis& analysis, const GradientsOfInputs& given) {
   const auto& document = *analysis.document;
   const auto gradients = gradientsOfValues(analysis);
   const Reach reach(analysis);
-  IdVector<BoundSymbolId, std::size_t> wrongs(document.boundSymbolCount(), 0);
-  IdVector<BoundSymbolId, char> rights(document.boundSymbolCount(), 0);
+  Reached all{IdVector<BoundSymbolId, std::size_t>(document.boundSymbolCount(), 0),
+              IdVector<BoundSymbolId, char>(document.boundSymbolCount(), 0)};
   const auto mark = [&](ValueId input, bool isWrong) {
     // A right gradient clears only what it flowed through.
     const auto reached = reach.from(input, [&](ValueId value) { return isWrong || gradients[value]; });
     for (auto op : analysis.forward.ops) {
       if (!reached[op]) continue;
-      if (isWrong) ++wrongs[op];
-      else rights[op] = 1;
+      if (isWrong) ++all.wrongs[op];
+      else all.rights[op] = 1;
     }
   };
-  for (auto input : wrong) mark(input, true);
-  for (auto input : right) mark(input, false);
+  for (auto input : given.wrong) mark(input, true);
+  for (auto input : given.right) mark(input, false);
+  return all;
+}
+
+/// Ops of the forward that every wrong gradient may pass and no right one does; in order.
+std::vector<BoundSymbolId> suspectOps(const Analysis& analysis, const Reached& reached, std::size_t wrongs) {
   std::vector<BoundSymbolId> suspects;
-  for (const auto wanted : {wrong.size(), std::size_t{1}}) {
+  for (const auto wanted : {wrongs, std::size_t{1}}) {
     for (auto op : analysis.forward.ops)
-      if (wrongs[op] >= wanted && wrongs[op] > 0 && !rights[op]) suspects.push_back(op);
+      if (reached.wrongs[op] >= wanted && reached.isSuspect(op)) suspects.push_back(op);
     if (!suspects.empty()) break;
   }
   return suspects;
@@ -97,6 +111,15 @@ const CustomBackward* recordedFunction(const SourceStack& stack, const std::vect
     if (called.empty() && inside && frame->function == "forward") return &custom;
   }
   return nullptr;
+}
+
+/// The custom Function that an op belongs to, by its name; absent where it belongs to none, empty where it has no name.
+std::optional<std::string> functionOf(const Document& document, BoundSymbolId op,
+                                      const std::vector<CustomBackward>& recorded) {
+  const auto* stack = stackOf(document, op);
+  if (!stack) return std::nullopt;
+  if (const auto* function = recordedFunction(*stack, recorded)) return function->name;
+  return customFunctionFrame(*stack) ? std::optional(customFunctionName(*stack)) : std::nullopt;
 }
 
 /// The last op at or above the line that registered the hook, in its file; none where no op is.
@@ -129,26 +152,118 @@ PartsAt describe(const Document& document, BoundSymbolId op) {
   return at;
 }
 
+/// The calls of custom Functions in a forward: neighbouring ops of the same Function and module.
+class Calls {
+ public:
+  using Ops = std::vector<BoundSymbolId>;
+
+  Calls(const Analysis& analysis, const std::vector<CustomBackward>& recorded) : document_(*analysis.document) {
+    const BoundSymbol* last = nullptr;
+    for (auto op : analysis.forward.ops) {
+      const auto name = functionOf(document_, op, recorded);
+      const auto& bound = document_.boundSymbol(op);
+      if (!name) last = nullptr;
+      if (!name) continue;
+      if (!last || last->module != bound.module || all_.back().first != *name) all_.emplace_back(*name, Ops());
+      all_.back().second.push_back(op);
+      last = &bound;
+    }
+  }
+
+  /// The ops of the call that `op` belongs to.
+  const Ops& of(BoundSymbolId op) const {
+    return std::find_if(all_.begin(), all_.end(), [&](const auto& call) { return contains(call.second, op); })->second;
+  }
+
+  /// The differentiable inputs of a call that inputs with a wrong gradient lead to and none with a right one.
+  std::vector<std::string> wrongInputs(const Ops& call, const Reached& reached, const GradientsOfInputs& given) const {
+    std::vector<std::string> names;
+    for (auto op : call)
+      for (auto operand : document_.operands(op)) {
+        if (!operand || !document_.isTensor(operand)) continue;
+        const auto& value = document_.value(operand);
+        if (!isDifferentiable(document_.meta(value.meta).dtype) || contains(call, value.producer)) continue;
+        const bool isWrong = value.producer ? reached.isSuspect(value.producer) : given.wrong.contains(operand);
+        const auto name = document_.displayName(operand);
+        if (isWrong && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    return names;
+  }
+
+  /// Other calls of the Function that a wrong gradient passes: "#12 in module layers.0.norm".
+  std::vector<std::string> others(const std::string& name, const Ops& than, const Reached& reached) const {
+    std::vector<std::string> texts;
+    for (auto call = all_.rbegin(); call != all_.rend(); ++call) {
+      const auto last = call->second.back();
+      if (call->first != name || call->second == than || !reached.isSuspect(last)) continue;
+      const auto module = document_.text(document_.boundSymbol(last).module);
+      texts.push_back(fmt::format("#{}{}{}", last.index, module.empty() ? "" : " in module ", module));
+    }
+    return texts;
+  }
+
+ private:
+  static bool contains(const Ops& ops, BoundSymbolId op) {
+    return op && std::find(ops.begin(), ops.end(), op) != ops.end();
+  }
+
+  const Document& document_;
+  std::vector<std::pair<std::string, Ops>> all_;
+};
+
+/// "RMSNormFn.backward": all Functions that ops of `suspects` belong to, and the hooks, one of which is at fault.
+std::vector<std::string> possibleCulprits(const Document& document, const std::vector<BoundSymbolId>& suspects,
+                                          const std::vector<CustomBackward>& recorded) {
+  std::vector<std::string> culprits;
+  const auto add = [&](std::string text) {
+    if (std::find(culprits.begin(), culprits.end(), text) == culprits.end()) culprits.push_back(std::move(text));
+  };
+  for (auto op = suspects.rbegin(); op != suspects.rend(); ++op)
+    if (const auto name = functionOf(document, *op, recorded))
+      add(name->empty() ? "a custom backward" : *name + ".backward");
+  for (const auto& hook : recorded)
+    if (hook.isHook) add(fmt::format("the hook at {}:{}", hook.file, hook.line));
+  return culprits;
+}
+
+PartsAt describeFunction(const Analysis& analysis, BoundSymbolId op, const std::vector<BoundSymbolId>& suspects,
+                         const Reached& reached, const GradientsOfInputs& given,
+                         const std::vector<CustomBackward>& recorded) {
+  constexpr std::size_t shown = 3;
+  const auto& document = *analysis.document;
+  auto at = describe(document, op);
+  at.kind = "custom backward";
+  at.name = *functionOf(document, op, recorded);
+  const auto culprits = possibleCulprits(document, suspects, recorded);
+  const Calls calls(analysis, recorded);
+  const auto& call = calls.of(op);
+  at.headline = fmt::format("{}{} gives another gradient than the ops of {}", culprits.size() > 1 ? "one of " : "",
+                            fmt::join(culprits, ", "), culprits.size() > 1 ? "the forward" : "its forward");
+  if (const auto inputs = calls.wrongInputs(call, reached, given); !inputs.empty())
+    at.headline += fmt::format(" for its input {}", fmt::join(inputs, ", "));
+  if (given.factor) at.headline += fmt::format(", {:.6g} times theirs", *given.factor);
+  at.text = at.headline + ": " + at.text;
+  if (auto others = calls.others(at.name, call, reached); !others.empty()) {
+    const auto count = others.size();
+    others.resize(std::min(count, shown));
+    at.text += fmt::format("; it is also called at {}{}", fmt::join(others, ", "),
+                           count > shown ? fmt::format(" and {} more", count - shown) : "");
+  }
+  at.text += "; the graph does not hold a custom backward";
+  return at;
+}
+
 }  // namespace
 
-std::optional<PartsAt> whereGradientsPart(const Analysis& analysis, const std::set<ValueId>& wrong,
-                                          const std::set<ValueId>& right, const std::vector<CustomBackward>& recorded) {
+std::optional<PartsAt> whereGradientsPart(const Analysis& analysis, const GradientsOfInputs& gradients,
+                                          const std::vector<CustomBackward>& recorded) {
   const auto& document = *analysis.document;
-  const auto suspects = suspectOps(analysis, wrong, right);
+  const auto reached = reachedOps(analysis, gradients);
+  const auto suspects = suspectOps(analysis, reached, gradients.wrong.size());
   if (suspects.empty()) return std::nullopt;
-  for (auto op = suspects.rbegin(); op != suspects.rend(); ++op) {
-    const auto* stack = stackOf(document, *op);
-    if (!stack) continue;
-    const auto* function = recordedFunction(*stack, recorded);
-    const auto* frame = customFunctionFrame(*stack);
-    if (!function && !frame) continue;
-    auto at = describe(document, *op);
-    at.kind = "custom backward";
-    at.name = function ? function->name : customFunctionName(*stack);
-    at.text += fmt::format("; it has a custom backward{}, which the graph does not hold",
-                           at.name.empty() ? "" : " (" + at.name + ")");
-    return at;
-  }
+  for (auto op = suspects.rbegin(); op != suspects.rend(); ++op)
+    if (functionOf(document, *op, recorded))
+      return describeFunction(analysis, *op, suspects, reached, gradients, recorded);
   for (const auto& hook : recorded) {
     if (!hook.isHook) continue;
     const auto op = hookedOp(document, suspects, hook);

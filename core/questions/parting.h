@@ -15,16 +15,22 @@ namespace retrograd {
 struct PartsAt {
   std::int32_t index = 0;  ///< of the op in the forward trace
   std::string op, module, line;
-  std::string kind;  ///< "custom backward", "hook"; empty: not known
-  std::string name;  ///< of the Function or hook, where known
-  std::string text;  ///< all of it for people
+  std::string kind;      ///< "custom backward", "hook"; empty: not known
+  std::string name;      ///< of the Function or hook, where known
+  std::string headline;  ///< "Clip.backward gives another gradient than ..."; empty where no custom Function is there
+  std::string text;      ///< all of it for people
+};
+
+/// Inputs of a computation by what a reference says of their gradients.
+struct GradientsOfInputs {
+  std::set<ValueId> wrong, right;  ///< `right`: only those whose gradient is not zero
+  std::optional<double> factor;    ///< by which every wrong gradient of the reference is that of the graph, if one is
 };
 
 /// By which gradients are wrong: the op that all inputs and parameters with a wrong gradient lead to and none with a
-/// right one. Of several, one of a custom Function, else the one where a hook was registered, else the last. `wrong`,
-/// `right`: inputs of the computation, `right` only those whose gradient is not zero; `recorded`: what a recorded
-/// folder says. Nothing where no op fits.
-std::optional<PartsAt> whereGradientsPart(const Analysis& analysis, const std::set<ValueId>& wrong,
-                                          const std::set<ValueId>& right, const std::vector<CustomBackward>& recorded);
+/// right one. Of several, one of a custom Function, else the one where a hook was registered, else the last.
+/// `recorded`: what a recorded folder says. Nothing where no op fits.
+std::optional<PartsAt> whereGradientsPart(const Analysis& analysis, const GradientsOfInputs& gradients,
+                                          const std::vector<CustomBackward>& recorded);
 
 }  // namespace retrograd

@@ -1,6 +1,7 @@
 #include "core/torch/checking/check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include "core/base/number_text.h"
 #include "core/derivation/precision.h"
 #include "core/formats/kinds/file_kind.h"
+#include "core/questions/lost_backward.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
@@ -120,7 +122,7 @@ struct ModelCheck::Impl {
       for (const auto& [name, tensor] : analysis.differentiated ? eagerTwice_ : expected) finiteAsExpected.insert(name);
     verdicts.writeTo(report, written_->run);
     if (reference && report.status == CheckStatus::fail && report.ops.backward > 0)
-      report.partsAt = whereGradientsPart(verdicts);
+      report.partsAt = whereGradientsPart(verdicts, expected);
     if (!options_.gradInputs && (!reference || !reference->requiresGrad)) listUndifferentiated(report);
     for (const auto& difference : analysis.printedDifferences) fail(report, difference);
     if (report.originsMissing > 0) fail(report, fmt::format("{} ops have no origin", report.originsMissing));
@@ -131,12 +133,30 @@ struct ModelCheck::Impl {
     if (report.status != CheckStatus::pass) return report;
     report.reason = whyNothingIsPromised(report, verdicts, reference);
     if (!report.reason.empty()) report.status = CheckStatus::skip;
+    else if (!holdsGradients(expected)) sayWhichBackwardsWereNotTested(report);
     return report;
   }
 
   const std::optional<Reference>& reference() const { return reference_; }
 
  private:
+  static bool holdsGradients(const TensorMap& expected) {
+    return std::any_of(expected.begin(), expected.end(),
+                       [](const auto& tensor) { return isGradientName(tensor.first); });
+  }
+
+  /// A custom Function's backward is in the gradients that PyTorch gave, never in the file.
+  void sayWhichBackwardsWereNotTested(CheckReport& report) const {
+    const auto& analysis = *written_->analysis;
+    const auto lost = lostFunctions(*analysis.document, analysis.computation().trace.ops);
+    if (lost.empty() || report.ops.backward == 0) return;
+    report.notes.push_back(
+        fmt::format("NOT tested: the backward of {}, which the file does not hold. Capture the step "
+                    "with retrograd.capture in Python, which records PyTorch's gradients, and check "
+                    "its folder",
+                    fmt::join(lost, ", ")));
+  }
+
   static void fail(CheckReport& report, const std::string& reason) {
     report.status = CheckStatus::fail;
     if (report.reason.empty()) report.reason = reason;
@@ -449,7 +469,7 @@ struct ModelCheck::Impl {
 
   /// Where outputs are the reference's, the graph's gradients are LibTorch's, and the reference's gradients differ: the
   /// op behind which PyTorch ran something else.
-  std::optional<PartsAt> whereGradientsPart(const Verdicts& verdicts) const {
+  std::optional<PartsAt> whereGradientsPart(const Verdicts& verdicts, const TensorMap& expected) const {
     const auto found = verdicts.referenceGradients();
     if (!found) return std::nullopt;
     const auto inputs = inputsByGradient(*written_->analysis);
@@ -459,8 +479,9 @@ struct ModelCheck::Impl {
         if (const auto input = inputs.find(name); input != inputs.end()) values.insert(input->second);
       return values;
     };
-    return retrograd::whereGradientsPart(*written_->analysis, valuesOf(found->wrong), valuesOf(found->right),
-                                         options_.customBackward);
+    const GradientsOfInputs gradients{valuesOf(found->wrong), valuesOf(found->right),
+                                      commonFactor(found->wrong, written_->run, expected)};
+    return retrograd::whereGradientsPart(*written_->analysis, gradients, options_.customBackward);
   }
 
   /// Inputs that were not differentiated though nobody asked for that, as those without a gradient in a reference that

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace retrograd {
 namespace {
@@ -246,6 +247,31 @@ Deviation difference(const TensorData& actual, const TensorData& expected, bool 
   const bool whole = !isDifferentiable(actual.meta.dtype) && actual.meta.dtype == expected.meta.dtype;
   if (whole && found.deviation == 0 && !identical(actual, expected)) found.deviation = 1;
   return found;
+}
+
+std::optional<double> commonFactor(const std::set<std::string>& names, const TensorMap& actual,
+                                   const TensorMap& expected) {
+  constexpr double tolerance = 1e-3;
+  std::vector<std::pair<std::vector<double>, std::vector<double>>> pairs;
+  double products = 0, squares = 0;
+  for (const auto& name : names) {
+    const auto a = actual.find(name), e = expected.find(name);
+    if (a == actual.end() || e == expected.end()) return std::nullopt;
+    auto& [x, y] = pairs.emplace_back(asDoubles(a->second), asDoubles(e->second));
+    if (x.size() != y.size()) return std::nullopt;
+    for (std::size_t i = 0; i < x.size(); ++i) products += x[i] * y[i], squares += x[i] * x[i];
+  }
+  const double factor = products / squares;
+  if (!std::isfinite(factor)) return std::nullopt;
+  for (const auto& [x, y] : pairs) {
+    double apart = 0, scale = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      apart = std::max(apart, std::abs(y[i] - factor * x[i]));
+      scale = std::max({scale, std::abs(y[i]), std::abs(factor * x[i])});
+    }
+    if (apart > tolerance * scale) return std::nullopt;
+  }
+  return factor;
 }
 
 }  // namespace retrograd

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,11 @@ NonFinite countNonFinite(const TensorData& tensor);
 /// The elements in order, as doubles; complex ones as real part, imaginary part. Eight-bit floats are given by their
 /// bits: they are compared for equality only.
 std::vector<double> asDoubles(const TensorData& tensor);
+
+/// The factor by which each of the named tensors of `expected` is that of `actual`; nothing where there is no one
+/// factor for all, to a thousandth.
+std::optional<double> commonFactor(const std::set<std::string>& names, const TensorMap& actual,
+                                   const TensorMap& expected);
 
 /// Same dtype, sizes and elements, bit for bit (strides may differ).
 bool identical(const TensorData& a, const TensorData& b);

@@ -62,6 +62,7 @@ Json partsJson(const std::optional<PartsAt>& at) {
           {"line", textOrNull(at->line)},
           {"kind", textOrNull(at->kind)},
           {"name", textOrNull(at->name)},
+          {"headline", textOrNull(at->headline)},
           {"text", at->text}};
 }
 
@@ -76,8 +77,14 @@ std::optional<Health> healthFrom(const Json& json) {
 
 std::optional<PartsAt> partsFrom(const Json& json) {
   if (!json.is_object()) return std::nullopt;
-  return PartsAt{json.at("index"),        json.at("op"),           json.at("module"), textOf(json.at("line")),
-                 textOf(json.at("kind")), textOf(json.at("name")), json.at("text")};
+  return PartsAt{json.at("index"),        json.at("op"),           json.at("module"),           textOf(json.at("line")),
+                 textOf(json.at("kind")), textOf(json.at("name")), textOf(json.at("headline")), json.at("text")};
+}
+
+/// Its text without the headline, which the verdict's line has.
+std::string placeWhereTheyPart(const PartsAt& at) {
+  const auto headline = at.headline + ": ";
+  return at.text.starts_with(headline) ? at.text.substr(headline.size()) : at.text;
 }
 
 }  // namespace
@@ -87,6 +94,7 @@ std::string_view name(CheckStatus status) { return statusNames[status]; }
 std::string reportLine(const CheckReport& report) {
   auto line = fmt::format("{:<5}  {:<30}", name(report.status), report.name);
   const bool ran = hasRun(report);
+  if (report.partsAt && !report.partsAt->headline.empty()) line += "  " + report.partsAt->headline + ";";
   if (ran) {
     if (report.worst.empty()) line += "  equal";
     else if (std::isfinite(report.error))
@@ -109,7 +117,7 @@ std::vector<std::string> reportDetails(const CheckReport& report, bool brief) {
   if (report.health && !report.health->sound()) lines.push_back(healthText(*report.health));
   else if (report.health && !brief && report.status != CheckStatus::skip)
     lines.emplace_back("healthy: no NaN or infinity in loss, gradients, parameters and buffers");
-  if (report.partsAt) lines.push_back(report.partsAt->text);
+  if (report.partsAt) lines.push_back(placeWhereTheyPart(*report.partsAt));
   for (const auto& warning : report.warnings) lines.push_back("warning: " + warning);
   return lines;
 }

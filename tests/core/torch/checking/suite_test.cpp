@@ -118,7 +118,7 @@ TEST(Report, survivesJson) {
   report.warnings = {"a warning"};
   report.uncomparedReference = {"out.7"};
   report.health = Health{{{"grad.p.w", 1, 2, 3}}, {"a root"}, {}};
-  report.partsAt = PartsAt{7, "aten.round", "m", "m.py:1", "hook", "clip", "gradients part"};
+  report.partsAt = PartsAt{7, "aten.round", "m", "m.py:1", "hook", "clip", "clip gives another", "gradients part"};
   const auto back = reportFromJson(toJson(report));
   EXPECT_EQ(toJson(back), toJson(report));
   EXPECT_EQ(reportLine(back), reportLine(report));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -132,6 +133,19 @@ TEST(Verdict, R7_AFunctionThatExportHasLostIsWarnedOf) {
   }));
 }
 
+// A pass of an export says what it did not test; with PyTorch's gradients it was tested.
+TEST(Verdict, R7_AVerdictSaysWhichCustomBackwardWasNotTested) {
+  const auto model = sourcePath("tests/data/reports/captured/step/model.pt2");
+  const auto report = checkModel(model, {});
+  EXPECT_EQ(report.status, CheckStatus::pass);
+  const auto line = reportLine(report);
+  EXPECT_NE(line.find("NOT tested: the backward of Clip ("), std::string::npos) << line;
+  EXPECT_NE(line.find("retrograd.capture"), std::string::npos) << line;
+  CheckOptions options;
+  options.reference = sourcePath("tests/data/reports/captured/step/ref.safetensors");
+  EXPECT_EQ(reportLine(checkModel(model, options)).find("NOT tested"), std::string::npos);
+}
+
 TEST(Verdict, R7_AFolderNamesTheOpWhereAnotherBackwardRan) {
   CheckOptions options;
   options.reference = sourcePath("tests/data/reports/captured/step/ref.safetensors");
@@ -142,6 +156,52 @@ TEST(Verdict, R7_AFolderNamesTheOpWhereAnotherBackwardRan) {
   EXPECT_EQ(report.partsAt->kind, "custom backward");
   EXPECT_EQ(report.partsAt->name, "Clip");
   EXPECT_NE(report.partsAt->line.find("make.py:17"), std::string::npos) << report.partsAt->line;
+  const auto line = reportLine(report);
+  EXPECT_EQ(
+      report.partsAt->headline.find("Clip.backward gives another gradient than the ops of its forward for its input"),
+      0U)
+      << report.partsAt->headline;
+  EXPECT_LT(line.find("Clip.backward gives another gradient"), line.find("worst grad.")) << line;
+}
+
+constexpr const char* scaledTwice = R"(
+def computation(x, a, w):
+    # x: "f32[2]"
+    # a: "f32[2]", parameter
+    # w: "f32[2]", parameter
+    h = aten.mul.Tensor(x, a)
+    # net.py:7: s = Scale.apply(h)
+    s = aten.sin(h)
+    # net.py:8: t = s.tanh()
+    t = aten.tanh(s)
+    # net.py:9: y = Scale.apply(t, self.w)
+    y = aten.mul.Tensor(t, w)
+    # net.py:10: return y.sum()
+    loss = aten.sum(y)
+    return loss
+)";
+
+// The factor is one where a backward forgets to divide; a gradient that is right names the input that is not at fault.
+TEST(Verdict, R7_ACustomBackwardIsNamedWithInputFactorAndOtherCalls) {
+  const auto model = writeTemporary("scaled.txt", scaledTwice);
+  auto reference = referenceOf(model);
+  for (const std::string name : {"grad.p.a", "grad.in.x"}) {
+    auto& gradient = reference.at(name);
+    std::array<float, 2> numbers{};
+    std::memcpy(numbers.data(), gradient.data, sizeof numbers);  // contiguous
+    gradient = floatTensor({2}, {16 * numbers[0], 16 * numbers[1]});
+  }
+  const auto report = check(model, reference);
+  EXPECT_EQ(report.status, CheckStatus::fail);
+  ASSERT_TRUE(report.partsAt) << reportLine(report);
+  EXPECT_EQ(report.partsAt->headline,
+            "Scale.backward gives another gradient than the ops of its forward for its input t, 16 times theirs");
+  EXPECT_NE(report.partsAt->text.find("it is also called at #1"), std::string::npos) << report.partsAt->text;
+  // Without a common factor none is named.
+  reference.at("grad.p.a") = floatTensor({2}, {9, -9});
+  const auto other = check(model, reference);
+  ASSERT_TRUE(other.partsAt);
+  EXPECT_EQ(other.partsAt->headline.find("times"), std::string::npos) << other.partsAt->headline;
 }
 
 /// b's gradient is right, a's is not: between the two.
