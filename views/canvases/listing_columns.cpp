@@ -9,10 +9,10 @@ namespace retrograd::views {
 namespace {
 
 constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not pass the filter
-// Characters. Code comes first: columns give way until four of five lines show whole calls, the origins first, then the
-// ends of shapes, then saved bytes, then shapes. Where that is not enough either, the code keeps at least `leastCode`
-// next to shapes, and `roomyCode` next to more.
-constexpr int leastCode = 28, roomyCode = 34;
+// Characters. Code comes first: columns give way until four of five lines show whole calls, the ends of shapes first,
+// then origins, then saved bytes, then shapes. Where that is not enough either, the code keeps at least `leastCode`
+// next to shapes, and `easyCode` next to more.
+constexpr int leastCode = 28, easyCode = 40;
 constexpr int leastColumn = 8, briefShape = 10, oneShape = 16, widestColumn = 26, widestOrigin = 18, widestSaved = 10,
               between = 2;
 
@@ -54,7 +54,7 @@ void ListingView::measure(const LineText& line, int depth) const {
   for (const auto& [length, lines] : widest_.lines) {
     below += lines;
     if (below * 5 < all * 4) continue;
-    widest_.usualCode = std::max(widest_.usualCode, length);  // never less: columns do not jump to and fro
+    widest_.usualCode = length;
     break;
   }
 }
@@ -85,9 +85,11 @@ std::array<int, textColumnCount> ListingView::columnWidths(int room) const {
   for (const auto& widths : {with(all, all, all), with(brief, all, all), with(brief, 0, all), with(brief, 0, 0),
                              with(0, 0, all), with(0, 0, 0)})
     if (left(widths) >= widest_.usualCode) return widths;
-  auto widths = with(std::clamp(room / 3, oneShape, widestColumn) + between, all, all);
-  if (!isFixed[origin] && left(widths) < roomyCode) widths[origin] = 0;
-  if (!isFixed[saved] && left(widths) < roomyCode) widths[saved] = 0;
+  // Code is cut whatever goes: what is next to it may not take much.
+  constexpr int shapes = oneShape + between;
+  for (const auto& widths : {with(shapes, all, all), with(shapes, 0, all)})
+    if (left(widths) >= easyCode) return widths;
+  auto widths = with(shapes, 0, 0);
   if (!isFixed[shape] && left(widths) + between < leastCode) widths[shape] = 0;
   return widths;
 }

@@ -60,12 +60,12 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   list_->setRootIsDecorated(false);
   list_->setWordWrap(true);
   auto* header = list_->header();
-  header->setStretchLastSection(true);
-  for (const auto& [column, width] : {std::pair{FindingsModel::severity, 82},
-                                      {FindingsModel::what, 240},
-                                      {FindingsModel::line, 200},
-                                      {FindingsModel::numbers, 130}})
-    header->resizeSection(column, width);
+  header->setStretchLastSection(false);
+  // All of a finding is in sight, in as many lines as that takes.
+  for (int column : {FindingsModel::what, FindingsModel::line, FindingsModel::numbers})
+    header->setSectionResizeMode(column, QHeaderView::Stretch);
+  for (int column : {FindingsModel::severity, FindingsModel::action})
+    header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
   addList(tree_);
   setList(list_);
   connect(list_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
