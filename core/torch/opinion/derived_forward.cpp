@@ -156,12 +156,15 @@ void DerivedForward::settleDoubts() {
     cuts.unrecorded = before;
     for (const auto node : way) cuts.unrecorded[node] = cuts.unrecorded[node] == 0;
     derive(model.analysis->request.inputs);
-    if (isDerivedAsJoint()) return;
+    joint_.reset();  // an output that takes a cotangent only now has another one
+    if (joint() != nullptr && isDerivedAsJoint()) return;
   }
   cuts.unrecorded = before;
   model_ = model;
   results_ = results;
   findUnknown();
+  takeCotangents();
+  joint_.reset();
 }
 
 bool DerivedForward::isDerivedAsJoint() {

@@ -18,7 +18,8 @@ void refuseErrors(const std::vector<Problem>& problems) {
   for (const auto& problem : problems) {
     if (problem.severity != Problem::Severity::error) continue;
     refusal.reason += (refusal.reason.empty() ? "" : "; ") + problem.message;
-    if (refusal.op.empty()) refusal.op = problem.place;
+    if (const auto at = problem.place.find("torch.ops."); refusal.op.empty() && at != std::string::npos)
+      refusal.op = problem.place.substr(at, problem.place.find_first_of(" :,", at) - at);
   }
   if (!refusal.reason.empty()) throw refusal;
 }
