@@ -1,4 +1,5 @@
 #include "core/torch/checking/bench.h"
+#include "core/formats/recording/recording.h"
 
 #include <fmt/format.h>
 
@@ -87,6 +88,9 @@ Run setup(Parser parser) {
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) {
     if (arguments->layout) return runLayout(*arguments, progress);
+    if (isRecording(arguments->file))
+      throw Error(ErrorCode::badUse, "is a recording: nothing is derived of it; `retrograd run` times its ops",
+                  arguments->file);
     requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);
     const auto report =

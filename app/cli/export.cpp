@@ -72,6 +72,11 @@ int run(const ExportArguments& arguments, const Progress& progress) {
       format.run == ExportFormat::Run::needed || (format.run == ExportFormat::Run::wanted && !arguments.noRun);
   if (wantsRun) requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
+  if (analysis->file.recording && format.name == "python")
+    throw Error(ErrorCode::badUse,
+                "is a recording: a script would not have its generators' states and opaque ops; `retrograd check` runs "
+                "it again, and other formats show it",
+                arguments.file);
   const bool broken = reportProblems(analysis->problems);
   ExportRequest request{*analysis,
                         tracesOf(*analysis, kindsFor(arguments, format)),

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Optional, Sequence, Union
 import torch
 
 from ._folder import Limits, first_line, made, quoted, rank, ranks, readable, say, text_of
-from ._recorder import Recorder
+from ._recorder import Recorder, named
 from ._stream import FORMAT, VERSION, Stream
 
 NOTICE = "This recording holds the batch, weights and lines of the script. Share it only with people who may see all of them."
@@ -31,6 +31,8 @@ class Recording:
         self._steps = set(steps) if steps is not None else None
         self._update = 0
         self._updates: list[int] = []
+        self._without: set[str] = set()  # parameters that had no gradient at an update, and those that had one at some
+        self._with: set[str] = set()
         self._handles: list[Any] = []
         self._mode: Optional[Recorder] = None
         self._stance: Any = None
@@ -109,7 +111,7 @@ class Recording:
         links = self._mode.links
         manifest = {
             "format": FORMAT, "version": VERSION, "made": made(), "rank": rank(), "ranks": ranks(), "complete": complete, "updates": self._updates, "ops": self.ops,
-            "optimized": self._mode.optimized(),
+            "optimized": self._mode.optimized(), "without_gradient": sorted(self._without - self._with),
             "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
             "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},
             "notes": self.notes, "notice": NOTICE,
@@ -132,6 +134,9 @@ class Recording:
         if self._mode is not None and self._mode.on:
             self._mode.where.in_optimizer -= 1
             self._mode.name_states(optimizer, self.model)
+            for parameter, name in named(optimizer, self.model):
+                if parameter.requires_grad:
+                    (self._with if parameter.grad is not None else self._without).add(name)
         if not self._belongs(optimizer) or self.optimizers and optimizer is not self.optimizers[-1]:
             return
         self._update += 1

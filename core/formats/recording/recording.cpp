@@ -72,6 +72,8 @@ void readManifest(const Json& manifest, StepRecording& recording) {
     for (const auto& update : updates->items()) recording.updates.push_back(update.integer());
   if (const Json* optimized = manifest.find("optimized"))
     for (const auto& parameter : optimized->items()) recording.optimized.emplace_back(parameter.text());
+  if (const Json* without = manifest.find("without_gradient"))
+    for (const auto& parameter : without->items()) recording.withoutGradient.emplace_back(parameter.text());
   if (const Json* links = manifest.find("links")) {
     recording.linked = integerOr(*links, "linked", 0);
     recording.ambiguous = integerOr(*links, "ambiguous", 0);

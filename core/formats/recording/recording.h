@@ -76,7 +76,8 @@ struct StepRecording {
   std::int64_t rank = 0, ranks = 1;
   RecordedSettings settings;
   std::vector<std::int64_t> updates;
-  std::vector<std::string> optimized;  ///< parameters that optimizers were given and that require a gradient
+  std::vector<std::string> optimized;        ///< parameters that optimizers were given and that require a gradient
+  std::vector<std::string> withoutGradient;  ///< of these, those that had none at any update
   std::vector<RecordedName> names;
   std::int64_t linked = 0, ambiguous = 0, unlinked = 0;  ///< backward ops and their forward ops
   std::vector<std::string> notes;                        ///< of the recorder, for people

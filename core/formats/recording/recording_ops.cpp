@@ -230,6 +230,16 @@ Origin StreamReader::originOf(const Json& record, BoundSymbolId self, StepOp& re
   return origin;
 }
 
+/// A backward op has the line and the module of its forward op, as in a derived trace, unless Python code of its own
+/// ran: where the backward was called says little.
+void StreamReader::takePlace(const StepOp& recorded, BoundSymbol& bound, BoundSymbolId self) const {
+  const auto from = bound.origin.op;
+  if (recorded.phase != Phase::backward || !from || from == self || recorded.function || recorded.hook) return;
+  const auto& forward = document_.boundSymbol(from);
+  if (forward.source) bound.source = forward.source;
+  if (!bound.module) bound.module = forward.module;
+}
+
 void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& recorded) {
   if (const Json* stack = record.find("stack")) {
     const auto number = stack->integer();
@@ -294,6 +304,7 @@ void StreamReader::readOp(const Json& record) {
   bound.pattern = document_.internPattern(call.pattern);
   const BoundSymbolId self(static_cast<std::int64_t>(recording_.ops.size()));
   bound.origin = originOf(record, self, recorded);
+  takePlace(recorded, bound, self);
   if (bound.origin.role == Role::gradient || bound.origin.role == Role::accumulation)
     for (const auto value : call.values) document_.value(value).kind = ValueKind::gradient;
   numbered_.push_back(append(bound, recorded, call.operands, call.outputs));

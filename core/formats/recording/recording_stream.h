@@ -80,6 +80,7 @@ class StreamReader {
   void readChecks(const Json& record, const Call& call);
   void readPuts(const Json& record, const Call& call);
   void describe(const Json& record, BoundSymbol& bound, StepOp& recorded);
+  void takePlace(const StepOp& recorded, BoundSymbol& bound, BoundSymbolId self) const;
   Origin originOf(const Json& record, BoundSymbolId self, StepOp& recorded);
   BoundSymbolId opNumbered(std::int64_t number) const;
 

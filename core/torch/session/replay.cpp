@@ -92,10 +92,7 @@ class Comparison final : public RunFollower {
 
   /// What is known once all ran.
   void finish() {
-    if (gradientsRead_.empty()) return;
-    std::vector<std::string> without;
-    for (const auto& name : recording_.optimized)
-      if (!recording_.gradients.contains(name)) without.push_back(name);
+    const auto& without = recording_.withoutGradient;
     if (without.empty()) return;
     result_.unsound.push_back(fmt::format("{} of {} parameters given to the optimizer got no gradient: {}{}",
                                           without.size(), recording_.optimized.size(), without.front(),

@@ -64,8 +64,32 @@ class Program(InFolder):
 
     def test_C11_debug_steps_in_both_directions(self):
         folder = self.recorded()
-        code, text = run("debug", folder, "-c", "continue", "-c", "rcontinue", "-c", "continue")
+        code, text = run("debug", folder, "-c", "continue", "-c", "reverse-continue", "-c", "run-to step 30", "-c", "reverse-step 7", "-c", "continue")
         self.assertEqual(code, 0, text)
+        self.assertIn("step 23 of", text)
+
+    def test_C10_a_nan_is_followed_from_the_update_to_the_line_of_the_model(self):
+        model = Net(bad=0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            F.cross_entropy(model(torch.randn(4, 6)), torch.randint(0, 3, (4,))).backward()
+            optimizer.step()
+
+        with told():
+            retrograd.record("here", step, model=model, optimizer=optimizer)
+        code, text = run("debug", "here", "-c", "walk-nan")
+        self.assertEqual(code, 1, text)
+        self.assertIn("aten.log.default", text)
+        self.assertIn("torch.log", text)  # the line
+
+    def test_what_needs_a_derivation_is_refused(self):
+        self.recorded()
+        for arguments in (("bench", "here"), ("compare", "here", "--dtype-b", "float64"), ("diff", "here", "--partition-b", "min-cut"), ("check", "here", "here"),
+                          ("export", "here", "-o", "x.py"), ("run", "here", "--shape", "x=2x3")):
+            code, text = run(*arguments)
+            self.assertEqual(code, 2, text)
+            self.assertIn("is a recording", text)
 
     def test_C11_run_runs_every_op(self):
         folder = self.recorded()
