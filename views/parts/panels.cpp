@@ -1,5 +1,6 @@
 // The panels that show and have no commands of their own; and the size of those of the default layout.
 #include <QDockWidget>
+#include <QTimer>
 
 #include "views/docks/breakpoints_dock.h"
 #include "views/docks/inspector_dock.h"
@@ -66,13 +67,21 @@ void resizePanels(MainWindow& window) {
                      Qt::Horizontal);
 }
 
-// Once more with the first file, in the window as large as it is by then.
+// Once more with the first file, in the window as large as it is by then, and once more when what the panels need is
+// known: so the default layout is that of the first start.
 const WindowPart sizes(PartOrder::panelSizes, [](MainWindow& window) {
   resizePanels(window);
+  const auto resizeSoon = [&window] { QTimer::singleShot(0, &window, [&window] { resizePanels(window); }); };
   QObject::connect(&window, &MainWindow::layoutReset, &window, [&window] { resizePanels(window); });
+  QObject::connect(window.actions().resetLayout, &QAction::triggered, &window, resizeSoon);
   if (kept::arrangement.of(*window.shared().settings).isEmpty())
     QObject::connect(
-        &window, &MainWindow::docksBack, &window, [&window] { resizePanels(window); }, Qt::SingleShotConnection);
+        &window, &MainWindow::docksBack, &window,
+        [&window, resizeSoon] {
+          resizePanels(window);
+          resizeSoon();
+        },
+        Qt::SingleShotConnection);
 });
 
 }  // namespace

@@ -154,10 +154,11 @@ void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
   board.set(QStringLiteral("a"), {});
   board.set(QStringLiteral("ranks"), {});
   QCOMPARE(list.model()->rowCount(), 1);
-  const auto action = list.visualRect(list.model()->index(0, FindingsModel::action));
   list.scrollTo(list.model()->index(0, FindingsModel::action));
+  const auto action = list.visualRect(list.model()->index(0, FindingsModel::action));
+  QVERIFY(list.viewport()->rect().contains(action));  // all of a finding is in sight
   QTest::mouseClick(list.viewport(), Qt::LeftButton, Qt::NoModifier, action.center());
-  QTRY_VERIFY(cell(0, FindingsModel::what).contains(QStringLiteral("begins at #")));
+  QTRY_VERIFY_WITH_TIMEOUT(cell(0, FindingsModel::what).contains(QStringLiteral("begins at #")), 20000);
   QCOMPARE(cell(0, FindingsModel::action), QStringLiteral("Show the Line"));
 }
 
