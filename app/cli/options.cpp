@@ -208,7 +208,7 @@ void InputOptions::addTo(Parser parser, bool batch) {
   addOrder(parser, order, again);
   addPartition(parser, partition);
   addLibraries(parser, rules);
-  addShapes(parser, shapes, values);
+  addShapes(parser, shapes, numbers);
   parser.add("--inputs", inputs, "safetensors file with inputs (in.NAME or NAME) and cotangents (cot.N)");
   parser
       .add("--grad-inputs", gradInputs,
@@ -224,13 +224,7 @@ DerivationRequest InputOptions::forReading() const {
 }
 
 DerivationRequest InputOptions::forReading(const Reference& given) const {
-  DerivationRequest options;
-  options.seed = seed.value_or(given.seed.value_or(0));
-  options.inputs = given.inputs;
-  options.numbers = values;
-  options.shapes = shapes;
-  options.data = data;
-  return options;
+  return ModelRequest::forReading(given.inputs, given.seed);
 }
 
 DerivationRequest InputOptions::forFile(const ModelFile& file) const {
@@ -239,30 +233,16 @@ DerivationRequest InputOptions::forFile(const ModelFile& file) const {
 
 DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
   auto request = requestFor(given, file);
-  if (seed) request.seed = *seed;
   request.exactCotangents = false;
-  request.partition = partition.value_or(PartitionOptions());
-  request.rules = rules;
-  request.order = order.value_or(1);
-  request.again = again;
-  request.shapes = shapes;
-  request.device = device;
+  layOver(request);
   request.filled = readFill(fill);
-  request.data = data;
-  for (const auto& [name, value] : values) request.numbers.insert_or_assign(name, value);
-  if (gradInputs) {
-    request.gradInputs = *gradInputs;
-    std::erase(*request.gradInputs, "none");
-  }
   return request;
 }
 
 DerivationRequest InputOptions::forSession(const Analysis& stored) const {
   const auto asked = forFile(stored.file);
   auto options = overlaid(stored, asked);
-  if (seed) options.seed = *seed;  // the default can be asked for, too
-  if (partition) options.partition = *partition;
-  if (order) options.order = *order;
+  layDefaultsOver(options);
   return options;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/cli/parser.h"
-#include "core/derivation/analysis.h"
+#include "core/derivation/model_request.h"
 
 namespace retrograd {
 struct Reference;
@@ -46,28 +46,15 @@ TensorMap readFill(const std::string& path);
 void addGivenData(Parser parser, GivenData& data, bool batch = true);
 
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
-struct InputOptions {
-  std::string fill;    ///< safetensors file with results of opaque ops; may be empty
+struct InputOptions : ModelRequest {
+  std::string fill;    ///< safetensors file with results of opaque ops; may be empty. `filled` is read from it late
   std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
-  std::map<std::string, InputShape> shapes;
-  std::map<std::string, Argument> values;
-  std::optional<std::vector<std::string>> gradInputs;
-  std::optional<std::uint64_t> seed;
   int threads = 0;
-  std::optional<int> order;
-  TraceKind again = TraceKind::joint;
-  std::optional<PartitionOptions> partition;
-  std::shared_ptr<const RuleRegistry> rules;
-  std::optional<Device> device;
-  GivenData data;
 
   /// `batch`: also --batch, where that is not a subcommand's own option.
   void addTo(Parser parser, bool batch = true);
   /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const {
-    return !inputs.empty() || !fill.empty() || !shapes.empty() || !values.empty() || gradInputs || seed || partition ||
-           order || device || !data.empty();
-  }
+  bool given() const { return !inputs.empty() || !fill.empty() || !isDefault(); }
   /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
   DerivationRequest forReading() const;
   /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.

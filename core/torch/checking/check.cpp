@@ -194,29 +194,14 @@ struct ModelCheck::Impl {
 
   /// A file that is traced is so on the reference's inputs.
   ModelFile read() const {
-    DerivationRequest options;
-    if (reference_) options.inputs = reference_->inputs;
-    options.numbers = options_.numbers;
-    options.shapes = options_.shapes;
-    options.data = options_.data;
-    options.seed = options_.seed.value_or(reference_ ? reference_->seed.value_or(0) : 0);
+    const auto options = reference_ ? options_.forReading(reference_->inputs, reference_->seed) : options_.forReading();
     return readModel(path_, options, progress_);
   }
 
   DerivationRequest requestFor(const ModelFile& file, bool inDouble) const {
     DerivationRequest request = reference_ ? retrograd::requestFor(*reference_, file) : DerivationRequest();
-    if (options_.seed) request.seed = *options_.seed;
-    if (options_.gradInputs) request.gradInputs = options_.gradInputs;
-    for (const auto& [name, number] : options_.numbers) request.numbers.insert_or_assign(name, number);
-    request.shapes = options_.shapes;
-    request.data = options_.data;
+    options_.layOver(request);
     if (inDouble) request.precision = DType::f64;
-    request.partition = options_.partition.value_or(PartitionOptions());
-    request.rules = options_.rules;
-    request.filled = options_.filled;
-    request.order = options_.order.value_or(1);
-    request.again = options_.again;
-    request.device = options_.device;
     return request;
   }
 
@@ -227,14 +212,9 @@ struct ModelCheck::Impl {
 
   /// The session as it was saved, unless something else is asked for.
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
-    if (!inDouble && !reference_ && !options_.seed && !options_.gradInputs && !options_.partition && !options_.order &&
-        !options_.device && options_.filled.empty() && options_.numbers.empty() && options_.shapes.empty() &&
-        options_.data.empty())
-      return stored_;
+    if (!inDouble && !reference_ && options_.isDefault()) return stored_;
     auto request = overlaid(*stored_, requestFor(stored_->file, inDouble));
-    if (options_.seed) request.seed = *options_.seed;
-    if (options_.partition) request.partition = *options_.partition;
-    if (options_.order) request.order = *options_.order;
+    options_.layDefaultsOver(request);
     return deriveAnew(*stored_, request, progress_);
   }
 

@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/derivation/registry.h"
-#include "core/derivation/trace_inputs.h"
-#include "core/formats/checkpoint/given_data.h"
+#include "core/derivation/model_request.h"
 #include "core/formats/folder/folder.h"
 #include "core/questions/parting.h"
-#include "core/split/partition.h"
 #include "core/torch/checking/health.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/checking/reference.h"
@@ -24,22 +21,11 @@ namespace retrograd {
 enum class CheckStatus : std::uint8_t { pass, fail, error, skip };
 std::string_view name(CheckStatus);
 
-struct CheckOptions {
+struct CheckOptions : ModelRequest {
   std::string reference;              ///< safetensors file; empty: LibTorch's autograd is the only comparison
   std::optional<double> tolerance;    ///< of each tensor relative to its largest element, instead of the judge's
   bool deterministic = true;          ///< false: against the reference only what does not depend on the draw
-  std::optional<std::uint64_t> seed;  ///< instead of the reference's
-  std::optional<std::vector<std::string>> gradInputs;
-  std::optional<int> order;  ///< 2 and up: gradients of gradients, which no reference holds
-  TraceKind again = TraceKind::joint;
-  GivenData data;                           ///< weights and batch, as DerivationRequest
-  std::map<std::string, Argument> numbers;  ///< as DerivationRequest
-  std::map<std::string, InputShape> shapes;
-  std::optional<PartitionOptions> partition;   ///< absent: the default, or what a session file was saved with
-  TensorMap filled;                            ///< results of opaque ops, by the value's name
-  std::shared_ptr<const RuleRegistry> rules;   ///< registered gradient rules; may be null
-  std::optional<Device> device;                ///< absent: the CPU, or what a session file was saved with
-  std::vector<std::string> warnings;           ///< that bear on the verdict: what a recorded folder could not keep
+  std::vector<std::string> warnings;  ///< that bear on the verdict: what a recorded folder could not keep
   std::vector<CustomBackward> customBackward;  ///< what PyTorch ran in the recorded backward and no graph holds
 };
 

@@ -58,19 +58,10 @@ CutModel openForCheck(const std::string& path, const CutRequest& request, const 
   if (!options.reference.empty()) reference = readReference(options.reference);
   const auto requestOf = [&](const ModelFile& file) {
     auto derivation = reference ? requestFor(*reference, file) : DerivationRequest();
-    if (options.seed) derivation.seed = *options.seed;
-    if (options.gradInputs) derivation.gradInputs = options.gradInputs;
-    for (const auto& [name, number] : options.numbers) derivation.numbers.insert_or_assign(name, number);
-    derivation.shapes = options.shapes;
-    derivation.partition = options.partition.value_or(PartitionOptions());
-    derivation.rules = options.rules;
+    options.layOver(derivation);
     return derivation;
   };
-  DerivationRequest reading;
-  if (reference) reading.inputs = reference->inputs;
-  reading.numbers = options.numbers;
-  reading.shapes = options.shapes;
-  reading.seed = options.seed.value_or(reference ? reference->seed.value_or(0) : 0);
+  const auto reading = reference ? options.forReading(reference->inputs, reference->seed) : options.forReading();
   for (const auto device : request.options.devices) requireDevice(device);
   return openCut(path, request, reading, requestOf, true, progress);
 }

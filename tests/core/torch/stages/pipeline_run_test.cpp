@@ -6,12 +6,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "core/cut/as_read.h"
 #include "core/cut/balance.h"
 #include "core/cut/json.h"
 #include "core/cut/op_costs.h"
+#include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/pipeline_check.h"
@@ -20,6 +22,7 @@
 #include "tests/core/cut/cut_files.h"
 #include "tests/core/cut/text_models.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/float_tensor.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;
@@ -97,6 +100,32 @@ TEST(PipelineRun, AModuleThatIsCalledTwiceIsCutAsItsMarkersCutIt) {
 TEST_P(MarkedModels, StagesGiveWhatTheWholeModelGives) {
   const auto report = checkPipeline(GetParam(), {}, {});
   EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
+}
+
+// H1: weights that are asked for are those of the stages: an infinity in them is found.
+TEST(PipelineRun, H1_WeightsThatAreGivenReachTheStages) {
+  const auto model = test::writeTemporary("two.txt", R"(
+def computation(x, w, v):
+    # x: "f32[2]"
+    # w: "f32[2]", parameter
+    # v: "f32[2]", parameter
+    y = aten.mul.Tensor(x, w)
+    z = aten.mul.Tensor(y, v)
+    loss = aten.sum(z)
+    return loss
+)");
+  CutRequest request;
+  request.stages = 2;
+  request.balance = Balance::bytes;
+  CheckOptions options;
+  EXPECT_EQ(checkPipeline(model, request, options).status, CheckStatus::pass);
+  options.data.weights = test::writeTemporary("weights.safetensors", "");
+  const auto infinity = std::numeric_limits<float>::infinity();
+  writeSafetensors(options.data.weights,
+                   {{"w", test::floatTensor({2}, {1, 2})}, {"v", test::floatTensor({2}, {1, infinity})}}, {});
+  const auto report = checkPipeline(model, request, options);
+  EXPECT_EQ(report.status, CheckStatus::fail) << reportLine(report);
+  EXPECT_TRUE(report.health && !report.health->sound());
 }
 
 INSTANTIATE_TEST_SUITE_P(Pipeline, MarkedModels, testing::ValuesIn(markedModels()),
