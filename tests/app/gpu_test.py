@@ -11,6 +11,7 @@ import unittest
 import support
 
 PLAYED = None  # the folder of the played GPU
+CASES = support.TOP.parent / "shared" / "cases"
 SAMPLE = support.TOP / "resources" / "samples" / "tiny_gpt.pt2"
 WAITS = re.compile(r"LibTorch waits|cuStreamSynchronize|cuEventSynchronize")
 MEMORY = ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemsetD8Async", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2")
@@ -111,6 +112,70 @@ class Right(Case):
         commands = [command for file in files for command in ("run-to end", f"save-value {name} {file}", "reverse-continue")]
         self.on_gpu("debug", model, "--device", "cuda", *(part for command in commands for part in ("-c", command)))
         self.assertEqual(files[0].read_bytes(), files[1].read_bytes())
+
+
+    def test_G8_what_does_not_run_in_double_precision_on_a_gpu_is_judged_without(self):
+        case = CASES / "models" / "nanogpt"
+        if not case.exists():
+            self.skipTest(f"there is no {case}")
+        folder = self.path / "suite" / "nanogpt"
+        folder.mkdir(parents=True)
+        for name in ("case.json", "model.pt2", "ref.safetensors"):
+            (folder / name).symlink_to(case / name)
+        printed, _ = self.on_gpu("check", "--suite", self.path / "suite", "--device", "cuda")
+        self.assertIn("1 passed, 0 failed", printed)
+        self.assertRegex(printed, r"not compared in double precision: it does not run so on a GPU \(.*aten\.view")
+
+    def test_G9_compare_says_that_TF32_is_on_and_goes_without(self):
+        printed, _ = self.on_gpu("compare", support.MODELS / "mlp" / "model.pt2", "--device-b", "cuda")
+        self.assertIn("note: TF32 is on, as in PyTorch by default; this comparison is made without it", printed)
+        self.assertIn("34 values compared", printed)
+
+    def test_a_refusal_names_the_version_of_libtorch(self):
+        version = json.loads(support.run("version", "--format", "json").stdout)["libtorch"]
+        (self.path / "view.txt").write_text('def computation(x):\n    # x: "f32[4, 3]"\n    t = aten.t(x)\n    y = aten.view(t, [12])\n    return y\n')
+        self.assertIn(f"LibTorch {version} refuses it", support.run("trace", self.path / "view.txt", "--device", "cuda").stderr)
+
+
+class Everywhere(Case):
+    MODEL = support.MODELS / "mlp" / "model.pt2"
+
+    def test_G11_each_command_that_derives_or_runs_takes_a_device(self):
+        made = self.path / "made"
+        derives = (["trace", self.MODEL], ["diff", self.MODEL, self.MODEL], ["save", self.MODEL, "-o", f"{made}.retrograd"],
+                   ["export", self.MODEL, "--format", "html", "-o", f"{made}.html"])
+        runs = (["run", self.MODEL], ["debug", self.MODEL, "-c", "run-to end"], ["bench", self.MODEL, "--repeat", "1"], ["check", self.MODEL],
+                ["pipeline", "split", self.MODEL, "--stages", "2", "-o", made])
+        for command in derives:
+            self.on_gpu(*command, "--device", "cuda")
+        for command in runs:
+            _, lines = self.on_gpu(*command, "--device", "cuda")
+            self.assertIn("cuEventRecord", lines, command)
+        for command in ("numbers", "shrink", "picture", "compare"):
+            self.assertRegex(support.run(*command.split(), "--help").stdout, "(?m)^  --device(-b)? TEXT", command)
+
+    def test_G11_the_page_names_these_commands(self):
+        page = (support.TOP / "docs" / "gpu.md").read_text()
+        listed = re.search(r"It goes with every subcommand that derives or\s+runs: (.*?)\(", page, re.S)[1]
+        for command in re.findall(r"`([a-z ]+)`", listed):
+            self.assertRegex(support.run(*command.split(), "--help").stdout, "(?m)^  --device", command)
+
+    def test_G11_nothing_is_warned_of(self):
+        result = subprocess.run([support.PROGRAM, "check", str(self.MODEL), "--device", "cuda"], capture_output=True, text=True, timeout=300,
+                                env={**support.environment(), "LD_LIBRARY_PATH": str(PLAYED)})
+        self.assertNotIn("arning", result.stdout + result.stderr)
+
+
+class Kept(Case):
+    """What only a GPU can make, kept as files: read without one."""
+
+    def test_G15_logs_of_jobs_of_a_gpu_are_checked_without_one(self):
+        jobs = sorted((CASES / "gpu" / "jobs").glob("*/trace"))
+        if not jobs:
+            self.skipTest("the cases of a GPU are not there")
+        for trace in jobs:
+            files = ["--weights", trace.parent / "model.safetensors", "--batch", trace.parent / "batch.safetensors"]
+            self.assertIn("agrees", self.good("check", trace, *files).stdout, trace)
 
 
 if __name__ == "__main__":
