@@ -25,6 +25,20 @@ void askForFolder(MainWindow& window) {
   dialog->open();
 }
 
+/// A log of more than one compile or rank is a question first: which of them? Once for each log that is opened.
+void showTreeOfSeveral(MainWindow& window, OpenJobLog& log, JobDock& dock) {
+  QObject::connect(&log, &OpenJobLog::changed, &window, [&window, &log, &dock, shown = std::string()]() mutable {
+    const auto& document = window.context().controller->document();
+    if (!document) return shown.clear();
+    if (!log.reason().isEmpty() || shown == document->request.path) return;
+    if (!log.log()) return log.want();
+    shown = document->request.path;
+    std::size_t compiles = 0;
+    for (const auto& process : log.log()->processes) compiles += process.compiles.size();
+    if (compiles > 1) window.showPanel(dock);
+  });
+}
+
 const WindowPart part(PartOrder::job, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
@@ -80,9 +94,8 @@ const WindowPart part(PartOrder::job, [](MainWindow& window) {
     window.showPanel(*plans);
     plans->askBudgets();
   });
-  auto* value = window.menu("value");
-  value->addSeparator();
-  value->addActions({opinion, graphs, passes, plan, budgets});
+  window.menu("job", MainWindow::tr("&Job"))->addActions({opinion, graphs, passes, plan, budgets});
+  showTreeOfSeveral(window, *log, *dock);
 });
 
 }  // namespace

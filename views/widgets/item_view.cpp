@@ -120,7 +120,10 @@ void showWholeText(QAbstractItemView& view, const QModelIndex& row) {
   popup->resize(
       std::max(360, view.viewport()->width()),
       lines.height() * std::clamp(static_cast<int>(cells.join(QLatin1Char(' ')).size()) / 40 + 2, 3, 12) + 12);
-  popup->move(view.viewport()->mapToGlobal(view.visualRect(row).bottomLeft()));
+  const auto room = view.screen()->availableGeometry();
+  const auto below = view.viewport()->mapToGlobal(view.visualRect(row).bottomLeft());
+  popup->move(std::max(room.left(), std::min(below.x(), room.right() - popup->width())),
+              std::max(room.top(), std::min(below.y(), room.bottom() - popup->height())));
   popup->show();
   popup->setFocus();
 }

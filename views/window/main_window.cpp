@@ -227,7 +227,12 @@ void MainWindow::documentChanged() {
   if (sameFile && !selectedKey_.empty()) kept = findKeys(*document->analysis, selectedKey_).front();
   openPath_ = path;
   selection_.reset(document ? document->analysis : nullptr);
-  setWindowTitle(document ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
+  // Of a log: which of its graphs it is.
+  QStringList names{QFileInfo(path).fileName()};
+  if (document && !document->request.data.compile.empty())
+    names << tr("compile %1").arg(toQt(document->request.data.compile));
+  if (document && document->request.data.rank) names << tr("rank %1").arg(*document->request.data.rank);
+  setWindowTitle(document ? tr("%1 - Retrograd").arg(names.join(QStringLiteral(" \u00b7 "))) : tr("Retrograd"));
   setWindowFilePath(path);
   auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
   showCentre();

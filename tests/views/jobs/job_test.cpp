@@ -25,6 +25,7 @@ class JobTest : public QObject {
  private Q_SLOTS:
   void J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog();
   void J2_aGraphIsSearched();
+  void W30_aLogOfSeveralGraphsOpensItsTree();
   void J2_aBackwardOpLeadsToTheForwardByItsLineOfPython();
   void J2_eachCommandSaysWhyItIsNotThere();
   void J15_theSecondOpinionAgreesOnGpt();
@@ -90,6 +91,23 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog() {
   QVERIFY(OpenJob::text(*graphs)->toPlainText().contains(QStringLiteral("def forward")));
   QTest::keyClick(OpenJob::text(*graphs), Qt::Key_W, Qt::ControlModifier);
   QTRY_VERIFY(open.f.window().findChildren<JobGraphsWindow*>().isEmpty());
+}
+
+void JobTest::W30_aLogOfSeveralGraphsOpensItsTree() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/graph_break/trace"))));
+  auto* dock = f.window().findChild<QDockWidget*>(QStringLiteral("dock-job"));
+  QTRY_VERIFY(!dock->visibleRegion().isEmpty());
+  auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("job"));
+  QTRY_VERIFY(tree->model()->rowCount() > 0);
+  // The title names the graph that was chosen.
+  OpenRequest request = f.controller().document()->request;
+  request.data.compile = "1/0";
+  f.controller().open(request);
+  QTRY_VERIFY_WITH_TIMEOUT(f.window().windowTitle().contains(QStringLiteral("compile 1/0")), 20000);
+  // What belongs to jobs is in one menu.
+  const auto* menu = f.window().menu("job");
+  QVERIFY(menu->actions().contains(command(f, "second-opinion")) && menu->actions().contains(command(f, "save-plan")));
 }
 
 void JobTest::J2_aGraphIsSearched() {
