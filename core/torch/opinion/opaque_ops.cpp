@@ -27,9 +27,11 @@ OpaqueOps opaqueOps(const JobGraphs& graphs) {
         throw NotPossible{"an op that cannot run here may write to what it is given, which the graph does not show: " +
                           text};
       const auto [same, isNew] = known.emplace(call.name, call);
-      if ((isNew && graphs.joint) || same->second.op != call.op)
-        throw NotPossible{
-            "an op that cannot run here is not in the joint graph, so that nothing says what its results are: " + text};
+      const bool isBackward = graph == &graphs.backward;
+      if ((isNew && (graphs.joint || isBackward)) || same->second.op != call.op)
+        throw NotPossible{fmt::format(
+            "an op that cannot run here is not in the {} graph, so that nothing says what its results are: {}",
+            graphs.joint ? "joint" : "forward", text)};
       if (same->second.arguments != call.arguments)
         throw NotPossible{
             "an op that cannot run here has other arguments than the same op of the joint or the forward graph: " +
