@@ -132,8 +132,9 @@ void DerivedForward::takeCotangents() {
     }
     const auto& tangent = graphs_.backward.inputs[graphs_.tangents[k]];
     if (tangent.type == fx::noIndex) throw NotPossible{"the log does not say the type of the tangent " + tangent.name};
-    cotangents_.push_back(
-        drawnInput(metaOf(graphs_.backward.types[tangent.type], graphs_.sizes, tangent.name), tangent.name, seed_));
+    const auto meta = metaOf(graphs_.backward.types[tangent.type], graphs_.sizes, tangent.name);
+    const bool isLoss = graphs_.tangents.size() == 1 && meta.elements() == 1;
+    cotangents_.push_back(drawnCotangent(meta, isLoss, tangent.name, seed_));
   }
 }
 
