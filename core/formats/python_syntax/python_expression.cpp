@@ -358,8 +358,7 @@ Expression ExpressionReader::number() {
 
 Expression ExpressionReader::name() {
   auto name = begin(Kind::path);
-  const auto token = take();
-  end(name);
+  const auto token = lexer_.peek();
   if (const auto value = values_.find(token.text); value != values_.end()) {
     name.kind = Kind::value;
     name.integer = static_cast<std::int64_t>(value->second);
@@ -374,8 +373,14 @@ Expression ExpressionReader::name() {
     setReal(name,
             token.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN());
   } else {
-    name.text = token.text;
+    const auto path = lexer_.takePath();
+    name.text = path.text;
+    end_ = path.offset + path.text.size();
+    end(name);
+    return name;
   }
+  take();
+  end(name);
   return name;
 }
 

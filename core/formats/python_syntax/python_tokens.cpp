@@ -70,6 +70,16 @@ Token Lexer::take() {
   return token;
 }
 
+Token Lexer::takePath() {
+  auto token = token_;
+  const auto text = text_.text;
+  while (at_ + 1 < text.size() && text[at_] == '.' && isNameStart(text[at_ + 1]))
+    for (++at_; at_ < text.size() && isNamePart(text[at_]);) ++at_;
+  token.text = text.substr(token.offset, at_ - token.offset);
+  advance();
+  return token;
+}
+
 bool Lexer::takeSign(std::string_view sign) {
   if (!token_.isSign(sign)) return false;
   advance();

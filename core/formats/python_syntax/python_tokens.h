@@ -57,6 +57,8 @@ class Lexer {
   /// Whether the token after peek() is "=".
   bool assignmentFollows() const { return following().starts_with('=') && !following().starts_with("=="); }
   Token take();
+  /// A name with what follows it behind dots: "torch.ops.aten.mm.default".
+  Token takePath();
   bool takeSign(std::string_view sign);
   bool takeName(std::string_view name);
   void expectSign(std::string_view sign);
