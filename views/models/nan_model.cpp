@@ -37,7 +37,7 @@ class Filler {
       node->value = step.value;
       node->op = step.op;
       node->text +=
-          QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : QObject::tr("comes in so"));
+          QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : QObject::tr("an input"));
       if (step.op == walk_.nanFrom && step.op) node->text += QObject::tr("   (NaN first here)");
     }
   }
@@ -58,7 +58,7 @@ class Filler {
     section->op = walk_.root;
     if (!walk_.root) {
       section->text =
-          QObject::tr("%1 itself is bad: it comes in so (%2)").arg(nameOf(last.value), countsText(last.statistics));
+          QObject::tr("the input %1 is not finite itself (%2)").arg(nameOf(last.value), countsText(last.statistics));
       return;
     }
     section->text = numberedCallOf(document_, walk_.root, notes_);
@@ -81,10 +81,10 @@ class Filler {
   }
 
   void otherRoot(const NanRoot& other) {
-    auto* section = root_->add(
-        QObject::tr("\u25c6 Another root"),
-        other.op ? numberedCallOf(document_, other.op, notes_)
-                 : QObject::tr("%1 comes in so (%2)").arg(nameOf(other.value), countsText(other.statistics)));
+    auto* section = root_->add(QObject::tr("\u25c6 Another root"),
+                               other.op ? numberedCallOf(document_, other.op, notes_)
+                                        : QObject::tr("the input %1 is not finite itself (%2)")
+                                              .arg(nameOf(other.value), countsText(other.statistics)));
     section->op = other.op;
     section->value = other.value;
     if (!other.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(other.explanation));

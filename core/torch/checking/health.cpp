@@ -7,6 +7,7 @@
 #include "core/questions/nan_walk.h"
 #include "core/questions/op_place.h"
 #include "core/statistics/tensor_pass.h"
+#include "core/stepping/bad_input.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/session/record_run.h"
@@ -141,19 +142,20 @@ std::vector<std::string> rootsOfNonFinite(const Analysis& analysis, const Progre
   const auto walk = walkToRoots(analysis, recordRun(analysis, {}, progress));
   std::vector<std::string> roots;
   if (walk.path.empty()) return roots;
-  const auto add = [&](BoundSymbolId op, ValueId value) {
-    roots.push_back(op ? placeOfOp(document, op, value) : document.displayName(value) + ", which comes in so");
+  const auto add = [&](BoundSymbolId op, ValueId value, const TensorStatistics& statistics) {
+    roots.push_back(op ? placeOfOp(document, op, value) : badInputText(analysis, value, statistics));
   };
-  add(walk.root, walk.path.back().value);
-  for (const auto& other : walk.otherRoots) add(other.op, other.value);
+  add(walk.root, walk.path.back().value, walk.path.back().statistics);
+  for (const auto& other : walk.otherRoots) add(other.op, other.value, other.statistics);
   return roots;
 }
 
 std::string describeRoots(const std::vector<std::string>& roots) {
   constexpr std::size_t shown = 5;
   std::string text;
-  for (std::size_t i = 0; i < roots.size() && i < shown; ++i) text += (i ? "; also by " : "first made by ") + roots[i];
-  if (roots.size() > shown) text += fmt::format("; and by {} more", roots.size() - shown);
+  for (std::size_t i = 0; i < roots.size() && i < shown; ++i)
+    text += std::string(i ? "; also " : "first ") + (isBadInputText(roots[i]) ? "in " : "made by ") + roots[i];
+  if (roots.size() > shown) text += fmt::format("; and {} more", roots.size() - shown);
   return text;
 }
 

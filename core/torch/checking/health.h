@@ -36,10 +36,10 @@ Health healthOf(const Analysis& analysis, const TensorMap& run, const std::set<s
 std::string describe(const BadTensor& tensor);
 /// The same of the first bad tensor, with where it comes from; empty where the run is sound.
 std::string describe(const Health& health);
-/// The ops that finite numbers first became something else in, in order of the run, with module and line; what comes in
-/// so itself. Runs the model once.
+/// The ops that finite numbers first became something else in, in order of the run, with module and line; inputs that
+/// are not finite themselves, with the places. Runs the model once.
 std::vector<std::string> rootsOfNonFinite(const Analysis& analysis, const Progress& progress);
-/// "first made by ROOT; also by ROOT"; empty where there is none.
+/// "first made by ROOT; also in the input x, nan at [0] (1 of 4 elements)"; empty where there is none.
 std::string describeRoots(const std::vector<std::string>& roots);
 
 }  // namespace retrograd

@@ -37,12 +37,14 @@ bool failsAgreeing(const CheckReport& report) {
          report.reason.starts_with(describe(report.health->bad.front()));
 }
 
+/// Where it comes from first: the list of what it reached may be long.
 std::string healthText(const Health& health) {
-  constexpr std::size_t shown = 5;
+  constexpr std::size_t shown = 3;
   std::string text = "not healthy: ";
+  if (!health.roots.empty()) text += "NaN or infinities are " + describeRoots(health.roots) + "; ";
   for (std::size_t i = 0; i < health.bad.size() && i < shown; ++i) text += (i ? "; " : "") + describe(health.bad[i]);
   if (health.bad.size() > shown) text += fmt::format("; and {} more tensors", health.bad.size() - shown);
-  return health.roots.empty() ? text : text + "; " + describeRoots(health.roots);
+  return text;
 }
 
 Json healthJson(const std::optional<Health>& health) {

@@ -2,8 +2,12 @@
 // partition.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
+#include "core/formats/folder/folder.h"
+#include "core/formats/safetensors/safetensors.h"
 #include "core/questions/accumulation.h"
 #include "core/stepping/op_range.h"
 #include "core/torch/experiments/grad_check.h"
@@ -38,6 +42,22 @@ CommandAnswer terms(ScriptState& s, const Words& words, const Progress& progress
   return answer;
 }
 
+/// The folder of the graph that is open, where it is one of a recorded step and has PyTorch's own gradients; else
+/// empty.
+std::string folderWithGradients(const std::string& model) {
+  try {
+    const auto folder = std::filesystem::path(model).parent_path().string();
+    const auto choice = chooseGraph(folder);
+    if (!choice || choice->graph.values.empty()) return {};
+    const auto values = readSafetensors(choice->graph.values).tensors;
+    const bool has =
+        std::any_of(values.begin(), values.end(), [](const auto& value) { return value.first.starts_with("grad."); });
+    return has ? folder : std::string();
+  } catch (const Error&) {  // the model itself was read
+    return {};
+  }
+}
+
 CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& progress) {
   const auto check = checkGradients(*s.analysis, opRange(*s.analysis, words.rest), progress);
   CommandAnswer answer;
@@ -58,6 +78,11 @@ CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& 
     answer.text += fmt::format("\n  {:<24} off by {:.2g} from finite differences, by {:.2g} from LibTorch {}",
                                row.input, row.finiteDifferences, row.libTorch, row.note);
   }
+  if (const auto folder = folderWithGradients(s.analysis->file.path); !folder.empty())
+    answer.text += fmt::format(
+        "\nThis is about the derivatives of the ops. `retrograd check {}` compares them with the "
+        "gradients that PyTorch computed in the step",
+        folder);
   return answer;
 }
 

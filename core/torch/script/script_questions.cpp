@@ -6,6 +6,7 @@
 #include "core/questions/memory_timeline.h"
 #include "core/questions/nan_walk.h"
 #include "core/questions/why.h"
+#include "core/stepping/bad_input.h"
 #include "core/torch/script/script_state.h"
 #include "core/torch/session/allocator_peak.h"
 #include "core/torch/session/record_run.h"
@@ -64,6 +65,12 @@ bool roleIsBackward(const Document& document, BoundSymbolId op) {
   return role != Role::none && role != Role::forward;
 }
 
+/// "\n  model.py:31: y = torch.log(x)"; empty where nothing is known.
+std::string placeBelow(const ScriptState& s, BoundSymbolId op) {
+  const auto place = op ? s.placeText(op) : std::string();
+  return place.empty() ? place : "\n  " + place;
+}
+
 void addOtherRoots(const ScriptState& s, const NanWalk& walk, CommandAnswer& answer) {
   answer.json["other_roots"] = Json::array();
   for (const auto& root : walk.otherRoots) {
@@ -73,13 +80,22 @@ void addOtherRoots(const ScriptState& s, const NanWalk& walk, CommandAnswer& ans
                                           {"explanation", root.explanation},
                                           {"line", lineOf(s.document, root.op)}});
     answer.text += root.op ? fmt::format("\nanother root: #{} {}", root.op.index, s.opText(root.op))
-                           : "\nanother root: the input " + s.valueName(root.value);
+                           : "\nanother root: " + badInputText(*s.analysis, root.value, root.statistics);
     if (!root.explanation.empty()) answer.text += "\n  " + root.explanation;
     if (root.op && root.forward && roleIsBackward(s.document, root.op))
       answer.text += fmt::format("\n  derivative of #{} {}", root.forward.index, s.opText(root.forward));
-    if (const auto place = root.op ? s.placeText(root.op) : std::string(); !place.empty())
-      answer.text += "\n  " + place;
+    answer.text += placeBelow(s, root.op);
   }
+}
+
+/// Of a root that is an input: its places, and the op of the walk that reads it, with its line of Python.
+void addRootInput(const ScriptState& s, const NanWalk& walk, CommandAnswer& answer) {
+  const auto& input = walk.path.back();
+  answer.text += "root: " + badInputText(*s.analysis, input.value, input.statistics);
+  const auto reader = walk.path.size() > 1 ? walk.path[walk.path.size() - 2].op : BoundSymbolId();
+  if (!reader) return;
+  answer.text += fmt::format("\n  read by #{} {}", reader.index, s.opText(reader)) + placeBelow(s, reader);
+  answer.json["line"] = lineOf(s.document, reader);
 }
 
 CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
@@ -105,15 +121,16 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
                     way.statistics.elements,
                     way.op ? fmt::format("#{} {}", way.op.index, s.opText(way.op)) : std::string("(an input)"));
   }
-  if (walk.nanFrom) answer.text += fmt::format("NaN first at #{} {}\n", walk.nanFrom.index, s.opText(walk.nanFrom));
-  answer.text += walk.root ? fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root))
-                           : "root: the input " + s.valueName(walk.path.back().value);
+  if (walk.nanFrom)
+    answer.text += fmt::format("NaN first at #{} {}{}\n", walk.nanFrom.index, s.opText(walk.nanFrom),
+                               walk.root ? std::string() : placeBelow(s, walk.nanFrom));
+  answer.json["line"] = lineOf(s.document, walk.root);
+  if (walk.root) answer.text += fmt::format("root: #{} {}", walk.root.index, s.opText(walk.root));
+  else addRootInput(s, walk, answer);
   if (!walk.explanation.empty()) answer.text += "\n  " + walk.explanation;
-  answer.json["line"] = lineOf(*s.analysis->document, walk.root);
   const bool isBackward = walk.forward && walk.root && roleIsBackward(s.document, walk.root);
   if (isBackward) answer.text += fmt::format("\n  derivative of #{} {}", walk.forward.index, s.opText(walk.forward));
-  if (const auto place = walk.root ? s.placeText(walk.root) : std::string(); !place.empty())
-    answer.text += "\n  " + place;
+  answer.text += placeBelow(s, walk.root);
   addOtherRoots(s, walk, answer);
   return answer;
 }

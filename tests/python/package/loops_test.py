@@ -128,19 +128,20 @@ class Loops(InFolder):
         model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=2, n_head=2))
 
         class Spoil(TrainerCallback):
-            def on_step_begin(self, args, state, control, **kwargs):
+            def on_substep_end(self, args, state, control, **kwargs):
                 if state.global_step == 7:
                     with torch.no_grad():
                         model.transformer.h[1].ln_1.weight[3] = float("inf")
 
         rows = [{"input_ids": torch.randint(0, 50, (12,)), "labels": torch.randint(0, 50, (12,))} for _ in range(40)]
-        arguments = TrainingArguments(output_dir="out", per_device_train_batch_size=2, max_steps=9, report_to=[], use_cpu=True, save_strategy="no", logging_steps=1000,
+        arguments = TrainingArguments(output_dir="out", per_device_train_batch_size=2, gradient_accumulation_steps=2, max_steps=9, report_to=[], use_cpu=True, save_strategy="no", logging_steps=1000,
                                       disable_tqdm=True)
         trainer = Trainer(model=model, args=arguments, train_dataset=rows, callbacks=[Spoil()])
-        with told(), retrograd.catch(model) as c:
+        with told() as text, retrograd.catch(model) as c:
             trainer.train()
         manifest = c.folder.manifest
-        self.assertEqual((manifest["step"], manifest["failure"]["kind"]), (7, "nan_loss"))
+        self.assertEqual((manifest["step"], manifest["microbatch"], manifest["failure"]["kind"]), (7, 1, "nan_loss"))
+        self.assertIn("step 7, microbatch 1: the loss is nan", text.getvalue())
         self.assertEqual(manifest["numbers"]["loss_again"], "nan")
         self.assertIn("layer_norm", self.walk(c.folder))
 

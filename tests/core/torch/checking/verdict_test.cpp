@@ -246,6 +246,7 @@ TEST(Verdict, R8_NaNDoesNotPassThoughPyTorchHasTheSame) {
   EXPECT_FALSE(json["health"]["sound"]);
   EXPECT_NE(reportLine(report).find("agrees"), std::string::npos) << reportLine(report);
   EXPECT_TRUE(reportDetails(report, true).front().starts_with("not healthy: ")) << reportDetails(report, true).front();
+  EXPECT_LT(reportDetails(report, true).front().find("first "), reportDetails(report, true).front().find("out.0 has"));
 }
 
 // Holds R8: one of many gradients; the loss is finite.

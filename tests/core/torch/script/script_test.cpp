@@ -6,12 +6,16 @@
 
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <stop_token>
 
 #include "core/formats/safetensors/safetensors.h"
 #include "core/questions/memory_timeline.h"
 #include "core/split/min_cut.h"
+#include "core/torch/checking/check.h"
 #include "core/torch/experiments/what_if.h"
+#include "tests/core/formats/cases.h"
+#include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 
@@ -144,6 +148,43 @@ TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
   ASSERT_EQ(gain.json["lost_backwards"].size(), 1u);
   EXPECT_NE(gain.text.find("nothing was checked"), std::string::npos) << "its operand is written to: " << gain.text;
   EXPECT_TRUE(script.run("check-gradient linear").json["lost_backwards"].empty());
+  // The folder has PyTorch's own gradients, which that says nothing of.
+  EXPECT_NE(script.run("check-gradient linear").text.find("`retrograd check "), std::string::npos);
+  EXPECT_EQ(DebugScript(tinyGpt()).run("check-gradient #0").text.find("`retrograd check "), std::string::npos);
+}
+
+// Holds R5: a root that comes from outside has a place and a line, too.
+TEST(DebugScript, R5_ARootThatIsAnInputHasItsPlacesAndTheLineThatReadsIt) {
+  DerivationRequest request;
+  const float infinity = std::numeric_limits<float>::infinity();
+  request.inputs["x"] = test::floatTensor({2, 3}, {1, 2, 3, 4, infinity, 6});
+  const auto model = test::writeTemporary("bad_input.txt", R"(
+def computation(x, w):
+    # x: "f32[2, 3]"
+    # w: "f32[2, 3]", parameter
+    # net.py:4: h = x - x.mean(0)
+    m = aten.mean.dim(x, [0], True)
+    h = aten.sub.Tensor(x, m)
+    # net.py:5: return (h * self.w).sum()
+    y = aten.mul.Tensor(h, w)
+    loss = aten.sum(y)
+    return loss
+)");
+  const auto analysis = openModel(model, request);
+  const auto answer = DebugScript(analysis).run("walk-nan");
+  EXPECT_NE(answer.text.find("root: the input x, inf at [1, 1] (1 of 6 elements)"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.text.find("net.py:4: h = x - x.mean(0)"), std::string::npos) << answer.text;
+  EXPECT_NE(answer.json["line"].get<std::string>().find("net.py:4"), std::string::npos);
+  const auto nanFirst = answer.text.find("NaN first at");
+  ASSERT_NE(nanFirst, std::string::npos) << answer.text;
+  EXPECT_LT(answer.text.find("net.py:4", nanFirst), answer.text.find("root: "));
+  CheckOptions options;
+  options.reference = test::writeTemporary("bad_input.safetensors", "");
+  writeSafetensors(options.reference, {{"in.x", request.inputs["x"]}}, {});
+  const auto report = checkModel(model, options);
+  ASSERT_TRUE(report.health);
+  EXPECT_NE(describe(*report.health).find("first in the input x, inf at [1, 1] (1 of 6 elements)"), std::string::npos)
+      << describe(*report.health);
 }
 
 TEST(DebugScript, SavesValues) {
