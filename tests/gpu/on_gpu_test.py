@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """Tests the script for a machine with a GPU (run.py): limits, failures and going on, with small commands in place of programs."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -96,6 +102,66 @@ class OnGpu(unittest.TestCase):
         done = subprocess.run([sys.executable, str(self.work / "run.py"), "--device", "cpu"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("this pack is for PyTorch 1.0", done.stderr)
+
+
+class Pack(unittest.TestCase):
+    """scripts/on-gpu pack, with small files in place of a build."""
+
+    def setUp(self):
+        loader = importlib.machinery.SourceFileLoader("on_gpu", str(HERE.parent.parent / "scripts" / "on-gpu"))
+        self.script = importlib.util.module_from_spec(importlib.util.spec_from_loader("on_gpu", loader))
+        loader.exec_module(self.script)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.work = pathlib.Path(folder.name).resolve()
+        self.script.TARGET = self.work / "on-gpu"
+        self.script.SUITES = ()
+        self.built = self.work / "built"
+        self.built.mkdir()
+        for name in ("retrograd", "retrograd-program", "test_torch"):
+            (self.built / name).write_bytes(pathlib.Path("/bin/true").read_bytes())
+        (self.built / "retrograd_kernels.fatbin").write_bytes(b"kernels")
+
+    def test_another_pytorch_is_fetched_and_built_in_a_folder_of_its_own(self):
+        commands = []
+        with unittest.mock.patch.dict(os.environ), unittest.mock.patch.object(self.script.subprocess, "run",
+                                                                              lambda command, **options: commands.append((command, options))):
+            os.environ.pop("RETROGRAD_BUILT", None)
+            os.environ.pop("RETROGRAD_BUILD_FOLDER", None)
+            folder = self.script.build("2.11")
+        top = self.script.TOP
+        (setup, _), (build, options) = commands
+        self.assertEqual([str(part) for part in setup], [str(top / "scripts" / "setup"), "--libtorch", "2.11"])
+        self.assertTrue((top / "scripts" / "libtorch-2.11.lock").exists())
+        self.assertEqual([str(part) for part in build][1:], ["core", "retrograd", "test_torch", "gpu_benchmarks"])
+        self.assertEqual(folder, top / "build" / "core-2.11")
+        self.assertEqual(options["env"]["RETROGRAD_LIBTORCH"], str(top / "external" / "libtorch-2.11"))
+        self.assertEqual(options["env"]["RETROGRAD_BUILD_FOLDER"], str(folder))
+
+    def test_a_pack_has_what_runs_and_nothing_of_pytorch_or_the_c_library(self):
+        with unittest.mock.patch.dict(os.environ, RETROGRAD_BUILT="1", RETROGRAD_BUILD_FOLDER=str(self.built)), \
+                unittest.mock.patch.object(self.script, "TOP", self.work), \
+                unittest.mock.patch.object(self.script, "own_version", lambda: "2.11"), contextlib.redirect_stdout(io.StringIO()):
+            (self.work / "tests" / "gpu").mkdir(parents=True)
+            (self.work / "tests" / "gpu" / "run.py").write_text("")
+            self.script.pack("2.11")
+        with tarfile.open(self.work / "on-gpu" / "retrograd-gpu-2.11.tar.xz") as tar:
+            names = tar.getnames()
+            about = json.loads(tar.extractfile("retrograd-gpu/about.json").read())
+        self.assertEqual(about["torch"], "2.11")
+        for name in ("retrograd", "retrograd-program", "test_torch", "retrograd_kernels.fatbin"):
+            self.assertIn(f"retrograd-gpu/program/{name}", names)
+        self.assertIn("retrograd-gpu/run.py", names)
+        self.assertEqual([name for name in names if re.search(r"lib(c|m|torch|c10)[._]", name)], [])
+
+    def test_a_pack_that_is_too_large_is_refused(self):
+        self.script.MOST_BYTES = 100
+        with unittest.mock.patch.dict(os.environ, RETROGRAD_BUILT="1", RETROGRAD_BUILD_FOLDER=str(self.built)), \
+                self.assertRaisesRegex(SystemExit, "more than"):
+            self.script.TOP = self.work
+            self.script.own_version = lambda: "2.11"
+            self.script.pack("2.11")
+        self.assertEqual(list((self.work / "on-gpu").glob("*.xz")), [])
 
 
 unittest.main()

@@ -186,7 +186,7 @@ TORCH_LIBRARY_IMPL(_, CUDA, library) { library.fallback(torch::CppFunction::make
 
 // Ops for all devices that look for a kernel of the GPU themselves.
 TORCH_LIBRARY_IMPL(aten, CUDA, library) {
-  for (const char* op : {"copy_", "_copy_from_and_resize"})
+  for (const char* op : {"copy_", "_copy_from_and_resize", "convolution", "convolution_backward"})
     library.impl(op, torch::CppFunction::makeFromBoxedFunction<&play>());
   library.impl("uniform_", playUniform);
 }
