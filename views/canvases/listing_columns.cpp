@@ -82,8 +82,8 @@ std::array<int, textColumnCount> ListingView::columnWidths(int room) const {
     return room - between - widths[shape] - widths[origin] - widths[saved];
   };
   constexpr int brief = briefShape + between, all = widestColumn + between;
-  for (const auto& widths : {with(all, all, all), with(brief, all, all), with(brief, 0, all), with(brief, 0, 0),
-                             with(0, 0, all), with(0, 0, 0)})
+  for (const auto& widths :
+       {with(all, all, all), with(all, 0, all), with(brief, 0, all), with(brief, 0, 0), with(0, 0, all), with(0, 0, 0)})
     if (left(widths) >= widest_.usualCode) return widths;
   // Code is cut whatever goes: what is next to it may not take much.
   constexpr int shapes = oneShape + between;

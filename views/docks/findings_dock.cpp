@@ -50,8 +50,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   auto* parts = new QSplitter(Qt::Vertical, this);
   parts->addWidget(list_);
   parts->addWidget(tree_);
-  parts->setStretchFactor(0, 2);
-  parts->setStretchFactor(1, 3);
+  for (int part : {0, 1}) parts->setStretchFactor(part, 1);
   parts->setChildrenCollapsible(false);
   layout->addWidget(parts, 1);
   list_->setObjectName(QStringLiteral("findings-list"));
@@ -150,7 +149,7 @@ void FindingsDock::show(const NanWalk& walk, const QString& element) {
   const auto& document = context_.controller->document();
   board_.set(QStringLiteral("run"), {});
   auto found = document ? findingsOf(*document->analysis->document, walk) : std::vector<Finding>();
-  if (!found.empty() && !element.isEmpty()) found.front().numbers += "; " + element.toStdString();
+  if (!found.empty() && !element.isEmpty()) found.front().numbers.insert(0, element.toStdString() + "; ");
   board_.set(QStringLiteral("walk"), std::move(found));
   model_->show(document, walk, context_.notes, element);
   tree_->setVisible(!walk.path.empty());

@@ -73,7 +73,7 @@ QVariant FindingsModel::headerData(int section, Qt::Orientation orientation, int
   switch (section) {
     case severity: return tr("Severity");
     case what: return tr("Finding");
-    case line: return tr("Line of Python");
+    case line: return tr("Line");
     case numbers: return tr("Numbers");
     default: return tr("Action");
   }
