@@ -1,6 +1,7 @@
 #include "views/docks/source_dock.h"
 
 #include <QAction>
+#include <QDir>
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QSplitter>
@@ -192,8 +193,12 @@ void SourceDock::show(const Answer& answer) {
   const auto& frame = frames_->frame(row.row());
   const auto& source = answer.source;
   found_ = source.path;
-  path_->setText(found_.isEmpty() ? toQt(frame.file) : found_);
-  path_->setToolTip(tr("The model names it %1").arg(toQt(frame.file)));
+  // Next to the model its name says it all.
+  const auto& document = context_.controller->document();
+  const auto folder = document ? QFileInfo(toQt(document->request.path)).absoluteDir() : QDir();
+  const auto near = folder.relativeFilePath(found_);
+  path_->setText(found_.isEmpty() ? toQt(frame.file) : near.startsWith(QStringLiteral("..")) ? found_ : near);
+  path_->setToolTip(tr("%1\nThe model names it %2").arg(found_, toQt(frame.file)));
   if (std::exchange(launches_, false)) launch();
   if (found_.isEmpty()) {
     const auto places =
