@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/formats/jobs/line_links.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -351,6 +352,94 @@ std::vector<std::string> drawsOf(const fx::Graph& graph, std::size_t nodes, cons
   return found;
 }
 
-void tieDraws(JobGraphs& graphs, const SymbolLookup& lookup) { Tie(graphs, lookup).tie(); }
+namespace {
+
+/// The nodes of a graph's first `nodes` that draw.
+std::vector<std::size_t> drawing(const fx::Graph& graph, std::size_t nodes, const SymbolLookup& lookup) {
+  std::vector<std::size_t> found;
+  for (std::size_t n = 0; n < std::min(nodes, graph.nodes.size()); ++n)
+    if (isSeeded(graph.nodes[n].call) || draws(graph.nodes[n].call, lookup)) found.push_back(n);
+  return found;
+}
+
+std::optional<DType> dtypeOf(const fx::Graph& graph, const fx::Node& node) {
+  const auto* type = node.type == fx::noIndex ? nullptr : &graph.types[node.type];
+  return type != nullptr && type->kind == fx::Type::Kind::tensor ? std::optional(type->dtype) : std::nullopt;
+}
+
+Expression path(std::string text) {
+  Expression e;
+  e.kind = Kind::path;
+  e.text = std::move(text);
+  return e;
+}
+
+/// Makes a draw of float64 one of float32 that is cast, as Inductor draws: both graphs have the same numbers then.
+class DrawsInSingle {
+ public:
+  DrawsInSingle(fx::Graph& graph, const std::unordered_set<std::size_t>& nodes) : graph_(graph), nodes_(nodes) {}
+
+  void run() {
+    std::vector<fx::Node> before;
+    before.swap(graph_.nodes);
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) moved_.push_back(i);
+    for (std::size_t n = 0; n < before.size(); ++n) {
+      auto& node = before[n];
+      move(node.call);
+      if (nodes_.contains(n)) addDraw(node);
+      moved_.push_back(graph_.valueCount());
+      graph_.nodes.push_back(std::move(node));
+    }
+    for (auto& output : graph_.outputs) move(output.value);
+  }
+
+ private:
+  void addDraw(fx::Node& node) {
+    auto draw = node;
+    draw.name += "__single";
+    draw.type = fx::noIndex;
+    for (auto& item : draw.call.items)
+      if (item.is(Kind::keyword) && item.text == "dtype") item.items[0] = path("torch.float32");
+    graph_.nodes.push_back(std::move(draw));
+    Expression cast;
+    cast.kind = Kind::call;
+    cast.items = {path("torch.ops.prims.convert_element_type.default"), valueOf(graph_.valueCount() - 1),
+                  path("torch.float64")};
+    node.call = std::move(cast);
+  }
+
+  void move(Expression& e) const {
+    if (e.is(Kind::value)) e.integer = static_cast<std::int64_t>(moved_[e.valueIndex()]);
+    for (auto& item : e.items) move(item);
+  }
+
+  fx::Graph& graph_;
+  const std::unordered_set<std::size_t>& nodes_;
+  std::vector<std::size_t> moved_;
+};
+
+/// The joint graph draws as the forward does.
+void drawAlike(JobGraphs& graphs, const SymbolLookup& lookup) {
+  if (!graphs.joint) return;
+  auto& joint = *graphs.joint;
+  const auto ours = drawing(graphs.forward, graphs.forward.nodes.size(), lookup);
+  const auto theirs = drawing(joint, jobs::backwardBorder(joint), lookup);
+  if (ours.size() != theirs.size()) return;
+  std::unordered_set<std::size_t> nodes;
+  for (std::size_t k = 0; k < ours.size(); ++k) {
+    const auto& node = joint.nodes[theirs[k]];
+    if (dtypeOf(joint, node) == DType::f64 && node.call.keyword("dtype") != nullptr &&
+        dtypeOf(graphs.forward, graphs.forward.nodes[ours[k]]) == DType::f32)
+      nodes.insert(theirs[k]);
+  }
+  if (!nodes.empty()) DrawsInSingle(joint, nodes).run();
+}
+
+}  // namespace
+
+void tieDraws(JobGraphs& graphs, const SymbolLookup& lookup) {
+  Tie(graphs, lookup).tie();
+  drawAlike(graphs, lookup);
+}
 
 }  // namespace retrograd

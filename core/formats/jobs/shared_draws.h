@@ -13,8 +13,9 @@ void drawPlainly(fx::Graph& forward);
 /// runs the forward's op on the forward's operands from the state that the forward saved (`run_with_rng_state`) or left
 /// in the generator that both have (`graphsafe_run_with_rng_state`), or `prims.inductor_random` reads a seed of the
 /// forward. Such a draw becomes a value that is given (JobGraphs::shared), an output of the forward. Any other draw of
-/// the backward is a draw of its own (JobGraphs::ownDraws); names tie nothing. Includes drawPlainly(). The graphs are
-/// paired. `lookup` says which ops draw.
+/// the backward is a draw of its own (JobGraphs::ownDraws); names tie nothing. Where Inductor draws in float32 what the
+/// joint graph draws in float64, the joint graph draws in float32 too, and casts. Includes drawPlainly(). The graphs
+/// are paired. `lookup` says which ops draw.
 void tieDraws(JobGraphs& graphs, const SymbolLookup& lookup);
 
 /// The draws of a graph's first `nodes` nodes, in order: "rand [4, 5]". Two graphs of the same draws draw the same

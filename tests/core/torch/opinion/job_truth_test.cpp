@@ -62,7 +62,7 @@ TEST_P(RightJob, R3_WithAPlantedFaultDoesNotAgree) {
 INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
                          testing::Values("nograd", "both", "detach", "nogradwrite", "innergrad", "gumbel", "ste",
                                          "ckdrop", "ck2", "seeds", "ckdynamic", "drawdetach", "scanned", "mapped",
-                                         "stepped"),
+                                         "stepped", "jagged", "drawdouble"),
                          [](const auto& info) { return std::string(info.param); });
 
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
