@@ -18,6 +18,7 @@ _SILENT_WRITES = {  # what their schemas do not say: running statistics that the
     "aten.native_batch_norm.default": (3, 4), "aten.cudnn_batch_norm.default": (3, 4), "aten.miopen_batch_norm.default": (3, 4),
 }
 
+_OWN_OPS = ("aten.", "prims.", "_c10d_functional.wait_tensor")  # that any reader with LibTorch has
 _WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3, "aten._cudnn_rnn.default": 3}  # a result whose bytes are in part nobody's: for their own backward alone
 
 
@@ -44,7 +45,8 @@ class Op:
         keyed = {key: plain(value, lambda one: mode.tensor(one, True)) for key, value in kwargs.items()}
         if keyed:
             self.record["kw"] = keyed
-        self.collective = self.name.startswith("c10d.")  # may run on after the op returns
+        functional = self.name.startswith("_c10d_functional.")
+        self.collective = self.name.startswith("c10d.") or functional and "wait_tensor" not in self.name  # may run on after the op returns
         self.group = _group(self.name, self.record["in"])
         self.writes = list(_tensors(_written_arguments(function, self.name, args, kwargs)))
         self.before = {mode.memory(tensor).id for tensor in tensors if mode.memory(tensor) is not None}  # type: ignore[union-attr]
@@ -93,7 +95,7 @@ class Op:
         self._describe(outs)
         if self.group is not None:
             record["group"] = self.group
-        if not self.collective and (not self.is_op or _has_opaque(record)):
+        if not self.collective and (not self.is_op or _has_opaque(record) or not self.name.startswith(_OWN_OPS)):
             self._opaque([*outs, *written])
         stream.write(record)
         mode.recording.count()
@@ -104,7 +106,8 @@ class Op:
             mode.note(f"the recording ends after {mode.recording.ops} ops (Limits.ops)")
 
     def _opaque(self, tensors: Sequence[torch.Tensor]) -> None:
-        self.record["opaque"] = "an argument that no reader can make" if self.is_op else "a higher-order op"
+        self.record["opaque"] = ("a higher-order op" if not self.is_op else "an argument that no reader can make" if self.name.startswith(_OWN_OPS)
+                                 else "an op of a library, which a reader may not have")
         names = []
         for place, tensor in enumerate(tensors):
             name = f"v{self.record['n']}.{place}"

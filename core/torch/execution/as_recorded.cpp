@@ -100,6 +100,13 @@ std::vector<std::pair<ValueId, at::Tensor>> recordedResults(const StepRecording&
     results.emplace_back(output, std::move(tensor));
   }
   const auto outputs = document.outputs(op);
+  const auto checks = std::span(recording.checks).subspan(recorded.checksBegin, recorded.checkCount);
+  for (const auto& check : checks) {  // what it wrote
+    const bool isOutput = std::find(outputs.begin(), outputs.end(), check.value) != outputs.end();
+    if (!isOutput && check.value && !putOf(check.value) && !isCollective(document, op))
+      throw Error(ErrorCode::execution, "nobody can run it (" + std::string(document.text(recorded.opaque)) +
+                                            "), and the recording lacks what it wrote");
+  }
   for (const auto& put : puts) {
     if (std::find(outputs.begin(), outputs.end(), put.value) != outputs.end()) continue;
     if (const auto tensor = held(put.value); tensor.defined() && recording.data.contains(put.data))

@@ -520,6 +520,10 @@ model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Li
 kind = sys.argv[2]
 if kind == "ddp":
     model = torch.nn.parallel.DistributedDataParallel(model)
+elif kind == "tensor":
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    parallelize_module(model, init_device_mesh("cpu", (2,)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
 else:
     from torch.distributed.fsdp import fully_shard
     from torch.distributed.device_mesh import init_device_mesh
