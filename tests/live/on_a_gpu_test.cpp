@@ -95,18 +95,22 @@ void expectNumbersOfWhatWasPutIn(Device device) {
   OpValues values(analysis, withStatistics());
   Session session(analysis);
   session.setFollower(&values.follower());
+  session.runTo(session.size());  // memory of this run is used again
   session.runTo(3);
   static_cast<void>(values.news());
   const auto viewed = analysis->document->outputs(session.opAt(2)).front();  // of a transposition
-  auto contents = session.contents(viewed);
-  const auto halves = keepTensor(at::full(contents.meta.sizes, 0.5, at::kFloat));
+  const auto halves = keepTensor(at::full(session.contents(viewed).meta.sizes, 0.5, at::kFloat));
   session.setContents(viewed, halves);
   session.runTo(session.size());
   std::map<ValueId, TensorStatistics> found;
   for (const auto& [value, statistics] : values.news().values) found[value] = statistics;
-  const auto after = analysis->document->outputs(session.opAt(3)).front();
-  EXPECT_NEAR(found.at(after).mean, std::sin(0.5), 1e-6);
-  EXPECT_NEAR(found.at(after).max, std::sin(0.5), 1e-6);
+  double expected = std::sin(0.5);
+  for (std::size_t i = 3; i < 7; ++i) {  // sin, sin, a view, sin
+    const auto after = analysis->document->outputs(session.opAt(i)).front();
+    EXPECT_NEAR(found.at(after).mean, expected, 1e-6) << i;
+    EXPECT_NEAR(found.at(after).max, expected, 1e-6) << i;
+    if (i == 3 || i == 5) expected = std::sin(expected);
+  }
 }
 
 TEST_F(OnAGpu, G2_ContentsPutInByHandHaveNewNumbers) { expectNumbersOfWhatWasPutIn(cuda0); }
