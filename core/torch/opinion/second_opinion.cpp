@@ -187,7 +187,8 @@ class Opinion {
     std::vector<std::size_t> wrong, right;
     std::vector<std::pair<std::size_t, std::string>> found;
     for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
-      const auto text = compareOne(judge, i);
+      auto text = compareOne(judge, i);
+      if (text.empty()) text = compareWithOwn(judge, i);
       if (text.empty() || isExplained(judge, i, text)) {
         right.push_back(i);
       } else {
@@ -271,11 +272,25 @@ class Opinion {
                        verdict.scale);
   }
 
+  /// Where the program has a backward of its own, a gradient that is the one derived from the forward's ops may lack
+  /// what that backward gives: it has to be the joint graph's too.
+  std::string compareWithOwn(Judge& judge, std::size_t i) {
+    if (derived_.forward().cuts.ownBackwards.empty() || derived_.passesUnknown(i)) return {};
+    const auto* imported = job_.gradient(i);
+    if (derived_.joint() == nullptr) {
+      if (imported != nullptr) unknown_.push_back(inputLabel(graphs_, i));
+      return {};
+    }
+    if (derived_.isAsJoint(judge, i, imported)) return {};
+    if (imported != nullptr && derived_.joint()->at(i) && derived_.againstJoint(i, *imported).good()) return {};
+    return "is that of the forward's ops, and not that of the joint graph, which has the program's own backward";
+  }
+
   void settleUnknown() {
     if (unknown_.empty() || !opinion_.reason.empty()) return;
     opinion_.reason = fmt::format(
-        "gradients through an op that has no derivative here can only be compared with those of a joint graph with the "
-        "same draws, and the log has none that runs: {} of {} ({})",
+        "gradients through a backward of the program's own, or an op that has no derivative here, can only be compared "
+        "with those of a joint graph with the same draws, and the log has none that runs: {} of {} ({})",
         unknown_.size(), graphs_.backward.outputs.size(), shortList(unknown_));
   }
 

@@ -144,6 +144,12 @@ TEST(JobTruth, R3_ABackwardOfTheAuthorsOwnIsNamed) {
   })) << reasonsOf(opinion);
 }
 
+// A gradient of zeros is that of round(), which is what the forward's ops say; the author's own backward says another.
+TEST(JobTruth, R3_ABackwardThatLostTheAuthorsOwnDiffers) {
+  const auto opinion = opinionOn(edited(textOf("ste"), ofBackward, "mul.Tensor(mul_5, 3)", "mul.Tensor(mul_5, 0)"));
+  EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+}
+
 /// Without the record of Dynamo's graph.
 std::string withoutDynamo(std::string text) {
   const auto begin = text.rfind("V1126", text.find("\"dynamo_output_graph\""));
