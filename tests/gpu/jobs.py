@@ -144,7 +144,7 @@ def steps(pack):
     yield from pack.suite_jobs("check, models", "models", [], chunk, 90)
     if pack.python:
         yield Job("catch and replay", "catch and replay", [pack.python, str(here / "caught.py"), pack.program, pack.device,
-                                                           str(pack.work / "caught")], 90, read_exit, False)
+                                                           str(pack.work / "caught")], 180, read_exit, False)
     for name in ("gpt2", "dropout_train"):
         if pack.model(name):
             command = [sys.executable, str(here / "both_ways.py"), pack.program, pack.model(name), pack.device, str(pack.work)]
@@ -174,4 +174,4 @@ def steps(pack):
             yield Job("bench", f"bench {name}", command, 60, read_bench, True)
             if pack.python:
                 command = [pack.python, str(here / "eager.py"), pack.model(name), pack.device]
-                yield Job("bench", f"eager {name}", command, 60, read_bench, True)
+                yield Job("bench", f"eager {name}", command, 120, read_bench, True)
