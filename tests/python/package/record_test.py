@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support import InFolder, Net, batch, retrograd, told, torch, unittest
+from support import PROGRAM, InFolder, Net, batch, retrograd, run as program, told, torch, unittest
 from replayer import Replay, digest, read_data, read_records
 from torch.utils.checkpoint import checkpoint
 
@@ -611,10 +611,20 @@ class Ranks(InFolder):
             self.assertTrue([record for record in replay.records if record["k"] == "arrived"])
 
     def test_C7_fsdp2_is_recorded_on_both_ranks(self):
-        for folder in self.record("fsdp2"):
+        self.is_recorded_on_both("fsdp2")
+
+    def test_C7_tensor_parallel_is_recorded_on_both_ranks(self):
+        self.is_recorded_on_both("tensor")
+
+    def is_recorded_on_both(self, kind):
+        """The program runs each rank again alone, with what the collectives gave."""
+        for folder in self.record(kind):
             manifest = json.loads((folder / "retrograd.json").read_text())
             self.assertEqual((manifest["complete"], manifest["ranks"], manifest["notes"]), (True, 2, []))
             self.assertTrue([record for record in read_records(folder) if record["k"] == "op" and "c10d" in record["op"]])
+            if PROGRAM:
+                code, text = program("check", folder)
+                self.assertEqual(code, 0, text)
 
 
 if __name__ == "__main__":
