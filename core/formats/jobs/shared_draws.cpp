@@ -397,7 +397,10 @@ class DrawsInSingle {
   void addDraw(fx::Node& node) {
     auto draw = node;
     draw.name += "__single";
-    draw.type = fx::noIndex;
+    auto type = graph_.types[node.type];
+    type.dtype = DType::f32;
+    draw.type = static_cast<std::uint32_t>(graph_.types.size());
+    graph_.types.push_back(std::move(type));
     for (auto& item : draw.call.items)
       if (item.is(Kind::keyword) && item.text == "dtype") item.items[0] = path("torch.float32");
     graph_.nodes.push_back(std::move(draw));
