@@ -239,6 +239,8 @@ class Catch:
                 # An alias, whose gradient is what comes from outside of the model: the model itself may use an output too (logits, for its loss).
                 # The hook is on the node: torch.compile would look at one of the tensor.
                 if not leaf.is_leaf:
+                    # Where the loop writes to the alias in place (loss *= 2), the alias gets another node: the output's own says that a backward came.
+                    leaf.grad_fn.register_prehook(lambda _: self._reached(step))
                     leaves[i] = leaf.view_as(leaf)
                     leaves[i].grad_fn.register_prehook(self._taker(step, position))
             outputs.append(leaves[i])
@@ -267,7 +269,12 @@ class Catch:
                 step.cotangents[place] = gradient.detach()
             else:
                 step.not_kept += 1
-        if step not in self._queued:
+        self._reached(step)
+
+    @_undisturbing
+    def _reached(self, step: Step) -> None:
+        """A backward has come to a call of the model."""
+        if not _writing and not self._stopped and step not in self._queued:
             step.backwards += 1
             self._queued.append(step)
             if len(self._queued) == 1:

@@ -190,6 +190,30 @@ class Catch(InFolder):
                 optimizer.step()
         self.assertEqual((c.folder.manifest["step"], c.folder.manifest["microbatch"]), (2, 1))
 
+    def test_microbatches_of_a_loss_that_is_written_in_place(self):
+        """As transformers' Trainer scales the model's own loss."""
+        class Own(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.last, self.calls = torch.nn.Linear(6, 1), 0
+
+            def forward(self, x):
+                self.calls += 1
+                return {"loss": (self.last(x) * (float("nan") if self.calls == 4 else 1)).mean()}
+
+        model = Own()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with told() as text, retrograd.catch(model) as c:
+            for _ in range(3):
+                optimizer.zero_grad()
+                for _ in range(2):
+                    loss = model(torch.randn(4, 6))["loss"]
+                    loss *= 0.5
+                    loss.backward()
+                optimizer.step()
+        self.assertEqual((c.folder.manifest["step"], c.folder.manifest["microbatch"]), (1, 1))
+        self.assertIn("step 1, microbatch 1: the loss is nan", text.getvalue())
+
     def test_count_of_folders(self):
         model = Net(bad=1)
         with told(), retrograd.catch(model, limits=retrograd.Limits(folders=2)) as c:
