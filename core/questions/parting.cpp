@@ -157,9 +157,12 @@ class Calls {
  public:
   using Ops = std::vector<BoundSymbolId>;
 
-  Calls(const Analysis& analysis, const std::vector<CustomBackward>& recorded) : document_(*analysis.document) {
+  Calls(const Analysis& analysis, const std::vector<CustomBackward>& recorded)
+      : document_(*analysis.document), makers_(document_.valueCount(), BoundSymbolId()) {
     const BoundSymbol* last = nullptr;
     for (auto op : analysis.forward.ops) {
+      for (auto output : document_.outputs(op))
+        if (output) makers_[output] = op;
       const auto name = functionOf(document_, op, recorded);
       const auto& bound = document_.boundSymbol(op);
       if (!name) last = nullptr;
@@ -181,9 +184,9 @@ class Calls {
     for (auto op : call)
       for (auto operand : document_.operands(op)) {
         if (!operand || !document_.isTensor(operand)) continue;
-        const auto& value = document_.value(operand);
-        if (!isDifferentiable(document_.meta(value.meta).dtype) || contains(call, value.producer)) continue;
-        const bool isWrong = value.producer ? reached.isSuspect(value.producer) : given.wrong.contains(operand);
+        const auto maker = makers_[operand];
+        if (!isDifferentiable(document_.meta(document_.value(operand).meta).dtype) || contains(call, maker)) continue;
+        const bool isWrong = maker ? reached.isSuspect(maker) : given.wrong.contains(operand);
         const auto name = document_.displayName(operand);
         if (isWrong && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
       }
@@ -208,6 +211,7 @@ class Calls {
   }
 
   const Document& document_;
+  IdVector<ValueId, BoundSymbolId> makers_;  // in the forward
   std::vector<std::pair<std::string, Ops>> all_;
 };
 

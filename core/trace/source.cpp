@@ -19,7 +19,11 @@ const SourceFrame* shownFrame(const SourceStack& stack) {
 }
 
 bool callsCustomFunction(const SourceFrame& frame) {
-  return frame.code.find("def forward(ctx") != std::string::npos || frame.code.find(".apply(") != std::string::npos;
+  if (frame.code.find("def forward(ctx") != std::string::npos) return true;
+  const auto call = frame.code.find(".apply("), lambda = frame.code.find("lambda ");
+  if (call == std::string::npos) return false;
+  // capture(model, x, loss=lambda out: Loss.apply(out)): only what runs in the lambda is the Function's.
+  return lambda > call || frame.function.empty() || frame.function == "<lambda>";
 }
 
 const SourceFrame* customFunctionFrame(const SourceStack& stack) {

@@ -96,13 +96,15 @@ std::string_view name(CheckStatus status) { return statusNames[status]; }
 std::string reportLine(const CheckReport& report) {
   auto line = fmt::format("{:<5}  {:<30}", name(report.status), report.name);
   const bool ran = hasRun(report);
-  if (report.partsAt && !report.partsAt->headline.empty()) line += "  " + report.partsAt->headline + ";";
+  const bool isLed = report.partsAt && !report.partsAt->headline.empty();
+  if (isLed) line += "  " + report.partsAt->headline;
   if (ran) {
-    if (report.worst.empty()) line += "  equal";
+    line += isLed ? "; " : "  ";
+    if (report.worst.empty()) line += "equal";
     else if (std::isfinite(report.error))
-      line += fmt::format("  worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst,
+      line += fmt::format("worst {}: off by {:.1e}, tolerance {:.1e}, largest element {:.1e}", report.worst,
                           report.error, report.tolerance, report.scale);
-    else line += fmt::format("  {} cannot be compared", report.worst);
+    else line += report.worst + " cannot be compared";
     if (!report.tooNoisy.empty()) line += fmt::format(", {} too noisy", report.tooNoisy.size());
     if (!report.leftOut.empty()) line += fmt::format(", {} left out", report.leftOut.size());
     if (!report.notCompared.empty()) line += fmt::format(", {} not compared", report.notCompared.size());
