@@ -72,9 +72,10 @@ class GraphMenu {
         QKeySequence(Qt::Key_M), [](GraphView& graph) { graph.zoomToModule(); }, true);
     add("graph-full-size", tr("Full Si&ze"), tr("Boxes in the size in which they are read best"),
         QKeySequence(Qt::Key_1), [](GraphView& graph) { graph.zoomToFullSize(); });
-    add("graph-zoom-in", tr("Zoom &In"), tr("Closer (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Equal),
+    // Ctrl+= and Ctrl+- are Larger Text and Smaller Text, which zoom while the graph has the focus.
+    add("graph-zoom-in", tr("Zoom &In"), tr("Closer (Ctrl+= in the graph, Ctrl and wheel)"), {},
         [](GraphView& graph) { graph.zoomBy(1.25, graph.rect().center()); });
-    add("graph-zoom-out", tr("Zoom &Out"), tr("Away (Ctrl and wheel)"), QKeySequence(Qt::CTRL | Qt::Key_Minus),
+    add("graph-zoom-out", tr("Zoom &Out"), tr("Away (Ctrl+- in the graph, Ctrl and wheel)"), {},
         [](GraphView& graph) { graph.zoomBy(0.8, graph.rect().center()); });
     auto* map = add("graph-map", tr("Small Ma&p"), tr("The whole graph in the corner, with what is in sight"), {},
                     [](GraphView&) {});

@@ -67,7 +67,7 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
       keep(*settings, choices);
     });
   }
-  auto* fit = window.actions().add("columns-fit", MainWindow::tr("&Usual Widths of Columns"),
+  auto* fit = window.actions().add("columns-fit", MainWindow::tr("Usual Widths of Columns"),
                                    MainWindow::tr("Columns are as wide as the code leaves room for"), {});
   menu->addAction(fit);
   QObject::connect(fit, &QAction::triggered, &window, [&window, settings] {

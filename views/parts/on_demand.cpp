@@ -50,22 +50,24 @@ constexpr double least = 6, most = 28;  ///< points of text
 void addTextSizes(MainWindow& window) {
   auto& settings = *window.shared().settings;
   if (const double points = kept::textSize.of(settings); points > 0) setTextSize(std::clamp(points, least, most));
-  const auto add = [&](const char* name, const QString& title, const QString& tip, const QKeySequence& key,
+  const auto add = [&](const char* name, const QString& title, const QString& tip, const QKeySequence& key, double zoom,
                        const std::function<double()>& size) {
     auto* action = window.actions().add(name, title, tip, key);
-    QObject::connect(action, &QAction::triggered, &window, [&settings, size] {
+    QObject::connect(action, &QAction::triggered, &window, [&window, &settings, zoom, size] {
+      auto& graph = window.listings().graph();
+      if (zoom > 0 && graph.hasFocus()) return graph.zoomBy(zoom, graph.rect().center());
       const double points = size();
       setTextSize(points);
       kept::textSize.keep(settings, points);
     });
     window.menu("view")->addAction(action);
   };
-  add("text-larger", MainWindow::tr("&Larger Text"), MainWindow::tr("All text one point larger"),
-      QKeySequence(Qt::CTRL | Qt::Key_Equal), [] { return std::min(textSize() + 1, most); });
-  add("text-smaller", MainWindow::tr("S&maller Text"), MainWindow::tr("All text one point smaller"),
-      QKeySequence(Qt::CTRL | Qt::Key_Minus), [] { return std::max(textSize() - 1, least); });
-  add("text-usual", MainWindow::tr("&Usual Text Size"), MainWindow::tr("Text as large as the system has it"),
-      QKeySequence(Qt::CTRL | Qt::Key_0), [] { return 0.0; });
+  add("text-larger", MainWindow::tr("Larger Text"), MainWindow::tr("All text one point larger"),
+      QKeySequence(Qt::CTRL | Qt::Key_Equal), 1.25, [] { return std::min(textSize() + 1, most); });
+  add("text-smaller", MainWindow::tr("Smaller Text"), MainWindow::tr("All text one point smaller"),
+      QKeySequence(Qt::CTRL | Qt::Key_Minus), 0.8, [] { return std::max(textSize() - 1, least); });
+  add("text-usual", MainWindow::tr("Usual Text Size"), MainWindow::tr("Text as large as the system has it"),
+      QKeySequence(Qt::CTRL | Qt::Key_0), 0, [] { return 0.0; });
 }
 
 const WindowPart numbers(PartOrder::opNumbers, [](MainWindow& window) {
