@@ -38,7 +38,7 @@ class HabitsTest : public QObject {
   void W33_thePaletteSaysNoMatch();
   void W34_theStartPageBeginsWithQuestionsAndARecording();
   void W33_textIsLargerByKey();
-  void W33_elementsThatAreNoNumbersAreColoured();
+  void W33_elementsThatAreNaNAreColoured();
 };
 
 namespace {
@@ -332,7 +332,7 @@ void HabitsTest::W33_textIsLargerByKey() {
   QCOMPARE(label->fontMetrics().height(), letters);
 }
 
-void HabitsTest::W33_elementsThatAreNoNumbersAreColoured() {
+void HabitsTest::W33_elementsThatAreNaNAreColoured() {
   TensorData data;
   std::vector<float> numbers{1, std::numeric_limits<float>::quiet_NaN(), -2, std::numeric_limits<float>::infinity()};
   data.meta.dtype = DType::f32;
