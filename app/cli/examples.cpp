@@ -37,7 +37,7 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"pipeline split",
        {"retrograd pipeline split model.pt2 --stages 2 --balance estimate",
         "retrograd pipeline split model.pt2 --at blocks.1 -o stages"}},
-      {"record", {"retrograd record --list recordings", "retrograd record --remove recordings/step"}},
+      {"record", {"retrograd record --list", "retrograd record --remove recorded"}},
       {"run",
        {"retrograd run model.pt2", "retrograd run model.pt2 --until gelu",
         "retrograd run model.pt2 -o reference.safetensors"}},
