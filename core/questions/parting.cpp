@@ -197,8 +197,11 @@ class Calls {
   std::vector<std::string> others(const std::string& name, const Ops& than, const Reached& reached) const {
     std::vector<std::string> texts;
     for (auto call = all_.rbegin(); call != all_.rend(); ++call) {
-      const auto last = call->second.back();
-      if (call->first != name || call->second == than || !reached.isSuspect(last)) continue;
+      const auto& ops = call->second;
+      const auto found =
+          std::find_if(ops.rbegin(), ops.rend(), [&](BoundSymbolId op) { return reached.isSuspect(op); });
+      if (call->first != name || ops == than || found == ops.rend()) continue;
+      const auto last = *found;
       const auto module = document_.text(document_.boundSymbol(last).module);
       texts.push_back(fmt::format("#{}{}{}", last.index, module.empty() ? "" : " in module ", module));
     }
@@ -243,7 +246,7 @@ PartsAt describeFunction(const Analysis& analysis, BoundSymbolId op, const std::
   const auto& call = calls.of(op);
   at.headline = fmt::format("{}{} gives another gradient than the ops of {}", culprits.size() > 1 ? "one of " : "",
                             fmt::join(culprits, ", "), culprits.size() > 1 ? "the forward" : "its forward");
-  if (const auto inputs = calls.wrongInputs(call, reached, given); !inputs.empty())
+  if (const auto inputs = calls.wrongInputs(call, reached, given); culprits.size() == 1 && !inputs.empty())
     at.headline += fmt::format(" for its input {}", fmt::join(inputs, ", "));
   if (given.factor) at.headline += fmt::format(", {:.6g} times theirs", *given.factor);
   at.text = at.headline + ": " + at.text;

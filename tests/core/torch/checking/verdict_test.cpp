@@ -139,7 +139,8 @@ TEST(Verdict, R7_AVerdictSaysWhichCustomBackwardWasNotTested) {
   const auto report = checkModel(model, {});
   EXPECT_EQ(report.status, CheckStatus::pass);
   const auto line = reportLine(report);
-  EXPECT_NE(line.find("NOT tested: the backward of Clip ("), std::string::npos) << line;
+  EXPECT_NE(line.find("NOT tested: the backward of Gain ("), std::string::npos) << line;
+  EXPECT_NE(line.find(", Clip ("), std::string::npos) << line;
   EXPECT_NE(line.find("retrograd.capture"), std::string::npos) << line;
   CheckOptions options;
   options.reference = sourcePath("tests/data/reports/captured/step/ref.safetensors");
@@ -157,11 +158,10 @@ TEST(Verdict, R7_AFolderNamesTheOpWhereAnotherBackwardRan) {
   EXPECT_EQ(report.partsAt->name, "Clip");
   EXPECT_NE(report.partsAt->line.find("make.py:17"), std::string::npos) << report.partsAt->line;
   const auto line = reportLine(report);
-  EXPECT_EQ(
-      report.partsAt->headline.find("Clip.backward gives another gradient than the ops of its forward for its input"),
-      0U)
-      << report.partsAt->headline;
-  EXPECT_LT(line.find("Clip.backward gives another gradient"), line.find("worst grad.")) << line;
+  // The one wrong gradient passes both.
+  EXPECT_EQ(report.partsAt->headline,
+            "one of Clip.backward, Gain.backward gives another gradient than the ops of the forward");
+  EXPECT_LT(line.find("Clip.backward"), line.find("worst grad.")) << line;
 }
 
 constexpr const char* scaledTwice = R"(
@@ -175,7 +175,8 @@ def computation(x, a, w):
     # net.py:8: t = s.tanh()
     t = aten.tanh(s)
     # net.py:9: y = Scale.apply(t, self.w)
-    y = aten.mul.Tensor(t, w)
+    u = aten.cos(t)
+    y = aten.mul.Tensor(u, w)
     # net.py:10: return y.sum()
     loss = aten.sum(y)
     return loss
@@ -196,7 +197,7 @@ TEST(Verdict, R7_ACustomBackwardIsNamedWithInputFactorAndOtherCalls) {
   ASSERT_TRUE(report.partsAt) << reportLine(report);
   EXPECT_EQ(report.partsAt->headline,
             "Scale.backward gives another gradient than the ops of its forward for its input t, 16 times theirs");
-  EXPECT_NE(report.partsAt->text.find("it is also called at #1"), std::string::npos) << report.partsAt->text;
+  EXPECT_NE(report.partsAt->text.find("it is also called at #"), std::string::npos) << report.partsAt->text;
   // Without a common factor none is named.
   reference.at("grad.p.a") = floatTensor({2}, {9, -9});
   const auto other = check(model, reference);
