@@ -21,8 +21,9 @@ struct PlanLayer {
   std::size_t group = 0, number = 0;  ///< number: from 0 within its group
   std::size_t ops = 0;                ///< nodes of the graph in it
   std::int64_t savedBytes = 0;        ///< of its saved activations, as far as sizes are known; each storage once
-  std::string
-      module;  ///< what the names of its parameters begin with: "blocks.2"; empty where they have nothing in common
+  /// What the names of its parameters begin with: "blocks.2"; empty where they have nothing in common. (A line of its
+  /// own may not begin with the name: that is a module declaration.)
+  std::string module;
 };
 
 /// A value of the forward.
