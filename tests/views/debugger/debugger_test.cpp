@@ -139,19 +139,17 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
     if (life.from <= middle && middle < life.to)
       named += view->toolTip().contains(QString::fromStdString(f.analysis().document->displayName(life.value)));
   QVERIFY(named > 0);
-  // V12: the axis names ops by their ids, which are not their positions.
-  const auto idsAreThoseOfOps = [&] {
+  // W23: the axis is the position in the run, as the tool bar counts it.
+  const auto ticksAreSteps = [&] {
     const auto ticks = view->ticks();
-    const auto isId = [&](const auto& tick) {
-      return tick.second == QStringLiteral("#%1").arg(f.controller().document()->program.opAt(tick.first).index);
-    };
+    const auto isStep = [&](const auto& tick) { return tick.second == QString::number(tick.first + 1); };
     const auto isInSight = [&](const auto& tick) {
       return tick.first >= view->range().first && tick.first < view->range().second;
     };
-    return ticks.size() >= 2 && std::all_of(ticks.begin(), ticks.end(), isId) &&
+    return ticks.size() >= 2 && std::all_of(ticks.begin(), ticks.end(), isStep) &&
            std::all_of(ticks.begin(), ticks.end(), isInSight);
   };
-  QVERIFY(idsAreThoseOfOps());
+  QVERIFY(ticksAreSteps());
   QVERIFY(view->accessibleDescription().endsWith(
       QStringLiteral("#%1").arg(f.controller().document()->program.opAt(timeline.peakPosition).index)));
   // A range by dragging with Shift, by keys, and all of it again.
@@ -166,7 +164,7 @@ void DebuggerTest::V10_memoryZoomsAndNamesWhatIsAlive() {
   QCOMPARE(view->range(), all);
   QTest::keyClick(view, Qt::Key_Plus);
   QVERIFY(view->range().second - view->range().first < all.second - all.first);
-  QVERIFY(idsAreThoseOfOps());
+  QVERIFY(ticksAreSteps());
   QTest::keyClick(view, Qt::Key_0);
   QCOMPARE(view->range(), all);
 }
@@ -270,6 +268,8 @@ void DebuggerTest::fillingAsksForANumber() {
   QVERIFY(f.window().actions().fill->toolTip().contains(QStringLiteral("not computed yet")));
   f.press(Qt::Key_F11);
   f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  f.click(TraceKind::forward, op);  // the steps have taken the selection along
   QVERIFY(QTest::qWaitFor([&] { return f.window().actions().fill->isEnabled(); }, 5000));
   f.press(Qt::Key_F, Qt::ControlModifier | Qt::ShiftModifier);
   auto* dialog = f.window().findChild<QInputDialog*>();
@@ -293,6 +293,7 @@ void DebuggerTest::pictureOfASliceMovesByKey() {
   f.press(Qt::Key_F11);
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
+  f.click(TraceKind::forward, f.analysis().forward.ops[1]);  // the steps have taken the selection along
   f.window().findChild<QCheckBox*>(QStringLiteral("value-picture"))->click();
   auto* image = f.window().findChild<ImageView*>(QStringLiteral("value-image"));
   auto* table = f.window().findChild<QTableView*>(QStringLiteral("value-contents"));
