@@ -62,6 +62,8 @@ class Op:
         mode, record, stream = self.mode, self.record, self.mode.stream
         n = record["n"]
         outs = list(_tensors(result))
+        if self.name.startswith("_c10d_functional.wait_tensor"):
+            mode.arrived(outs, waited=True)
         if not outs and not self.writes and not list(_tensors_in(record["in"])):
             return  # questions about sizes
         if "rng" in record:
@@ -79,7 +81,7 @@ class Op:
             for tensor in [*outs, *written]:
                 memory = mode.memory(tensor)
                 if memory is not None:
-                    mode.arrives(memory, n, tensor)
+                    mode.arrives(memory, n, tensor, self.name.startswith("_c10d_functional."))
         else:
             for place, tensor in enumerate([*outs, *written]):
                 memory = mode.memory(tensor)

@@ -57,6 +57,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._backwards = 0
         self._in_backward = False
         self._arriving: dict[int, tuple[int, int, torch.Tensor]] = {}  # storage -> op and tensor of a collective that may still run
+        self._functional: set[int] = set()  # of these storages, those of functional collectives
         self._drawing: tuple[str, Optional[torch.Generator]] = ("cpu", None)
         self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
         self._hooks: list[Any] = []
@@ -280,11 +281,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name, given = self._drawing
         self._generators[name.split(":")[0]] = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
 
-    def arrived(self, tensors: Iterable[torch.Tensor]) -> None:
-        """A collective writes in the background until somebody waits; who reads has waited."""
+    def arrived(self, tensors: Iterable[torch.Tensor], waited: bool = False) -> None:
+        """A collective writes in the background until somebody waits; who reads has waited, but for functional collectives, which `wait_tensor` waits for."""
         for tensor in tensors:
             memory = self.memory(tensor) if self._arriving else None
-            waiting = self._arriving.pop(memory.id, None) if memory is not None else None
+            if memory is None or memory.id in self._functional and not waited:
+                continue
+            self._functional.discard(memory.id)
+            waiting = self._arriving.pop(memory.id, None)
             if waiting is not None and memory is not None:
                 op, number, written = waiting
                 value = hashed(written)
@@ -296,7 +300,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.stream.write(arrived)
                 self.wrote(written, value, False)
 
-    def arrives(self, memory: Memory, op: int, tensor: torch.Tensor) -> None:
+    def arrives(self, memory: Memory, op: int, tensor: torch.Tensor, functional: bool) -> None:
+        if functional:
+            self._functional.add(memory.id)
         self._arriving[memory.id] = (op, self.tensor(tensor, False), tensor.detach())
 
     def hashes(self, op: int, values: list[Optional[torch.Tensor]]) -> Optional[list[Optional[str]]]:
