@@ -201,7 +201,7 @@ class Links(unittest.TestCase):
             for path in re.findall(r"`([\w./*-]+)`", row.split("|")[2] if row.count("|") > 2 else ""):
                 if not re.search(r"[./]", path):
                     continue
-                top = TOP if path.split("/")[0] in ("app", "views", "python", "cmake", "scripts") else TOP / "core"
+                top = TOP if path.split("/")[0] in ("app", "views", "python", "cmake", "scripts", "tests") else TOP / "core"
                 with self.subTest(path=path, row=row):
                     found = top / path if "/" in path else folder / path
                     self.assertTrue(list(found.parent.glob(found.name)) if found.name else found.is_dir())
