@@ -54,7 +54,9 @@ TensorMeta metaOf(const fx::Type& type, const SizeBindings& sizes, const std::st
 
 GraphModel openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
                      const DerivationRequest& request, const Progress& progress) {
-  if (jobs::opaqueCalls(graph, lookupSymbol).empty()) return openPlain(graph, place, options, request, progress);
+  auto inner = request;
+  inner.filled.clear();  // of another graph of the compile, where this one has no opaque call
+  if (jobs::opaqueCalls(graph, lookupSymbol).empty()) return openPlain(graph, place, options, inner, progress);
   std::vector<std::string> filled;
   for (const auto& [name, tensor] : request.filled) filled.push_back(name);
   const auto stood = jobs::withStandIns(graph, lookupSymbol, filled);
@@ -67,8 +69,6 @@ GraphModel openGraph(const fx::Graph& graph, const std::string& place, const job
   moved.writes.clear();
   for (const auto& [node, written] : options.writes)
     moved.writes.emplace(stood.values[graph.inputs.size() + node] - stood.graph.inputs.size(), stood.values[written]);
-  auto inner = request;
-  inner.filled.clear();
   constexpr std::uint64_t seed = 0;  // whatever the run's: a forward and its backward have different ones
   for (const auto i : stood.inputs) {
     const auto& input = stood.graph.inputs[i];

@@ -142,6 +142,16 @@ TEST(OpaqueOps, R4_R10_AReferenceNeedsWhatTheOpsGave) {
   EXPECT_THROW(opinionOn(forward, backward, joint, request), Error);
 }
 
+// The backward has no opaque op, as that of a Triton kernel whose author wrote the derivative in PyTorch.
+TEST(OpaqueOps, R10_WhatIsFilledInMayBeOfTheForwardAlone) {
+  SecondOpinionRequest request;
+  request.filled = {{"tanh", tensorOf({4, 5}, 1)}};
+  const std::string product = "torch.ops.aten.mul.Tensor(mul_1, mm)";
+  const auto opinion =
+      opinionOn(forward, replaced(backward, backwardCall, product), replaced(joint, backwardCall, product), request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << notesOf(opinion);
+}
+
 // A fault in what an opaque op reads is found though its result is given.
 TEST(OpaqueOps, R10_WhatIsFilledInHidesNoFault) {
   SecondOpinionRequest request;
