@@ -238,7 +238,7 @@ class Catch:
             if leaf.requires_grad:
                 # An alias, whose gradient is what comes from outside of the model: the model itself may use an output too (logits, for its loss).
                 # The hook is on the node: torch.compile would look at one of the tensor.
-                if not leaf.is_leaf:
+                if leaf.grad_fn is not None:
                     # Where the loop writes to the alias in place (loss *= 2), the alias gets another node: the output's own says that a backward came.
                     leaf.grad_fn.register_prehook(lambda _: self._reached(step))
                     leaves[i] = leaf.view_as(leaf)

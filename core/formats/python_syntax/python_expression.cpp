@@ -152,7 +152,7 @@ Expression ExpressionReader::readTuple(std::string_view closing) {
 }
 
 void ExpressionReader::addItem(Expression& list, Expression item, int& tallest) {
-  chargeReading(sizeof(Expression));
+  chargeReading(2 * sizeof(Expression));  // a list doubles its memory as it grows
   list.items.push_back(std::move(item));
   tallest = std::max(tallest, height_);
 }
