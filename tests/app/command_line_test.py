@@ -117,6 +117,10 @@ class Json(Case):
             picture = self.path / "p.png"
             self.assertEqual(self.fits("picture", "picture", MLP, picture)["bytes"], picture.stat().st_size)
 
+    def test_T3_record(self):
+        listed = self.fits("record-list", "record", "--list", TOP / "tests" / "data" / "recordings")
+        self.assertTrue(listed and all(one["complete"] for one in listed))
+
     def test_T3_every_report_has_a_schema(self):
         """Whoever has --format json is named in docs/commands.md."""
         page = (TOP / "docs" / "commands.md").read_text().split("## JSON")[1]

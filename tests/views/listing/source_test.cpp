@@ -171,7 +171,7 @@ void SourceTest::theStackAndItsLine() {
   f.picture(QStringLiteral("source-empty"));
   f.click(TraceKind::forward, f.analysis().forward.ops[4]);
   QTRY_COMPARE(lines(f).currentRow(), 31);
-  QCOMPARE(path(f).text(), at(QStringLiteral("model.py")));
+  QCOMPARE(path(f).text(), QStringLiteral("model.py"));  // next to the model
   QVERIFY(!notice(f).isVisible() && text(f).isVisible());
   QCOMPARE(stack(f).model()->rowCount(), 2);
   QCOMPARE(stack(f).currentIndex().row(), 0);
@@ -225,7 +225,7 @@ void SourceTest::aMissingFileIsFound() {
   QVERIFY(notice(f).text().contains(at(QStringLiteral("model.py"))));
   f.picture(QStringLiteral("source-missing"));
   f.window().panel<SourceDock>().useFile(at(QStringLiteral("elsewhere/model.py")));
-  QTRY_COMPARE(path(f).text(), at(QStringLiteral("elsewhere/model.py")));
+  QTRY_COMPARE(path(f).text(), QStringLiteral("elsewhere/model.py"));
   QTRY_COMPARE(lines(f).currentRow(), 30);
   QVERIFY(SourcePaths::load(*f.window().shared().settings)
               .mappings()
@@ -288,7 +288,7 @@ void SourceTest::settingsAreEdited() {
     dialog->grab().save(folder + QStringLiteral("/source-dialog.png"));
   QCOMPARE(dialog->paths().mappings().size(), 1);  // an empty row is none
   dialog->accept();
-  QTRY_COMPARE(path(f).text(), at(QStringLiteral("elsewhere/model.py")));
+  QTRY_COMPARE(path(f).text(), QStringLiteral("elsewhere/model.py"));
   QCOMPARE(editorCommand(*f.window().shared().settings), QStringLiteral("my-editor +%l %f"));
 }
 

@@ -380,7 +380,7 @@ void PipelineTest::rowsLeadToTheirOps() {
   edges->setFocus();
   edges->setCurrentIndex(edges->model()->index(1, 0));
   QTest::keyClick(edges, Qt::Key_Return);
-  QCOMPARE(f->selection().op(), op(*f, 1));
+  QCOMPARE(f->selection().op(), f->analysis().links.derived(op(*f, 1)).front());  // the computation is hidden
 }
 
 void PipelineTest::stagesMarkTheListings() {

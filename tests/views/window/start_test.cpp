@@ -5,6 +5,7 @@
 #include <QTest>
 #include <QTimer>
 
+#include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/why_dock.h"
@@ -241,7 +242,7 @@ void StartTest::theTourCanBeLeft() {
 
 void StartTest::whatIsOpenStaysOpen() {
   WindowFixture f(liveEngine());
-  QVERIFY(f.open(samples()[1].path));
+  QVERIFY(f.open(QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2"))));
   action(f.window(), "tour")->trigger();
   QVERIFY(!panel(f.window()).isVisible());
   MainWindow* other = nullptr;
