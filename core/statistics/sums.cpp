@@ -374,10 +374,10 @@ void addTiny(const void* data, std::int64_t elements, Sums& sums) {
 
 void Add(DType dtype, const void* data, std::int64_t elements, Sums& sums) {
   switch (dtype) {
-#define RETROGRAD_CASE(name, function)           \
-  case DType::name:                              \
-    return function<DType::name>(data, elements, \
-                                 sums);  // NOLINT(bugprone-macro-parentheses): a template's name takes none
+// NOLINTBEGIN(bugprone-macro-parentheses): a template's name takes none
+#define RETROGRAD_CASE(name, function) \
+  case DType::name: return function<DType::name>(data, elements, sums);
+    // NOLINTEND(bugprone-macro-parentheses)
     RETROGRAD_CASE(f32, addBlocks)
     RETROGRAD_CASE(f64, addBlocks)
     RETROGRAD_CASE(f16, addBlocks)

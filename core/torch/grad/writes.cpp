@@ -269,8 +269,8 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   auto tensors = call.tensors;
   aliased.push_back(target);
   for (auto hole : aliased) {
-    const TensorMeta meta = geometry(
-        hole);  // NOLINT(performance-unnecessary-copy-initialization): what follows adds to the table that it lies in
+    // What follows adds to the table that it lies in.
+    const TensorMeta meta = geometry(hole);  // NOLINT(performance-unnecessary-copy-initialization)
     if (meta.conjugate || meta.negative)
       throw Error(ErrorCode::unsupportedOp,
                   "an operand lies in the memory that it writes, as its conjugate or negative", "torch.ops." + name);

@@ -70,10 +70,9 @@ class GlooTransfer final : public Transfer {
   GlooTransfer(const GroupWait& wait, c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes, int peer)
       : wait_(wait), work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer) {}
   ~GlooTransfer() override {
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory for two pointers the process ends either way
-    if (work_)
-      new std::pair(std::move(work_),
-                    std::move(bytes_));  // after a failure: memory that it may still use, until the process ends
+    // After a failure: memory that it may still use, until the process ends. Without memory for two pointers the
+    // process ends either way.
+    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // NOLINT(bugprone-unhandled-exception-at-new)
   }
   void wait() override {
     if (!work_) return;

@@ -25,10 +25,9 @@ class LinkTransfer final : public Transfer {
   LinkTransfer(c10::intrusive_ptr<c10d::Work> work, at::Tensor bytes, int peer, Device device, const GroupWait& wait)
       : work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer), device_(device), wait_(wait) {}
   ~LinkTransfer() override {
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory for two pointers the process ends either way
-    if (work_)
-      new std::pair(std::move(work_),
-                    std::move(bytes_));  // after a failure: it may still be used, until the process ends
+    // After a failure: it may still be used, until the process ends. Without memory for two pointers the process ends
+    // either way.
+    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // NOLINT(bugprone-unhandled-exception-at-new)
   }
   void wait() override {
     if (!work_) return;

@@ -183,7 +183,7 @@ void SourceTest::theStackAndItsLine() {
   // A frame further out, and an op of the backward, which has the stack of what it comes from.
   stack(f).setFocus();
   f.press(Qt::Key_Down);
-  QTRY_COMPARE(path(f).text(), at(QStringLiteral("train.py")));
+  QTRY_COMPARE(path(f).text(), QStringLiteral("train.py"));
   QTRY_COMPARE(lines(f).currentRow(), 11);
   f.selection().select(f.analysis().backward.ops.front());
   QTRY_COMPARE(lines(f).currentRow(), 32);
