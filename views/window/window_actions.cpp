@@ -169,6 +169,7 @@ void WindowActions::addValueActions() {
   save =
       add("save-value", tr("&Save for the Backward"), tr("What if the recomputed value were saved for the backward?"),
           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
+  save->setIconText(tr("Save"));  // on buttons
   walkToRoot =
       add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
