@@ -190,6 +190,8 @@ void GraphTest::minimapLeadsThere() {
 
 // Holds V10: where boxes are below it the minimap fades, until the mouse is there.
 void GraphTest::V10_theMinimapFadesOverBoxes() {
+  fixture_->window().resize(2000, 1000);  // wide enough that a corner of the graph is free of boxes
+  QVERIFY(standsStill(fixture_->window()));
   graph().setAllOpen(true);
   QVERIFY(laidOut());
   const int box = show(gradientOp(0));
