@@ -142,7 +142,7 @@ QString elementAtRoot(const QuestionContext& context, const NanWalk& walk, const
     if (places.empty()) return {};
     QStringList index, operands;
     for (auto i : places.front().index) index << QString::number(i);
-    const auto where =
+    auto where =
         QObject::tr("%1 at [%2]").arg(QString::fromStdString(places.front().number), index.join(QStringLiteral(", ")));
     for (auto operand : document.operands(walk.root)) {
       if (!operand || !document.isTensor(operand)) continue;
@@ -152,7 +152,7 @@ QString elementAtRoot(const QuestionContext& context, const NanWalk& walk, const
       operands << elementText(contents, *at);
     }
     auto op = shortOpName(document, walk.root).section(QLatin1Char('.'), 1, 1);
-    const bool isPlain = made.meta.sizes.size() > 0 && !operands.isEmpty() &&
+    const bool isPlain = !made.meta.sizes.empty() && !operands.isEmpty() &&
                          !isHeavy(familyOf(document.symbol(document.boundSymbol(walk.root).symbol).name));
     return isPlain ? QStringLiteral("%1 = %2").arg(callText(op, operands), where) : where;
   } catch (const Error&) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <QAbstractTableModel>
+#include <QColor>
 #include <vector>
 
 #include "core/trace/tensor_data.h"
