@@ -1,5 +1,7 @@
 #include "views/findings/findings_model.h"
 
+#include <QFont>
+
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QStandardItemModel>

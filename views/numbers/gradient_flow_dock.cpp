@@ -1,5 +1,6 @@
 #include "views/numbers/gradient_flow_dock.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QScrollBar>
 #include <algorithm>

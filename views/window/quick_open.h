@@ -1,5 +1,6 @@
 #pragma once
 #include <QFrame>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListView>
 #include <functional>
