@@ -95,6 +95,7 @@ void printText(const std::string& path, const Analysis& analysis, const ReplayRe
   }
   detail(fmt::format("recorded: updates {}; links: {} backward ops linked, {} ambiguous, {} without",
                      updatesOf(recording), recording.linked, recording.ambiguous, recording.unlinked));
+  if (!recording.damage.empty() && verdict.word == "fail") detail("damaged or cut off: " + recording.damage);
   if (result.unsound.empty() && result.stopped.empty())
     detail("health: loss, gradients that an optimizer read, parameters and buffers are finite");
   for (const auto& note : result.notes) detail("note: " + note);

@@ -121,6 +121,12 @@ class Json(Case):
         listed = self.fits("record-list", "record", "--list", TOP / "tests" / "data" / "recordings")
         self.assertTrue(listed and all(one["complete"] for one in listed))
 
+    def test_C10_a_fault_does_not_hide_that_a_recording_is_cut_off(self):
+        step = shutil.copytree(TOP / "resources" / "samples" / "recorded", self.path / "step")
+        stream = step / "ops.jsonl"
+        stream.write_bytes(stream.read_bytes()[:-500])
+        self.assertIn("damaged or cut off: ops.jsonl", self.ends(1, "check", step).stdout)
+
     def test_T3_every_report_has_a_schema(self):
         """Whoever has --format json is named in docs/commands.md."""
         page = (TOP / "docs" / "commands.md").read_text().split("## JSON")[1]
