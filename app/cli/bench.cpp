@@ -73,7 +73,7 @@ int runLayout(const BenchArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpBench(Parser parser) {
   auto arguments = std::make_shared<BenchArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
   parser.add("--repeat", arguments->repeat, "repeats the medians are taken over").aboveZero().showDefault();
@@ -101,9 +101,8 @@ Run setup(Parser parser) {
   };
 }
 
-const Registration registration("bench",
-                                "measure reading, deriving and running, and LibTorch's eager autograd for comparison",
-                                setup);
+const Registration registrationBench(
+    "bench", "measure reading, deriving and running, and LibTorch's eager autograd for comparison", setUpBench);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -66,7 +66,7 @@ int checkAll(const Checks& checks, const Progress& progress) {
       checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
 }
 
-Run setup(Parser parser) {
+Run setUpCheck(Parser parser) {
   auto checks = std::make_shared<Checks>();
   checks->addTo(parser, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
   addOrder(parser, checks->check.order, checks->check.again);
@@ -88,9 +88,9 @@ Run setup(Parser parser) {
   };
 }
 
-const Registration registration("check",
-                                "compare forward and backward with a reference and with LibTorch's own autograd",
-                                setup);
+const Registration registrationCheck("check",
+                                     "compare forward and backward with a reference and with LibTorch's own autograd",
+                                     setUpCheck);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -117,7 +117,7 @@ int compareCheckpoints(const CompareArguments& arguments, const Progress& progre
   return same ? allWell : checkFailed;
 }
 
-int run(CompareArguments arguments, const Progress& progress) {
+int runCompare(CompareArguments arguments, const Progress& progress) {
   if (!arguments.b.path.empty()) requireFile(arguments.b.path);
   if (isCheckpoint(arguments.a) && isCheckpoint(arguments.b.path)) return compareCheckpoints(arguments, progress);
   requireToRun(arguments.input.device);
@@ -170,7 +170,7 @@ int run(CompareArguments arguments, const Progress& progress) {
   return comparison.firstDivergence ? checkFailed : allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpCompare(Parser parser) {
   auto arguments = std::make_shared<CompareArguments>();
   parser.add("a", arguments->a, "a model file or a session; or a checkpoint, where the other is one too").required();
   parser.add("b", arguments->b.path, "another one (default: the same file)");
@@ -186,11 +186,12 @@ Run setup(Parser parser) {
   parser.add("--rows", arguments->rows, "rows of the table around the first divergence").showDefault();
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runCompare(*arguments, progress); };
 }
 
-const Registration registration("compare",
-                                "run two models, or one in two ways, and find the first op where they diverge", setup);
+const Registration registrationCompare("compare",
+                                       "run two models, or one in two ways, and find the first op where they diverge",
+                                       setUpCompare);
 
 }  // namespace
 }  // namespace retrograd::cli

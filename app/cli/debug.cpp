@@ -168,7 +168,7 @@ int runAll(const DebugArguments& arguments, const Progress& progress) {
   return outcome.exitCode();
 }
 
-Run setup(Parser parser) {
+Run setUpDebug(Parser parser) {
   auto arguments = std::make_shared<DebugArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
   parser.add("--script", arguments->script, "a file with one command a line (-: standard input)");
@@ -190,9 +190,8 @@ Run setup(Parser parser) {
   return [arguments](const Progress& progress) { return runAll(*arguments, progress); };
 }
 
-const Registration registration("debug",
-                                "run in both directions with breakpoints, and ask why: at a prompt, or by a script",
-                                setup);
+const Registration registrationDebug(
+    "debug", "run in both directions with breakpoints, and ask why: at a prompt, or by a script", setUpDebug);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -141,7 +141,7 @@ int runPasses(const DiffArguments& arguments, const Progress& progress) {
   return printPasses(options, progress);
 }
 
-int run(const DiffArguments& arguments, const Progress& progress) {
+int runDiff(const DiffArguments& arguments, const Progress& progress) {
   if (arguments.passes) return runPasses(arguments, progress);
   const bool isOther = !arguments.b.empty() || arguments.partitionB || arguments.precisionB || !arguments.showB.empty();
   const bool isPass = !arguments.pass.empty() || !arguments.before.empty();
@@ -188,7 +188,7 @@ void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition) {
       .repeatable();
 }
 
-Run setup(Parser parser) {
+Run setUpDiff(Parser parser) {
   auto arguments = std::make_shared<DiffArguments>();
   const std::vector<std::string> kinds{"computation", "joint", "forward", "backward"};
   parser.add("a", arguments->a, "a model file or a session").required();
@@ -219,12 +219,11 @@ Run setup(Parser parser) {
   parser.footer(
       "Exit codes: 0 equal, 1 different, 2 bad input or use. --quiet prints nothing. Ops are aligned, not lines of "
       "text (docs/diff.md).");
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runDiff(*arguments, progress); };
 }
 
-const Registration registration("diff",
-                                "compare two traces op by op: of two files, two partitions, before and after a pass",
-                                setup);
+const Registration registrationDiff(
+    "diff", "compare two traces op by op: of two files, two partitions, before and after a pass", setUpDiff);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -62,7 +62,7 @@ class StandardOutput final : public ExportSink {
   }
 };
 
-int run(const ExportArguments& arguments, const Progress& progress) {
+int runExport(const ExportArguments& arguments, const Progress& progress) {
   const auto& format = formatFor(arguments);
   const auto& drawing = arguments.drawing;
   if (!format.isDrawing && (drawing.dark || drawing.openAll || !drawing.open.empty() || drawing.scale != 1))
@@ -94,7 +94,7 @@ int run(const ExportArguments& arguments, const Progress& progress) {
   return broken ? badInputOrUse : allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpExport(Parser parser) {
   auto arguments = std::make_shared<ExportArguments>();
   std::vector<std::string> names;
   for (const auto& format : exportFormats()) names.push_back(format.name);
@@ -118,12 +118,12 @@ Run setup(Parser parser) {
   for (const auto& format : exportFormats()) footer += fmt::format("  {:<10}{}\n", format.name, format.description);
   parser.footer(footer + "\nHow to save a model from PyTorch: retrograd help saving\n");
   arguments->input.addTo(parser);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runExport(*arguments, progress); };
 }
 
-const Registration registration("export",
-                                "write the traces as text, HTML, a PyTorch script, a graph, a table or a profile",
-                                setup);
+const Registration registrationExport("export",
+                                      "write the traces as text, HTML, a PyTorch script, a graph, a table or a profile",
+                                      setUpExport);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -255,7 +255,7 @@ int listFolders(const std::vector<RecordedFolder>& folders, const GraphsOptions&
   return allWell;
 }
 
-int run(const GraphsOptions& options, const Progress& progress) {
+int runGraphs(const GraphsOptions& options, const Progress& progress) {
   if (const auto folders = recordedFolders(options.path); !folders.empty()) return listFolders(folders, options);
   std::error_code error;
   if (std::filesystem::is_directory(options.path, error) && !jobs::isJobLog(options.path))
@@ -276,7 +276,7 @@ int run(const GraphsOptions& options, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpGraphs(Parser parser) {
   auto options = std::make_shared<GraphsOptions>();
   parser
       .add("log", options->path,
@@ -299,12 +299,12 @@ Run setup(Parser parser) {
            "with --save-plan: bytes and peak of Retrograd's own split of the job's model, at this many budgets")
       .needs(plan)
       .range(2, 32);
-  return [options](const Progress& progress) { return run(*options, progress); };
+  return [options](const Progress& progress) { return runGraphs(*options, progress); };
 }
 
-const Registration registration("graphs",
-                                "list ranks, compiles, attempts and graphs of a job's logs, or of captured steps",
-                                setup);
+const Registration registrationGraphs("graphs",
+                                      "list ranks, compiles, attempts and graphs of a job's logs, or of captured steps",
+                                      setUpGraphs);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -95,13 +95,13 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpHelp(Parser parser) {
   auto topic = std::make_shared<std::vector<std::string>>();
   parser.add("topic", *topic, "saving, a subcommand (`pipeline split` has two words), completion SHELL, or man");
   return [topic, parser](const Progress&) { return print(parser.parent().app(), *topic); };
 }
 
-const Registration registration("help", "explain a subcommand, or how to save a model (help saving)", setup);
+const Registration registrationHelp("help", "explain a subcommand, or how to save a model (help saving)", setUpHelp);
 
 }  // namespace
 }  // namespace retrograd::cli

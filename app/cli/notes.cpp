@@ -49,7 +49,7 @@ std::vector<Note> changed(const Analysis& analysis, const Notes& notes, const No
   return result;
 }
 
-int run(const NotesArguments& arguments, const Progress& progress) {
+int runNotes(const NotesArguments& arguments, const Progress& progress) {
   if (arguments.changes() == arguments.place.empty())
     throw Error(ErrorCode::badUse, arguments.place.empty()
                                        ? "name the place of the note with --at"
@@ -67,7 +67,7 @@ int run(const NotesArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpNotes(Parser parser) {
   auto arguments = std::make_shared<NotesArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
   parser.add("--at", arguments->place, "the op or value of the note: #12, or the name of a value");
@@ -78,10 +78,11 @@ Run setup(Parser parser) {
   parser.flag("--remove", arguments->remove, "remove all notes at the place");
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runNotes(*arguments, progress); };
 }
 
-const Registration registration("notes", "list bookmarks, comments and names of your own, or add some", setup);
+const Registration registrationNotes("notes", "list bookmarks, comments and names of your own, or add some",
+                                     setUpNotes);
 
 }  // namespace
 }  // namespace retrograd::cli

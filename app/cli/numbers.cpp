@@ -186,7 +186,7 @@ NumbersArguments meant(NumbersArguments arguments) {
   return arguments;
 }
 
-int run(const NumbersArguments& given, const Progress& progress) {
+int runNumbers(const NumbersArguments& given, const Progress& progress) {
   const auto arguments = meant(given);
   const auto a = openSide(arguments.a, arguments.input, progress);
   const auto b = openSide(arguments.b, arguments.input, progress);
@@ -204,7 +204,7 @@ int run(const NumbersArguments& given, const Progress& progress) {
   return comparison.first ? checkFailed : allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpNumbers(Parser parser) {
   auto arguments = std::make_shared<NumbersArguments>();
   parser
       .add("a", arguments->a,
@@ -220,12 +220,12 @@ Run setup(Parser parser) {
   parser.add("--rows", arguments->rows, "rows of the table around the first difference").showDefault();
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runNumbers(*arguments, progress); };
 }
 
-const Registration registration(
+const Registration registrationNumbers(
     "numbers", "lay the numbers that a run recorded over a model or another recording, and find the first that differs",
-    setup);
+    setUpNumbers);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -13,7 +13,7 @@
 namespace retrograd::cli {
 namespace {
 
-Run setup(Parser parser) {
+Run setUpPicture(Parser parser) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   auto options = std::make_shared<PictureOptions>();
   auto trace = std::make_shared<std::string>("joint"), format = std::make_shared<std::string>("text");
@@ -66,7 +66,8 @@ Run setup(Parser parser) {
   };
 }
 
-const Registration registration("picture", "draw the window with a model into a PNG file; needs no display", setup);
+const Registration registrationPicture("picture", "draw the window with a model into a PNG file; needs no display",
+                                       setUpPicture);
 
 }  // namespace
 }  // namespace retrograd::cli

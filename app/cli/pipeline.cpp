@@ -15,7 +15,7 @@ std::vector<Command>& table() {
   return all;
 }
 
-Run setup(Parser parser) {
+Run setUpPipeline(Parser parser) {
   auto runs = std::make_shared<std::map<Parser, Run>>();
   parser.footer("`retrograd help pipeline NAME` explains one of them. docs/pipeline.md shows how they go together.");
   for (const auto& command : pipelineCommands()) {
@@ -27,7 +27,7 @@ Run setup(Parser parser) {
   return [runs, parser](const Progress& progress) { return runs->at(*parser.chosen())(progress); };
 }
 
-const Registration registration("pipeline", "cut a model into pipeline stages and check them", setup);
+const Registration registrationPipeline("pipeline", "cut a model into pipeline stages and check them", setUpPipeline);
 
 }  // namespace
 

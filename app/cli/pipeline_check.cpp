@@ -55,7 +55,7 @@ int checkEach(const PipelineChecks& checks, const Progress& progress) {
   return checks.conclude(reports);
 }
 
-Run setup(Parser parser) {
+Run setUpPipelineCheck(Parser parser) {
   auto checks = std::make_shared<PipelineChecks>();
   checks->addTo(parser, "safetensors file with in.* and cot.*: what is run");
   addCuts(parser, checks->request);
@@ -71,9 +71,8 @@ Run setup(Parser parser) {
   };
 }
 
-const PipelineRegistration registration("check",
-                                        "compare a model's stages, run in sequence, with the model in one piece",
-                                        setup);
+const PipelineRegistration registrationPipelineCheck(
+    "check", "compare a model's stages, run in sequence, with the model in one piece", setUpPipelineCheck);
 
 }  // namespace
 }  // namespace retrograd::cli

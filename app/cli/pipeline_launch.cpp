@@ -16,7 +16,7 @@ struct LaunchArguments {
   std::vector<std::string> command;
 };
 
-int run(const LaunchArguments& arguments, const Progress& progress) {
+int runPipelineLaunch(const LaunchArguments& arguments, const Progress& progress) {
   LaunchOptions options;
   options.ranks = arguments.ranks;
   options.grace = std::chrono::milliseconds(std::llround(arguments.grace * 1000));
@@ -27,18 +27,18 @@ int run(const LaunchArguments& arguments, const Progress& progress) {
   return result.exitCode;
 }
 
-Run setup(Parser parser) {
+Run setUpPipelineLaunch(Parser parser) {
   auto arguments = std::make_shared<LaunchArguments>();
   parser.add("--ranks", arguments->ranks, "processes to run on this machine").required().range(1, 1024);
   parser.add("--grace", arguments->grace, "seconds for the others to end by themselves, when one has failed")
       .range(0.0, 3600.0)
       .showDefault();
   parser.add("command", arguments->command, "behind --: the subcommand and its options, for each rank").required();
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runPipelineLaunch(*arguments, progress); };
 }
 
-const PipelineRegistration registration("launch",
-                                        "run a subcommand once for each rank on this machine, as torchrun does", setup);
+const PipelineRegistration registrationPipelineLaunch(
+    "launch", "run a subcommand once for each rank on this machine, as torchrun does", setUpPipelineLaunch);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -248,7 +248,7 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
 }
 
 /// `cuda` alone is each rank's own GPU; a device with a number, or one for each stage, is that.
-int run(RunArguments arguments, bool ownDevice, const Progress& progress) {
+int runPipelineRun(RunArguments arguments, bool ownDevice, const Progress& progress) {
   requireFile(arguments.cut.file);
   const auto meeting = rendezvousFromEnvironment();
   if (ownDevice) arguments.cut.input.device = deviceOfProcess(meeting.localRank);
@@ -262,7 +262,7 @@ int run(RunArguments arguments, bool ownDevice, const Progress& progress) {
   }
 }
 
-Run setup(Parser parser) {
+Run setUpPipelineRun(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
   arguments->cut.addTo(parser);
   parser.add("--schedule", arguments->schedule, "its name (see pipeline schedule) or a CSV file").showDefault();
@@ -286,13 +286,13 @@ Run setup(Parser parser) {
   addFormat(parser, arguments->format);
   const auto device = parser.option("--device");
   return [arguments, device](const Progress& progress) {
-    return run(*arguments, device.given() && device.values().back() == "cuda", progress);
+    return runPipelineRun(*arguments, device.given() && device.values().back() == "cuda", progress);
   };
 }
 
-const PipelineRegistration registration(
+const PipelineRegistration registrationPipelineRun(
     "run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch",
-    setup);
+    setUpPipelineRun);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -147,7 +147,7 @@ std::string render(const ScheduleArguments& arguments, const Schedule& schedule,
   return scheduleText(schedule, run, costs);
 }
 
-int run(const ScheduleArguments& arguments, const Progress& progress) {
+int runPipelineSchedule(const ScheduleArguments& arguments, const Progress& progress) {
   std::optional<DerivedModel> model;
   if (!arguments.model.file.empty()) model = derive(arguments, progress);
   else if (arguments.measure)
@@ -162,7 +162,7 @@ int run(const ScheduleArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpPipelineSchedule(Parser parser) {
   auto arguments = std::make_shared<ScheduleArguments>();
   parser
       .add("schedule", arguments->schedule,
@@ -197,10 +197,12 @@ Run setup(Parser parser) {
       .oneOf({"text", "json", "csv", "svg"})
       .showDefault();
   addOutput(parser, "-o,--output", arguments->output, "file to write (default, or -: standard output)");
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runPipelineSchedule(*arguments, progress); };
 }
 
-const PipelineRegistration registration("schedule", "make, check, simulate and draw a pipeline schedule", setup);
+const PipelineRegistration registrationPipelineSchedule("schedule",
+                                                        "make, check, simulate and draw a pipeline schedule",
+                                                        setUpPipelineSchedule);
 
 }  // namespace
 }  // namespace retrograd::cli

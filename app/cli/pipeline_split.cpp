@@ -54,7 +54,7 @@ void print(const CutModel& cut) {
   for (const auto& note : cut.notes) fmt::print("# {}\n", note);
 }
 
-int run(const SplitArguments& arguments, const Progress& progress) {
+int runPipelineSplit(const SplitArguments& arguments, const Progress& progress) {
   auto cut = arguments.cut.open(!arguments.out.empty(), progress);
   if (arguments.format == "json") std::puts(dumpJson(pipelineJson(cut.model, cut.split, cut.notes)).c_str());
   else print(cut);
@@ -64,17 +64,19 @@ int run(const SplitArguments& arguments, const Progress& progress) {
   return failed ? badInputOrUse : allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpPipelineSplit(Parser parser) {
   auto arguments = std::make_shared<SplitArguments>();
   arguments->cut.addTo(parser);
   addFormat(parser, arguments->format);
   parser.add("-o,--output", arguments->out,
              "folder for the stages, each a session file with its weights, and pipeline.json");
   parser.add("--out", arguments->out).hidden();
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runPipelineSplit(*arguments, progress); };
 }
 
-const PipelineRegistration registration("split", "cut a model into stages and show what crosses each border", setup);
+const PipelineRegistration registrationPipelineSplit("split",
+                                                     "cut a model into stages and show what crosses each border",
+                                                     setUpPipelineSplit);
 
 }  // namespace
 }  // namespace retrograd::cli

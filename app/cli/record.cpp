@@ -60,7 +60,7 @@ void list(const std::string& folder, const std::string& format) {
   fmt::print("{} recording{}, {}\n", found.size(), found.size() == 1 ? "" : "s", sizeText(all));
 }
 
-int run(const RecordArguments& arguments) {
+int runRecord(const RecordArguments& arguments) {
   if (arguments.list.has_value() == !arguments.remove.empty())
     throw Error(ErrorCode::badUse,
                 "give one of --list and --remove; a step is recorded from Python, with retrograd.record "
@@ -80,7 +80,7 @@ int run(const RecordArguments& arguments) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpRecord(Parser parser) {
   auto arguments = std::make_shared<RecordArguments>();
   parser
       .add("--list", "list the recordings in this folder and below it, with their sizes (default: .)",
@@ -88,11 +88,11 @@ Run setup(Parser parser) {
       .optionalValue();
   parser.add("--remove", arguments->remove, "remove this recording; can be given several times").repeatable();
   addFormat(parser, arguments->format);
-  return [arguments](const Progress&) { return run(*arguments); };
+  return [arguments](const Progress&) { return runRecord(*arguments); };
 }
 
-const Registration registration("record", "list or remove recorded steps (retrograd.record in Python makes them)",
-                                setup);
+const Registration registrationRecord("record", "list or remove recorded steps (retrograd.record in Python makes them)",
+                                      setUpRecord);
 
 }  // namespace
 }  // namespace retrograd::cli

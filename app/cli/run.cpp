@@ -113,7 +113,7 @@ nlohmann::ordered_json reportOf(const RunArguments& arguments, const Session& se
           {"peak_bytes", session.peakBytes()}};
 }
 
-int run(const RunArguments& arguments, const Progress& progress) {
+int runRun(const RunArguments& arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (arguments.format == "text")
@@ -139,7 +139,7 @@ int run(const RunArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpRun(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
   addOutput(
@@ -152,10 +152,10 @@ Run setup(Parser parser) {
               "on a GPU: wait for each op, so that an error names the op that caused it");
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runRun(*arguments, progress); };
 }
 
-const Registration registration("run", "run forward and backward, with time and bytes of each op", setup);
+const Registration registrationRun("run", "run forward and backward, with time and bytes of each op", setUpRun);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -79,7 +79,7 @@ int save(const SaveArguments& arguments, const Progress& progress) {
   return broken ? badInputOrUse : allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpSave(Parser parser) {
   auto arguments = std::make_shared<SaveArguments>();
   parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
   addOutput(parser, "-o,--output", arguments->out,
@@ -93,7 +93,8 @@ Run setup(Parser parser) {
   return [arguments](const Progress& progress) { return save(*arguments, progress); };
 }
 
-const Registration registration("save", "save a model with its traces, inputs and notes as a session file", setup);
+const Registration registrationSave("save", "save a model with its traces, inputs and notes as a session file",
+                                    setUpSave);
 
 }  // namespace
 }  // namespace retrograd::cli

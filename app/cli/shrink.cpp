@@ -117,7 +117,7 @@ std::string sourceOf(const Document& document, BoundSymbolId op) {
   return frame ? fmt::format("{}:{}", frame->file, frame->line) : "";
 }
 
-int run(const ShrinkArguments& arguments, const Progress& progress) {
+int runShrink(const ShrinkArguments& arguments, const Progress& progress) {
   auto test = faultTest(arguments, progress);
   requireToRun(arguments.input.device);
   const auto analysis = open(arguments.file, arguments.input, progress);
@@ -154,7 +154,7 @@ int run(const ShrinkArguments& arguments, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpShrink(Parser parser) {
   auto arguments = std::make_shared<ShrinkArguments>();
   parser.add("file", arguments->file, "a model, a repro script or its folder").required();
   parser.flag("--nan", arguments->nan, "the fault is a NaN in outputs or gradients");
@@ -176,12 +176,11 @@ Run setup(Parser parser) {
   parser.add("--out", arguments->out).hidden();
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
-  return [arguments](const Progress& progress) { return run(*arguments, progress); };
+  return [arguments](const Progress& progress) { return runShrink(*arguments, progress); };
 }
 
-const Registration registration("shrink",
-                                "find the smallest range of ops that still shows a fault, and write it as a script",
-                                setup);
+const Registration registrationShrink(
+    "shrink", "find the smallest range of ops that still shows a fault, and write it as a script", setUpShrink);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -101,7 +101,7 @@ std::vector<char> passing(const Analysis& analysis, const TraceOptions& options)
   return passes;
 }
 
-int run(const TraceOptions& options, const Progress& progress) {
+int runTrace(const TraceOptions& options, const Progress& progress) {
   if (!options.phase.empty() && !isRecording(options.file))
     throw Error(ErrorCode::badUse, "--phase is for a recording, a folder that retrograd.record wrote", options.file);
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
@@ -123,7 +123,7 @@ int run(const TraceOptions& options, const Progress& progress) {
   return allWell;
 }
 
-Run setup(Parser parser) {
+Run setUpTrace(Parser parser) {
   auto options = std::make_shared<TraceOptions>();
   parser
       .add("file", options->file,
@@ -142,10 +142,11 @@ Run setup(Parser parser) {
   parser.add("--filter", options->filter,
              "print only the ops that pass a filter, such as 'role:gradient module:h.3 bytes>1M' (docs/filter.md)");
   options->input.addTo(parser);
-  return [options](const Progress& progress) { return run(*options, progress); };
+  return [options](const Progress& progress) { return runTrace(*options, progress); };
 }
 
-const Registration registration("trace", "print the computation, joint, forward and backward traces of a model", setup);
+const Registration registrationTrace("trace", "print the computation, joint, forward and backward traces of a model",
+                                     setUpTrace);
 
 }  // namespace
 }  // namespace retrograd::cli

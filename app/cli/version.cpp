@@ -16,7 +16,7 @@ std::string versionText() {
 
 namespace {
 
-Run setup(Parser parser) {
+Run setUpVersion(Parser parser) {
   auto format = std::make_shared<std::string>("text");
   addFormat(parser, *format);
   return [format](const Progress&) {
@@ -28,7 +28,7 @@ Run setup(Parser parser) {
   };
 }
 
-const Registration registration("version", "print the version and that of LibTorch", setup);
+const Registration registrationVersion("version", "print the version and that of LibTorch", setUpVersion);
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -33,6 +33,8 @@ Error Error::at(std::string_view outer) const {
   return {code_, message_, place_.empty() ? std::string(outer) : std::string(outer) + ": " + place_};
 }
 
+void badInput(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+
 std::string messageOf(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const OutOfMemory*>(&error))
     return "not enough memory";

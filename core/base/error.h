@@ -29,6 +29,9 @@ class Error : public std::runtime_error {
   std::string place_;
 };
 
+/// Throws Error of ErrorCode::badInput; who reads the file adds the place.
+[[noreturn]] void badInput(std::string message);
+
 /// What to show a person of any exception: LibTorch appends a C++ backtrace to its messages, which is left out.
 std::string messageOf(const std::exception& error);
 

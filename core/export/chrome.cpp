@@ -120,17 +120,18 @@ class EventWriter {
   bool isFirst_ = true;
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+void writeChrome(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   EventWriter(request, sink, progress).write();
 }
 
-const ExportRegistration registration({.name = "chrome",
-                                       .description = "times and memory of a run, for Perfetto and chrome://tracing",
-                                       .suffix = "",
-                                       .traces = {TraceKind::joint},
-                                       .run = ExportFormat::Run::needed,
-                                       .writesBeside = false,
-                                       .write = write});
+const ExportRegistration registrationChrome(
+    {.name = "chrome",
+     .description = "times and memory of a run, for Perfetto and chrome://tracing",
+     .suffix = "",
+     .traces = {TraceKind::joint},
+     .run = ExportFormat::Run::needed,
+     .writesBeside = false,
+     .write = writeChrome});
 
 }  // namespace
 }  // namespace retrograd

@@ -169,18 +169,18 @@ class DotWriter {
   std::unordered_map<ValueId, std::string> source_;
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+void writeDot(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   DotWriter(request, sink, progress).write();
 }
 
-const ExportRegistration registration(
+const ExportRegistration registrationDot(
     {.name = "dot",
      .description = "a graph for Graphviz, modules as clusters, forward and backward in colours",
      .suffix = ".dot",
      .traces = {TraceKind::joint},
      .run = ExportFormat::Run::none,
      .writesBeside = false,
-     .write = write});
+     .write = writeDot});
 
 }  // namespace
 }  // namespace retrograd

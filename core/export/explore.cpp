@@ -125,7 +125,7 @@ class GraphData {
   Texts texts_;
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+void writeExplore(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   if (request.traces.size() != 1)
     throw Error(ErrorCode::badUse, "the page shows one trace; name it with --show", "explore");
   const auto file = std::string_view(request.analysis.file.path);
@@ -137,14 +137,14 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   sink.write(exploreScript());
 }
 
-const ExportRegistration registration(
+const ExportRegistration registrationExplore(
     {.name = "explore",
      .description = "the graph as one page to explore in a browser: folds, search, jump to the origin",
      .suffix = "",
      .traces = {TraceKind::joint},
      .run = ExportFormat::Run::none,
      .writesBeside = false,
-     .write = write});
+     .write = writeExplore});
 
 }  // namespace
 }  // namespace retrograd

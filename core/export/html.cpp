@@ -292,7 +292,7 @@ class SectionWriter {
   bool hasBorder_ = false;
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+void writeHtml(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   const auto& analysis = request.analysis;
   const auto title = htmlText(analysis.file.path);
   sink.write(htmlHead());
@@ -311,14 +311,14 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   sink.write(htmlTail());
 }
 
-const ExportRegistration registration({.name = "html",
-                                       .description = "one page with links between backward and forward, modules fold",
-                                       .suffix = ".html",
-                                       .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward,
-                                                  TraceKind::backward},
-                                       .run = ExportFormat::Run::none,
-                                       .writesBeside = false,
-                                       .write = write});
+const ExportRegistration registrationHtml(
+    {.name = "html",
+     .description = "one page with links between backward and forward, modules fold",
+     .suffix = ".html",
+     .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward},
+     .run = ExportFormat::Run::none,
+     .writesBeside = false,
+     .write = writeHtml});
 
 }  // namespace
 }  // namespace retrograd

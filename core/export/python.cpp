@@ -379,18 +379,18 @@ class ScriptWriter {
   std::vector<std::string> inputs_, cotangents_;  ///< pairs of name and tensor, as Python
 };
 
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+void writePython(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   ScriptWriter(request, sink, progress).write();
 }
 
-const ExportRegistration registration(
+const ExportRegistration registrationPython(
     {.name = "python",
      .description = "a script that runs the traces with PyTorch, and a safetensors file next to it",
      .suffix = ".py",
      .traces = {TraceKind::forward, TraceKind::backward},
      .run = ExportFormat::Run::none,
      .writesBeside = true,
-     .write = write});
+     .write = writePython});
 
 }  // namespace
 }  // namespace retrograd

@@ -6,7 +6,7 @@ namespace retrograd {
 namespace {
 
 /// The printed traces, as `retrograd trace` writes them.
-void write(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+void writeText(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
   const auto& analysis = request.analysis;
   for (const auto& line : analysis.inputSource) sink.write("# " + oneLine(line) + "\n");
   for (const auto& reason : analysis.dataDependent)
@@ -21,14 +21,14 @@ void write(const ExportRequest& request, ExportSink& sink, const Progress& progr
   }
 }
 
-const ExportRegistration registration({.name = "text",
-                                       .description = "printed traces, which read back in",
-                                       .suffix = ".txt",
-                                       .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward,
-                                                  TraceKind::backward},
-                                       .run = ExportFormat::Run::none,
-                                       .writesBeside = false,
-                                       .write = write});
+const ExportRegistration registrationText({.name = "text",
+                                           .description = "printed traces, which read back in",
+                                           .suffix = ".txt",
+                                           .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward,
+                                                      TraceKind::backward},
+                                           .run = ExportFormat::Run::none,
+                                           .writesBeside = false,
+                                           .write = writeText});
 
 }  // namespace
 }  // namespace retrograd

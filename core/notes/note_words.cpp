@@ -12,7 +12,7 @@
 namespace retrograd {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string keyText(const OpKey& key) {
   auto text = key.operation.empty() ? "an op without an operation" : key.operation;
@@ -126,12 +126,12 @@ std::string describe(const Analysis& analysis, const Notes& notes) {
 }
 
 nlohmann::ordered_json notesJson(const Analysis& analysis, const Notes& notes) {
-  auto list = Json::array();
+  auto list = OrderedJson::array();
   for (const auto& line : lines(analysis, notes)) {
-    Json json{{"place", placeText(analysis, line)},
-              {"op", line.op ? Json(line.op.index) : Json(nullptr)},
-              {"value", nullptr},
-              {"lost", !line.op && !line.value}};
+    OrderedJson json{{"place", placeText(analysis, line)},
+                     {"op", line.op ? OrderedJson(line.op.index) : OrderedJson(nullptr)},
+                     {"value", nullptr},
+                     {"lost", !line.op && !line.value}};
     if (line.value) json["value"] = analysis.document->displayName(line.value);
     json["bookmark"] = line.note.bookmark;
     json["name"] = line.note.name;

@@ -190,7 +190,7 @@ void takeDrops(MainWindow& window, DataLoader* loader, const ShowRecording& show
   });
 }
 
-const WindowPart part(PartOrder::givenData, [](MainWindow& window) {
+const WindowPart givenDataPart(PartOrder::givenData, [](MainWindow& window) {
   auto* loader = new DataLoader(window);
   addLoads(window, loader);
   auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"),

@@ -39,7 +39,7 @@ void showTreeOfSeveral(MainWindow& window, OpenJobLog& log, JobDock& dock) {
   });
 }
 
-const WindowPart part(PartOrder::job, [](MainWindow& window) {
+const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
                              MainWindow::tr("Opens a folder: logs of the ranks of a job, what tlparse wrote, a repro "

@@ -11,7 +11,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::checkNotice, [](MainWindow& window) {
+const WindowPart checkNoticePart(PartOrder::checkNotice, [](MainWindow& window) {
   auto* status = new QLabel(window.statusBar());
   status->setObjectName(QStringLiteral("check-status"));
   window.statusBar()->addPermanentWidget(status);

@@ -27,7 +27,7 @@ QString windowNameOf(UserChoice choice) {
   return {};
 }
 
-const WindowPart part(PartOrder::choiceNames, [](MainWindow&) {
+const WindowPart choiceNamesPart(PartOrder::choiceNames, [](MainWindow&) {
   nameChoicesBy([](UserChoice choice) { return windowNameOf(choice).toStdString(); });
 });
 

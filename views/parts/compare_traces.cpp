@@ -7,7 +7,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::compareTraces, [](MainWindow& window) {
+const WindowPart compareTracesPart(PartOrder::compareTraces, [](MainWindow& window) {
   auto* action = window.actions().add(
       "compare-traces", MainWindow::tr("Compare Tr&aces..."),
       MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),

@@ -42,7 +42,7 @@ class Comparing : public QObject {
   ValuePlace first_;
 };
 
-const WindowPart part(PartOrder::compareValues, [](MainWindow& window) {
+const WindowPart compareValuesPart(PartOrder::compareValues, [](MainWindow& window) {
   auto* comparing = new Comparing(window);
   auto* action = window.actions().add("compare-values", MainWindow::tr("Compare Two &Values"),
                                       MainWindow::tr("Takes the chosen value, and with the next one compares both"),

@@ -7,7 +7,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::deviceMenu, [](MainWindow& window) {
+const WindowPart deviceMenuPart(PartOrder::deviceMenu, [](MainWindow& window) {
   auto* run = window.menu("run");
   run->addSeparator();
   run->addMenu(new DeviceMenu(window.context(), run));

@@ -18,7 +18,7 @@ std::optional<GraphSheet> shownGraph(const MainWindow& window, const GraphView& 
   return GraphSheet{graph.picture(), graph.look(dark), QStringLiteral("%1: %2").arg(file, titleText(kind))};
 }
 
-const WindowPart part(PartOrder::exports, [](MainWindow& window) {
+const WindowPart exportMenuPart(PartOrder::exports, [](MainWindow& window) {
   auto* action = window.actions().add(
       "export", MainWindow::tr("&Export..."),
       MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),

@@ -10,7 +10,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::fileNotice, [](MainWindow& window) {
+const WindowPart fileNoticePart(PartOrder::fileNotice, [](MainWindow& window) {
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
   column->insertWidget(
       1, new FileNotice(window.context(), window.centralWidget()));  // under the messages, which come and go

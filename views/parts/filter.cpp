@@ -169,7 +169,7 @@ void install(MainWindow& window) {
   window.menu("view")->insertMenu(actions.shortNames, menu);
 }
 
-const WindowPart part(PartOrder::filter, install);
+const WindowPart filterPart(PartOrder::filter, install);
 
 }  // namespace
 }  // namespace retrograd::views

@@ -149,7 +149,7 @@ class GraphMenu {
   QMenu* menu_;
 };
 
-const WindowPart part(PartOrder::graphMenu, [](MainWindow& window) { GraphMenu{window}; });
+const WindowPart graphMenuPart(PartOrder::graphMenu, [](MainWindow& window) { GraphMenu{window}; });
 
 // Ways, lit up: from one op to another, and from a parameter or any op to the loss.
 

@@ -96,7 +96,7 @@ void showAbout(MainWindow& window) {
   dialog->open();
 }
 
-const WindowPart part(PartOrder::help, [](MainWindow& window) {
+const WindowPart helpPartsPart(PartOrder::help, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* report = actions.add("copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
                              MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, "

@@ -17,7 +17,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::historyMemory, [](MainWindow& window) {
+const WindowPart historyMemoryPart(PartOrder::historyMemory, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   const auto context = window.context();
   context.controller->run().setHistoryBytes(HistoryMemoryDialog::kept(*settings));

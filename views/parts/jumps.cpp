@@ -67,7 +67,7 @@ class EscapeGoesBack : public QObject {
   MainWindow& window_;
 };
 
-const WindowPart part(PartOrder::jumps, [](MainWindow& window) {
+const WindowPart jumpsPart(PartOrder::jumps, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("&Jumps"), &window);
   menu->setObjectName(QStringLiteral("jumps"));
   QObject::connect(menu, &QMenu::aboutToShow, &window, [menu, &window] { fill(menu, window); });

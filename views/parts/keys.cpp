@@ -102,7 +102,7 @@ void showList(MainWindow& window, QAction* change) {
 }
 
 // After all parts that add commands.
-const WindowPart part(PartOrder::keys, [](MainWindow& window) {
+const WindowPart keysPart(PartOrder::keys, [](MainWindow& window) {
   auto& actions = window.actions();
   auto& keymap = Keymap::of(window.shared().settings);
   auto* change = actions.add("change-keys", MainWindow::tr("C&hange Keys..."),

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
-const WindowPart part(PartOrder::layouts,
-                      [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
+const WindowPart layoutsPart(PartOrder::layouts,
+                             [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
 
 }  // namespace
 

@@ -16,7 +16,7 @@ QString whyNot(const ViewContext& context, const WindowActions& actions) {
   return now.running ? actions.stopFirst() : QString();
 }
 
-const WindowPart part(PartOrder::measureMemory, [](MainWindow& window) {
+const WindowPart measureMemoryPart(PartOrder::measureMemory, [](MainWindow& window) {
   auto* dock = &window.panel<MemoryDock>();
   auto* action = window.actions().add(
       "measure-memory", QObject::tr("Measure &Memory"),

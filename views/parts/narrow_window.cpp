@@ -65,7 +65,7 @@ class ShortWords : public QObject {
 constexpr int leastWidth = 340;  ///< of a dock's content; below it rows of controls would be no use
 
 // The last part: all docks are there.
-const WindowPart part(PartOrder::narrowWindow, [](MainWindow& window) {
+const WindowPart narrowWindowPart(PartOrder::narrowWindow, [](MainWindow& window) {
   for (auto* dock : window.docks()) {
     auto* content = dock->widget();
     if (content->minimumSizeHint().width() > leastWidth) content->setMinimumWidth(leastWidth);

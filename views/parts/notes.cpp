@@ -14,7 +14,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::notes, [](MainWindow& window) { new NoteCommands(window); });
+const WindowPart notesPart(PartOrder::notes, [](MainWindow& window) { new NoteCommands(window); });
 
 }  // namespace
 

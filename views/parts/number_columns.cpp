@@ -81,7 +81,7 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
   listings.setColumnMenu(menu);
 }
 
-const WindowPart part(PartOrder::numberColumns, [](MainWindow& window) {
+const WindowPart numberColumnsPart(PartOrder::numberColumns, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   auto* group = new QActionGroup(&window);
   auto* menu = new QMenu(MainWindow::tr("Colum&ns of Listings"), &window);

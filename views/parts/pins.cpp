@@ -42,7 +42,7 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
   new PinButton(dock, selection, pin, window.context());
 }
 
-const WindowPart part(PartOrder::pins, [](MainWindow& window) {
+const WindowPart pinsPart(PartOrder::pins, [](MainWindow& window) {
   auto* menu = new QMenu(MainWindow::tr("&Pin"), &window);
   menu->setToolTipsVisible(true);
   auto& actions = window.actions();

@@ -79,7 +79,7 @@ void applyAllowedMemory(const QSettings& settings) {
   setOpeningMemory(allowed(kept::openingBytes));
 }
 
-const WindowPart part(PartOrder::preferences, [](MainWindow& window) {
+const WindowPart preferencesPart(PartOrder::preferences, [](MainWindow& window) {
   auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."),
                                       MainWindow::tr("Appearance, keys, running, sources and editor, files"),
                                       QKeySequence(Qt::CTRL | Qt::Key_Comma));

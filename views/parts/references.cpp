@@ -43,7 +43,7 @@ void addVerbs(MainWindow& window) {
     QObject::connect(&window.listings().listing(kind), &ListingView::menuAboutToShow, &window, extend);
 }
 
-const WindowPart part(PartOrder::references, [](MainWindow& window) {
+const WindowPart referencesPart(PartOrder::references, [](MainWindow& window) {
   const auto& actions = window.actions();
   auto* panel = window.addPanel(new ReferencesDock(window.pinnable("dock-references", {actions.references})),
                                 MainWindow::tr("References"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());

@@ -7,7 +7,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::runOnOpen, [](MainWindow& window) {
+const WindowPart runOnOpenPart(PartOrder::runOnOpen, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   auto* ahead = &window.context().controller->ahead();
   ahead->setKeptBytes(kept::keptBytes.of(*settings));

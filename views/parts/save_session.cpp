@@ -67,7 +67,7 @@ void askForPath(MainWindow& window) {
   dialog->open();
 }
 
-const WindowPart part(PartOrder::saveSession, [](MainWindow& window) {
+const WindowPart saveSessionPart(PartOrder::saveSession, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* action = actions.add(
       "save-session", MainWindow::tr("S&ave Session As..."),

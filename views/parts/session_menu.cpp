@@ -51,7 +51,7 @@ void step(MainWindow* self, int by) {
   activate(windows[(windows.indexOf(self) + by + count) % count]);
 }
 
-const WindowPart part(PartOrder::sessions, [](MainWindow& window) {
+const WindowPart sessionMenuPart(PartOrder::sessions, [](MainWindow& window) {
   auto& keeper = SessionKeeper::of(window.shared().settings);
   keeper.add(&window);
   auto& actions = window.actions();

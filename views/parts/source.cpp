@@ -34,7 +34,7 @@ void findFile(MainWindow& window, SourceDock* dock) {
   dialog->open();
 }
 
-const WindowPart part(PartOrder::source, [](MainWindow& window) {
+const WindowPart sourcePart(PartOrder::source, [](MainWindow& window) {
   auto& actions = window.actions();
   const auto tr = [](const char* text) { return MainWindow::tr(text); };
   auto* show = actions.add("source", tr("Sour&ce"), tr("Shows the Python source that the selected op comes from"),

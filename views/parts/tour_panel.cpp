@@ -14,7 +14,7 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart part(PartOrder::tour, [](MainWindow& window) {
+const WindowPart tourPanelPart(PartOrder::tour, [](MainWindow& window) {
   auto* panel = new TourPanel(window);
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
   column->insertWidget(1, panel);  // under the messages, over start page or listings

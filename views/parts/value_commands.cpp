@@ -83,7 +83,7 @@ void askWhereToSave(MainWindow& window) {
   dialog->open();
 }
 
-const WindowPart part(PartOrder::valueCommands, [](MainWindow& window) {
+const WindowPart valueCommandsPart(PartOrder::valueCommands, [](MainWindow& window) {
   const auto on = [&window](QAction* action, void (*run)(MainWindow&)) {
     QObject::connect(action, &QAction::triggered, &window, [&window, run] { run(window); });
   };

@@ -57,7 +57,7 @@ class Hovering : public QObject {
   ValueTip* tip_;
 };
 
-const WindowPart part(PartOrder::valueTips, [](MainWindow& window) {
+const WindowPart valueTipsPart(PartOrder::valueTips, [](MainWindow& window) {
   auto* tip = new ValueTip(window.context(), &window);
   new Hovering(window, tip);
   auto* action = window.actions().add(

@@ -81,7 +81,7 @@ void install(MainWindow& window) {
                    });
 }
 
-const WindowPart part(PartOrder::cutMenus, install);
+const WindowPart cutMenusPart(PartOrder::cutMenus, install);
 
 }  // namespace
 }  // namespace retrograd::views

@@ -90,7 +90,7 @@ void install(MainWindow& window) {
   menu->addActions({undo, redo});
 }
 
-const WindowPart part(PartOrder::stages, install);
+const WindowPart pipelinePart(PartOrder::stages, install);
 
 }  // namespace
 }  // namespace retrograd::views

@@ -62,7 +62,7 @@ void askForFolder(MainWindow& window) {
   dialog->open();
 }
 
-const WindowPart part(PartOrder::saveStages, [](MainWindow& window) {
+const WindowPart saveStagesPart(PartOrder::saveStages, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* action = actions.add(
       "save-stages", QObject::tr("Save Sta&ges..."),

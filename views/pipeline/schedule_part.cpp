@@ -35,7 +35,7 @@ void askWhere(MainWindow& window, ScheduleDock* dock) {
   dialog->open();
 }
 
-const WindowPart part(PartOrder::schedule, [](MainWindow& window) {
+const WindowPart schedulePart(PartOrder::schedule, [](MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
   auto* show = actions.add("schedule", QObject::tr("S&chedule"),

@@ -19,7 +19,7 @@ QString whyNot(const ViewContext& context, const StageCheckDock& dock) {
   return context.stages->hasMarks() ? QString() : QObject::tr("The model is in one piece: cut it first");
 }
 
-const WindowPart part(PartOrder::stageCheck, [](MainWindow& window) {
+const WindowPart stageCheckPart(PartOrder::stageCheck, [](MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
   auto* check =

@@ -23,8 +23,6 @@ namespace {
 using Kind = PickleValue::Kind;
 using Sizes = std::vector<std::int64_t>;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 /// The files of slices, mapped when first asked for.
 class SliceFiles {
  public:
@@ -109,20 +107,20 @@ TensorData assemble(SliceFiles& files, const std::string& name, const TensorMeta
   for (const auto& chunk : chunks) {
     auto part = readSlice(files, name, chunk.slice);
     if (part.meta.sizes != chunk.sizes || part.meta.dtype != meta.dtype)
-      fail("a slice of '" + name + "' is " + typeComment(part.meta) + ", not what .metadata says");
+      badInput("a slice of '" + name + "' is " + typeComment(part.meta) + ", not what .metadata says");
     if (static_cast<std::uint64_t>(part.meta.bytes()) > part.bytes)
-      fail("a slice of '" + name + "' has elements that share memory");
+      badInput("a slice of '" + name + "' has elements that share memory");
     elements += part.meta.elements();
     parts.push_back(std::move(part));
   }
   if (elements != meta.elements())
-    fail("the slices of '" + name + "' hold " + std::to_string(elements) + " of its " +
-         std::to_string(meta.elements()) + " elements");
+    badInput("the slices of '" + name + "' hold " + std::to_string(elements) + " of its " +
+             std::to_string(meta.elements()) + " elements");
   if (chunks.size() == 1) return aligned(parts.front());
   std::vector<bool> seen(elements);
   auto storage = std::make_shared<std::vector<std::byte>>(meta.bytes());
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    if (!markChunk(seen, meta, chunks[i])) fail("slices of '" + name + "' overlap");
+    if (!markChunk(seen, meta, chunks[i])) badInput("slices of '" + name + "' overlap");
     copyElements(parts[i], meta, storage->data(), chunks[i].offsets);
   }
   TensorData tensor{meta, storage->data(), storage->size(), nullptr};
@@ -139,7 +137,7 @@ class MetadataReader {
   void run() {
     const auto& root = pickle_.at(pickle_.root);
     if (root.kind != Kind::object || root.text != "torch.distributed.checkpoint.metadata Metadata")
-      fail("is not a Metadata of torch.distributed.checkpoint");
+      badInput("is not a Metadata of torch.distributed.checkpoint");
     readStorage(dict(attribute(root, "storage_data")));
     if (const auto* planned = find(root, "planner_data"); planned && planned->kind == Kind::dict) readPaths(*planned);
     const auto& tensors = dict(attribute(root, "state_dict_metadata"));
@@ -166,24 +164,24 @@ class MetadataReader {
   }
   const PickleValue& attribute(const PickleValue& object, std::string_view name) const {
     const auto* value = find(object, name);
-    if (!value) fail("an object of " + object.text + " lacks '" + std::string(name) + "'");
+    if (!value) badInput("an object of " + object.text + " lacks '" + std::string(name) + "'");
     return *value;
   }
   static const PickleValue& dict(const PickleValue& value) {
-    if (value.kind != Kind::dict) fail("a dictionary was expected");
+    if (value.kind != Kind::dict) badInput("a dictionary was expected");
     return value;
   }
   static std::string text(const PickleValue& value) {
-    if (value.kind != Kind::string) fail("a text was expected");
+    if (value.kind != Kind::string) badInput("a text was expected");
     return value.text;
   }
   Sizes sizes(const PickleValue& value) const {
-    if (value.kind != Kind::tuple && value.kind != Kind::list) fail("a shape was expected");
-    if (value.items.size() > maxRank) fail("a tensor of more than 64 dimensions");
+    if (value.kind != Kind::tuple && value.kind != Kind::list) badInput("a shape was expected");
+    if (value.items.size() > maxRank) badInput("a tensor of more than 64 dimensions");
     Sizes result;
     for (const auto item : value.items) {
       if (pickle_.at(item).kind != Kind::integer || pickle_.at(item).integer < 0)
-        fail("a size that is not a whole number");
+        badInput("a size that is not a whole number");
       result.push_back(pickle_.at(item).integer);
     }
     return result;
@@ -202,10 +200,10 @@ class MetadataReader {
       const fs::path relative(slice.file);
       if (slice.file.empty() || relative.is_absolute() ||
           std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; }))
-        fail("names a file outside of its folder: '" + slice.file + "'");
+        badInput("names a file outside of its folder: '" + slice.file + "'");
       const auto &from = attribute(place, "offset"), &length = attribute(place, "length");
       if (from.kind != Kind::integer || length.kind != Kind::integer || from.integer < 0 || length.integer < 0)
-        fail("a slice of no place: '" + name + "'");
+        badInput("a slice of no place: '" + name + "'");
       slice.offset = static_cast<std::uint64_t>(from.integer);
       slice.length = static_cast<std::uint64_t>(length.integer);
       slices_[name].emplace(offset && offset->kind != Kind::none ? sizes(*offset) : Sizes(), std::move(slice));
@@ -215,9 +213,9 @@ class MetadataReader {
     std::string names;
     for (const auto item : transforms.items)
       names += (names.empty() ? "" : ", ") + (pickle_.at(item).kind == Kind::string ? pickle_.at(item).text : "?");
-    fail("'" + name + "' was written through transforms (" + names +
-         "), which are not undone here; save it without them, or convert it with " +
-         "torch.distributed.checkpoint.format_utils.dcp_to_torch_save");
+    badInput("'" + name + "' was written through transforms (" + names +
+             "), which are not undone here; save it without them, or convert it with " +
+             "torch.distributed.checkpoint.format_utils.dcp_to_torch_save");
   }
   void readPaths(const PickleValue& table) {
     for (std::size_t i = 0; i + 1 < table.items.size(); i += 2) {
@@ -232,7 +230,7 @@ class MetadataReader {
   }
 
   void addTensor(const std::string& name, const PickleValue& described) {
-    if (described.kind != Kind::object) fail("is not the metadata of a tensor");
+    if (described.kind != Kind::object) badInput("is not the metadata of a tensor");
     if (described.text.ends_with(" BytesStorageMetadata")) return;  // a number or an object, pickled on its own
     if (!described.text.ends_with(" TensorStorageMetadata"))
       return void(checkpoint_.others.push_back(name + ": " + described.text));
@@ -266,7 +264,7 @@ class MetadataReader {
     const std::string_view global =
         dtype && dtype->kind == Kind::global ? std::string_view(dtype->text) : std::string_view();
     const auto known = global.starts_with("torch ") ? dtypeFromTorchName(global.substr(6)) : std::nullopt;
-    if (!known) fail("a tensor of unknown dtype");
+    if (!known) badInput("a tensor of unknown dtype");
     return *known;
   }
   std::vector<Chunk> chunksOf(const std::string& name, const TensorMeta& meta, const PickleValue& list) const {
@@ -277,11 +275,11 @@ class MetadataReader {
       bool inside = chunk.offsets.size() == meta.sizes.size() && chunk.sizes.size() == meta.sizes.size();
       for (std::size_t i = 0; inside && i < meta.sizes.size(); ++i)
         inside = chunk.sizes[i] <= meta.sizes[i] && chunk.offsets[i] <= meta.sizes[i] - chunk.sizes[i];
-      if (!inside) fail("a chunk lies outside of the tensor");
-      if (slices == slices_.end()) fail("no file holds it");
+      if (!inside) badInput("a chunk lies outside of the tensor");
+      if (slices == slices_.end()) badInput("no file holds it");
       auto place = slices->second.find(chunk.offsets);
       if (place == slices->second.end() && list.items.size() == 1) place = slices->second.find(Sizes());
-      if (place == slices->second.end()) fail("no file holds one of its chunks");
+      if (place == slices->second.end()) badInput("no file holds one of its chunks");
       chunk.slice = place->second;
       chunks.push_back(std::move(chunk));
     }

@@ -10,8 +10,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 std::string keyText(const PickleValue& key) {
   if (key.kind == Kind::string) return key.text;
   if (key.kind == Kind::integer || key.kind == Kind::boolean) return std::to_string(key.integer);
@@ -31,8 +29,8 @@ class Flattener {
   void visit(std::uint32_t index) {
     constexpr std::size_t maxDepth = 100, maxLeaves = 2'000'000;
     const auto& value = pickle_.at(index);
-    if (keys_.size() > maxDepth) fail("values nested deeper than 100 levels");
-    if (++visited_ > maxLeaves) fail("more than two million values");
+    if (keys_.size() > maxDepth) badInput("values nested deeper than 100 levels");
+    if (++visited_ > maxLeaves) badInput("more than two million values");
     switch (value.kind) {
       case Kind::dict:
         for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
@@ -74,9 +72,9 @@ SavedObject readSavedObject(ByteRegion bytes, const std::string& place, const Pr
   const ReadingScope scope(bytes.size);
   const auto archive = Archive::open(std::move(bytes), place, progress);
   try {
-    if (!archive->has("data.pkl")) fail("is a zip archive without data.pkl: not written by torch.save");
+    if (!archive->has("data.pkl")) badInput("is a zip archive without data.pkl: not written by torch.save");
     if (archive->has("byteorder") && archive->read("byteorder").text() == "big")
-      fail("holds big-endian data, which is not read");
+      badInput("holds big-endian data, which is not read");
     PickleRecord record;
     record.opaque = true;
     record.maxValues = 8'000'000;

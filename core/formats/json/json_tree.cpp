@@ -13,8 +13,6 @@
 namespace retrograd {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 /// Receives nlohmann's events and lays the values out in the arena. Children wait on one stack until their container
 /// ends.
 class TreeBuilder {
@@ -48,8 +46,8 @@ class TreeBuilder {
     // nlohmann's text begins with its own error number; what follows the last colon pair is for people.
     const std::string what = e.what();
     const auto from = what.find("parse error");
-    fail("not valid JSON at byte " + std::to_string(position) + " (" +
-         (from == std::string::npos ? what : what.substr(from)) + ")");
+    badInput("not valid JSON at byte " + std::to_string(position) + " (" +
+             (from == std::string::npos ? what : what.substr(from)) + ")");
   }
 
  private:
@@ -59,13 +57,13 @@ class TreeBuilder {
   };
 
   bool add(Json value) {
-    if (pending_.size() >= std::numeric_limits<std::uint32_t>::max()) fail("JSON holds too many values");
+    if (pending_.size() >= std::numeric_limits<std::uint32_t>::max()) badInput("JSON holds too many values");
     pending_.push_back({key_, value});
     return true;
   }
   bool open() {
     if (levels_.size() >= JsonTree::maxDepth)
-      fail("JSON is nested deeper than " + std::to_string(JsonTree::maxDepth) + " levels");
+      badInput("JSON is nested deeper than " + std::to_string(JsonTree::maxDepth) + " levels");
     levels_.push_back({pending_.size(), key_});
     key_ = {};
     return true;
@@ -84,7 +82,7 @@ class TreeBuilder {
   }
   std::string_view keep(const std::string& text) {
     if (text.empty()) return "";
-    if (text.size() > std::numeric_limits<std::uint32_t>::max()) fail("JSON holds a text of more than 4 GiB");
+    if (text.size() > std::numeric_limits<std::uint32_t>::max()) badInput("JSON holds a text of more than 4 GiB");
     auto* copy = static_cast<char*>(arena_.allocate(text.size(), 1));
     std::copy(text.begin(), text.end(), copy);
     return {copy, text.size()};
@@ -107,7 +105,7 @@ Json Json::ofMembers(std::span<const JsonMember> members) {
 void Json::expect(Kind kind, const char* what) const {
   static constexpr EnumArray<Kind, const char*, 7> names{"null",   "a truth value", "an integer", "a number",
                                                          "a text", "a list",        "an object"};
-  if (kind_ != kind) fail(std::string("expected ") + what + ", found " + names[kind_]);
+  if (kind_ != kind) badInput(std::string("expected ") + what + ", found " + names[kind_]);
 }
 
 bool Json::boolean() const {
@@ -152,12 +150,12 @@ const Json* Json::find(std::string_view key) const {
 const Json& Json::at(std::string_view key) const {
   expect(Kind::object, "an object");
   if (const Json* value = find(key)) return *value;
-  fail("'" + std::string(key) + "' is missing");
+  badInput("'" + std::string(key) + "' is missing");
 }
 
 const JsonMember& Json::only() const {
   const auto all = members();
-  if (all.size() != 1) fail("expected an object with one member, found " + std::to_string(all.size()));
+  if (all.size() != 1) badInput("expected an object with one member, found " + std::to_string(all.size()));
   return all.front();
 }
 
@@ -165,7 +163,7 @@ JsonTree::JsonTree(std::string_view text)
     : memory_(std::make_unique<CountedMemory>()),
       arena_(std::make_unique<std::pmr::monotonic_buffer_resource>(text.size() / 2 + 4096, memory_.get())) {
   TreeBuilder builder(*arena_, *memory_);
-  if (!nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &builder)) fail("not valid JSON");
+  if (!nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &builder)) badInput("not valid JSON");
   root_ = builder.root();
 }
 

@@ -17,8 +17,6 @@ constexpr std::size_t maxStack = 500'000;
 
 using namespace pickle_opcodes;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 /// The stack machine; values live in the Pickle, the stack and memo hold their indices.
 class Machine {
  public:
@@ -30,7 +28,7 @@ class Machine {
       const auto opcode = byte();
       if (opcode == stop) break;
       step(opcode);
-      if (stack_.size() > maxStack || memo_.size() > maxValues_) fail("pickle: too many values");
+      if (stack_.size() > maxStack || memo_.size() > maxValues_) badInput("pickle: too many values");
     }
     pickle_.root = take();
     return std::move(pickle_);
@@ -40,7 +38,7 @@ class Machine {
   using Kind = PickleValue::Kind;
 
   std::string_view bytes(std::size_t n) {
-    if (n > code_.size() - at_) fail("pickle: cut off");
+    if (n > code_.size() - at_) badInput("pickle: cut off");
     at_ += n;
     return code_.substr(at_ - n, n);
   }
@@ -53,14 +51,14 @@ class Machine {
   }
   std::string_view line() {
     const auto end = code_.find('\n', at_);
-    if (end == std::string_view::npos) fail("pickle: cut off");
+    if (end == std::string_view::npos) badInput("pickle: cut off");
     const auto text = code_.substr(at_, end - at_);
     at_ = end + 1;
     return text;
   }
 
   PickleValue& fresh(Kind kind) {
-    if (pickle_.values.size() >= maxValues_) fail("pickle: too many values");
+    if (pickle_.values.size() >= maxValues_) badInput("pickle: too many values");
     auto& value = pickle_.values.emplace_back();
     if (opaque_) chargeReading(sizeof(PickleValue));
     value.kind = kind;
@@ -68,13 +66,13 @@ class Machine {
     return value;
   }
   std::uint32_t take() {
-    if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back())) fail("pickle: its stack runs empty");
+    if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back())) badInput("pickle: its stack runs empty");
     const auto top = stack_.back();
     stack_.pop_back();
     return top;
   }
   std::vector<std::uint32_t> takeToMark() {
-    if (marks_.empty()) fail("pickle: a mark is missing");
+    if (marks_.empty()) badInput("pickle: a mark is missing");
     const auto begin = static_cast<std::ptrdiff_t>(marks_.back());
     marks_.pop_back();
     std::vector<std::uint32_t> items(stack_.begin() + begin, stack_.end());
@@ -82,19 +80,19 @@ class Machine {
     return items;
   }
   PickleValue& top(Kind kind) {
-    if (stack_.empty()) fail("pickle: its stack runs empty");
+    if (stack_.empty()) badInput("pickle: its stack runs empty");
     auto& value = pickle_.values[stack_.back()];
     if (value.kind != kind && !(opaque_ && value.kind == Kind::object))
-      fail("pickle: an opcode meets a value of another kind");
+      badInput("pickle: an opcode meets a value of another kind");
     return value;
   }
   void extend(Kind kind, const std::vector<std::uint32_t>& items) {
-    if (kind == Kind::dict && items.size() % 2 != 0) fail("pickle: a key without a value");
+    if (kind == Kind::dict && items.size() % 2 != 0) badInput("pickle: a key without a value");
     auto& container = top(kind);
     if (container.kind == Kind::object) return;  // a class that is a container: what it holds stays unknown
     auto& target = container.items;
     grown_ += items.size();
-    if (grown_ > maxValues_) fail("pickle: too many values");
+    if (grown_ > maxValues_) badInput("pickle: too many values");
     target.insert(target.end(), items.begin(), items.end());
   }
 
@@ -112,18 +110,18 @@ class Machine {
   }
   void pushLong();
   void remember(std::uint64_t slot) {
-    if (stack_.empty()) fail("pickle: its stack runs empty");
+    if (stack_.empty()) badInput("pickle: its stack runs empty");
     memo_[slot] = stack_.back();
   }
   void recall(std::uint64_t slot) {
     const auto it = memo_.find(slot);
-    if (it == memo_.end()) fail("pickle: refers to a value that was never stored");
+    if (it == memo_.end()) badInput("pickle: refers to a value that was never stored");
     stack_.push_back(it->second);
   }
   void pushGlobal(std::string_view module, std::string_view name) {
     auto text = std::string(module) + " " + std::string(name);
     if (!tensors_.isKnownGlobal(text) && !opaque_)
-      fail("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
+      badInput("pickle: refuses to create a " + std::string(module) + "." + std::string(name));
     fresh(Kind::global).text = std::move(text);
   }
   /// An instance without its state; BUILD gives it that.
@@ -131,20 +129,20 @@ class Machine {
     const auto arguments = take(), callee = take();
     if (opaque_) return push(tensors_.opaque(pickle_, callee, arguments));
     if (!tensors_.isClass(pickle_.at(callee)) || !pickle_.at(arguments).items.empty())
-      fail("pickle: refuses to create an object");
+      badInput("pickle: refuses to create an object");
     const auto name = pickle_.at(callee).text;
     fresh(Kind::object).text = PickleTensors::className(name);
   }
   void giveState() {
     const auto state = take();
     if (opaque_) {  // only an object's state is kept: that of a dict or a tensor are attributes next to it
-      if (stack_.empty()) fail("pickle: its stack runs empty");
+      if (stack_.empty()) badInput("pickle: its stack runs empty");
       if (auto& value = pickle_.values[stack_.back()]; value.kind == Kind::object)
         value.items.push_back(state), ++grown_;
       return;
     }
     auto& object = top(Kind::object);
-    if (!object.items.empty()) fail("pickle: an object is given its state twice");
+    if (!object.items.empty()) badInput("pickle: an object is given its state twice");
     object.items = {state};
   }
   void applyReduce() {
@@ -153,7 +151,7 @@ class Machine {
   }
   void push(PickleValue value) {
     grown_ += value.items.size();
-    if (pickle_.values.size() >= maxValues_ || grown_ > maxValues_) fail("pickle: too many values");
+    if (pickle_.values.size() >= maxValues_ || grown_ > maxValues_) badInput("pickle: too many values");
     if (opaque_) chargeReading(sizeof(PickleValue));
     pickle_.values.push_back(std::move(value));
     stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
@@ -172,7 +170,7 @@ class Machine {
 
 void Machine::pushLong() {
   const auto width = byte();
-  if (width > 8) fail("pickle: an integer of more than 64 bits");
+  if (width > 8) badInput("pickle: an integer of more than 64 bits");
   std::uint64_t n = number(width);
   if (width > 0 && width < 8 && (n >> (8 * width - 1) & 1)) n |= ~std::uint64_t{0} << (8 * width);
   pushInteger(static_cast<std::int64_t>(n));
@@ -181,12 +179,12 @@ void Machine::pushLong() {
 void Machine::step(std::uint8_t opcode) {
   switch (opcode) {
     case proto:
-      if (byte() > 5) fail("pickle: unknown protocol");
+      if (byte() > 5) badInput("pickle: unknown protocol");
       return;
     case frame: number(8); return;
     case mark:
       marks_.push_back(stack_.size());
-      if (marks_.size() > maxStack) fail("pickle: too many values");
+      if (marks_.size() > maxStack) badInput("pickle: too many values");
       return;
     case popMark: takeToMark(); return;
     case pop: take(); return;
@@ -246,7 +244,7 @@ void Machine::step(std::uint8_t opcode) {
     case longBinGet: recall(number(4)); return;
     default:
       if (opaque_ && stepPlain(opcode)) return;
-      fail("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
+      badInput("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
   }
 }
 
@@ -283,8 +281,8 @@ void collectLeaves(const Pickle& pickle, std::uint32_t index, int depth, std::ve
                    std::size_t& visited) {
   constexpr int maxDepth = 100;
   constexpr std::size_t maxVisits = 1'000'000;
-  if (depth > maxDepth) fail("values nested deeper than 100 levels");
-  if (++visited > maxVisits) fail("more than a million values");
+  if (depth > maxDepth) badInput("values nested deeper than 100 levels");
+  if (++visited > maxVisits) badInput("more than a million values");
   const auto& value = pickle.at(index);
   switch (value.kind) {
     case PickleValue::Kind::tuple:

@@ -12,8 +12,6 @@
 namespace retrograd::pt2 {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 bool wantsTensor(const SchemaType* type) { return !type || takesTensor(*type); }
 
 }  // namespace
@@ -23,7 +21,7 @@ Scope::Scope(const Json& graph) {
   metas_.reserve(tensors.size());
   values_.reserve(tensors.size());
   for (const auto& [name, meta] : tensors)
-    if (!metas_.emplace(name, &meta).second) fail("tensor_values names '" + std::string(name) + "' twice");
+    if (!metas_.emplace(name, &meta).second) badInput("tensor_values names '" + std::string(name) + "' twice");
   for (const auto* table : {graph.find("sym_int_values"), graph.find("sym_bool_values")})
     if (table && table->isObject())
       for (const auto& [name, number] : table->members()) numbers_.emplace(name, &number);
@@ -37,7 +35,7 @@ std::string Scope::sizeExpression(std::string_view name) const {
 
 TensorMeta Scope::meta(std::string_view name) const {
   const auto it = metas_.find(name);
-  if (it == metas_.end()) fail("tensor_values does not describe '" + std::string(name) + "'");
+  if (it == metas_.end()) badInput("tensor_values does not describe '" + std::string(name) + "'");
   try {
     return readMeta(*it->second);
   } catch (const Error& e) {
@@ -46,13 +44,13 @@ TensorMeta Scope::meta(std::string_view name) const {
 }
 
 void Scope::define(std::string_view name, ValueId value) {
-  if (name.empty()) fail("a value without a name");
-  if (!values_.emplace(name, value).second) fail("'" + std::string(name) + "' is defined twice");
+  if (name.empty()) badInput("a value without a name");
+  if (!values_.emplace(name, value).second) badInput("'" + std::string(name) + "' is defined twice");
 }
 
 ValueId Scope::use(std::string_view name) const {
   const auto it = values_.find(name);
-  if (it == values_.end()) fail("'" + std::string(name) + "' is used but not defined before");
+  if (it == values_.end()) badInput("'" + std::string(name) + "' is used but not defined before");
   return it->second;
 }
 
@@ -62,7 +60,7 @@ void checkInputKind(const Json& input) {
                                                           "as_string",     "as_none",    "as_token"};
   const auto& kind = input.only().key;
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    fail("an input of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
+    badInput("an input of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
 }
 
 std::string_view valueName(const Json& argument) {
@@ -81,7 +79,7 @@ Argument ArgumentReader::hole(std::string_view name) {
   constexpr std::size_t limit = 65535;
   const ValueId value = scope_.use(name);
   if (!value) return Argument::ofNone();  // an input that is None
-  if (operands_.size() >= limit) fail("more than 65535 operands");
+  if (operands_.size() >= limit) badInput("more than 65535 operands");
   operands_.push_back(value);
   return Argument::ofOperand(static_cast<std::int64_t>(operands_.size()) - 1);
 }
@@ -92,7 +90,7 @@ Argument ArgumentReader::symbolic(const Json& value) {
   if (kind == "as_int") return Argument::ofInt(inner.integer());
   if (kind == "as_float") return Argument::ofReal(inner.number());
   if (kind == "as_bool") return Argument::ofBool(inner.boolean());
-  fail("unknown symbolic argument '" + std::string(kind) + "'");
+  badInput("unknown symbolic argument '" + std::string(kind) + "'");
 }
 
 template <class Element>
@@ -109,21 +107,21 @@ Argument ArgumentReader::optionalTensor(const Json& value) {
   const auto& [kind, tensor] = value.only();
   if (kind == "as_tensor") return hole(tensor.at("name").text());
   if (kind == "as_none") return Argument::ofNone();
-  fail("unknown optional tensor '" + std::string(kind) + "'");
+  badInput("unknown optional tensor '" + std::string(kind) + "'");
 }
 
 Argument ArgumentReader::tensors(const Json& items, const SchemaType* type) {
-  if (!wantsTensor(type)) fail("tensors where the schema wants " + typeText(*type));
+  if (!wantsTensor(type)) badInput("tensors where the schema wants " + typeText(*type));
   return list(items, [&](const Json& t) { return hole(t.at("name").text()); });
 }
 
 Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const SchemaType* type) {
   if (kind == "as_tensor") {
     const auto name = v.at("name").text();
-    if (!wantsTensor(type)) fail("a tensor where the schema wants " + typeText(*type));
+    if (!wantsTensor(type)) badInput("a tensor where the schema wants " + typeText(*type));
     // Tokens of higher-order ops come as tensors too; to an op with a schema they mean nothing.
     const ValueId known = scope_.use(name);
-    if (type && known && !scope_.hasMeta(name)) fail("'" + std::string(name) + "' is not a tensor");
+    if (type && known && !scope_.hasMeta(name)) badInput("'" + std::string(name) + "' is not a tensor");
     return hole(name);
   }
   if (kind == "as_tensors") return tensors(v, type);
@@ -166,7 +164,7 @@ Argument ArgumentReader::readKind(std::string_view kind, const Json& v, const Sc
       pairs.push_back(Argument::ofList({Argument::ofString(std::string(key)), read(value)}));
     return Argument::ofList(std::move(pairs));
   }
-  fail("an argument of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
+  badInput("an argument of unknown kind '" + std::string(kind) + "'; the file may be of a newer PyTorch");
 }
 
 Argument ArgumentReader::read(const Json& argument, const SchemaType* type) {

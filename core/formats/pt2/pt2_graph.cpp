@@ -11,8 +11,6 @@
 namespace retrograd::pt2 {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 constexpr std::string_view opsPrefix = "torch.ops.";
 
 std::string_view shortTarget(std::string_view target) {
@@ -112,7 +110,7 @@ std::string GraphReader::graphName(std::string_view name, const Call& call) cons
 void GraphReader::readArguments(const Json& node, const Op& op, const Scope& scope, Call& call) {
   const bool higherOrder = document_.symbol(op.symbol).isHigherOrder;
   ArgumentReader reader(scope, call.operands, [&](const Json& graph) {
-    if (!higherOrder) fail("a graph as argument of an op that is not of higher order");
+    if (!higherOrder) badInput("a graph as argument of an op that is not of higher order");
     Subgraph subgraph;
     subgraph.name = graphName(graph.at("name").text(), call);
     const auto id = document_.addSubgraph(std::move(subgraph));
@@ -135,15 +133,15 @@ void GraphReader::readSchemaArguments(std::span<const Json> inputs, const Op& op
     const auto name = inputs[i].at("name").text();
     const int position = name.empty() ? static_cast<int>(i) : symbol.argumentIndex(name);
     if (position < 0 || position >= std::ssize(given))
-      fail(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
-    if (given[position]) fail("argument '" + symbol.arguments[position].name + "' is given twice");
+      badInput(symbol.name + " has no argument '" + std::string(name) + "' (" + symbol.schema + ")");
+    if (given[position]) badInput("argument '" + symbol.arguments[position].name + "' is given twice");
     given[position] = &inputs[i].at("arg");
   }
   call.pattern.arguments.reserve(given.size());
   for (std::size_t i = 0; i < given.size(); ++i) {
     const auto& entry = symbol.arguments[i];
     if (!given[i]) {
-      if (!entry.defaultValue) fail("argument '" + entry.name + "' is missing (" + symbol.schema + ")");
+      if (!entry.defaultValue) badInput("argument '" + entry.name + "' is missing (" + symbol.schema + ")");
       call.pattern.arguments.push_back(Argument::ofMissing());
       continue;
     }
@@ -186,12 +184,12 @@ GraphBody GraphReader::readMain(const Json& graph, std::vector<InputSpec>& specs
   GraphBody body;
   const auto inputs = graph.at("inputs").items();
   if (inputs.size() != specs.size())
-    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " +
-         std::to_string(specs.size()));
+    badInput("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " +
+             std::to_string(specs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     body.inputs.push_back(defineInput(inputs[i], specs[i], scope, storages));
   body.ops = readNodes(graph, scope, {}, true);
-  ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { fail("a graph as output"); });
+  ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { badInput("a graph as output"); });
   for (const auto& output : graph.at("outputs").items()) {
     body.outputs.push_back(reader.read(output));
     body.outputNames.push_back(valueName(output));

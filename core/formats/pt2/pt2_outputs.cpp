@@ -8,12 +8,6 @@
 #include "core/trace/python_text.h"
 
 namespace retrograd::pt2 {
-namespace {
-
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
-}  // namespace
-
 void GraphReader::reserveNames(const Json& graph) {
   for (auto table : {"tensor_values", "sym_int_values", "sym_float_values", "sym_bool_values", "custom_obj_values"})
     if (const Json* values = graph.find(table); values && values->isObject())
@@ -65,7 +59,7 @@ ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scop
   checkInputKind(input);
   const auto name = valueName(input);
   if (!name.empty() && name != spec.name)
-    fail("input '" + std::string(name) + "' of the graph is '" + spec.name + "' in the signature");
+    badInput("input '" + std::string(name) + "' of the graph is '" + spec.name + "' in the signature");
   const bool isTensor = input.find("as_tensor") && spec.kind != InputKind::token && spec.kind != InputKind::object;
   if (!isTensor) {
     if (input.find("as_none")) return spec.value = {};
@@ -87,7 +81,7 @@ ValueId GraphReader::defineInput(const Json& input, InputSpec& spec, Scope& scop
 
 void GraphReader::readOutput(const Json& output, StorageId shared, bool asToken, Scope& scope, Call& call) {
   constexpr std::size_t limit = 65535;
-  if (call.outputs.size() >= limit) fail("more than 65535 outputs");
+  if (call.outputs.size() >= limit) badInput("more than 65535 outputs");
   const auto name = valueName(output);
   if (name.empty()) {
     call.outputs.push_back({});  // None, or a number known when exporting
@@ -105,14 +99,14 @@ void GraphReader::readOutputs(const Json& node, const Op& op, Scope& scope, Call
   const bool spread = op.returns.size() == 1 && op.returns[0].list &&
                       !(outputs.size() == 1 && outputs[0].isObject() && outputs[0].only().value.isArray());
   if (op.hasSchema && !spread && outputs.size() != op.returns.size())
-    fail(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) + " (" +
-         document_.symbol(op.symbol).schema + ")");
+    badInput(std::to_string(outputs.size()) + " outputs where the schema has " + std::to_string(op.returns.size()) +
+             " (" + document_.symbol(op.symbol).schema + ")");
   bool grouped = spread;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [kind, value] = outputs[i].only();
     const bool isList = kind == "as_tensors" || kind == "as_optional_tensors";
     if (op.hasSchema && !spread && isList != op.returns[i].list)
-      fail("output " + std::to_string(i) + " is not what the schema says");
+      badInput("output " + std::to_string(i) + " is not what the schema says");
     const ValueId source =
         aliasedOperand(document_, document_.symbol(op.symbol), call.pattern, call.operands, spread ? 0 : i);
     const auto storageFor = [&](const Json& one) {

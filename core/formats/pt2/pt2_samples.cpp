@@ -6,8 +6,6 @@
 namespace retrograd::pt2 {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 Argument numberOf(const PickleValue& value) {
   switch (value.kind) {
     case PickleValue::Kind::none: return Argument::ofNone();
@@ -16,7 +14,7 @@ Argument numberOf(const PickleValue& value) {
     case PickleValue::Kind::real: return Argument::ofReal(value.real);
     case PickleValue::Kind::complex: return Argument::ofComplex(value.real, value.imaginary);
     case PickleValue::Kind::string: return Argument::ofString(value.text);
-    default: fail("a value that is neither tensor nor number");
+    default: badInput("a value that is neither tensor nor number");
   }
 }
 
@@ -26,7 +24,8 @@ void checkFits(const TensorMeta& sample, const TensorMeta& input, const std::str
     const bool symbolic = i < input.symbols.size() && !input.symbols[i].empty();
     fits = symbolic || sample.sizes[i] == input.sizes[i];
   }
-  if (!fits) fail("the sample for '" + name + "' is " + typeComment(sample) + ", the input is " + typeComment(input));
+  if (!fits)
+    badInput("the sample for '" + name + "' is " + typeComment(sample) + ", the input is " + typeComment(input));
 }
 
 void match(const Pickle& pickle, ModelFile& file, TensorMap& tensors, std::map<std::string, Argument>& numbers) {
@@ -34,17 +33,17 @@ void match(const Pickle& pickle, ModelFile& file, TensorMap& tensors, std::map<s
   std::size_t next = 0;
   for (const auto& spec : file.computation.inputs) {
     if (spec.kind != InputKind::user) continue;
-    if (next >= leaves.size()) fail("fewer sample values than inputs");
+    if (next >= leaves.size()) badInput("fewer sample values than inputs");
     const auto& leaf = pickle.at(leaves[next++]);
     if (spec.value && file.document->isTensor(spec.value)) {
-      if (leaf.kind != PickleValue::Kind::tensor) fail("the sample for '" + spec.name + "' is not a tensor");
+      if (leaf.kind != PickleValue::Kind::tensor) badInput("the sample for '" + spec.name + "' is not a tensor");
       checkFits(leaf.tensor.meta, file.document->meta(file.document->value(spec.value).meta), spec.name);
       tensors[spec.name] = leaf.tensor;
     } else {
       numbers[spec.name] = numberOf(leaf);
     }
   }
-  if (next != leaves.size()) fail("more sample values than inputs");
+  if (next != leaves.size()) badInput("more sample values than inputs");
 }
 
 }  // namespace

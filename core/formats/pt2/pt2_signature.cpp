@@ -5,8 +5,6 @@
 namespace retrograd::pt2 {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 struct InputForm {
   std::string_view key, target;
   InputKind kind;
@@ -63,7 +61,7 @@ void groupAliases(InputSpec& spec,
 void attachWeight(InputSpec& spec, const WeightTable& weights,
                   const std::multimap<std::string_view, const std::pair<const std::string, Weight>*>& byRecord) {
   const Weight* weight = weights.find(spec.target);
-  if (!weight) fail("the archive holds no data for '" + spec.target + "'");
+  if (!weight) badInput("the archive holds no data for '" + spec.target + "'");
   spec.storageKey = weight->record;
   spec.requiresGrad =
       spec.kind == InputKind::parameter && weight->requiresGrad && isDifferentiable(weight->tensor.meta.dtype);
@@ -84,7 +82,7 @@ std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, 
     const InputForm* form = nullptr;
     for (const auto& candidate : inputForms)
       if (candidate.key == key) form = &candidate;
-    if (!form) fail("an input of unknown kind '" + std::string(key) + "'; the file may be of a newer PyTorch");
+    if (!form) badInput("an input of unknown kind '" + std::string(key) + "'; the file may be of a newer PyTorch");
     InputSpec spec;
     spec.kind = form->kind;
     const Json& argument = key == "constant_input" ? value : value.at("arg");
@@ -101,8 +99,8 @@ std::vector<InputSpec> readInputSpecs(const Json& signature, const Json& graph, 
     specs.push_back(std::move(spec));
   }
   if (specs.size() != inputs.size())
-    fail("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " +
-         std::to_string(specs.size()));
+    badInput("the graph has " + std::to_string(inputs.size()) + " inputs but the signature describes " +
+             std::to_string(specs.size()));
   return specs;
 }
 
@@ -113,8 +111,8 @@ std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& 
     const OutputForm* form = nullptr;
     for (const auto& candidate : outputForms)
       if (candidate.key == key) form = &candidate;
-    if (!form) fail("an output of unknown kind '" + std::string(key) + "'; the file may be of a newer PyTorch");
-    if (specs.size() >= body.outputs.size()) fail("the signature describes more outputs than the graph has");
+    if (!form) badInput("an output of unknown kind '" + std::string(key) + "'; the file may be of a newer PyTorch");
+    if (specs.size() >= body.outputs.size()) badInput("the signature describes more outputs than the graph has");
     OutputSpec spec;
     spec.kind = form->kind;
     if (!form->target.empty()) spec.target = value.at(form->target).text();
@@ -124,10 +122,10 @@ std::vector<OutputSpec> readOutputSpecs(const Json& signature, const GraphBody& 
     const auto name = valueName(value.at("arg"));
     const auto actual = body.outputNames[specs.size()];
     if (name != actual)
-      fail("output '" + std::string(actual) + "' of the graph is '" + std::string(name) + "' in the signature");
+      badInput("output '" + std::string(actual) + "' of the graph is '" + std::string(name) + "' in the signature");
     specs.push_back(std::move(spec));
   }
-  if (specs.size() != body.outputs.size()) fail("the signature describes fewer outputs than the graph has");
+  if (specs.size() != body.outputs.size()) badInput("the signature describes fewer outputs than the graph has");
   return specs;
 }
 

@@ -8,17 +8,15 @@
 namespace retrograd::pt2 {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 std::int64_t nonNegative(std::int64_t n, const char* what) {
-  if (n < 0) fail(std::string("negative ") + what + " " + std::to_string(n));
+  if (n < 0) badInput(std::string("negative ") + what + " " + std::to_string(n));
   return n;
 }
 
 void readList(const Json& list, const char* what, std::vector<std::int64_t>& values,
               std::vector<std::string>& symbols) {
   const auto items = list.items();
-  if (items.size() > maxRank) fail("a tensor of " + std::to_string(items.size()) + " dimensions");
+  if (items.size() > maxRank) badInput("a tensor of " + std::to_string(items.size()) + " dimensions");
   values.reserve(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     auto n = readSymbolicInt(items[i]);
@@ -39,20 +37,20 @@ DType dtypeOf(std::int64_t code) {
                                                DType::f8e5m2fnuz, DType::f8e8m0fnu, DType::u32,    DType::u64};
   if (code >= 1 && code <= 13) return first[code - 1];
   if (code >= 28 && code <= 35) return second[code - 28];
-  fail("unknown dtype code " + std::to_string(code));
+  badInput("unknown dtype code " + std::to_string(code));
 }
 
 Layout layoutOf(std::int64_t code) {
   static constexpr std::array<Layout, 8> layouts{Layout::strided,   Layout::sparse,    Layout::sparseCsr,
                                                  Layout::sparseCsc, Layout::sparseBsr, Layout::sparseBsc,
                                                  Layout::mkldnn,    Layout::strided};
-  if (code < 0 || code > 7) fail("unknown layout code " + std::to_string(code));
+  if (code < 0 || code > 7) badInput("unknown layout code " + std::to_string(code));
   return layouts[code];
 }
 
 std::int64_t memoryFormatOf(std::int64_t code) {
   static constexpr std::array<std::int64_t, 5> formats{1, 0, 2, 3, 1};  // unknown is preserved
-  if (code < 0 || code > 4) fail("unknown memory format code " + std::to_string(code));
+  if (code < 0 || code > 4) badInput("unknown memory format code " + std::to_string(code));
   return formats[code];
 }
 
@@ -61,7 +59,7 @@ std::string deviceOf(const Json& device) {
   const Json* index = device.find("index");
   if (index && !index->isNull()) {
     const auto i = index->integer();
-    if (i < 0 || i > 127) fail("device index " + std::to_string(i));
+    if (i < 0 || i > 127) badInput("device index " + std::to_string(i));
     name += ':';
     name += std::to_string(i);
   }
@@ -71,7 +69,7 @@ std::string deviceOf(const Json& device) {
 SymbolicInt readSymbolicInt(const Json& value) {
   const auto& [key, inner] = value.only();
   if (key == "as_int") return {inner.integer(), {}};
-  if (key != "as_expr") fail("expected a size, found '" + std::string(key) + "'");
+  if (key != "as_expr") badInput("expected a size, found '" + std::string(key) + "'");
   SymbolicInt n{1, shortExpression(inner.at("expr_str").text())};
   if (n.expression.empty()) n.expression.push_back('?');
   if (const Json* hint = inner.find("hint"); hint && !hint->isNull()) n.value = hint->at("as_int").integer();
@@ -87,7 +85,7 @@ TensorMeta readMeta(const Json& meta) {
   readList(meta.at("sizes"), "size", result.sizes, result.symbols);
   readList(meta.at("strides"), "stride", result.strides, result.strideSymbols);
   if (result.layout == Layout::strided && result.strides.size() != result.sizes.size())
-    fail(std::to_string(result.sizes.size()) + " sizes but " + std::to_string(result.strides.size()) + " strides");
+    badInput(std::to_string(result.sizes.size()) + " sizes but " + std::to_string(result.strides.size()) + " strides");
   result.strides.resize(result.sizes.size(), 0);
   if (const Json* offset = meta.find("storage_offset")) {
     auto n = readSymbolicInt(*offset);

@@ -12,8 +12,6 @@
 namespace retrograd::pt2 {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 class WeightReader {
  public:
   explicit WeightReader(std::shared_ptr<const Archive> archive) : archive_(std::move(archive)) {}
@@ -46,7 +44,7 @@ class WeightReader {
       weight.record = folder + std::string(payload.at("path_name").text());
       weight.isParameter = payload.at("is_param").boolean();
       pickled ? readPickled(weight) : readRaw(*meta, weight);
-      if (!into.emplace(name, std::move(weight)).second) fail("is listed twice");
+      if (!into.emplace(name, std::move(weight)).second) badInput("is listed twice");
     } catch (const Error& e) {
       throw e.at("'" + std::string(name) + "'");
     }
@@ -54,9 +52,9 @@ class WeightReader {
 
   void readRaw(const Json& meta, Weight& weight) {
     weight.tensor.meta = readMeta(meta);
-    if (!weight.tensor.meta.symbols.empty()) fail("a weight of symbolic size");
+    if (!weight.tensor.meta.symbols.empty()) badInput("a weight of symbolic size");
     if (weight.tensor.meta.layout != Layout::strided)
-      fail("a sparse weight; only strided ones are stored as plain bytes");
+      badInput("a sparse weight; only strided ones are stored as plain bytes");
     if (const Json* flag = meta.find("requires_grad")) weight.requiresGrad = flag->boolean();
     const auto region = aligned(weight.record, itemSize(weight.tensor.meta.dtype));
     weight.tensor.data = region.data;
@@ -87,7 +85,7 @@ class WeightReader {
     const auto inner = Archive::open(archive_->read(weight.record), weight.record);
     const Pickle pickle = readPickle(inner);
     const auto& value = pickle.at(pickle.root);
-    if (value.kind != PickleValue::Kind::tensor) fail("record " + weight.record + " is not a tensor");
+    if (value.kind != PickleValue::Kind::tensor) badInput("record " + weight.record + " is not a tensor");
     weight.tensor = value.tensor;
     weight.requiresGrad = weight.isParameter || value.integer != 0;
   }

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::string_view formatName = "torch.utils._debug_mode.DebugMode.logs";
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 std::string_view textOf(const Json& entry, std::string_view key) {
   const auto* value = entry.find(key);
   return value && value->isString() ? value->text() : std::string_view();
@@ -42,7 +40,7 @@ double nonFinite(std::string_view text) {
 /// The leaves of a value as save_logs encodes it: scalar, nonfinite_float, tuple, list, dict.
 void addLeaves(const Json& value, std::vector<HashLeaf>& leaves, int depth = 0) {
   constexpr int maxDepth = 100;
-  if (depth > maxDepth) fail("values nested deeper than 100 levels");
+  if (depth > maxDepth) badInput("values nested deeper than 100 levels");
   const auto kind = value.kind();
   if (kind == Json::Kind::integer || kind == Json::Kind::real)
     return void(leaves.push_back({true, kind == Json::Kind::integer, value.number()}));
@@ -65,7 +63,7 @@ void addLeaves(const Json& value, std::vector<HashLeaf>& leaves, int depth = 0) 
     const bool isNumber = number.kind() == Json::Kind::integer || number.kind() == Json::Kind::real;
     leaves.push_back(isNumber ? HashLeaf{true, number.kind() == Json::Kind::integer, number.number()} : HashLeaf());
   } else {
-    fail("a value of type '" + std::string(type) + "', which is not known here");
+    badInput("a value of type '" + std::string(type) + "', which is not known here");
   }
 }
 
@@ -130,9 +128,9 @@ class RecordingReader {
   explicit RecordingReader(RecordedRun& run) : run_(run) {}
 
   void read(const Json& root) {
-    if (textOf(root, "format") != formatName) fail("is not a recording of DebugMode");
+    if (textOf(root, "format") != formatName) badInput("is not a recording of DebugMode");
     if (const auto version = root.at("version").integer(); version != 1)
-      fail("is a recording of DebugMode in version " + std::to_string(version) + "; version 1 is known here");
+      badInput("is a recording of DebugMode in version " + std::to_string(version) + "; version 1 is known here");
     for (const auto& entry : root.at("logs").items()) {
       try {
         add(entry);
@@ -160,7 +158,7 @@ class RecordingReader {
   void addCall(const Json& entry, bool kernel) {
     RecordedCall call;
     call.op = kernel ? textOf(entry, "kernel_name") : textOf(entry, "op_name");
-    if (call.op.empty()) fail("a call without a name");
+    if (call.op.empty()) badInput("a call without a name");
     call.arguments = std::string(textOf(entry, "args_str")) + std::string(textOf(entry, "kwargs_str"));
     call.inputs = tensorsIn(call.arguments);
     call.outputs = tensorsIn(textOf(entry, "output_str"));
@@ -220,7 +218,7 @@ RecordedRun readRecording(std::string_view bytes, const std::string& name) {
       return std::any_of(call.outputs.begin(), call.outputs.end(), [](const RecordedTensor& t) { return t.hasNorm; });
     };
     if (!run.calls.empty() && std::none_of(run.calls.begin(), run.calls.end(), hasNorm))
-      fail("holds no numbers: record it within DebugMode.log_tensor_hashes(hash_fn=\"norm\", hash_inputs=True)");
+      badInput("holds no numbers: record it within DebugMode.log_tensor_hashes(hash_fn=\"norm\", hash_inputs=True)");
     return run;
   } catch (const Error& e) {
     throw e.at(name);

@@ -12,8 +12,6 @@
 namespace retrograd::recording {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 /// A symbol that says no more than what is done to its one operand.
 Symbol writingSymbol(std::string_view name) {
   Symbol symbol;
@@ -71,7 +69,7 @@ const StreamReader::Op& StreamReader::opOf(std::string_view name, bool runs) {
 
 BoundSymbolId StreamReader::opNumbered(std::int64_t number) const {
   if (number < 0 || static_cast<std::size_t>(number) >= numbered_.size())
-    fail(fmt::format("there is no op {}", number));
+    badInput(fmt::format("there is no op {}", number));
   return numbered_[static_cast<std::size_t>(number)];
 }
 
@@ -127,7 +125,7 @@ void StreamReader::readFreeArguments(const Json& record, Call& call) {
 
 void StreamReader::output(const Json& value, Call& call) {
   constexpr std::size_t most = 65535;
-  if (call.outputs.size() >= most) fail("more than 65535 results");
+  if (call.outputs.size() >= most) badInput("more than 65535 results");
   if (const Json* number = value.find("t")) {
     call.tensors.push_back(number->integer());
     call.values.push_back(define(number->integer()));
@@ -187,7 +185,7 @@ void StreamReader::readChecks(const Json& record, const Call& call) {
   op.checksBegin = static_cast<std::uint32_t>(recording_.checks.size());
   op.checkCount = static_cast<std::uint32_t>(values.size());
   const Json* hashes = record.find("hash");
-  if (hashes && hashes->items().size() != values.size()) fail("an op has another number of hashes than of results");
+  if (hashes && hashes->items().size() != values.size()) badInput("an op has another number of hashes than of results");
   for (std::size_t i = 0; i < values.size(); ++i) {
     RecordedHash check{values[i], {}};
     if (hashes && !hashes->items()[i].isNull()) check.hash = parseRecordingHash(hashes->items()[i].text());
@@ -244,13 +242,13 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
   if (const Json* stack = record.find("stack")) {
     const auto number = stack->integer();
     if (number < 0 || static_cast<std::size_t>(number) >= stacks_.size())
-      fail(fmt::format("there is no stack {}", number));
+      badInput(fmt::format("there is no stack {}", number));
     bound.source = here_ = stacks_[static_cast<std::size_t>(number)];
   }
   if (const Json* module = record.find("module")) {
     const auto number = module->integer();
     if (number < 0 || static_cast<std::size_t>(number) >= modules_.size())
-      fail(fmt::format("there is no module {}", number));
+      badInput(fmt::format("there is no module {}", number));
     bound.module = modules_[static_cast<std::size_t>(number)];
   }
   bound.gradMode = gradMode_;
@@ -272,7 +270,7 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
 void StreamReader::readOp(const Json& record) {
   const auto number = record.at("n").integer();
   if (number < 0 || static_cast<std::size_t>(number) != numbered_.size())
-    fail(fmt::format("has the number {} where {} follows", number, numbered_.size()));
+    badInput(fmt::format("has the number {} where {} follows", number, numbered_.size()));
   const auto name = record.at("op").text();
   StepOp recorded;
   BoundSymbol bound;
@@ -318,7 +316,7 @@ void StreamReader::readPut(std::int64_t number, const std::string& data, const J
   if (!memory.base) return;  // nobody has read it
   const auto found = recording_.data.find(data);
   if (found != recording_.data.end() && std::cmp_greater(found->second.bytes, memory.bytes))
-    fail(fmt::format("data '{}' has more bytes than storage {}", data, number));
+    badInput(fmt::format("data '{}' has more bytes than storage {}", data, number));
   const auto& op = opOf(name, true);
   BoundSymbol bound;
   StepOp recorded;

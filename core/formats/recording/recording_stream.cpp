@@ -12,8 +12,6 @@
 namespace retrograd::recording {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 constexpr std::int64_t version = 1;
 
 std::string textOr(const Json& record, std::string_view key) {
@@ -30,12 +28,12 @@ bool isTrue(const Json& record, std::string_view key) {
 template <class Table>
 void requireNext(const Json& record, const Table& table) {
   if (const auto id = record.at("id").integer(); id < 0 || static_cast<std::size_t>(id) != table.size())
-    fail(fmt::format("has the id {} where {} follows", id, table.size()));
+    badInput(fmt::format("has the id {} where {} follows", id, table.size()));
 }
 
 template <class Table>
 auto& entryOf(Table& table, std::int64_t id, const char* what) {
-  if (id < 0 || static_cast<std::size_t>(id) >= table.size()) fail(fmt::format("there is no {} {}", what, id));
+  if (id < 0 || static_cast<std::size_t>(id) >= table.size()) badInput(fmt::format("there is no {} {}", what, id));
   return table[static_cast<std::size_t>(id)];
 }
 
@@ -71,7 +69,7 @@ std::optional<std::int64_t> reachOf(const TensorMeta& meta) {
 DType dtypeOf(const Json& record) {
   const auto text = record.at("dtype").text();
   const auto dtype = dtypeFromTorchName(text);
-  if (!dtype) fail(fmt::format("there is no dtype '{}'", text));
+  if (!dtype) badInput(fmt::format("there is no dtype '{}'", text));
   return *dtype;
 }
 
@@ -84,13 +82,14 @@ void StreamReader::readStorage(const Json& record) {
   requireNext(record, storages_);
   StorageRow row;
   row.bytes = record.at("bytes").integer();
-  if (row.bytes < 0) fail("a storage of less than no bytes");
+  if (row.bytes < 0) badInput("a storage of less than no bytes");
   row.device = record.at("device").text();
   row.data = textOr(record, "data");
   if (!row.data.empty()) {
     const auto found = recording_.data.find(row.data);
     if (found != recording_.data.end() && std::cmp_not_equal(found->second.bytes, row.bytes))
-      fail(fmt::format("data '{}' has {} bytes where the storage has {}", row.data, found->second.bytes, row.bytes));
+      badInput(
+          fmt::format("data '{}' has {} bytes where the storage has {}", row.data, found->second.bytes, row.bytes));
   }
   if (const auto why = textOr(record, "missing"); !why.empty()) recording_.missing.emplace_back(storages_.size(), why);
   row.id = document_.addStorage(row.bytes);
@@ -104,7 +103,7 @@ void StreamReader::readTensor(const Json& record) {
   row.meta.sizes = integersOf(record.at("sizes"));
   if (const Json* parts = record.find("parts")) {
     const auto layout = layoutNamed(record.at("layout").text());
-    if (!layout || *layout == Layout::strided) fail("a tensor of parts of an unknown layout");
+    if (!layout || *layout == Layout::strided) badInput("a tensor of parts of an unknown layout");
     row.meta.layout = *layout;
     row.coalesced = isTrue(record, "coalesced");
     for (const auto& [part, number] : parts->members()) {
@@ -113,7 +112,7 @@ void StreamReader::readTensor(const Json& record) {
       row.parts.emplace(part, number.integer());
     }
     for (const auto size : row.meta.sizes)
-      if (size < 0) fail("a size of less than nothing");
+      if (size < 0) badInput("a size of less than nothing");
   } else {
     row.storage = record.at("storage").integer();
     const auto& memory = storage(row.storage);
@@ -122,11 +121,11 @@ void StreamReader::readTensor(const Json& record) {
     row.meta.device = deviceFromString(memory.device);
     row.meta.conjugate = isTrue(record, "conj");
     row.meta.negative = isTrue(record, "neg");
-    if (row.meta.strides.size() != row.meta.sizes.size()) fail("sizes and strides are of different lengths");
+    if (row.meta.strides.size() != row.meta.sizes.size()) badInput("sizes and strides are of different lengths");
     const auto reach = reachOf(row.meta);
     if (!reach || *reach > memory.bytes)
-      fail(fmt::format("tensor {} reaches beyond storage {}, which has {} bytes", tensors_.size(), row.storage,
-                       memory.bytes));
+      badInput(fmt::format("tensor {} reaches beyond storage {}, which has {} bytes", tensors_.size(), row.storage,
+                           memory.bytes));
   }
   tensors_.push_back(std::move(row));
 }
@@ -179,10 +178,10 @@ void StreamReader::readBackward() {
 void StreamReader::readHashes(const Json& record) {
   for (const auto& late : record.at("of").items()) {
     const auto pair = late.items();
-    if (pair.size() != 2) fail("hashes are pairs of an op and a list");
+    if (pair.size() != 2) badInput("hashes are pairs of an op and a list");
     const auto& op = recording_.op(opNumbered(pair[0].integer()));
     const auto hashes = pair[1].items();
-    if (hashes.size() != op.checkCount) fail("an op has another number of hashes than of results");
+    if (hashes.size() != op.checkCount) badInput("an op has another number of hashes than of results");
     for (std::size_t i = 0; i < hashes.size(); ++i)
       if (!hashes[i].isNull()) recording_.checks[op.checksBegin + i].hash = parseRecordingHash(hashes[i].text());
   }
@@ -191,9 +190,9 @@ void StreamReader::readHashes(const Json& record) {
 void StreamReader::read(const Json& record) {
   const auto kind = record.at("k").text();
   if (!begun_) {
-    if (kind != "begin") fail("does not begin with its version");
+    if (kind != "begin") badInput("does not begin with its version");
     if (const auto found = record.at("version").integer(); found > version)
-      fail(fmt::format("the recording is of version {}; this Retrograd reads version {}", found, version));
+      badInput(fmt::format("the recording is of version {}; this Retrograd reads version {}", found, version));
     begun_ = true;
     return;
   }

@@ -17,8 +17,6 @@ namespace {
 using fx::Expression;
 using Kind = Expression::Kind;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 /// A storage of the script: where its bytes are, if anywhere.
 struct ReproStorage {
   std::string hash;  ///< empty: none was saved
@@ -42,17 +40,17 @@ std::int64_t whole(const Expression& expression, const std::map<std::string, std
                                                : true;
     if (!bad) return result;
   }
-  fail("a whole number was expected, not " + fx::toText(expression, {}));
+  badInput("a whole number was expected, not " + fx::toText(expression, {}));
 }
 
 std::vector<std::int64_t> shape(const Expression& expression, const std::map<std::string, std::int64_t>& sizes) {
   if (!expression.is(Kind::tuple) && !expression.is(Kind::list))
-    fail("a shape was expected, not " + fx::toText(expression, {}));
-  if (expression.items.size() > maxRank) fail("a tensor of more than 64 dimensions");
+    badInput("a shape was expected, not " + fx::toText(expression, {}));
+  if (expression.items.size() > maxRank) badInput("a tensor of more than 64 dimensions");
   std::vector<std::int64_t> result;
   for (const auto& item : expression.items) {
     result.push_back(whole(item, sizes));
-    if (result.back() < 0) fail("a negative size or stride");
+    if (result.back() < 0) badInput("a negative size or stride");
   }
   return result;
 }
@@ -61,7 +59,7 @@ DType dtype(const Expression& expression) {
   const auto known = expression.is(Kind::path) && expression.text.starts_with("torch.")
                          ? dtypeFromTorchName(expression.text.substr(6))
                          : std::nullopt;
-  if (!known) fail("a dtype was expected, not " + fx::toText(expression, {}));
+  if (!known) badInput("a dtype was expected, not " + fx::toText(expression, {}));
   return *known;
 }
 
@@ -119,19 +117,19 @@ class InputReader {
   void read(const fx::Statement& statement) {
     const auto& call = statement.expression;
     if (statement.target == "load_args._version") {
-      if (whole(call, {}) != 0) fail("load_args has version " + fx::toText(call, {}) + "; version 0 is known here");
+      if (whole(call, {}) != 0) badInput("load_args has version " + fx::toText(call, {}) + "; version 0 is known here");
     } else if (call.isCallOf("reader.storage")) {
       storages_[statement.target] = storage(call);
     } else if (call.isCallOf("reader.tensor")) {
       addTensor(call);
     } else if (call.isCallOf("reader.symint")) {
       const auto* value = argument(call, 0, "val");
-      if (!value) fail("a size without a value");
+      if (!value) badInput("a size without a value");
       ReproInput input;
       input.number = Argument::ofInt(whole(*value, repro_.sizes));
       inputs_.push_back(std::move(input));
     } else {
-      fail("load_args does what is not known here: " + fx::toText(call, {}));
+      badInput("load_args does what is not known here: " + fx::toText(call, {}));
     }
   }
   ReproStorage storage(const Expression& call) const {
@@ -140,8 +138,8 @@ class InputReader {
                *hint = call.keyword("dtype_hint");
     if (hash && hash->is(Kind::string)) result.hash = hash->text;
     if (result.hash.find_first_not_of("0123456789abcdef") != std::string::npos)
-      fail("'" + result.hash + "' is not a name of a storage");
-    if (!bytes) fail("a storage without a size");
+      badInput("'" + result.hash + "' is not a name of a storage");
+    if (!bytes) badInput("a storage without a size");
     result.bytes = whole(*bytes, repro_.sizes);
     if (hint && !hint->is(Kind::none)) result.hint = dtype(*hint);
     return result;
@@ -149,19 +147,19 @@ class InputReader {
   void addTensor(const Expression& call) {
     const auto* buffer = argument(call, 0, "storage");
     const auto it = buffer && buffer->is(Kind::path) ? storages_.find(buffer->text) : storages_.end();
-    if (it == storages_.end()) fail("a tensor of no storage");
+    if (it == storages_.end()) badInput("a tensor of no storage");
     const auto* sizes = argument(call, 1, "shape");
-    if (!sizes) fail("a tensor without a shape");
+    if (!sizes) badInput("a tensor without a shape");
     ReproInput input;
     auto& meta = input.meta;
     meta.sizes = shape(*sizes, repro_.sizes);
     const auto* strides = argument(call, 2, "stride");
     meta.strides = strides && !strides->is(Kind::none) ? shape(*strides, repro_.sizes) : contiguousStrides(meta.sizes);
-    if (meta.strides.size() != meta.sizes.size()) fail("a tensor with more sizes than strides, or fewer");
+    if (meta.strides.size() != meta.sizes.size()) badInput("a tensor with more sizes than strides, or fewer");
     if (const auto* type = call.keyword("dtype"); type && !type->is(Kind::none)) meta.dtype = dtype(*type);
     if (const auto* offset = call.keyword("storage_offset"); offset && !offset->is(Kind::none))
       meta.offset = whole(*offset, repro_.sizes);
-    if (meta.offset < 0) fail("a negative offset");
+    if (meta.offset < 0) badInput("a negative offset");
     meta.conjugate = truth(call.keyword("is_conj"));
     meta.negative = truth(call.keyword("is_neg"));
     checkExtent(meta);
@@ -196,7 +194,7 @@ class InputReader {
       try {
         const auto pickle = readPickle(archive);
         const auto& root = pickle.at(pickle.root);
-        if (root.kind != PickleValue::Kind::storage) fail("is not a storage that torch.save wrote");
+        if (root.kind != PickleValue::Kind::storage) badInput("is not a storage that torch.save wrote");
         return root.tensor;
       } catch (const Error& e) {
         throw e.at(file);

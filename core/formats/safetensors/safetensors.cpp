@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t lengthBytes = 8;
 constexpr std::uint64_t maxHeader = 100'000'000;  // the reference implementation's own limit
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 struct DTypeName {
   std::string_view name;
   DType dtype;
@@ -46,7 +44,7 @@ constexpr std::array<DTypeName, 19> dtypeNames{{{"F64", DType::f64},
 DType dtypeNamed(std::string_view name) {
   for (const auto& entry : dtypeNames)
     if (entry.name == name) return entry.dtype;
-  fail("unknown dtype '" + std::string(name) + "'");
+  badInput("unknown dtype '" + std::string(name) + "'");
 }
 
 std::uint64_t littleEndian64(const std::byte* bytes) {
@@ -59,10 +57,10 @@ std::uint64_t littleEndian64(const std::byte* bytes) {
 std::int64_t bytesOf(const TensorMeta& meta) {
   std::int64_t bytes = itemSize(meta.dtype), steps = 1;
   for (const auto size : meta.sizes) {
-    if (size < 0) fail("a negative size");
+    if (size < 0) badInput("a negative size");
     if (__builtin_mul_overflow(bytes, size, &bytes) ||
         __builtin_mul_overflow(steps, std::max<std::int64_t>(size, 1), &steps))
-      fail("a shape too large");
+      badInput("a shape too large");
   }
   return bytes;
 }
@@ -74,10 +72,10 @@ struct Extent {
 
 Extent readExtent(const Json& value, std::size_t available) {
   const auto offsets = value.items();
-  if (offsets.size() != 2) fail("data_offsets are not two numbers");
+  if (offsets.size() != 2) badInput("data_offsets are not two numbers");
   const Extent extent{offsets[0].integer(), offsets[1].integer()};
   if (extent.begin < 0 || extent.end < extent.begin || static_cast<std::uint64_t>(extent.end) > available)
-    fail("data_offsets lie outside of the file");
+    badInput("data_offsets lie outside of the file");
   return extent;
 }
 
@@ -85,12 +83,12 @@ TensorData readTensor(const Json& entry, const ByteRegion& file, std::size_t dat
   TensorData tensor;
   tensor.meta.dtype = dtypeNamed(entry.at("dtype").text());
   for (const auto& size : entry.at("shape").items()) tensor.meta.sizes.push_back(size.integer());
-  if (tensor.meta.sizes.size() > 64) fail("a tensor of more than 64 dimensions");
+  if (tensor.meta.sizes.size() > 64) badInput("a tensor of more than 64 dimensions");
   const Extent extent = readExtent(entry.at("data_offsets"), file.size - dataBegin);
   const auto bytes = bytesOf(tensor.meta);
   if (bytes != extent.end - extent.begin)
-    fail("its shape needs " + std::to_string(bytes) + " bytes, its data_offsets span " +
-         std::to_string(extent.end - extent.begin));
+    badInput("its shape needs " + std::to_string(bytes) + " bytes, its data_offsets span " +
+             std::to_string(extent.end - extent.begin));
   extents.push_back(extent);
   tensor.meta.strides = contiguousStrides(tensor.meta.sizes);
   tensor.data = file.data + dataBegin + extent.begin;
@@ -112,18 +110,18 @@ void checkCovered(std::vector<Extent> extents, std::size_t available) {
   });
   std::int64_t at = 0;
   for (const auto& extent : extents) {
-    if (extent.begin < at) fail("two tensors overlap");
-    if (extent.begin > at) fail("bytes that belong to no tensor");
+    if (extent.begin < at) badInput("two tensors overlap");
+    if (extent.begin > at) badInput("bytes that belong to no tensor");
     at = extent.end;
   }
-  if (static_cast<std::uint64_t>(at) != available) fail("bytes behind the last tensor");
+  if (static_cast<std::uint64_t>(at) != available) badInput("bytes behind the last tensor");
 }
 
 SafetensorsFile readMapped(const ByteRegion& file) {
-  if (file.size < lengthBytes) fail("too short for a safetensors file");
+  if (file.size < lengthBytes) badInput("too short for a safetensors file");
   const auto length = littleEndian64(file.data);
   if (length > maxHeader || length > file.size - lengthBytes)
-    fail("the header does not fit into the file; is it a safetensors file?");
+    badInput("the header does not fit into the file; is it a safetensors file?");
   const JsonTree tree(file.text().substr(lengthBytes, length));
   const std::size_t dataBegin = lengthBytes + length;
   SafetensorsFile result;
@@ -134,7 +132,7 @@ SafetensorsFile readMapped(const ByteRegion& file) {
         for (const auto& [key, value] : entry.members()) result.metadata[std::string(key)] = std::string(value.text());
         continue;
       }
-      if (!result.tensors.emplace(name, readTensor(entry, file, dataBegin, extents)).second) fail("is there twice");
+      if (!result.tensors.emplace(name, readTensor(entry, file, dataBegin, extents)).second) badInput("is there twice");
     } catch (const Error& e) {
       throw e.at("'" + std::string(name) + "'");
     }

@@ -12,8 +12,6 @@
 namespace retrograd::session {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 constexpr std::size_t maxRank = 64;  // as for the tensors of a .pt2 archive
 
 constexpr EnumArray<Layout, std::string_view, 7> layoutNames{"strided",    "sparse",     "sparse_csr", "sparse_csc",
@@ -23,7 +21,7 @@ constexpr EnumArray<Problem::Severity, std::string_view, 3> severityNames{"note"
 template <class Enum, std::size_t Count>
 Enum named(const EnumArray<Enum, std::string_view, Count>& names, std::string_view name, const char* what) {
   const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end()) fail("unknown " + std::string(what) + " '" + std::string(name) + "'");
+  if (it == names.end()) badInput("unknown " + std::string(what) + " '" + std::string(name) + "'");
   return static_cast<Enum>(it - names.begin());
 }
 
@@ -40,19 +38,19 @@ bool isUtf8(std::string_view text) {
 int hexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  fail("a hex text with other digits");
+  badInput("a hex text with other digits");
 }
 
 DType readDType(const Json& json) {
   const auto dtype = dtypeFromTorchName(json.text());
-  if (!dtype) fail("unknown dtype '" + std::string(json.text()) + "'");
+  if (!dtype) badInput("unknown dtype '" + std::string(json.text()) + "'");
   return *dtype;
 }
 
 Device readDevice(const Json& json) {
   const auto text = json.text();
   const auto device = deviceFromString(text);
-  if (toString(device) != text) fail("unknown device '" + std::string(text) + "'");
+  if (toString(device) != text) badInput("unknown device '" + std::string(text) + "'");
   return device;
 }
 
@@ -83,7 +81,7 @@ Argument readSize(const Json& json) {
 
 std::vector<std::int64_t> readSizes(const Json& json) {
   std::vector<std::int64_t> sizes;
-  if (json.items().size() > maxRank) fail("a tensor of " + std::to_string(json.items().size()) + " dimensions");
+  if (json.items().size() > maxRank) badInput("a tensor of " + std::to_string(json.items().size()) + " dimensions");
   for (const auto& item : json.items()) sizes.push_back(readInteger(item, 0, std::numeric_limits<std::int64_t>::max()));
   return sizes;
 }
@@ -98,8 +96,8 @@ bool flagIn(const Json& json, std::string_view key) {
 std::int64_t readInteger(const Json& json, std::int64_t low, std::int64_t high) {
   const auto n = json.integer();
   if (n < low || n > high)
-    fail(std::to_string(n) + " where a number from " + std::to_string(low) + " to " + std::to_string(high) +
-         " is expected");
+    badInput(std::to_string(n) + " where a number from " + std::to_string(low) + " to " + std::to_string(high) +
+             " is expected");
   return n;
 }
 
@@ -117,7 +115,7 @@ Out textOut(std::string_view text) {
 std::string readText(const Json& json) {
   if (!json.isObject()) return std::string(json.text());
   const auto hex = json.at("hex").text();
-  if (hex.size() % 2) fail("a hex text of odd length");
+  if (hex.size() % 2) badInput("a hex text of odd length");
   std::string text;
   for (std::size_t i = 0; i < hex.size(); i += 2)
     text += static_cast<char>(hexDigit(hex[i]) << 4 | hexDigit(hex[i + 1]));
@@ -169,9 +167,9 @@ TensorMeta readMeta(const Json& json) {
   meta.wrappedNumber = flagIn(json, "wrapped_number");
   const bool sparse = meta.layout != Layout::strided && meta.strides.empty();
   if (!sparse && meta.strides.size() != meta.sizes.size())
-    fail(std::to_string(meta.sizes.size()) + " sizes but " + std::to_string(meta.strides.size()) + " strides");
+    badInput(std::to_string(meta.sizes.size()) + " sizes but " + std::to_string(meta.strides.size()) + " strides");
   for (const auto* symbols : {&meta.symbols, &meta.strideSymbols})
-    if (!symbols->empty() && symbols->size() != meta.sizes.size()) fail("not as many symbols as sizes");
+    if (!symbols->empty() && symbols->size() != meta.sizes.size()) badInput("not as many symbols as sizes");
   auto extent = meta;
   extent.strides.resize(extent.sizes.size());
   checkExtent(extent);
@@ -229,7 +227,7 @@ Argument readArgument(const Json& json, std::size_t subgraphs) {
   if (key == "op") return Argument::ofOp(readText(value));
   if (key == "subgraph")
     return Argument::ofSubgraph(SubgraphId(readInteger(value, 0, static_cast<std::int64_t>(subgraphs) - 1)));
-  if (key != "list" && key != "optional_list") fail("an argument of unknown kind '" + std::string(key) + "'");
+  if (key != "list" && key != "optional_list") badInput("an argument of unknown kind '" + std::string(key) + "'");
   Argument list = Argument::ofList({});
   list.optionalList = key == "optional_list";
   chargeReading(2 * value.items().size() * sizeof(Argument));  // here and in the pattern that it becomes part of
@@ -258,7 +256,7 @@ std::vector<Problem> readProblems(const Json& json, std::size_t ops) {
 
 Row::Row(const Json& json, std::size_t cells) : cells_(json.items()) {
   if (cells_.size() != cells)
-    fail(std::to_string(cells_.size()) + " cells where " + std::to_string(cells) + " are expected");
+    badInput(std::to_string(cells_.size()) + " cells where " + std::to_string(cells) + " are expected");
 }
 
 void RowText::separate() {
@@ -312,7 +310,7 @@ TensorData TensorReader::read(const Json& json, bool mayRefer) {
   const Json& record = row.next();
   TensorData tensor;
   tensor.meta = readMeta(row.next());
-  if (tensor.meta.layout != Layout::strided) fail("a sparse tensor; only strided ones are stored as plain bytes");
+  if (tensor.meta.layout != Layout::strided) badInput("a sparse tensor; only strided ones are stored as plain bytes");
   if (record.isNull() && mayRefer) return tensor;
   const auto& bytes = region(readInteger(record, 0, std::numeric_limits<std::int32_t>::max()));
   checkReach(tensor.meta, bytes.size);

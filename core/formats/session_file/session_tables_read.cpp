@@ -11,8 +11,6 @@
 namespace retrograd::session {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 constexpr std::int64_t int16Max = std::numeric_limits<std::int16_t>::max(),
                        int32Max = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t mostValuesOfAnOp = std::numeric_limits<std::uint16_t>::max();
@@ -35,7 +33,7 @@ struct Table {
   JsonTree parse() const {
     try {
       JsonTree parsed(content.text());
-      if (std::cmp_greater(parsed.root().items().size(), int32Max)) fail("more entries than ids");
+      if (std::cmp_greater(parsed.root().items().size(), int32Max)) badInput("more entries than ids");
       return parsed;
     } catch (const Error& e) {
       throw e.at(name);
@@ -88,7 +86,7 @@ class DocumentReader {
   void fillNew(const Table& table, Intern&& intern) {
     std::int32_t next = 0;
     fill(table, [&](const Json& row) {
-      if (intern(row).index != next++) fail("is twice in the table");
+      if (intern(row).index != next++) badInput("is twice in the table");
     });
   }
 
@@ -101,12 +99,12 @@ class DocumentReader {
     auto found = lookup_(symbol.name);
     if (!found && isNumberOperator(symbol.name)) return symbol;
     if (!found || found->name != symbol.name)
-      fail("names " + symbol.name +
-           ", an op that this LibTorch does not have or that no file may call (ops of a library need " +
-           nameOf(UserChoice::library) + ")");
+      badInput("names " + symbol.name +
+               ", an op that this LibTorch does not have or that no file may call (ops of a library need " +
+               nameOf(UserChoice::library) + ")");
     if (const auto schema = readText(row.at("schema")); found->schema != schema)
-      fail("was saved with another LibTorch: " + symbol.name + " is " + found->schema + " now and was " + schema +
-           "; open the model file itself and save a session of it");
+      badInput("was saved with another LibTorch: " + symbol.name + " is " + found->schema + " now and was " + schema +
+               "; open the model file itself and save a session of it");
     return *std::move(found);
   }
 
@@ -124,7 +122,7 @@ class DocumentReader {
       pattern.returns.push_back(static_cast<std::int32_t>(readInteger(count, -1, mostValuesOfAnOp)));
     if (const Json* names = row.find("names")) pattern.names = readTexts(*names);
     if (!pattern.names.empty() && pattern.names.size() != pattern.arguments.size())
-      fail("not as many names as arguments");
+      badInput("not as many names as arguments");
     return pattern;
   }
 
@@ -150,10 +148,10 @@ class DocumentReader {
     body.outputValues = readIds<ValueId>(row.at("values"), counts_.values);
     body.ops = readIds<BoundSymbolId>(row.at("ops"), counts_.ops);
     if (std::any_of(body.ops.begin(), body.ops.end(), [](BoundSymbolId op) { return !op; }))
-      fail("an op of the body is none");
+      badInput("an op of the body is none");
     for (const auto& output : body.outputs)
       forEachOperand(output, [&](std::size_t hole) {
-        if (hole >= body.outputValues.size()) fail("output hole " + std::to_string(hole) + " is beyond the values");
+        if (hole >= body.outputValues.size()) badInput("output hole " + std::to_string(hole) + " is beyond the values");
       });
     return body;
   }
@@ -183,10 +181,10 @@ class DocumentReader {
     BoundSymbol op;
     op.symbol = row.id<SymbolId>(counts_.symbols);
     op.pattern = row.id<PatternId>(counts_.patterns);
-    if (!op.symbol || !op.pattern) fail("an op without symbol or call pattern");
+    if (!op.symbol || !op.pattern) badInput("an op without symbol or call pattern");
     const auto operands = row.ids<ValueId>(counts_.values), outputs = row.ids<ValueId>(counts_.values);
     if (operands.size() > mostValuesOfAnOp || outputs.size() > mostValuesOfAnOp)
-      fail("more than 65535 operands or outputs");
+      badInput("more than 65535 operands or outputs");
     op.parent = row.id<BoundSymbolId>(counts_.ops);
     op.source = row.id<SourceStackId>(counts_.sources);
     op.module = row.id<StringId>(counts_.strings);
@@ -211,7 +209,7 @@ class DocumentReader {
     const auto count = row.integer(0, std::numeric_limits<std::int32_t>::max());
     if (list < 0 && count == 0) return origin;
     const std::size_t index = list;
-    if (list < 0 || std::cmp_greater(count, terms_[index].size())) fail("more terms than the list has");
+    if (list < 0 || std::cmp_greater(count, terms_[index].size())) badInput("more terms than the list has");
     auto& place = placed_[index];
     if (place.termCount == 0) document_->setTerms(place, terms_[index]);  // one list for all who refer to it
     origin.termsBegin = place.termsBegin;
@@ -247,7 +245,7 @@ void readSizes(const Json& json, Document& document) {
   forEachRow(json.at("numbers"), [&](const Json& entry) {
     Row row(entry, 2);
     const auto value = row.id<ValueId>(document.valueCount());
-    if (!value) fail("an expression of no value");
+    if (!value) badInput("an expression of no value");
     document.setSizeExpression(value, readText(row.next()));
   });
 }

@@ -6,8 +6,6 @@
 namespace retrograd::session {
 namespace {
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 constexpr EnumArray<InputKind, std::string_view, 6> inputKinds{"user",     "parameter", "buffer",
                                                                "constant", "token",     "object"};
 constexpr EnumArray<OutputKind, std::string_view, 7> outputKinds{
@@ -17,7 +15,7 @@ template <class Kind, std::size_t Count>
 Kind readKind(const Json& json, const EnumArray<Kind, std::string_view, Count>& names) {
   for (std::size_t i = 0; i < Count; ++i)
     if (const auto kind = static_cast<Kind>(i); names[kind] == json.text()) return kind;
-  fail("unknown kind '" + std::string(json.text()) + "'");
+  badInput("unknown kind '" + std::string(json.text()) + "'");
 }
 
 template <class IdType>

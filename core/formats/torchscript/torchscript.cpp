@@ -12,8 +12,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r\n");
   return begin == std::string_view::npos ? std::string_view()
@@ -87,7 +85,7 @@ class OriginsReader {
   void forEach(Visit&& visit) {
     for (const auto index : records_->items) {
       const auto& record = tuple(index);
-      if (record.items.size() < 2) fail("a source range without a source");
+      if (record.items.size() < 2) badInput("a source range without a source");
       visit(integer(record.items[0]), frames(tuple(record.items[1])));
     }
   }
@@ -95,11 +93,11 @@ class OriginsReader {
  private:
   const PickleValue& at(std::uint32_t index) const { return pickle_.at(index); }
   const PickleValue& tuple(std::uint32_t index) const {
-    if (at(index).kind != Kind::tuple) fail("a source range is not a tuple");
+    if (at(index).kind != Kind::tuple) badInput("a source range is not a tuple");
     return at(index);
   }
   std::int64_t integer(std::uint32_t index) const {
-    if (at(index).kind != Kind::integer || at(index).integer < 0) fail("a source range without numbers");
+    if (at(index).kind != Kind::integer || at(index).integer < 0) badInput("a source range without numbers");
     return at(index).integer;
   }
   std::string_view text(std::uint32_t index) const {
@@ -107,7 +105,7 @@ class OriginsReader {
     if (value.kind == Kind::string) return value.text;
     if (value.kind != Kind::integer || !table_) return {};
     const std::size_t i = integer(index);
-    if (i >= table_->items.size()) fail("a source text that is not there");
+    if (i >= table_->items.size()) badInput("a source text that is not there");
     return at(table_->items[i]).text;
   }
 
@@ -127,7 +125,7 @@ class OriginsReader {
   }
 
   const SourceStack& frames(const PickleValue& range) {
-    if (range.items.size() < 2) fail("a source range without a place");
+    if (range.items.size() < 2) badInput("a source range without a place");
     const auto begin = integer(range.items[1]);
     auto [it, isNew] = known_.try_emplace({range.items[0], begin});
     if (isNew) it->second = makeFrames(tuple(range.items[0]), begin);
@@ -135,7 +133,7 @@ class OriginsReader {
   }
 
   SourceStack makeFrames(const PickleValue& source, std::size_t begin) const {
-    if (source.items.size() < 3) fail("a source without a file");
+    if (source.items.size() < 3) badInput("a source without a file");
     const auto all = lines(at(source.items[0]));
     if (all.empty()) return {};
     if (tracedFrame(all.front())) return tracedStack(all);

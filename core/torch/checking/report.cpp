@@ -10,14 +10,14 @@
 namespace retrograd {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr EnumArray<CheckStatus, std::string_view, 4> statusNames{"pass", "fail", "error", "skip"};
 
-Json textOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
-std::string textOf(const Json& json) { return json.is_string() ? json.get<std::string>() : std::string(); }
-Json numberOrNull(double number) { return std::isfinite(number) ? Json(number) : Json(); }
-double numberOf(const Json& json) {
+OrderedJson textOrNull(const std::string& text) { return text.empty() ? OrderedJson() : OrderedJson(text); }
+std::string textOf(const OrderedJson& json) { return json.is_string() ? json.get<std::string>() : std::string(); }
+OrderedJson numberOrNull(double number) { return std::isfinite(number) ? OrderedJson(number) : OrderedJson(); }
+double numberOf(const OrderedJson& json) {
   return json.is_number() ? json.get<double>() : std::numeric_limits<double>::infinity();
 }
 
@@ -47,16 +47,16 @@ std::string healthText(const Health& health) {
   return text;
 }
 
-Json healthJson(const std::optional<Health>& health) {
+OrderedJson healthJson(const std::optional<Health>& health) {
   if (!health) return {};
-  Json bad = Json::array();
+  OrderedJson bad = OrderedJson::array();
   for (const auto& tensor : health->bad)
     bad.push_back(
         {{"name", tensor.name}, {"nan", tensor.nan}, {"infinite", tensor.infinite}, {"elements", tensor.elements}});
   return {{"sound", health->sound()}, {"not_finite", std::move(bad)}, {"roots", health->roots}};
 }
 
-Json partsJson(const std::optional<PartsAt>& at) {
+OrderedJson partsJson(const std::optional<PartsAt>& at) {
   if (!at) return {};
   return {{"index", at->index},
           {"op", at->op},
@@ -68,7 +68,7 @@ Json partsJson(const std::optional<PartsAt>& at) {
           {"text", at->text}};
 }
 
-std::optional<Health> healthFrom(const Json& json) {
+std::optional<Health> healthFrom(const OrderedJson& json) {
   if (!json.is_object()) return std::nullopt;
   Health health;
   for (const auto& one : json.at("not_finite"))
@@ -77,7 +77,7 @@ std::optional<Health> healthFrom(const Json& json) {
   return health;
 }
 
-std::optional<PartsAt> partsFrom(const Json& json) {
+std::optional<PartsAt> partsFrom(const OrderedJson& json) {
   if (!json.is_object()) return std::nullopt;
   return PartsAt{json.at("index"),        json.at("op"),           json.at("module"),           textOf(json.at("line")),
                  textOf(json.at("kind")), textOf(json.at("name")), textOf(json.at("headline")), json.at("text")};
@@ -126,17 +126,17 @@ std::vector<std::string> reportDetails(const CheckReport& report, bool brief) {
   return lines;
 }
 
-Json toJson(const CheckReport& report) {
+OrderedJson toJson(const CheckReport& report) {
   const bool compared = hasRun(report);
-  Json json = Json::object();
+  OrderedJson json = OrderedJson::object();
   json["name"] = report.name;
   json["status"] = name(report.status);
   json["worst"] = textOrNull(report.worst);
-  json["error"] = compared ? numberOrNull(report.error) : Json();
-  json["tolerance"] = compared ? Json(report.tolerance) : Json();
-  json["scale"] = compared ? Json(report.scale) : Json();
+  json["error"] = compared ? numberOrNull(report.error) : OrderedJson();
+  json["tolerance"] = compared ? OrderedJson(report.tolerance) : OrderedJson();
+  json["scale"] = compared ? OrderedJson(report.scale) : OrderedJson();
   json["reason"] = textOrNull(report.reason);
-  json["agreement"] = report.tensors.empty() ? Json() : Json(agrees(report) ? "agrees" : "differs");
+  json["agreement"] = report.tensors.empty() ? OrderedJson() : OrderedJson(agrees(report) ? "agrees" : "differs");
   json["health"] = healthJson(report.health);
   json["parts_at"] = partsJson(report.partsAt);
   json["warnings"] = report.warnings;
@@ -152,7 +152,7 @@ Json toJson(const CheckReport& report) {
   json["not_compared"] = report.notCompared;
   json["reference_not_compared"] = report.uncomparedReference;
   json["left_out"] = report.leftOut;
-  json["tensors"] = Json::array();
+  json["tensors"] = OrderedJson::array();
   for (const auto& tensor : report.tensors)
     json["tensors"].push_back({{"name", tensor.name},
                                {"deviation", numberOrNull(tensor.deviation)},
@@ -162,7 +162,7 @@ Json toJson(const CheckReport& report) {
   return json;
 }
 
-CheckReport reportFromJson(const Json& json) {
+CheckReport reportFromJson(const OrderedJson& json) {
   CheckReport report;
   report.name = json.at("name").get<std::string>();
   const auto status = json.at("status").get<std::string>();

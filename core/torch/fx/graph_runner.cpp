@@ -21,8 +21,6 @@ using Kind = Expression::Kind;
 
 constexpr std::string_view opPrefix = "torch.ops.";
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 /// Names of torch that stand for a literal: "torch.float32", "torch.strided", "torch.channels_last".
 std::optional<Argument> literalPath(std::string_view path) {
   if (!path.starts_with("torch.")) return std::nullopt;
@@ -121,26 +119,26 @@ c10::IValue GraphRunner::evaluate(const Expression& expression) {
     }
     default:
       if (const auto own = fx::ownAttribute(expression))
-        fail("self." + *own + " is a constant whose data the text does not hold");
-      fail("is not run here: " + fx::toText(expression, {}));
+        badInput("self." + *own + " is a constant whose data the text does not hold");
+      badInput("is not run here: " + fx::toText(expression, {}));
   }
 }
 
 c10::IValue GraphRunner::item(const c10::IValue& container, const c10::IValue& index) const {
-  if (!index.isInt()) fail("an element that is not a whole number");
+  if (!index.isInt()) badInput("an element that is not a whole number");
   const auto at = index.toInt();
   const auto of = [&](const auto& items) {
     const auto size = static_cast<std::int64_t>(items.size());
-    if (at < -size || at >= size) fail("element " + std::to_string(at) + " of " + std::to_string(size));
+    if (at < -size || at >= size) badInput("element " + std::to_string(at) + " of " + std::to_string(size));
     return c10::IValue(items[at < 0 ? at + size : at]);
   };
   if (container.isTuple()) return of(container.toTupleRef().elements());
   if (container.isList()) return of(container.toListRef());
-  fail("an element of something other than a list");
+  badInput("an element of something other than a list");
 }
 
 c10::IValue GraphRunner::arithmetic(const std::string& sign, const c10::IValue& a, const c10::IValue& b) const {
-  if (!a.isInt() || !b.isInt()) fail("arithmetic on something other than whole numbers: " + sign);
+  if (!a.isInt() || !b.isInt()) badInput("arithmetic on something other than whole numbers: " + sign);
   const auto x = a.toInt(), y = b.toInt();
   std::int64_t result = 0;
   if (sign == "+" && !__builtin_add_overflow(x, y, &result)) return result;
@@ -150,13 +148,13 @@ c10::IValue GraphRunner::arithmetic(const std::string& sign, const c10::IValue& 
     const auto quotient = x / y - (x % y != 0 && (x < 0) != (y < 0));
     return sign == "//" ? quotient : x - quotient * y;
   }
-  fail("cannot be computed: " + std::to_string(x) + " " + sign + " " + std::to_string(y));
+  badInput("cannot be computed: " + std::to_string(x) + " " + sign + " " + std::to_string(y));
 }
 
 c10::IValue GraphRunner::call(const Expression& expression) {
   const auto& callee = expression.items.front();
   if (!callee.is(Kind::path) || !std::string_view(callee.text).starts_with(opPrefix))
-    fail("is not run here: " + fx::toText(expression, {}));
+    badInput("is not run here: " + fx::toText(expression, {}));
   const auto target = callee.text.substr(opPrefix.size());
   return callOp(target, expression);
 }
@@ -209,15 +207,15 @@ c10::IValue GraphRunner::callOp(const std::string& target, const Expression& exp
     std::vector<c10::IValue> operands;
     if (given) stack.push_back(fitted(argument(*given, operands), parameter, operands));
     else if (parameter.default_value()) stack.push_back(*parameter.default_value());
-    else fail(target + " is called without '" + parameter.name() + "'");
+    else badInput(target + " is called without '" + parameter.name() + "'");
   }
   if (positional < expression.items.size() && !expression.items[positional].is(Kind::keyword))
-    fail(target + " is called with too many arguments");
+    badInput(target + " is called with too many arguments");
   for (std::size_t i = 1; i < expression.items.size(); ++i)
     if (const auto& one = expression.items[i];
         one.is(Kind::keyword) &&
         std::none_of(wanted.begin(), wanted.end(), [&](const c10::Argument& a) { return a.name() == one.text; }))
-      fail(target + " has no argument '" + one.text + "'");
+      badInput(target + " has no argument '" + one.text + "'");
   op.callBoxed(stack);
   if (stack.size() == 1) return std::move(stack.front());
   return stack.empty() ? c10::IValue()

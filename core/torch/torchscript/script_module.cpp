@@ -15,13 +15,11 @@ namespace {
 
 namespace jit = torch::jit;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 void checkVersion(std::uint64_t version) {
   using namespace caffe2::serialize;
   if (version < kMinSupportedFileFormatVersion || version > kMaxSupportedFileFormatVersion)
-    fail(fmt::format("file format {} of TorchScript; this LibTorch reads {} to {}", version,
-                     kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion));
+    badInput(fmt::format("file format {} of TorchScript; this LibTorch reads {} to {}", version,
+                         kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion));
 }
 
 /// The classes of an object and of all that it holds.
@@ -48,11 +46,11 @@ ScriptModule::ScriptModule(const std::shared_ptr<const Archive>& archive)
     for (const auto index : parts_.constants.at(parts_.constants.root).items)
       constants_.push_back(values.make(parts_.constants, index, c10::AnyType::get()));
     const auto root = values.make(parts_.module, parts_.module.root, c10::AnyType::get());
-    if (!root.isObject() || !root.toObject()->type()->is_module()) fail("the archive does not hold a module");
+    if (!root.isObject() || !root.toObject()->type()->is_module()) badInput("the archive does not hold a module");
     root_ = root.toObject();
     data_ = values.tensors();
     forward_ = root_->type()->findMethod("forward");
-    if (!forward_) fail("the module has no method 'forward'");
+    if (!forward_) badInput("the module has no method 'forward'");
     std::vector<c10::ClassTypePtr> classes;
     std::unordered_map<const c10::ivalue::Object*, bool> seen;
     collectClasses(root, classes, seen);
@@ -63,7 +61,7 @@ ScriptModule::ScriptModule(const std::shared_ptr<const Archive>& archive)
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
-    fail("LibTorch cannot compile its code: " + messageOf(e));
+    badInput("LibTorch cannot compile its code: " + messageOf(e));
   }
   collect(root_, "");
 }

@@ -13,8 +13,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
-
 bool isWild(const c10::TypePtr& type) {
   return type->kind() == c10::TypeKind::AnyType || type->kind() == c10::TypeKind::UnionType;
 }
@@ -31,15 +29,16 @@ c10::IValue ScriptValues::make(const Pickle& pickle, std::uint32_t index, const 
     type = type->expectRef<c10::OptionalType>().getElementType();
   }
   if (isWild(type) && value.kind != Kind::object) type = guess(pickle, value);
-  if (depth_ >= maxDepth) fail("values nested deeper than 200 levels");
-  if (++count_ > maxCount) fail("more than 2 million values");  // few bytes can hold lists of lists of the same list
+  if (depth_ >= maxDepth) badInput("values nested deeper than 200 levels");
+  if (++count_ > maxCount)
+    badInput("more than 2 million values");  // few bytes can hold lists of lists of the same list
   struct Level {
     int& depth;
     explicit Level(int& d) : depth(++d) {}
     ~Level() { --depth; }
   } level(depth_);
   const auto kind = type->kind();
-  const auto mismatch = [&]() { fail(fmt::format("a value does not fit its type {}", type->str())); };
+  const auto mismatch = [&]() { badInput(fmt::format("a value does not fit its type {}", type->str())); };
   const bool isNumber = kind == c10::TypeKind::NumberType;
   switch (value.kind) {
     case Kind::none:
@@ -83,7 +82,7 @@ c10::IValue ScriptValues::make(const Pickle& pickle, std::uint32_t index, const 
     case Kind::storage:
     case Kind::global: break;
   }
-  fail("a value that is neither tensor, number, text, container nor object");
+  badInput("a value that is neither tensor, number, text, container nor object");
 }
 
 /// The type of what is where anything may.
@@ -137,7 +136,7 @@ c10::IValue ScriptValues::makeDict(const Pickle& pickle, const PickleValue& valu
 c10::IValue ScriptValues::makeTuple(const Pickle& pickle, const PickleValue& value, const c10::TypePtr& type) {
   const auto tuple = type->expect<c10::TupleType>();
   if (tuple->elements().size() != value.items.size())
-    fail(fmt::format("a tuple of {} values where its type is {}", value.items.size(), type->str()));
+    badInput(fmt::format("a tuple of {} values where its type is {}", value.items.size(), type->str()));
   std::vector<c10::IValue> items;
   for (std::size_t i = 0; i < value.items.size(); ++i)
     items.push_back(make(pickle, value.items[i], tuple->elements()[i]));
@@ -149,19 +148,19 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
   if (const auto it = made_.find({&pickle, index}); it != made_.end()) return it->second;
   const auto& value = pickle.at(index);
   const auto type = loadType_(value.text);
-  if (!type) fail(fmt::format("the code has no class {}", value.text));
+  if (!type) badInput(fmt::format("the code has no class {}", value.text));
   if (const auto enumType = type->cast<c10::EnumType>()) return makeEnum(pickle, value, enumType);
   if (const auto tuple = type->cast<c10::TupleType>())
     return makeTuple(pickle, value, tuple);  // an instance of a NamedTuple
   const auto owner = type->cast<c10::ClassType>();
-  if (!owner) fail(fmt::format("{} is not a class", value.text));
+  if (!owner) badInput(fmt::format("{} is not a class", value.text));
   if (owner->findMethod("__setstate__"))
-    fail(
+    badInput(
         fmt::format("the class {} has a __setstate__, code that would run while the file is read; export the Python "
                     "module with torch.export instead",
                     value.text));
   if (value.items.size() > 1 || (!value.items.empty() && pickle.at(value.items[0]).kind != Kind::dict))
-    fail(fmt::format("an object of {} has a state that is not a dict", value.text));
+    badInput(fmt::format("an object of {} has a state that is not a dict", value.text));
   std::map<std::string_view, std::uint32_t> state;
   if (!value.items.empty()) {
     const auto& dict = pickle.at(value.items[0]).items;
@@ -173,7 +172,7 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
     const auto it = state.find(name);
     if (it == state.end()) {
       if (owner->getAttribute(i)->kind() != c10::TypeKind::NoneType)
-        fail(fmt::format("an object of {} lacks its attribute '{}'", value.text, name));
+        badInput(fmt::format("an object of {} lacks its attribute '{}'", value.text, name));
       continue;
     }
     try {
@@ -188,11 +187,11 @@ c10::IValue ScriptValues::makeObject(const Pickle& pickle, std::uint32_t index) 
 
 c10::IValue ScriptValues::makeEnum(const Pickle& pickle, const PickleValue& value,
                                    const std::shared_ptr<c10::EnumType>& type) {
-  if (value.items.size() != 1) fail(fmt::format("a member of {} without a value", value.text));
+  if (value.items.size() != 1) badInput(fmt::format("a member of {} without a value", value.text));
   const auto number = make(pickle, value.items[0], type->getValueType());
   for (const auto& [name, known] : type->enumNamesValues())
     if (known == number) return c10::IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(type, name, number));
-  fail(fmt::format("{} has no such member", value.text));
+  badInput(fmt::format("{} has no such member", value.text));
 }
 
 at::Tensor ScriptValues::makeTensor(const PickleValue& value) {
