@@ -1,8 +1,8 @@
-# retrograd_batches(TARGET...): compiles the units of each target several at a time, as scripts/batches groups them. A first build takes a third of the
-# time, and so does one after an edit of a central header. A unit with options of its own is compiled by itself.
-option(RETROGRAD_BATCHES "Compile units several at a time" ON)
+# retrograd_batches(TARGET...): compiles the units of each target several at a time, as scripts/batches groups them. A first build takes half the time, and so
+# does one after an edit of a central header. A unit with options of its own is compiled by itself.
+set(RETROGRAD_BATCHES 8 CACHE STRING "How many units are compiled as one, at most; 0: each by itself")
 if(RETROGRAD_BATCHES)
-  execute_process(COMMAND python3 "${CMAKE_SOURCE_DIR}/scripts/batches" OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND python3 "${CMAKE_SOURCE_DIR}/scripts/batches" ${RETROGRAD_BATCHES} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" lines "${lines}")
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "=.*" "" unit "${line}")
@@ -11,6 +11,9 @@ if(RETROGRAD_BATCHES)
 endif()
 
 function(retrograd_batches)
+  if(NOT RETROGRAD_BATCHES)
+    return()
+  endif()
   foreach(target IN LISTS ARGN)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
@@ -20,6 +23,6 @@ function(retrograd_batches)
         set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${batch_of_${unit}}")
       endif()
     endforeach()
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ${RETROGRAD_BATCHES} UNITY_BUILD_MODE GROUP)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   endforeach()
 endfunction()

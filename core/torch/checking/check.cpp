@@ -17,7 +17,9 @@
 #include "core/torch/analysis/own_gradients.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/checking/against_reference.h"
 #include "core/torch/checking/compare.h"
+#include "core/torch/checking/judged_run.h"
 #include "core/torch/checking/left_out.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/other_device.h"
@@ -29,62 +31,6 @@
 #include "core/torch/session/session.h"
 
 namespace retrograd {
-namespace {
-
-RunResult runSession(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
-  SessionOptions options;
-  options.keepHistory = false;
-  Session session(analysis, options);
-  session.runTo(session.size(), progress);
-  return {session.results(), session.gradients(), session.mutated()};
-}
-
-/// A run of an analysis, and what judges it.
-struct JudgedRun {
-  JudgedRun(std::shared_ptr<const Analysis> a, const CheckOptions& options, const Progress& p)
-      : analysis(std::move(a)),
-        run(namedResults(*analysis, runSession(analysis, p))),
-        judge(analysis, options.tolerance),
-        progress(p) {}
-
-  /// Whose numbers are not finite, and where they come from; empty where all are.
-  std::string nonFinite(const TensorData& tensor) {
-    const auto count = countNonFinite(tensor);
-    if (count.nan + count.infinite == 0) return {};
-    if (!origin) origin = describeRoots(rootsOfNonFinite(*analysis, progress));
-    auto text = fmt::format("has {} NaN and {} infinities among {} elements", count.nan, count.infinite,
-                            tensor.meta.elements());
-    return origin->empty() ? text : text + ", " + *origin;
-  }
-
-  /// `ofOther`: what is expected was computed on another device than the analysis is for.
-  TensorVerdict compare(const std::string& prefix, const std::string& name, const TensorData& actual,
-                        const TensorData& expected, bool anyFloatType = false, bool ofOther = false) {
-    auto verdict = judge.compare(name, actual, expected, anyFloatType);
-    if (ofOther && !verdict.good() && verdict.failure.empty())
-      verdict.tolerance += onCpu().apart(name, judge.noise().eager());
-    if (!verdict.failure.empty())
-      if (const auto text = nonFinite(actual); !text.empty()) verdict.failure += "; " + text;
-    verdict.name = prefix + name;
-    return verdict;
-  }
-
-  bool isOnGpu() const { return analysis->device.type == Device::Type::cuda; }
-  OtherDevice& onCpu() {
-    if (!cpu) cpu.emplace(*analysis, Device(), progress);
-    return *cpu;
-  }
-
-  std::shared_ptr<const Analysis> analysis;
-  TensorMap run;
-  Judge judge;
-  const Progress& progress;
-  std::optional<std::string> origin;
-  std::optional<OtherDevice> cpu;  ///< of a run on a GPU, once it is asked for
-};
-
-}  // namespace
-
 struct ModelCheck::Impl {
   Impl(const std::string& path, const CheckOptions& options, const Progress& progress)
       : path_(path), options_(options), progress_(progress) {
@@ -114,10 +60,12 @@ struct ModelCheck::Impl {
     const auto expected = reference ? namedExpectations(analysis, reference->expected) : TensorMap();
     const bool byNumbers = options_.deterministic && !(reference && isDrawnElsewhere(*reference));
     std::set<std::string> finiteAsExpected;
-    if (reference && analysis.differentiated) compareFirstOrder(verdicts, report, *reference);
-    else if (reference && byNumbers) compareWithReference(verdicts, report, expected, reference->drawnOnGpu);
-    else if (reference) compareShapes(verdicts, report, expected, isDrawnElsewhere(*reference));
-    if (reference && reference->inDouble && double_) compareInDouble(verdicts, report, *reference->inDouble);
+    AgainstReference comparison(*written_, leftOut_, verdicts, report);
+    if (reference && analysis.differentiated) comparison.compareFirstOrder(*reference);
+    else if (reference && byNumbers) comparison.compareNumbers(expected, reference->drawnOnGpu);
+    else if (reference) comparison.compareShapes(expected, isDrawnElsewhere(*reference));
+    if (reference && reference->inDouble && double_)
+      comparison.compareInDouble(*double_, *reference->inDouble, pinned_);
     if (reference && byNumbers)
       for (const auto& [name, tensor] : analysis.differentiated ? eagerTwice_ : expected) finiteAsExpected.insert(name);
     verdicts.writeTo(report, written_->run);
@@ -345,98 +293,8 @@ struct ModelCheck::Impl {
     compareWithEager("eager2/", eagerTwice_);
   }
 
-  /// PyTorch 2.9's decomposed LSTM returns its states with one dimension of size 1 more than eager does. Where the file
-  /// itself says so, the elements are compared and the report says it.
-  TensorData fitUnits(CheckReport& report, const Analysis& analysis, const std::string& name, TensorData actual,
-                      const TensorMeta& expected) const {
-    const auto units = [](std::vector<std::int64_t> sizes) { return std::erase(sizes, 1), sizes; };
-    if (isComplex(actual.meta.dtype) || actual.meta.sizes == expected.sizes ||
-        units(actual.meta.sizes) != units(expected.sizes))
-      return actual;
-    const auto values = namedValues(analysis);
-    const auto declared = values.find(name);
-    const auto& document = *analysis.document;
-    if (declared == values.end() || !declared->second || !document.isTensor(declared->second) ||
-        document.meta(document.value(declared->second).meta).sizes != actual.meta.sizes)
-      return actual;
-    auto note = name + " has the file's shape, which differs from the reference's by dimensions of size 1";
-    if (std::find(report.notes.begin(), report.notes.end(), note) == report.notes.end())
-      report.notes.push_back(std::move(note));
-    actual.meta.sizes = expected.sizes;
-    actual.meta.strides = contiguousStrides(expected.sizes);
-    return actual;
-  }
-
-  /// What a run has for a name of a reference; what was not written is as it was given.
-  std::optional<TensorData> actualFor(CheckReport& report, const JudgedRun& judged, const std::string& name,
-                                      const TensorData& expected) const {
-    const auto* found = findTensor(judged.run, name);
-    if (!found && isWrittenName(name)) found = afterTheRun(*judged.analysis, judged.run, name);
-    if (!found) return std::nullopt;
-    return name.starts_with("out.") ? fitUnits(report, *judged.analysis, name, *found, expected.meta) : *found;
-  }
-
-  /// Each tensor that the reference has, and that there is no gradient next to those.
-  template <class Compare>
-  void compareEach(Verdicts& verdicts, CheckReport& report, JudgedRun& judged, const std::string& prefix,
-                   const TensorMap& expected, Compare&& compare) {
-    const auto known = knownNames(*judged.analysis);
-    for (const auto& [name, tensor] : expected) {
-      if (leftOut_.names.contains(name) || !known.contains(name)) report.uncomparedReference.push_back(prefix + name);
-      else if (const auto actual = actualFor(report, judged, name, tensor)) compare(name, *actual, tensor);
-      else if (isGradientName(name) && isZero(tensor))
-        report.notes.push_back(prefix + name + " is None, the reference has zeros");
-      else verdicts.fail(prefix + name, "missing");
-    }
-    for (const auto& [name, tensor] : judged.run)
-      if (isGradientName(name) && !expected.contains(name))
-        verdicts.fail(prefix + name, "should be None: the reference has none");
-  }
-
   bool isDrawnElsewhere(const Reference& reference) const {
     return drawsElsewhere(*written_->analysis, reference.drawnOnGpu);
-  }
-
-  void compareWithReference(Verdicts& verdicts, CheckReport& report, const TensorMap& expected, bool isOfGpu) {
-    const bool ofOther = written_->isOnGpu() && !isOfGpu;
-    compareEach(verdicts, report, *written_, "", expected,
-                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-                  verdicts.add(written_->compare("", name, actual, tensor, false, ofOther));
-                });
-  }
-
-  void compareShapes(Verdicts& verdicts, CheckReport& report, const TensorMap& expected, bool isDrawnElsewhere) {
-    std::string note = "compared with the reference by shape only: the results depend on draws";
-    if (isDrawnElsewhere)
-      note += written_->isOnGpu() ? ", and those of the reference are of a CPU"
-                                  : ", and those of the reference are of a GPU (--device cuda draws them again)";
-    report.notes.push_back(std::move(note));
-    compareEach(verdicts, report, *written_, "", expected,
-                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-                  if (auto reason = shapeDifference(actual, tensor); !reason.empty())
-                    verdicts.fail(name, std::move(reason));
-                });
-  }
-
-  /// Of a derivative's derivative: the reference's outputs and gradients are all outputs of what was differentiated
-  /// again. What it says of float64 is held to the tolerance of the file's own precision.
-  void compareFirstOrder(Verdicts& verdicts, CheckReport& report, const Reference& reference) {
-    const auto places = placesOfFirstOrder(*written_->analysis);
-    const auto compareAll = [&](const std::string& prefix, const Expected& expected, bool anyFloatType) {
-      for (const auto& [name, tensor] : namedExpectations(firstOf(*written_->analysis), expected)) {
-        const auto place = places.find(name);
-        const auto actual = place == places.end() ? std::nullopt : actualFor(report, *written_, place->second, tensor);
-        if (!actual) {
-          report.uncomparedReference.push_back(prefix + name);
-          continue;
-        }
-        auto verdict = written_->compare("", place->second, *actual, tensor, anyFloatType);
-        verdict.name = prefix + place->second;
-        verdicts.add(std::move(verdict));
-      }
-    };
-    compareAll("", reference.expected, false);
-    if (reference.inDouble) compareAll("f64/", *reference.inDouble, true);
   }
 
   /// A NaN or an infinity in the loss, a gradient, a parameter or a buffer is never a pass, whatever it agrees with.
@@ -497,33 +355,6 @@ struct ModelCheck::Impl {
       throw Error(ErrorCode::execution, "in double precision: " + errorsOf(analysis->problems), path_);
     double_.emplace(analysis, options_, progress_);
     pinned_ = pinnedPrecision(*written_->analysis, *analysis);
-  }
-
-  void compareInDouble(Verdicts& verdicts, CheckReport& report, const Expected& inDouble) {
-    bool notMet = false;
-    compareEach(verdicts, report, *double_, "f64/", namedExpectations(*double_->analysis, inDouble),
-                [&](const std::string& name, const TensorData& actual, const TensorData& tensor) {
-                  auto verdict =
-                      double_->compare("f64/", name, actual, tensor, pinned_.has_value(), double_->isOnGpu());
-                  if (!verdict.good() && (pinned_ || eagerMisses(name, tensor))) {
-                    notMet = true;
-                    verdict = written_->compare("f64/", name, actual, tensor, true, written_->isOnGpu());
-                  }
-                  verdicts.add(std::move(verdict));
-                });
-    if (!notMet) return;
-    const auto why = pinned_
-                         ? "the graph pins float32 (" + *pinned_ + ")"
-                         : "numbers of the graph are rounded (LibTorch's own run in double misses the reference too)";
-    report.notes.push_back(why + ": its run in double is held to the tolerance of " +
-                           std::string(torchName(ownPrecision(written_->analysis->file))));
-  }
-
-  /// PyTorch's run in double was of the model, not of this graph, whose literals may be rounded already.
-  bool eagerMisses(const std::string& name, const TensorData& expected) {
-    const auto* eager = double_->judge.noise().eager();
-    const auto* tensor = eager ? findTensor(*eager, name) : nullptr;
-    return tensor && !double_->judge.compare(name, *tensor, expected, true).good();
   }
 
   std::optional<FullPrecision> fullPrecision_;  // on a GPU

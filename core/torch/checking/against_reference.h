@@ -1,0 +1,42 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "core/torch/checking/check.h"
+#include "core/torch/checking/judged_run.h"
+#include "core/torch/checking/left_out.h"
+#include "core/torch/checking/reference.h"
+#include "core/torch/checking/verdicts.h"
+
+namespace retrograd {
+
+/// Holds a model's run to a reference, tensor by tensor: the verdicts go to `verdicts`, what could not be compared and
+/// how it was compared to `report`. All four outlive this.
+class AgainstReference {
+ public:
+  AgainstReference(JudgedRun& written, const LeftOutNames& leftOut, Verdicts& verdicts, CheckReport& report)
+      : written_(written), leftOut_(leftOut), verdicts_(verdicts), report_(report) {}
+
+  /// By their elements. `isOfGpu`: the reference was computed on a GPU.
+  void compareNumbers(const TensorMap& expected, bool isOfGpu);
+  /// By shape and dtype: the results depend on draws. `isDrawnElsewhere`: on those of another kind of device.
+  void compareShapes(const TensorMap& expected, bool isDrawnElsewhere);
+  /// Of a derivative's derivative: the reference's outputs and gradients are all outputs of what was differentiated
+  /// again. What it has in float64 is held to the tolerance of the file's own precision.
+  void compareFirstOrder(const Reference& reference);
+  /// The run in double precision. `pinned`: the cast that keeps the graph in float32, where there is one.
+  void compareInDouble(JudgedRun& inDouble, const Expected& expected, const std::optional<std::string>& pinned);
+
+ private:
+  TensorData fitUnits(const Analysis& analysis, const std::string& name, TensorData actual, const TensorMeta& expected);
+  std::optional<TensorData> actualFor(const JudgedRun& judged, const std::string& name, const TensorData& expected);
+  template <class Compare>
+  void compareEach(JudgedRun& judged, const std::string& prefix, const TensorMap& expected, Compare&& compare);
+
+  JudgedRun& written_;
+  const LeftOutNames& leftOut_;
+  Verdicts& verdicts_;
+  CheckReport& report_;
+};
+
+}  // namespace retrograd
