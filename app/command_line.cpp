@@ -6,12 +6,12 @@
 #include <map>
 #include <new>
 
-#include "app/cli/examples.h"
-#include "app/cli/mistakes.h"
-#include "app/cli/options.h"
-#include "app/cli/output.h"
-#include "app/cli/terminal.h"
-#include "app/cli/version.h"
+#include "app/cli/help/examples.h"
+#include "app/cli/help/mistakes.h"
+#include "app/cli/help/version.h"
+#include "app/cli/parsing/options.h"
+#include "app/cli/parsing/output.h"
+#include "app/cli/parsing/terminal.h"
 #include "core/base/out_of_memory.h"
 #include "core/formats/files/deferred_check.h"
 #include "core/formats/files/mapping_watch.h"

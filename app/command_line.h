@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/command.h"
+#include "app/cli/parsing/command.h"
 #include "core/derivation/registry.h"
 
 namespace retrograd {

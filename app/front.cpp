@@ -12,7 +12,7 @@
 #include <string>
 #include <system_error>
 
-#include "app/cli/program.h"
+#include "app/cli/parsing/program.h"
 #include "app/command_line.h"
 #include "core/base/error.h"
 #include "core/base/installation.h"

@@ -7,8 +7,8 @@
 
 #include <system_error>
 
-#include "app/cli/command.h"
-#include "app/cli/prompt.h"
+#include "app/cli/parsing/command.h"
+#include "app/cli/run/prompt.h"
 #include "core/base/error.h"
 
 namespace retrograd {

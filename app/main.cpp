@@ -3,10 +3,10 @@
 
 #include <cstdlib>
 
-#include "app/cli/options.h"
-#include "app/cli/output.h"
-#include "app/cli/program.h"
-#include "app/cli/terminal.h"
+#include "app/cli/parsing/options.h"
+#include "app/cli/parsing/output.h"
+#include "app/cli/parsing/program.h"
+#include "app/cli/parsing/terminal.h"
 #include "app/command_line.h"
 #include "app/interrupt.h"
 #include "app/window.h"

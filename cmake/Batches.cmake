@@ -1,8 +1,8 @@
 # retrograd_batches(TARGET...): compiles the units of each target several at a time, as scripts/batches groups them. A first build takes half the time, and so
 # does one after an edit of a central header. A unit with options of its own is compiled by itself.
-set(RETROGRAD_BATCHES 8 CACHE STRING "How many units are compiled as one, at most; 0: each by itself")
-if(RETROGRAD_BATCHES)
-  execute_process(COMMAND python3 "${CMAKE_SOURCE_DIR}/scripts/batches" ${RETROGRAD_BATCHES} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
+set(RETROGRAD_BATCH_SIZE 8 CACHE STRING "How many units are compiled as one, at most; 0: each by itself")
+if(RETROGRAD_BATCH_SIZE)
+  execute_process(COMMAND python3 "${CMAKE_SOURCE_DIR}/scripts/batches" ${RETROGRAD_BATCH_SIZE} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" lines "${lines}")
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "=.*" "" unit "${line}")
@@ -11,7 +11,7 @@ if(RETROGRAD_BATCHES)
 endif()
 
 function(retrograd_batches)
-  if(NOT RETROGRAD_BATCHES)
+  if(NOT RETROGRAD_BATCH_SIZE)
     return()
   endif()
   foreach(target IN LISTS ARGN)

@@ -33,7 +33,7 @@ class Affected(unittest.TestCase):
         self.assertEqual(self.affected.tests_of(["tests/core/trace/size_fit_test.cpp"])[1][1:], ("test_core", "SizeFit"))
 
     def test_a_subcommand_is_tested_by_the_program(self):
-        self.assertIn("app_command_line", self.keys("app/cli/check.cpp"))
+        self.assertIn("app_command_line", self.keys("app/cli/check/check.cpp"))
 
     def test_a_part_of_the_window_reaches_tests_of_the_window(self):
         self.assertTrue([key for key in self.keys("views/parts/layouts.cpp") if key.startswith("test_views_")])

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/program.h"
+#include "app/cli/parsing/program.h"
 #include "app/command_line.h"
 #include "core/torch/grad/library.h"
 #include "core/torch/script/script.h"

@@ -1,0 +1,96 @@
+#include "core/torch/checking/check.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "app/cli/check/check_log.h"
+#include "app/cli/check/check_recording.h"
+#include "app/cli/check/checks.h"
+#include "app/cli/parsing/input.h"
+#include "core/formats/folder/folder.h"
+#include "core/formats/jobs/job_log.h"
+#include "core/formats/recording/recording.h"
+#include "core/formats/repro/repro_inputs.h"
+#include "core/torch/execution/device.h"
+#include "core/torch/execution/threads.h"
+
+namespace retrograd::cli {
+namespace {
+
+CheckReport checkOne(const Checks& checks, const std::string& file, const Progress& progress) {
+  try {
+    auto options = checks.check;
+    options.filled = readFill(checks.fill);
+    auto path = reproScript(inputFile(file));
+    if (const auto choice = chooseGraph(path)) {
+      if (!choice->failure.empty()) fmt::print(stderr, "note: {}: recorded because {}\n", path, choice->failure);
+      path = choice->graph.model;
+      if (options.reference.empty()) options.reference = choice->graph.values;
+      options.customBackward = choice->graph.customBackward;
+      for (const auto& line : choice->cannotReplay) options.warnings.push_back("cannot be replayed: " + line);
+    }
+    return checkModel(path, options, progress);
+  } catch (const Error& error) {
+    const bool isOnly = checks.files.size() == 1;
+    if (error.code() == ErrorCode::cancelled ||
+        (isOnly && (error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse)))
+      throw;
+    CheckReport report;
+    report.name = file;
+    report.status = error.code() == ErrorCode::badInput || error.code() == ErrorCode::badUse ? CheckStatus::skip
+                                                                                             : CheckStatus::error;
+    report.reason = error.what();
+    return report;
+  }
+}
+
+int checkEach(const Checks& checks, const Progress& progress) {
+  setThreads(checks.run.threads);
+  for (const auto& file : checks.files) {
+    requireFile(inputFile(file));
+    if (isRecording(file)) throw Error(ErrorCode::badUse, "is a recording: check each of these alone", file);
+  }
+  std::vector<CheckReport> reports;
+  for (const auto& file : checks.files) {
+    reports.push_back(checkOne(checks, file, progress));
+    checks.print(reports.back());
+  }
+  return checks.conclude(reports);
+}
+
+int checkAll(const Checks& checks, const Progress& progress) {
+  if (checks.check.device)
+    requireDriver(*checks.check.device);  // the cases run in a process that is still to be forked
+  return checks.conclude(
+      checkSuite(checks.cases(), checks.run, [&](const CheckReport& report) { checks.print(report); }, progress));
+}
+
+Run setUpCheck(Parser parser) {
+  auto checks = std::make_shared<Checks>();
+  checks->addTo(parser, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
+  addOrder(parser, checks->check.order, checks->check.again);
+  addDevice(parser, checks->check.device);
+  return [checks](const Progress& progress) {
+    checks->requireFileOrSuite("check");
+    if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
+      setThreads(checks->run.threads);
+      return checkLog(checks->files.front(), checks->check.data, checks->check.reference, readFill(checks->fill),
+                      checks->check.seed.value_or(0), checks->format, progress);
+    }
+    if (checks->suite.empty() && checks->files.size() == 1 && isRecording(checks->files.front())) {
+      if (!checks->check.reference.empty())
+        throw Error(ErrorCode::badUse, "is a recording: it is compared with its own hashes, not with a reference",
+                    checks->files.front());
+      return checkRecording(checks->files.front(), checks->format, progress);
+    }
+    return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
+  };
+}
+
+const Registration registrationCheck("check",
+                                     "compare forward and backward with a reference and with LibTorch's own autograd",
+                                     setUpCheck);
+
+}  // namespace
+}  // namespace retrograd::cli

@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+
+#include "app/cli/parsing/command.h"
+#include "core/formats/checkpoint/given_data.h"
+#include "core/trace/tensor_data.h"
+
+namespace retrograd::cli {
+
+/// Prints the second opinion on a compile of a log (docs/jobs.md), on the weights and the batch of `data`. `filled`:
+/// results of ops that cannot run here. Exit code 0: every gradient was compared by value and agrees; 1: something
+/// differs; 2: not possible.
+int checkLog(const std::string& path, const GivenData& data, const std::string& reference, TensorMap filled,
+             std::uint64_t seed, const std::string& format, const Progress& progress);
+
+}  // namespace retrograd::cli

@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "app/cli/parsing/command.h"
+#include "app/cli/parsing/options.h"
+#include "app/cli/parsing/precision_option.h"
+#include "app/cli/parsing/recorded.h"
+#include "core/derivation/precision.h"
+#include "core/formats/checkpoint/checkpoint.h"
+#include "core/torch/analysis/higher_order.h"
+#include "core/torch/experiments/compare_runs.h"
+#include "core/torch/experiments/compare_weights.h"
+#include "core/torch/experiments/counterpart.h"
+#include "core/trace/print/json.h"
+
+namespace retrograd::cli {
+namespace {
+
+struct CompareArguments {
+  std::string a, format = "text";
+  Counterpart b;
+  std::optional<double> tolerance;
+  std::size_t rows = 20;
+  InputOptions input;
+};
+
+nlohmann::ordered_json number(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json("inf");
+}
+
+nlohmann::ordered_json rowJson(const Document& document, const RunDifference& row) {
+  return {{"op", document.opName(row.opA)},
+          {"id", row.opA.index},
+          {"value", document.displayName(row.valueA)},
+          {"relative", number(row.relative)},
+          {"largest", number(row.largest)},
+          {"norm_a", number(row.normA)},
+          {"norm_b", number(row.normB)},
+          {"note", row.note}};
+}
+
+void printRow(const Document& document, const RunDifference& row, const char* mark) {
+  fmt::print("{:<2} {:>10.3g} {:>10.3g}  {:<16} #{} {}{}\n", mark, row.relative, row.largest,
+             document.displayName(row.valueA), row.opA.index, document.opName(row.opA),
+             row.note.empty() ? "" : "  (" + row.note + ")");
+}
+
+nlohmann::ordered_json weightsJson(const WeightComparison& weights) {
+  nlohmann::ordered_json json{{"compared", weights.compared},
+                              {"largest", number(weights.largest)},
+                              {"differ", nlohmann::ordered_json::array()},
+                              {"only_in_a", weights.onlyInA},
+                              {"only_in_b", weights.onlyInB}};
+  for (const auto& row : weights.differ)
+    json["differ"].push_back({{"name", row.name},
+                              {"module", row.module},
+                              {"relative", number(row.relative)},
+                              {"largest", number(row.largest)},
+                              {"note", row.note}});
+  return json;
+}
+
+void printOnly(const std::vector<std::string>& names, const char* where) {
+  constexpr std::size_t shown = 5;
+  if (names.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < shown; ++i) text += (i ? ", " : "") + names[i];
+  fmt::print("{} weight{} only in the {}: {}{}\n", names.size(), names.size() == 1 ? "" : "s", where, text,
+             names.size() > shown ? ", ..." : "");
+}
+
+/// Which differ, by how much, by module.
+void printWeights(const WeightComparison& weights, std::size_t rows) {
+  printOnly(weights.onlyInA, "first");
+  printOnly(weights.onlyInB, "second");
+  if (weights.differ.empty()) return fmt::print("weights: all {} are equal\n", weights.compared);
+  fmt::print("weights: {} of {} differ, largest relative difference {:.3g}\n", weights.differ.size(), weights.compared,
+             weights.largest);
+  fmt::print("   {:>10} {:>10}  weight\n", "relative", "largest");
+  const auto& differ = weights.differ;
+  for (std::size_t i = 0; i < std::min(rows, differ.size()); ++i) {
+    const auto& row = differ[i];
+    if (i == 0 || differ[i - 1].module != row.module) {
+      const auto count = std::count_if(differ.begin(), differ.end(),
+                                       [&](const WeightDifference& one) { return one.module == row.module; });
+      fmt::print("{:<26}{}: {}\n", "", row.module.empty() ? "the model itself" : row.module, count);
+    }
+    fmt::print("   {:>10.3g} {:>10.3g}    {}{}\n", row.relative, row.largest,
+               row.module.empty() ? row.name : row.name.substr(row.module.size() + 1),
+               row.note.empty() ? "" : "  (" + row.note + ")");
+  }
+  if (differ.size() > rows) fmt::print("   and {} more: --rows shows them\n", differ.size() - rows);
+}
+
+TensorMap tensorsOf(const std::string& path, const Progress& progress) {
+  TensorMap tensors;
+  for (const auto& tensor : readCheckpoint(path, progress).tensors) tensors.emplace(tensor.name, tensor.load());
+  return tensors;
+}
+
+/// Two checkpoints without a model: their weights are all there is.
+int compareCheckpoints(const CompareArguments& arguments, const Progress& progress) {
+  const auto weights =
+      compareWeights(tensorsOf(arguments.a, progress), tensorsOf(arguments.b.path, progress), progress);
+  const auto tolerance = arguments.tolerance.value_or(0);
+  const bool same = weights.largest <= tolerance && weights.onlyInA.empty() && weights.onlyInB.empty();
+  if (arguments.format == "json")
+    fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"a", arguments.a},
+                                                       {"b", arguments.b.path},
+                                                       {"tolerance", tolerance},
+                                                       {"weights", weightsJson(weights)}},
+                                1));
+  else printWeights(weights, arguments.rows);
+  return same ? allWell : checkFailed;
+}
+
+int runCompare(CompareArguments arguments, const Progress& progress) {
+  if (!arguments.b.path.empty()) requireFile(arguments.b.path);
+  if (isCheckpoint(arguments.a) && isCheckpoint(arguments.b.path)) return compareCheckpoints(arguments, progress);
+  requireToRun(arguments.input.device);
+  requireToRun(arguments.b.device);
+  if (const auto choice = graphToOpen(arguments.b.path))
+    arguments.b.path = choice->graph.model;  // both run on what `a` was recorded with
+  const auto a = open(arguments.a, arguments.input, progress);
+  const auto b = openCounterpart(*a, arguments.b, progress);
+  if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;
+  const auto tolerance = arguments.tolerance.value_or(usualTolerance(arguments.b.precision));
+  std::optional<WeightComparison> weights;  // first: what differs there explains the rest
+  if (!arguments.b.path.empty() || !arguments.b.weights.empty())
+    weights = compareWeights(firstOf(*a).file.weights, firstOf(*b).file.weights, progress);
+  const auto comparison = compareRuns(*a, *b, tolerance, {}, progress);
+  const auto& document = *a->document;
+  if (arguments.format == "json") {
+    nlohmann::ordered_json json{{"a", arguments.a},
+                                {"b", arguments.b.path.empty() ? arguments.a : arguments.b.path},
+                                {"tolerance", tolerance},
+                                {"dtype_a", torchName(ownPrecision(a->file))},
+                                {"dtype_b", torchName(ownPrecision(b->file))},
+                                {"device_a", toString(a->device)},
+                                {"device_b", toString(b->device)},
+                                {"weights", weights ? weightsJson(*weights) : nlohmann::ordered_json()},
+                                {"largest", number(comparison.largest)},
+                                {"first_divergence", nullptr},
+                                {"notes", comparison.notes},
+                                {"rows", nlohmann::ordered_json::array()},
+                                {"only_in_a", comparison.onlyInA.size()},
+                                {"only_in_b", comparison.onlyInB.size()}};
+    if (comparison.firstDivergence)
+      json["first_divergence"] = rowJson(document, comparison.rows[*comparison.firstDivergence]);
+    for (const auto& row : comparison.rows) json["rows"].push_back(rowJson(document, row));
+    fmt::print("{}\n", dumpJson(json, 1));
+  } else {
+    if (weights) printWeights(*weights, arguments.rows);
+    for (const auto& note : comparison.notes) fmt::print("note: {}\n", note);
+    fmt::print("   {:>10} {:>10}  value\n", "relative", "largest");
+    const auto first = comparison.firstDivergence.value_or(0);
+    const auto begin = first > 3 ? first - 3 : 0;
+    for (std::size_t i = begin; i < std::min(comparison.rows.size(), begin + arguments.rows); ++i)
+      printRow(document, comparison.rows[i], comparison.firstDivergence == i ? "=>" : "");
+    fmt::print(
+        "{} values compared, largest relative difference {:.3g}; {} op(s) only in the first, {} only in the second\n",
+        comparison.rows.size(), comparison.largest, comparison.onlyInA.size(), comparison.onlyInB.size());
+    if (comparison.firstDivergence)
+      fmt::print("they diverge at #{} {}\n", comparison.rows[first].opA.index,
+                 document.opName(comparison.rows[first].opA));
+  }
+  return comparison.firstDivergence ? checkFailed : allWell;
+}
+
+Run setUpCompare(Parser parser) {
+  auto arguments = std::make_shared<CompareArguments>();
+  parser.add("a", arguments->a, "a model file or a session; or a checkpoint, where the other is one too").required();
+  parser.add("b", arguments->b.path, "another one (default: the same file)");
+  parser
+      .add("--tolerance", arguments->tolerance,
+           "relative difference at which two values diverge (default: 1e-4; 1e-2 with float16, 5e-2 with bfloat16)")
+      .zeroOrMore();
+  addPrecisionB(parser, arguments->b.precision);
+  addDevice(parser, arguments->b.device, "--device-b", "device of the second (default: that of the first)");
+  parser.add("--seed-b", arguments->b.seed, "seed of the random ops of the second run").seed();
+  parser.add("--weights-b", arguments->b.weights,
+             "a checkpoint with other weights for the second run, in any form that --weights takes");
+  parser.add("--rows", arguments->rows, "rows of the table around the first divergence").showDefault();
+  addFormat(parser, arguments->format);
+  arguments->input.addTo(parser);
+  return [arguments](const Progress& progress) { return runCompare(*arguments, progress); };
+}
+
+const Registration registrationCompare("compare",
+                                       "run two models, or one in two ways, and find the first op where they diverge",
+                                       setUpCompare);
+
+}  // namespace
+}  // namespace retrograd::cli
