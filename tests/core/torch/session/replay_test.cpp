@@ -33,7 +33,7 @@ std::string hashOf(const std::vector<float>& numbers) {
 }
 
 /// w is doubled in place, y = w + x is made, memory of x changes without an op, z = x + x; the update subtracts y of w.
-struct Step {
+struct RecordedUpdate {
   std::vector<float> w{1, 2}, x{10, 20}, changed{5, 7};
   std::string wrong;  ///< hash of y instead of the right one
   std::vector<float> y{12, 24};
@@ -84,7 +84,7 @@ std::vector<float> floats(const TensorData& data) {
 }
 
 TEST(Replay, C11_ARecordedStepRunsAgainAndEachHashIsTheRecordedOne) {
-  const auto result = replay(Step().analysis());
+  const auto result = replay(RecordedUpdate().analysis());
   EXPECT_EQ(result.stopped, "");
   EXPECT_EQ(result.compared, 4u);
   EXPECT_EQ(result.differing, 0u);
@@ -93,7 +93,7 @@ TEST(Replay, C11_ARecordedStepRunsAgainAndEachHashIsTheRecordedOne) {
 }
 
 TEST(Replay, C11_TheFirstOpThatDiffersIsNamedWithACause) {
-  Step step;
+  RecordedUpdate step;
   step.wrong = "00000000000000aa";
   const auto analysis = step.analysis();
   const auto result = replay(analysis);
@@ -104,7 +104,7 @@ TEST(Replay, C11_TheFirstOpThatDiffersIsNamedWithACause) {
 }
 
 TEST(Replay, C11_StepsGoBackOverWritesAndMemoryThatChangedWithoutAnOp) {
-  const auto analysis = Step().analysis();
+  const auto analysis = RecordedUpdate().analysis();
   const auto& computation = analysis->computation();
   const auto weight = computation.inputs[0].value, x = computation.inputs[1].value;
   Session session(analysis);
@@ -137,7 +137,7 @@ TEST(Replay, C11_StepsGoBackOverWritesAndMemoryThatChangedWithoutAnOp) {
 }
 
 TEST(Replay, C10_ValuesOfAnyOpAreThoseOfItsMoment) {
-  const auto analysis = Step().analysis();
+  const auto analysis = RecordedUpdate().analysis();
   OpValues values(analysis);
   const auto& document = *analysis->document;
   values.runAhead(analysis->joint.ops.size());
@@ -148,7 +148,7 @@ TEST(Replay, C10_ValuesOfAnyOpAreThoseOfItsMoment) {
 }
 
 TEST(Replay, C14_ANanThatReachesAWeightOrTheStepIsNotSound) {
-  Step step;
+  RecordedUpdate step;
   step.w[1] = std::numeric_limits<float>::quiet_NaN();
   const auto result = replay(step.analysis());
   EXPECT_EQ(result.differing, 0u);
@@ -158,7 +158,7 @@ TEST(Replay, C14_ANanThatReachesAWeightOrTheStepIsNotSound) {
 }
 
 TEST(Replay, C3_ABackwardOpJumpsToItsForwardOp) {
-  const auto analysis = Step().analysis();
+  const auto analysis = RecordedUpdate().analysis();
   const auto& ops = analysis->joint.ops;
   EXPECT_EQ(analysis->links.forwardOf(*analysis->document, ops[3]), ops[1]);
   EXPECT_EQ(analysis->joint.forwardCount, 3u);
