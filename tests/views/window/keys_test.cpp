@@ -8,6 +8,7 @@
 #include <QTableWidget>
 #include <QTest>
 
+#include "tests/views/menus.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/parts/keys.h"
@@ -46,10 +47,6 @@ const QList<KeyCommand> three{
     {QStringLiteral("copy-all"), QStringLiteral("Copy All"), QStringLiteral("Copies"), Qt::Key_C},
     {QStringLiteral("reload"), QStringLiteral("Reload"), QStringLiteral("Reads again"),
      QKeySequence(Qt::CTRL | Qt::Key_R)}};
-
-QAction* action(MainWindow& window, const char* name) {
-  return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name));
-}
 
 KeysDialog* openDialog(MainWindow& window) {
   action(window, "change-keys")->trigger();

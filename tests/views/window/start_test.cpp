@@ -6,6 +6,7 @@
 #include <QTimer>
 
 #include "tests/support/source_path.h"
+#include "tests/views/menus.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/why_dock.h"
@@ -37,10 +38,6 @@ class StartTest : public QObject {
 };
 
 namespace {
-
-QAction* action(MainWindow& window, const char* name) {
-  return window.findChild<QAction*>(QLatin1String("action-") + QLatin1String(name));
-}
 
 void clickOn(QWidget& root, const char* name) {
   auto* button = root.findChild<QPushButton*>(QLatin1String(name));
