@@ -21,6 +21,7 @@ const std::map<std::string, std::vector<std::string>>& table() {
       {"diff", {"retrograd diff model.pt2 --partition-b min-cut", "retrograd diff model.pt2 --pass dead"}},
       {"export",
        {"retrograd export model.pt2 -o model.html", "retrograd export model.pt2 --format csv --show backward"}},
+      {"memory", {"retrograd memory memory.pickle.xz", "retrograd memory memory.pickle.xz --at 757 --by module"}},
       {"notes",
        {"retrograd notes model.pt2", "retrograd notes model.pt2 --at gelu --comment 'check this in bfloat16'"}},
       {"picture", {"retrograd picture model.pt2 window.png", "retrograd picture model.pt2 graph.png --graph --dark"}},

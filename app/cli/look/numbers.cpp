@@ -28,13 +28,13 @@ struct Side {
   std::shared_ptr<const Analysis> analysis;  ///< null for a recording
 };
 
-bool isRecording(const std::string& path) {
+bool isNumberRecording(const std::string& path) {
   requireFile(path);
   return !std::filesystem::is_directory(path) && looksLikeRecording(mapFile(path).text());
 }
 
 Side openSide(const std::string& path, const InputOptions& input, const Progress& progress) {
-  if (isRecording(path)) return {readRecording(path, progress), nullptr};
+  if (isNumberRecording(path)) return {readRecording(path, progress), nullptr};
   requireToRun(input.device);
   Side side;
   side.analysis = open(path, input, progress);
@@ -179,7 +179,7 @@ NumbersArguments meant(NumbersArguments arguments) {
       throw Error(ErrorCode::badUse, "say what to compare it with: another recording or a model", arguments.a);
     arguments.b = arguments.a;
     arguments.a = numbersIn(arguments.a);
-  } else if (isStep(arguments.a) && !isRecording(arguments.b)) {
+  } else if (isStep(arguments.a) && !isNumberRecording(arguments.b)) {
     arguments.a = numbersIn(arguments.a);
     if (isStep(arguments.b)) arguments.b = numbersIn(arguments.b);
   }

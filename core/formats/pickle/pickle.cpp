@@ -1,7 +1,5 @@
 #include "core/formats/pickle/pickle.h"
 
-#include <bit>
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 
@@ -9,6 +7,7 @@
 #include "core/base/memory_account.h"
 #include "core/formats/pickle/pickle_opcodes.h"
 #include "core/formats/pickle/pickle_tensors.h"
+#include "core/formats/pickle/pickle_tokens.h"
 
 namespace retrograd {
 namespace {
@@ -21,11 +20,11 @@ using namespace pickle_opcodes;
 class Machine {
  public:
   Machine(std::string_view code, PickleTensors tensors, const PickleRecord& record)
-      : code_(code), tensors_(std::move(tensors)), maxValues_(record.maxValues), opaque_(record.opaque) {}
+      : tokens_(code), tensors_(std::move(tensors)), maxValues_(record.maxValues), opaque_(record.opaque) {}
 
   Pickle run() {
     for (;;) {
-      const auto opcode = byte();
+      const auto opcode = tokens_.next();
       if (opcode == stop) break;
       step(opcode);
       if (stack_.size() > maxStack || memo_.size() > maxValues_) badInput("pickle: too many values");
@@ -36,26 +35,6 @@ class Machine {
 
  private:
   using Kind = PickleValue::Kind;
-
-  std::string_view bytes(std::size_t n) {
-    if (n > code_.size() - at_) badInput("pickle: cut off");
-    at_ += n;
-    return code_.substr(at_ - n, n);
-  }
-  std::uint8_t byte() { return static_cast<std::uint8_t>(bytes(1)[0]); }
-  std::uint64_t number(std::size_t width) {
-    std::uint64_t n = 0;
-    const auto raw = bytes(width);
-    for (std::size_t i = 0; i < width; ++i) n |= std::uint64_t{static_cast<std::uint8_t>(raw[i])} << (8 * i);
-    return n;
-  }
-  std::string_view line() {
-    const auto end = code_.find('\n', at_);
-    if (end == std::string_view::npos) badInput("pickle: cut off");
-    const auto text = code_.substr(at_, end - at_);
-    at_ = end + 1;
-    return text;
-  }
 
   PickleValue& fresh(Kind kind) {
     if (pickle_.values.size() >= maxValues_) badInput("pickle: too many values");
@@ -99,21 +78,21 @@ class Machine {
   void step(std::uint8_t opcode);
   bool stepPlain(std::uint8_t opcode);
   void pushInteger(std::int64_t n) { fresh(Kind::integer).integer = n; }
-  void pushText(std::size_t length) {
-    const auto text = bytes(length);
-    fresh(Kind::string).text = text;
-  }
+  void pushText() { fresh(Kind::string).text = tokens_.text(); }
   void pushTuple(std::size_t count) {
     std::vector<std::uint32_t> items(count);
     for (std::size_t i = count; i-- > 0;) items[i] = take();
     fresh(Kind::tuple).items = std::move(items);
   }
-  void pushLong();
-  void remember(std::uint64_t slot) {
+  void pushLong() {
+    if (!tokens_.text().empty()) badInput("pickle: an integer of more than 64 bits");
+    pushInteger(tokens_.integer());
+  }
+  void remember(std::int64_t slot) {
     if (stack_.empty()) badInput("pickle: its stack runs empty");
     memo_[slot] = stack_.back();
   }
-  void recall(std::uint64_t slot) {
+  void recall(std::int64_t slot) {
     const auto it = memo_.find(slot);
     if (it == memo_.end()) badInput("pickle: refers to a value that was never stored");
     stack_.push_back(it->second);
@@ -157,31 +136,23 @@ class Machine {
     stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
   }
 
-  std::string_view code_;
-  std::size_t at_ = 0, grown_ = 0;
+  PickleTokens tokens_;
+  std::size_t grown_ = 0;
   PickleTensors tensors_;
   std::size_t maxValues_;
   bool opaque_;
   Pickle pickle_;
   std::vector<std::uint32_t> stack_;
   std::vector<std::size_t> marks_;
-  std::unordered_map<std::uint64_t, std::uint32_t> memo_;
+  std::unordered_map<std::int64_t, std::uint32_t> memo_;
 };
-
-void Machine::pushLong() {
-  const auto width = byte();
-  if (width > 8) badInput("pickle: an integer of more than 64 bits");
-  std::uint64_t n = number(width);
-  if (width > 0 && width < 8 && (n >> (8 * width - 1) & 1)) n |= ~std::uint64_t{0} << (8 * width);
-  pushInteger(static_cast<std::int64_t>(n));
-}
 
 void Machine::step(std::uint8_t opcode) {
   switch (opcode) {
     case proto:
-      if (byte() > 5) badInput("pickle: unknown protocol");
+      if (tokens_.integer() > 5) badInput("pickle: unknown protocol");
       return;
-    case frame: number(8); return;
+    case frame: return;
     case mark:
       marks_.push_back(stack_.size());
       if (marks_.size() > maxStack) badInput("pickle: too many values");
@@ -191,19 +162,14 @@ void Machine::step(std::uint8_t opcode) {
     case none: fresh(Kind::none); return;
     case newTrue: fresh(Kind::boolean).integer = 1; return;
     case newFalse: fresh(Kind::boolean); return;
-    case binInt: pushInteger(static_cast<std::int32_t>(number(4))); return;
-    case binInt1: pushInteger(byte()); return;
-    case binInt2: pushInteger(static_cast<std::int64_t>(number(2))); return;
+    case binInt:
+    case binInt1:
+    case binInt2: pushInteger(tokens_.integer()); return;
     case long1: pushLong(); return;
-    case binFloat: {
-      std::uint64_t raw = 0;
-      for (int i = 0; i < 8; ++i) raw = raw << 8 | byte();  // the one big-endian number in the format
-      fresh(Kind::real).real = std::bit_cast<double>(raw);
-      return;
-    }
-    case binUnicode: pushText(number(4)); return;
+    case binFloat: fresh(Kind::real).real = tokens_.real(); return;
+    case binUnicode:
     case shortBinUnicode:
-    case shortBinString: pushText(byte()); return;
+    case shortBinString: pushText(); return;
     case emptyTuple: fresh(Kind::tuple); return;
     case tuple: {
       auto items = takeToMark();
@@ -223,11 +189,7 @@ void Machine::step(std::uint8_t opcode) {
       return;
     }
     case setItems: extend(Kind::dict, takeToMark()); return;
-    case global: {
-      const auto module = line();
-      pushGlobal(module, line());
-      return;
-    }
+    case global: pushGlobal(tokens_.text(), tokens_.name()); return;
     case stackGlobal: {
       const auto name = take(), module = take();
       pushGlobal(pickle_.at(module).text, pickle_.at(name).text);
@@ -237,11 +199,11 @@ void Machine::step(std::uint8_t opcode) {
     case newObject: pushObject(); return;
     case build: giveState(); return;
     case persistent: push(tensors_.storage(pickle_, take())); return;
-    case binPut: remember(byte()); return;
-    case longBinPut: remember(number(4)); return;
-    case memoize: remember(memo_.size()); return;
-    case binGet: recall(byte()); return;
-    case longBinGet: recall(number(4)); return;
+    case binPut:
+    case longBinPut: remember(tokens_.integer()); return;
+    case memoize: remember(static_cast<std::int64_t>(memo_.size())); return;
+    case binGet:
+    case longBinGet: recall(tokens_.integer()); return;
     default:
       if (opaque_ && stepPlain(opcode)) return;
       badInput("pickle: opcode " + std::to_string(opcode) + " is not one that tensors and plain values need");
@@ -251,15 +213,12 @@ void Machine::step(std::uint8_t opcode) {
 /// Bytes, sets and long texts, which occur in what lies next to the tensors. False for an opcode that is none of these.
 bool Machine::stepPlain(std::uint8_t opcode) {
   switch (opcode) {
-    case shortBinBytes: pushText(byte()); return true;
-    case binBytes: pushText(number(4)); return true;
+    case shortBinBytes:
+    case binBytes:
     case binBytes8:
     case byteArray8:
-    case binUnicode8: pushText(number(8)); return true;
-    case long4:  // beyond 64 bits: no number that is needed here
-      bytes(number(4));
-      fresh(Kind::none);
-      return true;
+    case binUnicode8: pushText(); return true;
+    case long4: fresh(Kind::none); return true;  // beyond 64 bits: not a number that is needed here
     case emptySet: fresh(Kind::list); return true;
     case addItems: extend(Kind::list, takeToMark()); return true;
     case frozenSet: {

@@ -1,0 +1,89 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/formats/files/byte_stream.h"
+#include "core/formats/pickle/pickle_opcodes.h"
+
+namespace retrograd {
+
+/// The opcodes of a pickle with their arguments, one after the other. Of bytes in memory, or of a stream, of which a
+/// window is kept. Throws Error(badInput) where the pickle is cut off.
+class PickleTokens {
+ public:
+  explicit PickleTokens(std::string_view code) : at_(code.data()), end_(code.data() + code.size()) {}
+  explicit PickleTokens(ByteStream& stream) : stream_(&stream) {}
+
+  /// Reads an opcode and its argument, and returns the opcode. An opcode that is not in pickle_opcodes has none.
+  std::uint8_t next();
+  /// The argument of the last opcode, where that is a number: an integer, a length, a slot of the memo.
+  std::int64_t integer() const { return integer_; }
+  double real() const { return real_; }
+  /// Its text, good until the next opcode is read; of a global the module, and the name.
+  std::string_view text() const { return text_; }
+  std::string_view name() const { return name_; }
+
+ private:
+  const char* bytes(std::size_t count) {
+    if (count > static_cast<std::size_t>(end_ - at_)) refill(count);
+    at_ += count;
+    return at_ - count;
+  }
+  /// Little-endian, as all numbers of the format but one are.
+  template <class T>
+  T number() {
+    const auto* raw = reinterpret_cast<const std::uint8_t*>(bytes(sizeof(T)));
+    std::uint64_t n = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i) n |= std::uint64_t{raw[i]} << (8 * i);
+    return static_cast<T>(n);
+  }
+  void readText(std::uint64_t length) { text_ = {bytes(length), length}; }
+  void readLong(std::uint64_t width);
+  void readReal();
+  void readGlobal();
+  /// Makes `count` bytes of the stream follow at_.
+  void refill(std::uint64_t count);
+
+  const char *at_ = nullptr, *end_ = nullptr;
+  ByteStream* stream_ = nullptr;
+  std::vector<char> window_;
+  std::int64_t integer_ = 0;
+  double real_ = 0;
+  std::string_view text_, name_;
+  std::string module_;
+};
+
+inline std::uint8_t PickleTokens::next() {
+  using namespace pickle_opcodes;
+  const auto opcode = number<std::uint8_t>();
+  switch (opcode) {
+    case proto:
+    case binInt1:
+    case binPut:
+    case binGet: integer_ = number<std::uint8_t>(); break;
+    case binInt2: integer_ = number<std::uint16_t>(); break;
+    case binInt: integer_ = number<std::int32_t>(); break;
+    case longBinPut:
+    case longBinGet: integer_ = number<std::uint32_t>(); break;
+    case frame: bytes(8); break;
+    case long1: readLong(number<std::uint8_t>()); break;
+    case long4: readLong(number<std::uint32_t>()); break;
+    case binFloat: readReal(); break;
+    case shortBinUnicode:
+    case shortBinString:
+    case shortBinBytes: readText(number<std::uint8_t>()); break;
+    case binUnicode:
+    case binBytes: readText(number<std::uint32_t>()); break;
+    case binUnicode8:
+    case binBytes8:
+    case byteArray8: readText(number<std::uint64_t>()); break;
+    case global: readGlobal(); break;
+    default: break;
+  }
+  return opcode;
+}
+
+}  // namespace retrograd

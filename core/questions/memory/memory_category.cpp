@@ -1,0 +1,116 @@
+#include "core/questions/memory/memory_category.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace retrograd {
+namespace {
+
+/// What cuBLAS takes for itself unless CUBLAS_WORKSPACE_CONFIG says otherwise: before Hopper, and on it.
+constexpr std::array<std::uint64_t, 2> cublasWorkspaces{8'519'680, 33'554'432};
+
+}  // namespace
+
+CategoryEvidence::CategoryEvidence(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places)
+    : snapshot_(snapshot), places_(places) {
+  for (const auto& mark : snapshot.marks)
+    if (mark.device == static_cast<std::int64_t>(device) && snapshot.text(mark.name).starts_with("Optimizer.step"))
+      steps_.push_back(mark);
+  std::ranges::stable_sort(steps_, {}, &MemoryMark::time);
+}
+
+std::uint64_t CategoryEvidence::keyOf(std::uint32_t place, std::uint64_t size) {
+  const auto mixed = (size ^ (std::uint64_t{place} << 40)) * 0x9e3779b97f4a7c15ULL;
+  return (mixed ^ (mixed >> 31)) | 1;
+}
+
+std::uint32_t CategoryEvidence::placeOfStack(std::uint32_t stack) const {
+  for (std::size_t i = 0; i < snapshot_.places.size(); ++i)
+    if (snapshot_.places[i].stack == stack) return static_cast<std::uint32_t>(i);
+  return 0;
+}
+
+void CategoryEvidence::see(const MemoryEvent& event, std::size_t index) {
+  if (event.time != 0)
+    for (; nextStep_ < steps_.size() && steps_[nextStep_].time <= event.time; ++nextStep_) {
+      if (steps_[nextStep_].begins == stepping_) continue;
+      stepping_ = steps_[nextStep_].begins;
+      if (stepping_) stepEvents_.emplace_back(index, ~std::size_t{0});
+      else stepEvents_.back().second = index;
+      if (stepping_) newStep_ = static_cast<std::int64_t>(index);
+    }
+  if (event.action != MemoryAction::alloc) return;
+  const auto part = places_.part(event.place);
+  if (part == StepPart::backward || part == StepPart::recompute) lastBackward_ = static_cast<std::int64_t>(index);
+  else if (part == StepPart::optimizer || (part == StepPart::forward && lastBackward_ > newStep_))
+    newStep_ = static_cast<std::int64_t>(index);
+  const auto key = keyOf(event.place, event.size);
+  auto& requests = requests_[key];
+  if (requests.count++ == 0) requests.follows = lastPlace_ == event.place ? lastKey_ : 0;
+  lastKey_ = key;
+  lastPlace_ = event.place;
+}
+
+MemoryCategory CategoryEvidence::categoryOf(const HeldAllocation& allocation) const {
+  const auto in = [&](std::int64_t event) {
+    return std::ranges::any_of(stepEvents_, [&](const auto& step) {
+      return event >= 0 && static_cast<std::size_t>(event) >= step.first &&
+             static_cast<std::size_t>(event) < step.second;
+    });
+  };
+  const bool isHeld = allocation.to < 0;
+  const auto part = places_.part(allocation.place), end = isHeld ? StepPart::unknown : places_.part(allocation.freedAt);
+  switch (part) {
+    case StepPart::workspace: return MemoryCategory::workspace;
+    case StepPart::optimizer: return MemoryCategory::optimizer;
+    case StepPart::setup: return MemoryCategory::parameter;
+    case StepPart::recompute: return MemoryCategory::recompute;
+    case StepPart::zeroGrad: return MemoryCategory::gradient;
+    case StepPart::unknown: return in(allocation.from) ? MemoryCategory::optimizer : MemoryCategory::unknown;
+    case StepPart::backward:
+      if (end == StepPart::zeroGrad) return MemoryCategory::gradient;
+      if (in(allocation.from)) return MemoryCategory::optimizer;
+      return isHeld && newStep_ > allocation.from ? MemoryCategory::gradient : MemoryCategory::temporary;
+    case StepPart::forward: break;
+  }
+  if (in(allocation.from)) return MemoryCategory::optimizer;
+  if (end == StepPart::backward || end == StepPart::recompute) return MemoryCategory::activation;
+  if (isHeld)
+    return newStep_ > allocation.from && lastBackward_ > allocation.from ? MemoryCategory::kept
+                                                                         : MemoryCategory::activation;
+  return MemoryCategory::temporary;
+}
+
+/// A library takes its workspace once, in the middle of an op, and keeps it: of a size that it is known for, or next to
+/// the op's result at a line of PyTorch that gives the result again later, and never the workspace.
+bool CategoryEvidence::mayBeWorkspace(const HeldAllocation& allocation) const {
+  if (allocation.to >= 0 || allocation.from < 0) return false;
+  const auto part = places_.part(allocation.place);
+  if (part != StepPart::forward && part != StepPart::backward && part != StepPart::recompute) return false;
+  const auto found = requests_.find(keyOf(allocation.place, allocation.requested));
+  if (found == requests_.end() || found->second.count != 1) return false;
+  if (std::ranges::find(cublasWorkspaces, allocation.requested) != cublasWorkspaces.end()) return true;
+  if (part == StepPart::backward || !places_.innermostIsLibrary(allocation.place)) return false;
+  const auto before = requests_.find(found->second.follows);
+  return before != requests_.end() && before->second.count > 2;
+}
+
+/// One for each thread at most: that of the forward, and autograd's.
+void CategoryEvidence::markWorkspaces(std::vector<HeldAllocation>& allocations) const {
+  std::vector<HeldAllocation*> candidates;
+  for (auto& allocation : allocations)
+    if (mayBeWorkspace(allocation)) candidates.push_back(&allocation);
+  std::ranges::sort(candidates, {}, [](const HeldAllocation* each) { return each->from; });
+  std::set<bool> threads;
+  for (auto* candidate : candidates)
+    if (threads.insert(places_.part(candidate->place) == StepPart::forward).second)
+      candidate->category = MemoryCategory::workspace;
+}
+
+void CategoryEvidence::classify(std::vector<HeldAllocation>& allocations) const {
+  for (auto& allocation : allocations) allocation.category = categoryOf(allocation);
+  markWorkspaces(allocations);
+}
+
+}  // namespace retrograd

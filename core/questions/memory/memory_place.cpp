@@ -1,0 +1,117 @@
+#include "core/questions/memory/memory_place.h"
+
+#include <algorithm>
+
+namespace retrograd {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool isPython(std::string_view file) { return file.ends_with(".py") || file.starts_with("<"); }
+
+bool isTorch(std::string_view file) { return has(file, "/torch/"); }
+
+std::string_view baseName(std::string_view file) {
+  const auto slash = file.rfind('/');
+  return slash == std::string_view::npos ? file : file.substr(slash + 1);
+}
+
+/// "linear" of ".../torch/nn/modules/linear.py"
+std::string_view stem(std::string_view file) {
+  const auto base = baseName(file);
+  return base.substr(0, base.rfind('.'));
+}
+
+}  // namespace
+
+MemoryPlaces::MemoryPlaces(const MemorySnapshot& snapshot) : snapshot_(snapshot) {
+  anyPython_ = std::ranges::any_of(snapshot.frames,
+                                   [&](const MemoryFrame& frame) { return isPython(snapshot.text(frame.file)); });
+  parts_.reserve(snapshot.places.size());
+  for (const auto& place : snapshot.places) parts_.push_back(partOf(place));
+}
+
+StepPart MemoryPlaces::partOf(const MemoryPlace& place) const {
+  const MemoryFrame* outermost = nullptr;
+  bool recomputes = false, goesBack = false, zeroes = false, steps = false, moves = false;
+  for (const auto id : snapshot_.stack(place.stack)) {
+    const auto& frame = snapshot_.frames[id];
+    const auto function = snapshot_.text(frame.function), file = snapshot_.text(frame.file);
+    if (!isPython(file)) {
+      if (has(function, "Workspace")) return StepPart::workspace;
+      goesBack |=
+          has(function, "autograd::Engine::evaluate_function") || has(function, "autograd::Engine::thread_main");
+      continue;
+    }
+    outermost = &frame;
+    zeroes |= function == "zero_grad";
+    steps |= has(file, "/torch/optim/") && function != "zero_grad" && function != "__init__";
+    moves |= has(file, "/torch/nn/modules/module.py") && function == "_apply";
+    moves |= has(file, "/torch/nn/") && (function == "reset_parameters" || function == "__init__");
+    recomputes |= has(file, "/torch/utils/checkpoint.py") &&
+                  (function == "unpack_hook" || function == "recompute_fn" || function == "backward");
+    goesBack |= has(file, "/torch/autograd/__init__.py") &&
+                (function == "backward" || function == "grad" || function == "_make_grads");
+  }
+  if (zeroes) return StepPart::zeroGrad;
+  if (steps) return StepPart::optimizer;
+  if (recomputes) return StepPart::recompute;
+  if (!outermost) return anyPython_ || goesBack ? StepPart::backward : StepPart::unknown;
+  // What a person starts begins in a file of theirs; autograd's threads begin in PyTorch.
+  if (goesBack || isTorch(snapshot_.text(outermost->file))) return StepPart::backward;
+  return moves ? StepPart::setup : StepPart::forward;
+}
+
+bool MemoryPlaces::isLibrary(const MemoryFrame& frame) const {
+  const auto file = snapshot_.text(frame.file);
+  return !isPython(file) || file.starts_with("<") || has(file, "/site-packages/") || has(file, "/dist-packages/") ||
+         isTorch(file) || has(file, "/lib/python3");
+}
+
+bool MemoryPlaces::innermostIsLibrary(std::uint32_t place) const {
+  const auto stack = snapshot_.stack(snapshot_.places[place].stack);
+  return !stack.empty() && isLibrary(snapshot_.frames[stack.front()]);
+}
+
+const MemoryFrame* MemoryPlaces::lineFrame(std::uint32_t place) const {
+  const auto stack = snapshot_.stack(snapshot_.places[place].stack);
+  for (const auto id : stack)
+    if (!isLibrary(snapshot_.frames[id])) return &snapshot_.frames[id];
+  return stack.empty() ? nullptr : &snapshot_.frames[stack.front()];
+}
+
+std::string MemoryPlaces::frameText(const MemoryFrame& frame, bool whole) const {
+  const auto file = snapshot_.text(frame.file);
+  auto text = std::string(whole ? file : baseName(file)) + ":" + std::to_string(frame.line);
+  if (const auto function = snapshot_.text(frame.function); !function.empty() && function != "<module>")
+    text += " in " + std::string(function);
+  return text;
+}
+
+std::string MemoryPlaces::line(std::uint32_t place) const {
+  const auto* frame = lineFrame(place);
+  if (frame) return frameText(*frame, false);
+  return parts_[place] == StepPart::backward ? "autograd's thread (without lines)" : "without lines";
+}
+
+std::string MemoryPlaces::longLine(std::uint32_t place) const {
+  const auto* frame = lineFrame(place);
+  return frame ? frameText(*frame, true) : line(place);
+}
+
+std::string MemoryPlaces::modules(std::uint32_t place) const {
+  std::string path;
+  const auto stack = snapshot_.stack(snapshot_.places[place].stack);
+  for (auto i = stack.size(); i-- > 0;) {
+    const auto& frame = snapshot_.frames[stack[i]];
+    const auto file = snapshot_.text(frame.file);
+    if (snapshot_.text(frame.function) != "forward") continue;
+    if (isLibrary(frame) && !has(file, "/torch/nn/modules/")) continue;
+    path += path.empty() ? "" : " > ";
+    if (isLibrary(frame)) path += stem(file);
+    else path += std::string(baseName(file)) + ":" + std::to_string(frame.line);
+  }
+  return path.empty() ? line(place) : path;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,48 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/formats/memory/snapshot.h"
+
+namespace retrograd {
+
+/// Which part of a training step a stack belongs to, as far as its functions say.
+enum class StepPart : std::uint8_t {
+  unknown,    ///< nothing is known: the history has no stacks
+  setup,      ///< a module is moved to a device or made there
+  forward,    ///< any other line of Python
+  recompute,  ///< a checkpoint runs its forward again
+  backward,   ///< autograd: its own thread has no frames of Python, or begins in PyTorch's
+  optimizer,  ///< an optimizer's step
+  zeroGrad,   ///< gradients are given back
+  workspace   ///< a library's workspace, which the functions of C++ name
+};
+
+/// What the stacks of a snapshot say, each looked at once.
+class MemoryPlaces {
+ public:
+  explicit MemoryPlaces(const MemorySnapshot& snapshot);
+
+  StepPart part(std::uint32_t place) const { return parts_[place]; }
+  /// "train.py:14 in forward": the innermost line that is not of a library; else the innermost; else says that there
+  /// is none.
+  std::string line(std::uint32_t place) const;
+  /// The same with the whole path, which alone is the same for the same line.
+  std::string longLine(std::uint32_t place) const;
+  /// "forward train.py:21 > train.py:14 > Linear": the calls of modules, outermost first, as far as frames say.
+  std::string modules(std::uint32_t place) const;
+  /// Whether the innermost frame is PyTorch's, as where an op was called through its Python function.
+  bool innermostIsLibrary(std::uint32_t place) const;
+
+ private:
+  const MemoryFrame* lineFrame(std::uint32_t place) const;
+  StepPart partOf(const MemoryPlace& place) const;
+  bool isLibrary(const MemoryFrame& frame) const;
+  std::string frameText(const MemoryFrame& frame, bool whole) const;
+
+  const MemorySnapshot& snapshot_;
+  bool anyPython_ = false;
+  std::vector<StepPart> parts_;
+};
+
+}  // namespace retrograd

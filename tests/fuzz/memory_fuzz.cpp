@@ -1,0 +1,34 @@
+// A snapshot of CUDA's allocator, and what is asked of it.
+#include "core/questions/memory/memory_groups.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+
+class FuzzedStream final : public retrograd::ByteStream {
+ public:
+  FuzzedStream(const std::uint8_t* data, std::size_t size) : bytes_(reinterpret_cast<const char*>(data), size) {}
+  std::size_t read(char* to, std::size_t most) override {
+    const auto count = bytes_.copy(to, most);
+    bytes_.remove_prefix(count);
+    return count;
+  }
+  double fraction() const override { return 0; }
+
+ private:
+  std::string_view bytes_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace retrograd;
+  FuzzedStream stream(data, size);
+  fuzz::expectReadOrRefusal([&] {
+    const auto snapshot = readMemorySnapshot(stream);
+    const MemoryPlaces places(snapshot);
+    const auto held = heldMemory(snapshot, firstDevice(snapshot), places);
+    memoryGroups(held, places, MemoryGrouping::line);
+    memoryGroups(held, places, MemoryGrouping::module);
+  });
+  return 0;
+}
