@@ -8,6 +8,7 @@
 
 #include "tests/support/source_path.h"
 #include "tests/views/panels.h"
+#include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/findings_dock.h"
@@ -45,10 +46,6 @@ QString planted() { return fileOf("tests/data/planted/log_of_zero.txt"); }
 QString gpt() { return fileOf("resources/samples/tiny_gpt.pt2"); }
 QAction* actionOf(WindowFixture& f, const char* name) {
   return f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
-}
-RunNumbers& numbers(WindowFixture& f) { return f.controller().ahead().numbers(); }
-bool allKnown(WindowFixture& f) {
-  return QTest::qWaitFor([&] { return numbers(f).size() > 0 && numbers(f).known() == numbers(f).size(); }, 30000);
 }
 
 /// A row that is folded after this; -1 where nothing can be.
