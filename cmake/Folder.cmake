@@ -26,6 +26,8 @@ function(retrograd_folder folder sentence)
   target_link_libraries(${target} PUBLIC ${uses} ${part_LIBRARIES} PRIVATE retrograd_warnings)
   if(part_ATEN)
     target_link_libraries(${target} PRIVATE LibTorch::LibTorch)
+    # What registers ops names its file: as the checkout has it, wherever that lies.
+    target_compile_options(${target} PRIVATE "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
     if(TARGET retrograd_aten_header)
       target_precompile_headers(${target} REUSE_FROM retrograd_aten_header)
     endif()
