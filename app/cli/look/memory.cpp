@@ -3,9 +3,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/command.h"
-#include "app/cli/options.h"
-#include "app/cli/terminal.h"
+#include "app/cli/parsing/command.h"
+#include "app/cli/parsing/options.h"
+#include "app/cli/parsing/terminal.h"
 #include "core/base/number_text.h"
 #include "core/export/op_facts.h"
 #include "core/questions/memory/memory_groups.h"
