@@ -161,6 +161,14 @@ void countResults(JobGraphs& graphs) {
   graphs.results = outputs.size() - saved;
 }
 
+/// Where PyTorch wrote the forward's outputs without descriptors, the joint graph describes its results.
+void describeResults(JobGraphs& graphs) {
+  auto& outputs = graphs.forward.outputs;
+  if (!graphs.joint || graphs.joint->outputs.size() < graphs.results) return;
+  for (std::size_t i = 0; i < graphs.results; ++i)
+    if (outputs[i].descriptor.text.empty()) outputs[i].descriptor = graphs.joint->outputs[i].descriptor;
+}
+
 /// The result that a tangent's descriptor names; the number of results where it names none.
 std::size_t resultOf(const JobGraphs& graphs, const fx::Input& tangent) {
   const auto wanted = plainDescriptor(tangent.descriptor.text);
@@ -275,6 +283,7 @@ JobGraphs readComputedGraphs(const jobs::JobLog& log, const jobs::Attempt& attem
   }
   bindSources(log, attempt, graphs);
   countResults(graphs);
+  describeResults(graphs);
   alignGradients(graphs.forward, 0, graphs.backward);
   if (graphs.joint) alignGradients(graphs.forward, graphs.results, *graphs.joint);
   if (graphs.computed == jobs::GraphKind::joint)

@@ -13,6 +13,22 @@ namespace {
 
 constexpr std::uint64_t movedRuns = 3;
 
+/// How many runs round results of 16 bits otherwise. A run does so for one element of 64, and for a single one of a
+/// small tensor: where there are few elements, more runs are made, so that those are among them that matter most.
+std::uint64_t roundedRunsOf(const Analysis& analysis) {
+  constexpr std::uint64_t runs = 3, ofFew = 64;
+  constexpr std::int64_t few = 20'000;
+  const auto& document = *analysis.document;
+  std::int64_t elements = 0;
+  for (const auto op : analysis.joint.ops)
+    for (const auto output : document.outputs(op)) {
+      if (!output || !document.isTensor(output)) continue;
+      const auto& meta = document.meta(document.value(output).meta);
+      if (meta.dtype == DType::bf16 || meta.dtype == DType::f16) elements += std::min(meta.elements(), few);
+    }
+  return elements < few ? ofFew : runs;
+}
+
 /// The computation as if it had been exported in float64, for eager runs only: what was derived from it is not.
 Analysis castToDouble(const Analysis& analysis, DType own) {
   auto wide = analysis;
@@ -145,7 +161,8 @@ void Noise::refine() {
   for (std::uint64_t i = 0; i < movedRuns; ++i) raise(movements, moved(i + 1), *base_);
   if (options_.rounds != HalfOps::none) {
     const auto joint = namedResults(*analysis_, runJoint(*analysis_));
-    for (std::uint64_t i = 0; i < movedRuns; ++i) raise(movements, rounded((i + 1) << 32), joint);
+    const auto runs = roundedRunsOf(*analysis_);
+    for (std::uint64_t i = 0; i < runs; ++i) raise(movements, rounded((i + 1) << 32), joint);
   }
   refined_ = std::move(movements);
 }

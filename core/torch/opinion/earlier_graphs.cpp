@@ -42,24 +42,33 @@ bool fits(const fx::Graph& graph, const fx::Output& output, const TensorMeta& wa
   return true;
 }
 
-/// Which result of Dynamo's graph the local variable is.
+/// A part of what a call gives is called "getitem", whatever variable it was assigned to: "a, b = f(x)".
+bool isPart(const fx::Graph& graph, const fx::Output& output) {
+  const auto value = output.value.valueIndex();
+  return value >= graph.inputs.size() &&
+         graph.nodes[value - graph.inputs.size()].call.is(fx::Expression::Kind::item);
+}
+
+/// Which result of Dynamo's graph the local variable is: the one that is called like it, else the only part of its
+/// type.
 std::optional<std::size_t> resultOf(const fx::Graph& dynamo, std::string_view local, const TensorMeta& type,
                                     const SizeBindings& sizes) {
-  std::optional<std::size_t> found;
+  std::optional<std::size_t> found, unnamed;
   int best = -1, alike = 0;
   for (std::size_t i = 0; i < dynamo.outputs.size(); ++i) {
     if (!fits(dynamo, dynamo.outputs[i], type, sizes)) continue;
-    if (local.starts_with(stack)) {  // it has no name: it is the only result of its type or none
-      found = i;
+    if (local.starts_with(stack) || isPart(dynamo, dynamo.outputs[i])) {
+      unnamed = i;
       ++alike;
-      continue;
     }
+    if (local.starts_with(stack)) continue;  // it has no name: it is the only result of its type or none
     const auto like = likeness(dynamo.valueName(dynamo.outputs[i].value.valueIndex()), local);
     if (!like || *like < best) continue;
     best = *like;
     found = i;
   }
-  return alike > 1 ? std::nullopt : found;
+  if (found) return found;
+  return alike == 1 ? unnamed : std::nullopt;
 }
 
 /// Where that result is among the forward's outputs, which may begin with what the graph wrote to its inputs.

@@ -8,6 +8,7 @@
 
 #include "core/base/user_choice.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/opinion/tied_names.h"
 
 namespace retrograd {
 namespace {
@@ -34,10 +35,19 @@ struct Compared {
 };
 
 /// The input of this name in the Python program.
-std::optional<std::size_t> inputOf(const JobGraphs& graphs, std::string_view name) {
+std::optional<std::size_t> inputNamed(const JobGraphs& graphs, std::string_view name) {
   for (std::size_t i = graphs.sources.size(); i-- > 0;)
     if (graphs.sources[i] && jobs::plainName(graphs.sources[i]->name) == jobs::plainName(name)) return i;
   return std::nullopt;
+}
+
+/// The same by any name of a tied parameter: a compile has it once, under the name by which it met it first.
+std::optional<std::size_t> inputOf(const ReferenceSides& sides, std::string_view name) {
+  auto input = inputNamed(sides.graphs, name);
+  if (input) return input;
+  for (const auto& other : tiedNames(sides.weights, name))
+    if (!input) input = inputNamed(sides.graphs, other);
+  return input;
 }
 
 /// What a tensor of the reference is compared with: "loss", "grad.w", and as a captured folder has them "grad.p.w",
@@ -48,9 +58,9 @@ std::optional<Compared> comparedOf(const std::string& name, const ReferenceSides
     return Compared{name, "out.0", sides.job.result(position), &sides.derived.results().at("out.0")};
   if (!name.starts_with("grad.")) return std::nullopt;
   const auto rest = std::string_view(name).substr(5);
-  auto input = inputOf(sides.graphs, rest);
+  auto input = inputOf(sides, rest);
   for (const std::string_view kind : {"p.", "in."})
-    if (!input && rest.starts_with(kind)) input = inputOf(sides.graphs, rest.substr(kind.size()));
+    if (!input && rest.starts_with(kind)) input = inputOf(sides, rest.substr(kind.size()));
   if (!input) return std::nullopt;
   const auto* derived = sides.derived.gradient(*input);
   if (const auto* joint = sides.derived.passesUnknown(*input) ? sides.derived.joint() : nullptr)

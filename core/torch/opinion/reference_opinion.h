@@ -14,6 +14,7 @@ struct ReferenceSides {
   const JobGraphs& graphs;
   DerivedForward& derived;
   const JobRun& job;
+  const TensorMap& weights;           ///< of the job, by all of their names
   bool drawsBetween = false;          ///< an input of the forward comes from eager code and is drawn
   std::vector<std::string> unfilled;  ///< results of opaque ops that nobody gave
 };

@@ -64,7 +64,8 @@ class Opinion {
       judgeOwnDraws();
       if (runBackward()) compareAll();
       if (request_.reference)
-        compareWithReference(*request_.reference, {graphs_, derived_, job_, drawsBetween_, unfilled()}, opinion_);
+        compareWithReference(*request_.reference,
+                             {graphs_, derived_, job_, request_.weights, drawsBetween_, unfilled()}, opinion_);
     } catch (const NotPossible& e) {
       opinion_.reason = e.reason;
     }

@@ -144,10 +144,22 @@ def jagged(x, w, b):  # aot_eager: values() of a jagged tensor detaches within
     return F.silu(F.linear(nested, w.t(), b)).values().square().sum()
 
 
+def tworesults(x, w, b):  # aot_eager: PyTorch describes no output of a forward whose draws are repeated
+    h = checkpoint(lambda t: F.dropout(torch.tanh(t @ w), 0.5).cos(), x, use_reentrant=False)
+    return (h * b).square().sum(), h.detach().sum()
+
+
+def datapart(x, w, b):  # aot_eager_decomp_partition: a write into `.data` that is a scatter
+    h = x @ w
+    h.data[0] = 0.25
+    return (h * b).square().sum()
+
+
 def gradients(function):
     torch.manual_seed(7)
     leaves = [t.clone().requires_grad_() for t in (x, w, b)]
-    function(*leaves).backward()
+    result = function(*leaves)
+    (result[0] if isinstance(result, tuple) else result).backward()
     return [t.grad for t in leaves]
 
 

@@ -176,6 +176,19 @@ TEST(JobInputs, R10_WhatAnEarlierGraphGaveIsComputed) {
   EXPECT_THROW(opinionOn({compiles[0], squareOf("L['other']")}, "1/0"), Error);
 }
 
+// R10: "h, other = f(x)" leaves no name of a variable in the graph; the only part of the type is meant.
+TEST(JobInputs, R10_APartThatAnEarlierGraphGaveIsComputed) {
+  auto parts = tanhOf("L['x']", "L['m']._parameters['w']");
+  parts.dynamoBody = "        f = torch.f(iL_x_)\n        getitem: \"f32[4]\" = f[0]\n";
+  parts.dynamoOutputs = "(getitem,)";
+  auto opinion = opinionOn({parts, squareOf("L['h']")}, "1/0");
+  ASSERT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(noteWith(opinion, "compile 0/0"), "h f32[4] is what compile 0/0 gives");
+  parts.dynamoBody += "        getitem_1: \"f32[4]\" = f[1]\n";
+  parts.dynamoOutputs = "(getitem, getitem_1)";
+  EXPECT_THROW(opinionOn({parts, squareOf("L['h']")}, "1/0"), Error);
+}
+
 // R10: what eager code made between two graphs is in no file: it is drawn, and said.
 TEST(JobInputs, R10_WhatEagerCodeMadeBetweenGraphsIsDrawn) {
   auto resumed = squareOf("L['___stack1']");

@@ -44,7 +44,7 @@ std::string edited(std::string text, const std::string& mark, const std::string&
 const std::string ofBackward = "\"aot_backward_graph\"";
 
 // scanned, mapped: R11, loops run from logs. stepped: the derived forward passes no gradient on, and the backward that
-// its author wrote takes one all the same.
+// its author wrote takes one all the same. tworesults: the tangent is that of the first of two results of one type.
 class RightJob : public testing::TestWithParam<const char*> {};
 
 TEST_P(RightJob, R2_R3_Agrees) {
@@ -62,7 +62,7 @@ TEST_P(RightJob, R3_WithAPlantedFaultDoesNotAgree) {
 INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
                          testing::Values("nograd", "both", "detach", "nogradwrite", "innergrad", "gumbel", "ste",
                                          "ckdrop", "ck2", "seeds", "ckdynamic", "drawdetach", "scanned", "mapped",
-                                         "stepped", "jagged", "drawdouble"),
+                                         "stepped", "jagged", "drawdouble", "tworesults", "datapart"),
                          [](const auto& info) { return std::string(info.param); });
 
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.

@@ -9,6 +9,7 @@
 #include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/listing/listing.h"
+#include "core/torch/opinion/tied_names.h"
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"
@@ -177,6 +178,33 @@ TEST(SecondOpinion, R4_WhatAReferenceHasBesidesIsNamed) {
   }
 }
 
+// R4: a compile has a tied parameter once, and a reference may have its gradient under any of its names.
+TEST(SecondOpinion, R4_ATiedParameterIsComparedUnderItsOtherName) {
+  const auto filled = [](float first, float step) {
+    std::vector<float> values;
+    for (int i = 0; i < 15; ++i) values.push_back(first + step * static_cast<float>(i));
+    return test::floatTensor({3, 5}, values);
+  };
+  SecondOpinionRequest request;
+  request.batch = {{"x", test::floatTensor({4, 3}, std::vector<float>(12, 0))}};
+  request.weights = {{"w", filled(1, 0.5F)}, {"head.w", filled(1, 0.5F)}, {"other.w", filled(2, 0.5F)}};
+  request.reference = TensorMap{{"grad.head.w", filled(0, 0)}};
+  auto opinion = opinionOn(forward, backward, request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
+  EXPECT_EQ(opinion.jobReferenced.size(), 1U);
+  request.reference->at("grad.head.w") = filled(1, 0);
+  EXPECT_EQ(opinionOn(forward, backward, request).verdict, Verdict::differs);
+  request.reference = TensorMap{{"grad.other.w", filled(0, 0)}};
+  EXPECT_EQ(opinionOn(forward, backward, request).verdict, Verdict::notPossible);
+}
+
+// R4: parameters that begin with ones are not one because of that, unless they are the same memory.
+TEST(SecondOpinion, R4_EqualConstantsAreNotTied) {
+  const auto ones = test::floatTensor({2}, {1, 1}), others = test::floatTensor({2}, {1, 1});
+  EXPECT_EQ(tiedNames({{"a", ones}, {"b", others}}, "a"), std::vector<std::string>());
+  EXPECT_EQ(tiedNames({{"a", ones}, {"module.b", ones}}, "a"), std::vector<std::string>{"b"});
+}
+
 // A log has no data of constants, but Dynamo's graph has the numbers that the program makes them of.
 TEST(SecondOpinion, J15_ConstantsAreThoseOfDynamosGraph) {
   const std::string constant = "        _tensor_constant0: \"f32[5][1]cpu\" = self._tensor_constant0\n",
@@ -249,6 +277,48 @@ TEST(SecondOpinion, J15_OtherRoundingsToSixteenBitsAgree) {
   const auto off =
       node("g_wide", "_to_copy.default(rounded, dtype = torch.float32)") + node("gw", "mul.Tensor(g_wide, 1.02)");
   EXPECT_EQ(opinionOn(before, after(off)).verdict, Verdict::differs);
+}
+
+// The same where one element of few weighs a thousand times as much as the others: its rounding is tried too.
+TEST(SecondOpinion, J15_OtherRoundingsOfTheElementThatWeighsMostAgree) {
+  const auto text = [](const std::string& inputs, const std::string& body) {
+    return "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n        primals_1: \"f32[16][1]cpu\",  "
+           "# PlainAOTInput(idx=0)\n        primals_2: \"f32[16][1]cpu\",  # PlainAOTInput(idx=1)\n" +
+           inputs + "    ):\n" + body;
+  };
+  const auto node = [](const std::string& name, const std::string& call, const char* dtype = "f32") {
+    return fmt::format("        {}: \"{}[16][1]cpu\" = torch.ops.aten.{}\n", name, dtype, call);
+  };
+  const auto wide = node("mul", "mul.Tensor(primals_1, primals_2)") +
+                    node("low", "_to_copy.default(mul, dtype = torch.bfloat16)", "bf16") +
+                    node("wide", "_to_copy.default(low, dtype = torch.float32)");
+  const auto before = text("", wide + node("sin", "sin.default(wide)") +
+                                   "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(sin)\n        return "
+                                   "(\n            sum_1,  # PlainAOTOutput(idx=0)\n"
+                                   "            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
+                                   "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n");
+  const auto after = [&](double share) {  // of what the element of weight 1000 is off by
+    return text("        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n",
+                wide + node("cos", "cos.default(wide)") + node("g", "mul.Tensor(cos, tangents_1)") +
+                    node("part", fmt::format("mul.Tensor(primals_2, {})", share / 1000)) +
+                    node("factor", "add.Tensor(part, 1)") + node("off", "mul.Tensor(g, factor)") +
+                    node("rounded", "_to_copy.default(off, dtype = torch.bfloat16)", "bf16") +
+                    node("back", "_to_copy.default(rounded, dtype = torch.float32)") +
+                    node("gx", "mul.Tensor(back, primals_2)") + node("gw", "mul.Tensor(back, primals_1)") +
+                    "        return (\n            gx,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gw,  "
+                    "# GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n");
+  };
+  SecondOpinionRequest request;
+  std::vector<float> x(16, 1), w(16, 1);
+  x[11] = 0.001F;
+  w[11] = 1000;
+  request.batch = {{"x", test::floatTensor({16}, x)}, {"w", test::floatTensor({16}, w)}};
+  const auto opinion = opinionOn(before, after(0.004), request);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees)
+      << opinion.reason << (opinion.findings.empty() ? "" : opinion.findings[0].what);
+  ASSERT_EQ(opinion.gradients.size(), 2U);
+  EXPECT_GT(opinion.gradients[0].deviation, 1);  // a step of bfloat16, a thousand times
+  EXPECT_EQ(opinionOn(before, after(0.05), request).verdict, Verdict::differs);
 }
 
 // Checkpointed dropout: the backward draws once more from the state that the forward saved.
