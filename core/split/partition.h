@@ -34,8 +34,8 @@ struct PartitionResult {
 };
 
 /// The forward ops of the joint that options.recompute and, unless `regions` is false, the file's checkpoint regions
-/// (tag_activation_checkpoint) mark, by bound
-/// symbol. Throws Error(badUse) for a module or op that is not there, naming near ones.
+/// (tag_activation_checkpoint) mark, by bound symbol. Throws Error(badUse) for a module or op that is not there, naming
+/// near ones.
 OpMarks markedForRecomputation(const Document& document, const Trace& joint, const std::vector<std::string>& recompute,
                                bool regions = true);
 

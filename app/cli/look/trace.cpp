@@ -91,7 +91,7 @@ void print(const Analysis& analysis, const TraceOptions& options) {
   }
 }
 
-/// The ops that pass filter and phase; empty: all.
+/// By op, whether it passes the filter; empty: all do.
 std::vector<char> passing(const Analysis& analysis, const TraceOptions& options) {
   if (options.filter.empty()) return {};
   const auto filter = Filter::parse(options.filter);

@@ -19,7 +19,8 @@ TensorStatistics computeStatistics(const at::Tensor& tensor);
 
 /// Statistics of the values of a run, one after the other. Views that hold the same elements as a value before them (a
 /// transposed, reshaped or detached one) get what was found there, unless their storage was written since. On a GPU the
-/// results stay there until settle(): at most one launch for each value, and nothing waits.
+/// results stay there until settle(): values of an op that have the same dtype share launches (cuda/summaries.h), and
+/// nothing waits.
 class RunStatistics {
  public:
   /// `mostValues`: how many values the run has, for the memory of a GPU; more of them cost a copy each time it is full.

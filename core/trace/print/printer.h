@@ -8,8 +8,7 @@ namespace retrograd {
 
 /// Bound symbol as one line of Python without indentation or comment: `t6 = torch.ops.aten.mm.default(t1, t5)`.
 std::string printCall(const Document& document, BoundSymbolId op);
-/// The comment behind the line: `t6: "cpu f32[10, 10]", forward: t0: "torch.ops.aten.linear.default", gradient of x`
-/// (seed 002).
+/// The comment behind the line: `t6: "cpu f32[10, 10]", forward: t0: "torch.ops.aten.linear.default", gradient of x`.
 std::string printComment(const Document& document, BoundSymbolId op);
 /// An argument in Python notation, holes filled with the operands' names.
 std::string printArgument(const Document& document, const Argument& argument, std::span<const ValueId> operands);
