@@ -45,8 +45,7 @@ bool fits(const fx::Graph& graph, const fx::Output& output, const TensorMeta& wa
 /// A part of what a call gives is called "getitem", whatever variable it was assigned to: "a, b = f(x)".
 bool isPart(const fx::Graph& graph, const fx::Output& output) {
   const auto value = output.value.valueIndex();
-  return value >= graph.inputs.size() &&
-         graph.nodes[value - graph.inputs.size()].call.is(fx::Expression::Kind::item);
+  return value >= graph.inputs.size() && graph.nodes[value - graph.inputs.size()].call.is(fx::Expression::Kind::item);
 }
 
 /// Which result of Dynamo's graph the local variable is: the one that is called like it, else the only part of its

@@ -28,8 +28,7 @@ std::vector<std::string> tiedNames(const TensorMap& weights, std::string_view na
   std::vector<std::string> names;
   for (auto other = weights.begin(); other != weights.end(); ++other) {
     if (other == own) continue;
-    if (isOneMemory(own->second, other->second) ||
-        (identical(own->second, other->second) && !isConstant(own->second)))
+    if (isOneMemory(own->second, other->second) || (identical(own->second, other->second) && !isConstant(own->second)))
       names.push_back(jobs::plainName(other->first));
   }
   return names;

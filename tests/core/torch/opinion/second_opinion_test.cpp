@@ -282,7 +282,8 @@ TEST(SecondOpinion, J15_OtherRoundingsToSixteenBitsAgree) {
 // The same where one element of few weighs a thousand times as much as the others: its rounding is tried too.
 TEST(SecondOpinion, J15_OtherRoundingsOfTheElementThatWeighsMostAgree) {
   const auto text = [](const std::string& inputs, const std::string& body) {
-    return "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n        primals_1: \"f32[16][1]cpu\",  "
+    return "class GraphModule(torch.nn.Module):\n    def forward(\n        self,\n        primals_1: "
+           "\"f32[16][1]cpu\",  "
            "# PlainAOTInput(idx=0)\n        primals_2: \"f32[16][1]cpu\",  # PlainAOTInput(idx=1)\n" +
            inputs + "    ):\n" + body;
   };
@@ -298,15 +299,16 @@ TEST(SecondOpinion, J15_OtherRoundingsOfTheElementThatWeighsMostAgree) {
                                    "            primals_1,  # SavedForBackwardsAOTOutput(idx=0)\n"
                                    "            primals_2,  # SavedForBackwardsAOTOutput(idx=1)\n        )\n");
   const auto after = [&](double share) {  // of what the element of weight 1000 is off by
-    return text("        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n",
-                wide + node("cos", "cos.default(wide)") + node("g", "mul.Tensor(cos, tangents_1)") +
-                    node("part", fmt::format("mul.Tensor(primals_2, {})", share / 1000)) +
-                    node("factor", "add.Tensor(part, 1)") + node("off", "mul.Tensor(g, factor)") +
-                    node("rounded", "_to_copy.default(off, dtype = torch.bfloat16)", "bf16") +
-                    node("back", "_to_copy.default(rounded, dtype = torch.float32)") +
-                    node("gx", "mul.Tensor(back, primals_2)") + node("gw", "mul.Tensor(back, primals_1)") +
-                    "        return (\n            gx,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gw,  "
-                    "# GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n");
+    return text(
+        "        tangents_1: \"f32[][]cpu\",  # TangentAOTInput(output=PlainAOTOutput(idx=0))\n",
+        wide + node("cos", "cos.default(wide)") + node("g", "mul.Tensor(cos, tangents_1)") +
+            node("part", fmt::format("mul.Tensor(primals_2, {})", share / 1000)) +
+            node("factor", "add.Tensor(part, 1)") + node("off", "mul.Tensor(g, factor)") +
+            node("rounded", "_to_copy.default(off, dtype = torch.bfloat16)", "bf16") +
+            node("back", "_to_copy.default(rounded, dtype = torch.float32)") +
+            node("gx", "mul.Tensor(back, primals_2)") + node("gw", "mul.Tensor(back, primals_1)") +
+            "        return (\n            gx,  # GradAOTOutput(grad_of=PlainAOTInput(idx=0))\n            gw,  "
+            "# GradAOTOutput(grad_of=PlainAOTInput(idx=1))\n        )\n");
   };
   SecondOpinionRequest request;
   std::vector<float> x(16, 1), w(16, 1);
