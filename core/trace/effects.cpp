@@ -50,7 +50,7 @@ bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
   return symbol.name.find("dropout") != std::string::npos && isZero(argumentNamed(symbol, arguments, "p"));
 }
 
-bool isOpaque(const Symbol& symbol) {
+bool mayDoAnything(const Symbol& symbol) {
   const auto& n = symbol.name;
   return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") ||
          n.starts_with("aten.sym_constrain") || n.starts_with("aten._print") || n == "higher_order.with_effects";
@@ -121,7 +121,7 @@ std::uint8_t effectsOf(const Symbol& symbol, std::span<const Argument> arguments
   if (symbol.isRandom && !drawsNothing(symbol, arguments)) effects |= effect::random;
   if (symbol.isView) effects |= effect::view;
   if (symbol.needsData) effects |= effect::needsData;
-  if (isOpaque(symbol)) effects |= effect::opaque;
+  if (mayDoAnything(symbol)) effects |= effect::opaque;
   return effects;
 }
 
