@@ -52,7 +52,7 @@ MemoryMoment momentOf(const MemorySnapshot& snapshot, std::size_t device, const 
   if (const auto count = snapshot.events[device].size(); *event >= count)
     throw Error(ErrorCode::badUse, fmt::format("has {} events, from 0 on; {} is not among them", count, *event),
                 arguments.path);
-  return {*event};
+  return {event};
 }
 
 MemoryGrouping groupingOf(const std::string& by) {
