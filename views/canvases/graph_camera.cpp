@@ -7,7 +7,7 @@
 namespace retrograd::views {
 namespace {
 
-constexpr double leastScale = 0.0002, mostScale = 3;
+constexpr double leastZoom = 0.0002, mostZoom = 3;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void GraphView::panBy(const QPointF& pixels) {
 
 void GraphView::zoomBy(double factor, const QPointF& around) {
   const auto fixed = toScene(around);
-  scale_ = std::clamp(scale_ * factor, leastScale, mostScale);
+  scale_ = std::clamp(scale_ * factor, leastZoom, mostZoom);
   origin_ = fixed - around / scale_;
   keepInSight();
   moved();
@@ -48,7 +48,7 @@ GraphView::Place GraphView::placeFor(const QRectF& area, double most) const {
   const double above = upperStrip(), below = lowerStrip();
   const double fit = std::min((width() - 2 * margin) / std::max(1.0, area.width()),
                               (height() - above - below - 2 * margin) / std::max(1.0, area.height()));
-  const double scale = std::clamp(fit, leastScale, most);
+  const double scale = std::clamp(fit, leastZoom, most);
   return {area.center() - QPointF(width(), height() + above - below) / (2 * scale), scale};
 }
 
