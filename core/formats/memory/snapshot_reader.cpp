@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
 #include "core/formats/memory/snapshot_tables.h"
+#include "core/formats/pickle/pickle_stack.h"
 #include "core/formats/pickle/pickle_tokens.h"
 
 namespace retrograd {
@@ -103,49 +104,38 @@ class SnapshotMachine {
       if (count % steps == 0) progress_.at("reading the history", stream_.fraction());
       if (count % 1024 == 0 && stack_.size() > maxStack) badInput("pickle: too many values");
       const auto opcode = tokens_.next();
+      if (count == 0 && opcode != proto) refuse();
       if (opcode == stop) break;
       step(opcode);
     }
-    if (take().tag() != Tag::snapshot)
-      badInput("is not a snapshot of CUDA's allocator: write one with torch.cuda.memory._dump_snapshot(FILE)");
+    if (take().tag() != Tag::snapshot) refuse();
     return std::move(snapshot_);
   }
 
  private:
   static constexpr std::size_t maxStack = 1'000'000;
 
-  void push(Word word) { stack_.push_back(word); }
-  Word take() {
-    if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back())) badInput("pickle: its stack runs empty");
-    const auto top = stack_.back();
-    stack_.pop_back();
-    return top;
+  [[noreturn]] static void refuse() {
+    badInput("is not a snapshot of CUDA's allocator: write one with torch.cuda.memory._dump_snapshot(FILE)");
   }
-  /// What lies above the last mark; good until the stack grows.
-  std::span<const Word> takeToMark() {
-    if (marks_.empty()) badInput("pickle: a mark is missing");
-    const auto begin = marks_.back();
-    marks_.pop_back();
-    const auto items = std::span(stack_).subspan(begin);
-    stack_.resize(begin);
-    return items;
-  }
+  void push(Word word) { stack_.push(word); }
+  Word take() { return stack_.take(); }
   void pushNumber(std::int64_t n) { push(Word::fits(n) ? Word(Tag::number, n) : Word(Tag::other)); }
   void pushTuple(int count) {
     for (; count > 0; --count) take();
     push(Tag::other);
   }
   void remember(std::uint64_t slot) {
-    if (stack_.empty()) badInput("pickle: its stack runs empty");
-    auto& top = stack_.back();
+    auto& top = stack_.top();
     const bool isOpen = top.tag() == Tag::list || top.tag() == Tag::dict;
     memo_.put(slot, isOpen || top.tag() == Tag::number ? Word(isOpen ? top.tag() : Tag::other) : top);
     if (isOpen) top = Word(top.tag(), static_cast<std::int64_t>(slot) + 1);
   }
   /// The container on top has become `word`.
   void become(Word word) {
-    if (const auto slot = slotOf(stack_.back())) memo_.put(*slot, word);
-    stack_.back() = word;
+    auto& top = stack_.top();
+    if (const auto slot = slotOf(top)) memo_.put(*slot, word);
+    top = word;
   }
   static std::optional<std::uint64_t> slotOf(Word open) {
     if ((open.tag() != Tag::list && open.tag() != Tag::dict) || open.number() == 0) return std::nullopt;
@@ -194,8 +184,7 @@ class SnapshotMachine {
   MemorySnapshot snapshot_;
   names::Interner interner_;
   Memo memo_;
-  std::vector<Word> stack_;
-  std::vector<std::size_t> marks_;
+  PickleStack<Word> stack_;
   Fields fields_;
   std::vector<MemoryEvent> pending_;  // events that no list has yet
   std::vector<EventLog> logs_;        // of each list of events
@@ -211,10 +200,10 @@ void SnapshotMachine::step(std::uint8_t opcode) {
       return;
     case frame: return;
     case mark:
-      if (marks_.size() >= maxStack) badInput("pickle: too many values");
-      marks_.push_back(stack_.size());
+      if (stack_.marks() >= maxStack) badInput("pickle: too many values");
+      stack_.mark();
       return;
-    case popMark: takeToMark(); return;
+    case popMark: stack_.takeToMark(); return;
     case pop: take(); return;
     case binInt:
     case binInt1:
@@ -235,7 +224,7 @@ void SnapshotMachine::step(std::uint8_t opcode) {
     case shortBinBytes:
     case binBytes: push(Tag::other); return;
     case tuple:
-      takeToMark();
+      stack_.takeToMark();
       push(Tag::other);
       return;
     case tuple1: pushTuple(1); return;
@@ -248,14 +237,14 @@ void SnapshotMachine::step(std::uint8_t opcode) {
       extendList({&item, 1});
       return;
     }
-    case appends: extendList(takeToMark()); return;
+    case appends: extendList(stack_.takeToMark()); return;
     case setItem: {
       const auto value = take();
       const std::array<Word, 2> pair{take(), value};
       fillDict(pair);
       return;
     }
-    case setItems: fillDict(takeToMark()); return;
+    case setItems: fillDict(stack_.takeToMark()); return;
     case binPut:
     case longBinPut: remember(static_cast<std::uint64_t>(tokens_.integer())); return;
     case memoize: remember(memo_.size()); return;
@@ -268,7 +257,6 @@ void SnapshotMachine::step(std::uint8_t opcode) {
 }
 
 void SnapshotMachine::extendList(std::span<const Word> items) {
-  if (stack_.empty()) badInput("pickle: its stack runs empty");
   if (items.empty()) return;
   switch (items.front().tag()) {
     case Tag::frame: return extendStack(items);
@@ -284,8 +272,8 @@ void SnapshotMachine::extendList(std::span<const Word> items) {
 
 void SnapshotMachine::extendStack(std::span<const Word> items) {
   ids_.clear();
-  if (stack_.back().tag() == Tag::stack) {  // a long one, in parts
-    const auto before = snapshot_.stack(stack_.back().id());
+  if (stack_.top().tag() == Tag::stack) {  // a long one, in parts
+    const auto before = snapshot_.stack(stack_.top().id());
     ids_.assign(before.begin(), before.end());
   }
   for (const auto item : items) {
@@ -296,12 +284,12 @@ void SnapshotMachine::extendStack(std::span<const Word> items) {
 }
 
 void SnapshotMachine::extendEvents(std::span<const Word> items) {
-  if (stack_.back().tag() != Tag::events) {
+  if (stack_.top().tag() != Tag::events) {
     if (logs_.size() >= 4096) badInput("it has more than 4096 devices");
     logs_.emplace_back();
     become({Tag::events, static_cast<std::int64_t>(logs_.size()) - 1});
   }
-  auto& log = logs_[stack_.back().id()];
+  auto& log = logs_[stack_.top().id()];
   for (const auto item : items) {
     if (item.tag() != Tag::event || item.id() >= pending_.size())
       badInput("its history holds something besides events");
@@ -311,30 +299,29 @@ void SnapshotMachine::extendEvents(std::span<const Word> items) {
 }
 
 void SnapshotMachine::extendBlocks(std::span<const Word> items) {
-  if (stack_.back().tag() != Tag::blocks) {
+  if (stack_.top().tag() != Tag::blocks) {
     chargeReading(sizeof(blockLists_[0]));
     blockLists_.emplace_back(items.front().id(), 0);
     become({Tag::blocks, static_cast<std::int64_t>(blockLists_.size()) - 1});
   }
-  auto& [first, count] = blockLists_[stack_.back().id()];
+  auto& [first, count] = blockLists_[stack_.top().id()];
   for (const auto item : items)
     if (item.tag() != Tag::block || item.id() != first + count++) badInput("a segment's blocks are out of order");
 }
 
 void SnapshotMachine::extendDevices(std::span<const Word> items) {
-  if (stack_.back().tag() != Tag::devices) {
+  if (stack_.top().tag() != Tag::devices) {
     deviceLists_.emplace_back();
     become({Tag::devices, static_cast<std::int64_t>(deviceLists_.size()) - 1});
   }
-  auto& list = deviceLists_[stack_.back().id()];
+  auto& list = deviceLists_[stack_.top().id()];
   if (list.size() + items.size() > 4096) badInput("it has more than 4096 devices");
   for (const auto item : items) list.push_back(item.tag() == Tag::events ? static_cast<std::int32_t>(item.id()) : -1);
 }
 
 void SnapshotMachine::fillDict(std::span<const Word> items) {
-  if (stack_.empty()) badInput("pickle: its stack runs empty");
   if (items.size() % 2 != 0) badInput("pickle: a key without a value");
-  if (stack_.back().tag() == Tag::dict) become(made(items));
+  if (stack_.top().tag() == Tag::dict) become(made(items));
 }
 
 Word SnapshotMachine::made(std::span<const Word> items) {

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
 #include "core/formats/pickle/pickle_opcodes.h"
+#include "core/formats/pickle/pickle_stack.h"
 #include "core/formats/pickle/pickle_tensors.h"
 #include "core/formats/pickle/pickle_tokens.h"
 
@@ -41,26 +42,16 @@ class Machine {
     auto& value = pickle_.values.emplace_back();
     if (opaque_) chargeReading(sizeof(PickleValue));
     value.kind = kind;
-    stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
+    stack_.push(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
     return value;
   }
-  std::uint32_t take() {
-    if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back())) badInput("pickle: its stack runs empty");
-    const auto top = stack_.back();
-    stack_.pop_back();
-    return top;
-  }
+  std::uint32_t take() { return stack_.take(); }
   std::vector<std::uint32_t> takeToMark() {
-    if (marks_.empty()) badInput("pickle: a mark is missing");
-    const auto begin = static_cast<std::ptrdiff_t>(marks_.back());
-    marks_.pop_back();
-    std::vector<std::uint32_t> items(stack_.begin() + begin, stack_.end());
-    stack_.resize(begin);
-    return items;
+    const auto items = stack_.takeToMark();
+    return {items.begin(), items.end()};
   }
   PickleValue& top(Kind kind) {
-    if (stack_.empty()) badInput("pickle: its stack runs empty");
-    auto& value = pickle_.values[stack_.back()];
+    auto& value = pickle_.values[stack_.top()];
     if (value.kind != kind && !(opaque_ && value.kind == Kind::object))
       badInput("pickle: an opcode meets a value of another kind");
     return value;
@@ -88,14 +79,11 @@ class Machine {
     if (!tokens_.text().empty()) badInput("pickle: an integer of more than 64 bits");
     pushInteger(tokens_.integer());
   }
-  void remember(std::int64_t slot) {
-    if (stack_.empty()) badInput("pickle: its stack runs empty");
-    memo_[slot] = stack_.back();
-  }
+  void remember(std::int64_t slot) { memo_[slot] = stack_.top(); }
   void recall(std::int64_t slot) {
     const auto it = memo_.find(slot);
     if (it == memo_.end()) badInput("pickle: refers to a value that was never stored");
-    stack_.push_back(it->second);
+    stack_.push(it->second);
   }
   void pushGlobal(std::string_view module, std::string_view name) {
     auto text = std::string(module) + " " + std::string(name);
@@ -115,8 +103,7 @@ class Machine {
   void giveState() {
     const auto state = take();
     if (opaque_) {  // only an object's state is kept: that of a dict or a tensor are attributes next to it
-      if (stack_.empty()) badInput("pickle: its stack runs empty");
-      if (auto& value = pickle_.values[stack_.back()]; value.kind == Kind::object)
+      if (auto& value = pickle_.values[stack_.top()]; value.kind == Kind::object)
         value.items.push_back(state), ++grown_;
       return;
     }
@@ -133,7 +120,7 @@ class Machine {
     if (pickle_.values.size() >= maxValues_ || grown_ > maxValues_) badInput("pickle: too many values");
     if (opaque_) chargeReading(sizeof(PickleValue));
     pickle_.values.push_back(std::move(value));
-    stack_.push_back(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
+    stack_.push(static_cast<std::uint32_t>(pickle_.values.size()) - 1);
   }
 
   PickleTokens tokens_;
@@ -142,8 +129,7 @@ class Machine {
   std::size_t maxValues_;
   bool opaque_;
   Pickle pickle_;
-  std::vector<std::uint32_t> stack_;
-  std::vector<std::size_t> marks_;
+  PickleStack<std::uint32_t> stack_;
   std::unordered_map<std::int64_t, std::uint32_t> memo_;
 };
 
@@ -154,8 +140,8 @@ void Machine::step(std::uint8_t opcode) {
       return;
     case frame: return;
     case mark:
-      marks_.push_back(stack_.size());
-      if (marks_.size() > maxStack) badInput("pickle: too many values");
+      stack_.mark();
+      if (stack_.marks() > maxStack) badInput("pickle: too many values");
       return;
     case popMark: takeToMark(); return;
     case pop: take(); return;

@@ -102,6 +102,7 @@ TEST(MemorySnapshot, M1_HostilePicklesAreRefused) {
             "pickle: refuses to create a os.system");
   EXPECT_EQ(refusal("\x80\x04]."),
             "is not a snapshot of CUDA's allocator: write one with torch.cuda.memory._dump_snapshot(FILE)");
+  EXPECT_EQ(refusal("hi\n"s), refusal("\x80\x04K\x01."s)) << "a file of another kind says the same";
   EXPECT_EQ(refusal("\x80\x04h\x05."), "pickle: refers to a value that was never stored");
   EXPECT_EQ(refusal("\x80\x04]r\xff\xff\xff\x7f."s), "pickle: remembers values out of order");
   EXPECT_EQ(refusal("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"s), "pickle: a text of more than 64 MiB");
