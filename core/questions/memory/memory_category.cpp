@@ -18,6 +18,8 @@ CategoryEvidence::CategoryEvidence(const MemorySnapshot& snapshot, std::size_t d
     if (mark.device == static_cast<std::int64_t>(device) && snapshot.text(mark.name).starts_with("Optimizer.step"))
       steps_.push_back(mark);
   std::ranges::stable_sort(steps_, {}, &MemoryMark::time);
+  for (std::size_t i = 0; i < snapshot.places.size(); ++i)
+    placeOfStack_.emplace(snapshot.places[i].stack, static_cast<std::uint32_t>(i));
 }
 
 std::uint64_t CategoryEvidence::keyOf(std::uint32_t place, std::uint64_t size) {
@@ -26,9 +28,8 @@ std::uint64_t CategoryEvidence::keyOf(std::uint32_t place, std::uint64_t size) {
 }
 
 std::uint32_t CategoryEvidence::placeOfStack(std::uint32_t stack) const {
-  for (std::size_t i = 0; i < snapshot_.places.size(); ++i)
-    if (snapshot_.places[i].stack == stack) return static_cast<std::uint32_t>(i);
-  return 0;
+  const auto found = placeOfStack_.find(stack);
+  return found == placeOfStack_.end() ? 0 : found->second;
 }
 
 void CategoryEvidence::see(const MemoryEvent& event, std::size_t index) {
@@ -52,13 +53,14 @@ void CategoryEvidence::see(const MemoryEvent& event, std::size_t index) {
   lastPlace_ = event.place;
 }
 
+bool CategoryEvidence::isInStep(std::int64_t event) const {
+  if (event < 0) return false;
+  const auto at = static_cast<std::size_t>(event);
+  const auto after = std::ranges::upper_bound(stepEvents_, at, {}, [](const auto& step) { return step.first; });
+  return after != stepEvents_.begin() && at < std::prev(after)->second;
+}
+
 MemoryCategory CategoryEvidence::categoryOf(const HeldAllocation& allocation) const {
-  const auto in = [&](std::int64_t event) {
-    return std::ranges::any_of(stepEvents_, [&](const auto& step) {
-      return event >= 0 && static_cast<std::size_t>(event) >= step.first &&
-             static_cast<std::size_t>(event) < step.second;
-    });
-  };
   const bool isHeld = allocation.to < 0;
   const auto part = places_.part(allocation.place), end = isHeld ? StepPart::unknown : places_.part(allocation.freedAt);
   switch (part) {
@@ -67,14 +69,14 @@ MemoryCategory CategoryEvidence::categoryOf(const HeldAllocation& allocation) co
     case StepPart::setup: return MemoryCategory::parameter;
     case StepPart::recompute: return MemoryCategory::recompute;
     case StepPart::zeroGrad: return MemoryCategory::gradient;
-    case StepPart::unknown: return in(allocation.from) ? MemoryCategory::optimizer : MemoryCategory::unknown;
+    case StepPart::unknown: return isInStep(allocation.from) ? MemoryCategory::optimizer : MemoryCategory::unknown;
     case StepPart::backward:
       if (end == StepPart::zeroGrad) return MemoryCategory::gradient;
-      if (in(allocation.from)) return MemoryCategory::optimizer;
+      if (isInStep(allocation.from)) return MemoryCategory::optimizer;
       return isHeld && newStep_ > allocation.from ? MemoryCategory::gradient : MemoryCategory::temporary;
     case StepPart::forward: break;
   }
-  if (in(allocation.from)) return MemoryCategory::optimizer;
+  if (isInStep(allocation.from)) return MemoryCategory::optimizer;
   if (end == StepPart::backward || end == StepPart::recompute) return MemoryCategory::activation;
   if (isHeld)
     return newStep_ > allocation.from && lastBackward_ > allocation.from ? MemoryCategory::kept
