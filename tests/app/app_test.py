@@ -168,6 +168,12 @@ class Trace(Case):
         self.assertIn(", forward: ", text)
         self.assertIn("del ", text)
 
+    def test_options_that_do_not_fit_the_file_are_refused(self):
+        recording, log = DATA.parent / "recordings" / "step", DATA.parent / "jobs" / "drawdetach.log"
+        for options in (["--format", "json"], ["--show", "backward"]):
+            self.assertIn("--phase is for the text", self.bad("trace", recording, "--phase", "loss", *options).stderr)
+        self.assertIn("--numbers is for models", self.bad("trace", log, "--numbers").stderr)
+
     def test_text_is_python(self):
         for model in MODELS:
             text = self.good("trace", DATA / model / "model.pt2").stdout
