@@ -139,7 +139,7 @@ def export_process(architecture, folder, seconds):
 
 def export_all(architectures, folder, options):
     """Exports those that are not there yet; returns what came of each, by name."""
-    waiting = [one for one in architectures if options.anew or not (folder / one.name / "export.json").exists()]
+    waiting = [one for one in architectures if options.again or not (folder / one.name / "export.json").exists()]
     running = {}
     context = multiprocessing.get_context("fork")  # PyTorch is imported once
     while waiting or running:
@@ -238,7 +238,7 @@ def print_tables(architectures, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=TOP / "build" / "architectures")
-    parser.add_argument("--anew", action="store_true", help="export again what is there already")
+    parser.add_argument("--again", action="store_true", help="export again what is there already")
     parser.add_argument("--export-only", action="store_true")
     parser.add_argument("--table-only", action="store_true", help="print what earlier runs found")
     parser.add_argument("--jobs", type=int, default=1, help="exports at a time")

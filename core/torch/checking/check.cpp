@@ -28,9 +28,9 @@
 #include "core/torch/execution/device.h"
 #include "core/torch/packs/libtorch/mathematical_forms.h"
 #include "core/torch/session/fault_watch.h"
-#include "core/torch/session/session.h"
 
 namespace retrograd {
+
 struct ModelCheck::Impl {
   Impl(const std::string& path, const CheckOptions& options, const Progress& progress)
       : path_(path), options_(options), progress_(progress) {

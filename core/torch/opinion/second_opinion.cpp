@@ -435,7 +435,7 @@ class Opinion {
 SecondOpinion opinionOn(const jobs::JobLog& log, const jobs::GraphChoice& choice, const SecondOpinionRequest& request,
                         const Progress& progress) {
   if (request.filled.empty()) return Opinion(log, choice, request, progress).form();
-  // What is filled in tells nothing of what the opaque ops read: that is compared first, with stand-ins.
+  // What is filled in says nothing of what the opaque ops read: that is compared first, with stand-ins.
   auto plain = request;
   plain.filled.clear();
   plain.reference.reset();
