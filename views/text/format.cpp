@@ -1,5 +1,6 @@
 #include "views/text/format.h"
 
+#include <QObject>
 #include <array>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,8 @@
 #include "views/text/line_text.h"
 
+#include <QObject>
+#include <QStringList>
+
 #include "core/trace/print/printer.h"
 #include "views/text/format.h"
 

@@ -1,5 +1,7 @@
 #include "views/text/trace_index.h"
 
+#include <QObject>
+
 #include "core/formats/recording/recording.h"
 
 namespace retrograd::views {

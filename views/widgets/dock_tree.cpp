@@ -1,5 +1,6 @@
 #include "views/widgets/dock_tree.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QScrollBar>
 
