@@ -140,31 +140,35 @@ int CodeView::visibleRows() const { return std::max(1, viewport()->height() / ro
 int CodeView::rowTop(int visible) const {
   const int first = verticalScrollBar()->value(), last = std::min({visible, first + visibleRows() + 1, rowCount() - 1});
   int top = (visible - first) * rowHeight_;
-  for (int row = first; row <= last; ++row) top += roomAbove(row);
+  for (int row = first; row <= last; ++row) top += roomAbove(row) + (row < visible ? heightOf(row) - rowHeight_ : 0);
   return top;
 }
 
-QRect CodeView::rowRect(int visible) const { return {0, rowTop(visible), rowWidth(), rowHeight_}; }
+QRect CodeView::rowRect(int visible) const { return {0, rowTop(visible), rowWidth(), heightOf(visible)}; }
 
-int CodeView::lastTop() const {
-  int row = rowCount();
-  for (int room = viewport()->height(); row > 0; --row) {
-    room -= rowHeight_ + roomAbove(row - 1);
+int CodeView::rowsThatFit(int from, int step) const {
+  int row = from;
+  for (int room = viewport()->height(); row >= 0 && row < rowCount(); row += step) {
+    room -= heightOf(row) + roomAbove(row);
     if (room < 0) break;
   }
-  return std::max(0, std::min(row, rowCount() - 1));
+  return std::max(1, std::abs(row - from));
 }
+
+int CodeView::lastTop() const { return std::max(0, rowCount() - rowsThatFit(rowCount() - 1, -1)); }
 
 bool CodeView::isRowVisible(int visible) const {
   const auto first = verticalScrollBar()->value();
-  return visible == first || (visible > first && rowTop(visible) + rowHeight_ <= viewport()->height());
+  if (visible <= first) return visible == first;
+  const int top = rowTop(visible), room = viewport()->height();
+  return top < room && top + heightOf(visible) <= room;
 }
 
 int CodeView::rowAtY(int y) const {
   if (y < 0) return -1;
   int row = verticalScrollBar()->value();
   for (int below = 0; row < rowCount(); ++row) {
-    below += roomAbove(row) + rowHeight_;
+    below += roomAbove(row) + heightOf(row);
     if (y < below) return row;
   }
   return -1;

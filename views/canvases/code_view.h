@@ -5,8 +5,8 @@
 
 namespace retrograd::views {
 
-/// A canvas for code: rows of equal height in the code font, as many as one likes, of which only those on screen are
-/// made and painted. Above a row there may be room for something else, such as the border between two stages.
+/// A canvas for code: rows in the code font, as many as one likes, of which only those on screen are made and painted.
+/// A row has one line or several; above it there may be room for something else, such as the border between two stages.
 ///
 /// It keeps the row of the keyboard and gives the rows to assistive technology: a list whose items have the rows' text
 /// as their name.
@@ -36,9 +36,14 @@ class CodeView : public QAbstractScrollArea {
  protected:
   /// Pixels that rows have, from the left.
   virtual int rowWidth() const { return viewport()->width(); }
-  int visibleRows() const;  ///< that fit into the viewport where nothing has room above it
+  int visibleRows() const;  ///< that fit into the viewport where each has one line and nothing above it
+  /// How many rows from this one on fit into the viewport, at least one; `step`: 1 downwards, -1 upwards.
+  int rowsThatFit(int from, int step) const;
   /// Pixels that stay free above a row; asked of rows in sight.
   virtual int roomAbove(int) const { return 0; }
+  /// Lines of text in a row; asked of rows in sight.
+  virtual int linesOf(int) const { return 1; }
+  int heightOf(int visible) const { return linesOf(visible) * rowHeight_; }
   int rowTop(int visible) const;  ///< in viewport coordinates
   /// The first row in sight when the last one ends the viewport.
   int lastTop() const;
@@ -53,7 +58,7 @@ class CodeView : public QAbstractScrollArea {
 
   Theme* theme_;
   int cursor_ = -1;
-  int rowHeight_ = 16, ascent_ = 12;  ///< of a row; from its top to where the letters are
+  int rowHeight_ = 16, ascent_ = 12;  ///< of a line; from its top to where the letters are
   qreal charWidth_ = 8;
 };
 

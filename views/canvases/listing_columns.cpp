@@ -1,6 +1,7 @@
-// The text of a listing: the code, cut in its middle where there is no room for it, and next to it columns with shapes,
+// The text of a listing: the code, in several lines where one has no room for it, and next to it columns with shapes,
 // origins and saved bytes.
 #include <QPainter>
+#include <cmath>
 
 #include "views/canvases/listing_view.h"
 #include "views/content/token_color.h"
@@ -15,6 +16,7 @@ constexpr qreal keptOpacity = 0.55;  ///< of lines that show though they do not 
 constexpr int leastCode = 28, easyCode = 40;
 constexpr int leastColumn = 8, briefShape = 10, oneShape = 16, widestColumn = 26, widestOrigin = 18, widestSaved = 10,
               between = 2;
+constexpr int mostLines = 6;  ///< of a call; a longer one is cut in its middle
 
 }  // namespace
 
@@ -118,17 +120,31 @@ ListingView::Columns ListingView::columns() const {
   return columns;
 }
 
+int ListingView::codeRoom(int visible) const {
+  // A header has no columns, but some air before the scroll bar.
+  const int end =
+      lineText(visible).codeLength < 0 ? viewport()->width() - columnRect().width() - tokens::gap : columns().codeEnd;
+  return std::max(1, static_cast<int>((end - textLeft(visible)) / charWidth_));
+}
+
 LineText ListingView::shownCode(int visible) const {
   const auto& line = lineText(visible);
-  // A header has no columns, but some air before the scroll bar.
-  const int end = line.codeLength < 0 ? viewport()->width() - columnRect().width() - tokens::gap : columns().codeEnd;
-  return codeWithin(line, std::max(1, static_cast<int>((end - textLeft(visible)) / charWidth_)));
+  const int room = codeRoom(visible);
+  return line.codeLength < 0 ? headerWithin(line, room) : codeWithin(line, room, mostLines);
+}
+
+int ListingView::linesOf(int visible) const {
+  if (!document() || visible < 0 || visible >= rows_.count()) return 1;
+  const auto& line = lineText(visible);
+  if (line.codeLength < 0 || line.codeLength <= codeRoom(visible)) return 1;
+  return 1 + static_cast<int>(shownCode(visible).breaks.size());
 }
 
 ValueId ListingView::valueAt(const QPoint& point, int visible) const {
-  const int at = static_cast<int>((point.x() - textLeft(visible)) / charWidth_);
-  if (point.x() < textLeft(visible)) return {};
-  for (const auto& token : shownCode(visible).tokens)
+  const int x = static_cast<int>(std::floor((point.x() - textLeft(visible)) / charWidth_));
+  const auto code = shownCode(visible);
+  const int at = code.at((point.y() - rowTop(visible)) / rowHeight_, x);
+  for (const auto& token : code.tokens)
     if (at >= token.begin && at < token.begin + token.length) return token.value;
   return {};
 }
@@ -138,23 +154,26 @@ void ListingView::paintText(QPainter& painter, int visible, const QRect& rect) c
   const auto line = shownCode(visible);
   const int left = textLeft(visible);
   const auto marked = context_.selection->value();
+  const auto place = [&](const LineText::Part& part, int more) {
+    return QRect(left + columnAt(part.column) - more, rect.top() + part.line * rowHeight_ + 1,
+                 columnAt(part.length) + 2 * more, rowHeight_ - 2);
+  };
   if (isLit(visible))
-    painter.fillRect(
-        QRect(left - 2, rect.top() + 1, columnAt(static_cast<qreal>(line.text.size())) + 4, rowHeight_ - 2),
-        colors.valueMark);
+    for (const auto& part : line.parts(0, static_cast<int>(line.text.size())))
+      painter.fillRect(place(part, 2), colors.valueMark);
   if (isKept(visible)) painter.setOpacity(keptOpacity);
   for (const auto& token : line.tokens) {
-    const int x = left + columnAt(token.begin);
-    const int width = columnAt(token.length);
+    const auto parts = line.parts(token.begin, token.length);
     if (marked && token.value == marked)
-      painter.fillRect(QRect(x - 1, rect.top() + 1, width + 2, rowHeight_ - 2), colors.valueMark);
+      for (const auto& part : parts) painter.fillRect(place(part, 1), colors.valueMark);
     auto font = painter.font();
     font.setBold(token.kind == TokenKind::header);
     font.setUnderline(token.kind == TokenKind::ownName);
     painter.setFont(font);
     painter.setPen(colorOf(colors, token.kind));
-    painter.drawText(QPointF(left + token.begin * charWidth_, rect.top() + ascent_ + 1),
-                     line.text.mid(token.begin, token.length));
+    for (const auto& part : parts)
+      painter.drawText(QPointF(left + part.column * charWidth_, rect.top() + part.line * rowHeight_ + ascent_ + 1),
+                       line.text.mid(part.begin, part.length));
   }
   auto font = painter.font();
   font.setBold(false);

@@ -24,8 +24,8 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   switch (event->key()) {
     case Qt::Key_Up: return moveCursor(cursor_ - 1, extend);
     case Qt::Key_Down: return moveCursor(cursor_ + 1, extend);
-    case Qt::Key_PageUp: return moveCursor(cursor_ - visibleRows() + 1, extend);
-    case Qt::Key_PageDown: return moveCursor(cursor_ + visibleRows() - 1, extend);
+    case Qt::Key_PageUp: return moveCursor(cursor_ - std::max(1, rowsThatFit(cursor_, -1) - 1), extend);
+    case Qt::Key_PageDown: return moveCursor(cursor_ + std::max(1, rowsThatFit(cursor_, 1) - 1), extend);
     case Qt::Key_Home: return moveCursor(0, extend);
     case Qt::Key_End: return moveCursor(rows_.count() - 1, extend);
     case Qt::Key_Plus: return foldAtCursor(false);

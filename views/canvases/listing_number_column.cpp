@@ -88,7 +88,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   const double scale = numbers.scale(column_);
   painter.fillRect(column, colors.gutter);
   painter.fillRect(QRect(column.left(), 0, 1, column.height()), colors.border);
-  for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
+  for (int visible = first, top = 0; visible < last; top += heightOf(visible++)) {
     top += roomAbove(visible);
     const auto op = opAt(visible);
     const QRect cell(column.left() + 4, top, column.width() - 8, rowHeight_);

@@ -1,5 +1,6 @@
 #include <QPainter>
 #include <QScrollBar>
+#include <QTimer>
 
 #include "core/trace/opaque.h"
 #include "views/canvases/listing_view.h"
@@ -104,7 +105,7 @@ void ListingView::paintEvent(QPaintEvent*) {
   }
   const int first = verticalScrollBar()->value();
   const int last = std::min(rows_.count(), first + viewport()->height() / rowHeight_ + 2);
-  for (int visible = first, top = 0; visible < last; ++visible, top += rowHeight_) {
+  for (int visible = first, top = 0; visible < last; top += heightOf(visible++)) {
     top += roomAbove(visible);
     paintRow(painter, visible, top);
   }
@@ -118,19 +119,20 @@ void ListingView::paintEvent(QPaintEvent*) {
   shownColumns_ = places;
   Q_EMIT columnsMoved();
   viewport()->update();  // lines above were painted before those below were measured
+  QTimer::singleShot(0, this, &ListingView::updateScrollBars);
 }
 
 void ListingView::paintRow(QPainter& painter, int visible, int top) const {
-  const QRect rect(0, top, viewport()->width(), rowHeight_);
+  const QRect rect(0, top, viewport()->width(), heightOf(visible)), line(0, top, rect.width(), rowHeight_);
   const auto relation = relationOf(visible);
   paintBackground(painter, visible, rect, relation);
   painter.save();
   painter.setClipRect(QRect(gutterWidth(), 0, viewport()->width(), viewport()->height()));
-  paintFold(painter, visible, rect);
-  paintText(painter, visible, rect);
-  paintColumns(painter, visible, rect);
+  paintFold(painter, visible, line);
+  paintText(painter, visible, line);
+  paintColumns(painter, visible, line);
   painter.restore();
-  paintGutter(painter, visible, rect, relation);
+  paintGutter(painter, visible, line, relation);
   paintStage(painter, visible, rect);
 }
 

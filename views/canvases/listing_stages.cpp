@@ -126,7 +126,7 @@ void ListingView::paintDrag(QPainter& painter) const {
 int ListingView::edgeAt(int y) const {
   const int row = rowAtY(y);
   if (row < 0) return y < 0 ? verticalScrollBar()->value() : rows_.count();
-  return y > rowTop(row) + rowHeight_ / 2 ? row + 1 : row;
+  return y > rowTop(row) + heightOf(row) / 2 ? row + 1 : row;
 }
 
 int ListingView::borderAt(const QPoint& point) const {

@@ -62,7 +62,7 @@ class ListingView : public CodeView {
   void setColumnChoices(const ColumnChoices& choices);
   /// A width in pixels as characters of the code, at least 3.
   int charactersOf(int pixels) const { return std::max(3, static_cast<int>(pixels / charWidth_)); }
-  /// The code of a visible row as it is painted: cut in its middle where the row has no room for all.
+  /// The code of a visible row as it is painted: in several lines where one has no room for all.
   LineText shownCode(int visible) const;
   /// Where it begins, in pixels.
   int textLeft(int visible) const;
@@ -181,6 +181,9 @@ class ListingView : public CodeView {
   bool beginsStage(int visible) const;
   int borderY(int visible) const;
   int roomAbove(int visible) const override;
+  int linesOf(int visible) const override;
+  /// The characters of a line of a visible row.
+  int codeRoom(int visible) const;
   /// "0 > 1: 3.1 MiB": what crosses before this row; empty where no stage begins.
   QString crossingText(int visible) const;
   /// The row whose upper edge is nearest.

@@ -1,5 +1,8 @@
 #include "views/text/line_text.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <QObject>
 #include <QStringList>
 
@@ -213,10 +216,126 @@ LineText cutInTheMiddle(const LineText& line, int characters) {
   return shown;
 }
 
+constexpr int hanging = 4;  ///< characters before each line but the first
+
+/// Where a line of a call may begin: after "=", the bracket that opens its operands, and the comma after each operand;
+/// with `inLists`, also after a comma inside of one.
+std::vector<int> openings(const QString& code, bool inLists) {
+  std::vector<int> found;
+  const auto equals = code.indexOf(QStringLiteral(" = "));
+  if (equals >= 0) found.push_back(static_cast<int>(equals) + 3);
+  const auto call = code.indexOf(QLatin1Char('('), std::max<qsizetype>(0, equals));
+  if (call < 0) return found;
+  found.push_back(static_cast<int>(call) + 1);
+  int depth = 0;
+  QChar quote;
+  for (auto i = call; i + 1 < code.size(); ++i) {
+    const auto c = code[i];
+    if (!quote.isNull()) {
+      if (c == QLatin1Char('\\')) ++i;
+      else if (c == quote) quote = QChar();
+    } else if (c == QLatin1Char('\'') || c == QLatin1Char('"')) {
+      quote = c;
+    } else if (c == QLatin1Char('(') || c == QLatin1Char('[')) {
+      ++depth;
+    } else if (c == QLatin1Char(')') || c == QLatin1Char(']')) {
+      --depth;
+    } else if (c == QLatin1Char(',') && code[i + 1] == QLatin1Char(' ') && (depth == 1 || inLists)) {
+      found.push_back(static_cast<int>(i) + 2);
+    }
+  }
+  return found;
+}
+
+/// The end of the last part of a name that begins at `begin` and ends within these characters; -1: none does.
+int endOfPart(const QString& code, int begin, int characters) {
+  static const QString ends = QStringLiteral("._=");
+  for (auto i = std::min<qsizetype>(begin + characters, code.size()); i > begin + 1; --i)
+    if (ends.contains(code[i - 1])) return static_cast<int>(i);
+  return -1;
+}
+
+/// Where lines begin so that none has more than these characters: within a name only where nothing else helps.
+/// nullopt: that cannot be.
+std::optional<std::vector<int>> breaksOf(const QString& code, int characters, bool inLists) {
+  std::vector<int> breaks;
+  const auto places = openings(code, inLists);
+  int begin = 0, room = characters;
+  while (code.size() - begin > room) {
+    // The space at the end of a line takes none of its room.
+    const auto reaches = [&](int at) { return at - begin - (code[at - 1] == QLatin1Char(' ') ? 1 : 0) <= room; };
+    const auto next = std::find_if(places.rbegin(), places.rend(), reaches);
+    const bool isThere = next != places.rend() && *next > begin;
+    if (!isThere && !inLists) return {};
+    begin = isThere ? *next : endOfPart(code, begin, room);
+    if (begin < 0) return {};
+    breaks.push_back(begin);
+    room = characters - hanging;
+  }
+  return breaks;
+}
+
+/// A call in several lines, lists and names kept together where that is possible; nullopt: in more than `lines`.
+std::optional<LineText> inLines(const LineText& line, int characters, int lines) {
+  const auto code = line.text.left(line.code());
+  for (const bool inLists : {false, true})
+    if (auto breaks = breaksOf(code, characters, inLists); breaks && static_cast<int>(breaks->size()) < lines) {
+      auto shown = cutInTheMiddle(line, line.code());
+      shown.breaks = std::move(*breaks);
+      return shown;
+    }
+  return {};
+}
+
 }  // namespace
 
-LineText codeWithin(const LineText& line, int characters) {
-  return cutInTheMiddle(line.code() > characters ? withOneResult(line) : line, characters);
+std::vector<LineText::Part> LineText::parts(int begin, int length) const {
+  std::vector<Part> found;
+  const int end = begin + length;
+  for (std::size_t line = 0; line <= breaks.size(); ++line) {
+    const int from = line == 0 ? 0 : breaks[line - 1];
+    const int to = line < breaks.size() ? breaks[line] : static_cast<int>(text.size());
+    const int first = std::max(begin, from), last = std::min(end, to);
+    if (first < last)
+      found.push_back({static_cast<int>(line), first - from + (line > 0 ? hanging : 0), first, last - first});
+  }
+  return found;
+}
+
+int LineText::at(int line, int column) const {
+  for (const auto& part : parts(0, static_cast<int>(text.size())))
+    if (part.line == line && column >= part.column && column < part.column + part.length)
+      return part.begin + column - part.column;
+  return -1;
+}
+
+LineText codeWithin(const LineText& line, int characters, int lines) {
+  if (line.code() <= characters) return cutInTheMiddle(line, characters);
+  const auto brief = withOneResult(line);
+  if (lines > 1 && brief.code() > characters)
+    if (auto shown = inLines(brief, characters, lines)) return std::move(*shown);
+  return cutInTheMiddle(brief, characters);
+}
+
+LineText headerWithin(const LineText& line, int characters) {
+  auto tokens = line.tokens;
+  const auto title =
+      std::find_if(tokens.begin(), tokens.end(), [](const auto& t) { return t.kind == TokenKind::header; });
+  const auto before = title - tokens.begin() + 1;
+  LineText shown = line;
+  // Behind the title: op, module where it has one, and the number of ops.
+  while (shown.text.size() > characters && std::ssize(tokens) > before + 1) {
+    const bool isWhole = tokens.size() == line.tokens.size();
+    tokens.erase(isWhole ? tokens.begin() + before : tokens.end() - 1);
+    shown = {};
+    for (auto token : tokens) {
+      const auto text = line.text.mid(token.begin, token.length);
+      token.begin = static_cast<int>(shown.text.size());
+      shown.tokens.push_back(token);
+      shown.text += text;
+    }
+  }
+  return cutInTheMiddle(shown, characters);
 }
 
 namespace {

@@ -29,17 +29,30 @@ struct Token {
 struct LineText {
   QString text;
   std::vector<Token> tokens;
-  int codeLength = -1;    ///< characters before the comment, which listings show as columns; -1: all
-  QString shape, origin;  ///< the columns: "f32[32, 64]"; "← linear"
-  QString saved;          ///< what the op saves: "8 KiB"
-  int shapes = 0;         ///< tensors among the results, of which `shape` names the first four
+  int codeLength = -1;      ///< characters before the comment, which listings show as columns; -1: all
+  QString shape, origin;    ///< the columns: "f32[32, 64]"; "← linear"
+  QString saved;            ///< what the op saves: "8 KiB"
+  int shapes = 0;           ///< tensors among the results, of which `shape` names the first four
+  std::vector<int> breaks;  ///< where in the text a line begins, after the first
+
+  /// A stretch of the text within one line, and where it is painted, in lines and characters.
+  struct Part {
+    int line = 0, column = 0, begin = 0, length = 0;
+  };
+  std::vector<Part> parts(int begin, int length) const;
+  /// The place in the text that is painted there; -1: none is.
+  int at(int line, int column) const;
 
   int code() const { return codeLength < 0 ? static_cast<int>(text.size()) : codeLength; }
 };
 
-/// The code of a line in at most this many characters. Where it does not fit, several results are first shown as `(t5,
-/// +2)`; then it is cut in its middle, where an ellipsis is, so that name, op and last operand stay.
-LineText codeWithin(const LineText& line, int characters);
+/// The code in lines of at most this many characters. Where one does not fit, several results are first shown as `(t5,
+/// +2)`; then operands go on in further lines; a call for which `lines` do not suffice is cut in its middle, where an
+/// ellipsis is, so that name, op and last operand stay.
+LineText codeWithin(const LineText& line, int characters, int lines = 1);
+/// A header in at most this many characters: without the op, whose name says it; then without the number of its ops;
+/// then cut in its middle.
+LineText headerWithin(const LineText& line, int characters);
 /// The shapes of a line in at most this many characters: all of them, else the first and how many more there are
 /// (`f32[2, 8] +2`), else as much as fits.
 QString shapeWithin(const LineText& line, int characters);
