@@ -79,10 +79,12 @@ bool standsStill(QWidget& widget) {
 void WindowFixture::click(TraceKind kind, BoundSymbolId op) {
   auto& view = listing(kind);
   if (!view.isRowVisible(view.rowOf(op))) view.verticalScrollBar()->setValue(view.rowOf(op));
-  const auto rect = view.rowRect(view.rowOf(op));
-  // Right of the gutter and the fold mark, left of most text: x is where a line of depth 1 starts.
+  const int row = view.rowOf(op);
+  const auto rect = view.rowRect(row);
+  const int line = rect.height() / static_cast<int>(1 + view.shownCode(row).breaks.size());
+  // In the first line, right of the gutter and the fold mark, left of most text: x is where a line of depth 1 starts.
   QTest::mouseClick(view.viewport(), Qt::LeftButton, Qt::NoModifier,
-                    QPoint(tokens::gutterWidth + rect.height() + 30, rect.center().y()));
+                    QPoint(tokens::gutterWidth + line + 30, rect.top() + line / 2));
 }
 
 void WindowFixture::press(int key, Qt::KeyboardModifiers modifiers) {
