@@ -7,7 +7,8 @@ import torch
 
 from ._folder import first_line, text_of
 from ._hash import hashed
-from ._stream import plain
+from ._links import Repeatable
+from ._stream import describable, plain
 from ._where import ACCUMULATE
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ class Op:
         self.collective = self.name.startswith("c10d.") or functional and "wait_tensor" not in self.name  # may run on after the op returns
         self.group = _group(self.name, self.record["in"])
         self.writes = list(_tensors(_written_arguments(function, self.name, args, kwargs)))
-        self.before = {mode.memory(tensor).id for tensor in tensors if mode.memory(tensor) is not None}  # type: ignore[union-attr]
-        self.forward = mode.links.made(self.record["n"], self.name, self.thread) if self.is_op else None
+        self.reads = mode.storages_of(tensors)
+        self.before = frozenset(self.reads)
+        self.forward = mode.links.made(self.record["n"], self.name, self.thread, place, self.stack, self.before, bool(self.writes)) if self.is_op else None
         drawn = mode.generator(function, args, kwargs) if self.is_op else None
         if drawn is not None:
             self.record["rng"] = drawn
@@ -64,7 +66,7 @@ class Op:
         outs = list(_tensors(result))
         if self.name.startswith("_c10d_functional.wait_tensor"):
             mode.arrived(outs, waited=True)
-        if not outs and not self.writes and not list(_tensors_in(record["in"])):
+        if not outs and not self.writes and not list(_tensors_in(record["in"])) and not _has_opaque(record["in"]):
             return  # questions about sizes
         if "rng" in record:
             mode.drawn()
@@ -137,13 +139,16 @@ class Op:
             record["function"] = place.function
         if place.hook is not None:
             record["hook"] = place.hook
-        common = (self.name, tuple((code, line) for code, line in place.frames[-1:]), module)
+        if place.region or place.phase == "recompute":
+            common = (self.name, tuple(place.frames[-1:]), tuple(tuple(one.shape) for one in outs if one.layout == torch.strided))
         if place.region and place.phase != "recompute":
-            mode.links.repeatable(record["n"], common)
+            mode.repeats.repeatable(common, Repeatable(record["n"], tuple(self.reads), mode.storages_of(outs), module, record.get("call")))
         if place.phase == "recompute":
-            repeated = mode.links.repeats(common)
+            repeated = mode.repeats.repeated(common, self.reads, mode.storages_of(outs))
             if repeated is not None:
-                record["repeats"] = repeated
+                record["repeats"] = repeated.n
+                if module is None and repeated.module is not None:  # what is checkpointed can be a forward alone, which no hook of its module sees again
+                    record |= {"module": repeated.module, "call": repeated.call}
         elif place.node is not None:
             name = place.node.name()
             record["node"] = name
@@ -153,7 +158,7 @@ class Op:
                 if variable is not None and parameter is not None:
                     record["accumulates"] = parameter
             elif place.phase == "backward":
-                origin = mode.links.of(place.node)
+                origin = mode.links.of(place.node, record["n"], self.before)
                 if origin is not None:
                     record["of"] = origin
 
@@ -167,8 +172,10 @@ class Op:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Those that can be described."""
     if isinstance(value, torch.Tensor):
-        yield value
+        if describable(value):
+            yield value
     elif isinstance(value, (list, tuple)):
         for one in value:
             yield from _tensors(one)

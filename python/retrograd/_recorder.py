@@ -13,9 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ._folder import first_line, text_of
 from ._hash import hashed, text
+from ._links import Links, Repeats
 from ._recorded_op import FLUSH_EVERY, Op
 from ._stream import Stream, described
-from ._where import Links, Place, Where
+from ._where import Place, Where
 
 if TYPE_CHECKING:
     from ._record import Recording
@@ -42,7 +43,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording, self.stream = recording, stream
         self.where = Where(recording.model)
-        self.links = Links()
+        self.links, self.repeats = Links(), Repeats()
         self.on = False
         self.on_gpu = False
         self.full = False
@@ -170,6 +171,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return None
         found = self._storages.get(tensor.untyped_storage()._cdata)
         return found[1] if found is not None else None
+
+    def storages_of(self, tensors: Iterable[torch.Tensor]) -> list[int]:
+        """Ids of the storages that are known."""
+        return [found.id for found in map(self.memory, tensors) if found is not None]
 
     def tensor(self, tensor: torch.Tensor, is_input: bool) -> int:
         key, fields = described(tensor, lambda one: self._storage(one, is_input), lambda one: self.tensor(one, is_input))

@@ -123,7 +123,7 @@ class Stream:
 def plain(value: Any, tensor: Callable[[torch.Tensor], int]) -> Any:
     """An argument or result as JSON. `tensor` gives the id of a tensor."""
     if isinstance(value, torch.Tensor):
-        return {"t": tensor(value)}
+        return {"t": tensor(value)} if describable(value) else {"opaque": kind_of(value)}
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
@@ -169,6 +169,15 @@ def _of_distributed(value: Any) -> Optional[dict[str, Any]]:
     if isinstance(value, dist.ReduceOp):
         return {"reduce": str(getattr(value, "op", value)).split(".")[-1].rstrip(">").split(":")[0].lower()}
     return None
+
+
+def kind_of(tensor: torch.Tensor) -> str:
+    return "nested tensor" if tensor.is_nested else "quantized tensor" if tensor.is_quantized else f"tensor of the layout {str(tensor.layout).removeprefix('torch.')}"
+
+
+def describable(tensor: torch.Tensor) -> bool:
+    """Whether storages and sizes say what a tensor is. Nested ones of the layout torch.strided, quantized ones and those of oneDNN have more to them."""
+    return not tensor.is_nested and not tensor.is_quantized and (tensor.layout == torch.strided or bool(parts_of(tensor)))
 
 
 def described(tensor: torch.Tensor, storage: Callable[[torch.Tensor], int], part: Callable[[torch.Tensor], int]) -> tuple[Hashable, dict[str, Any]]:

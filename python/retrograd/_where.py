@@ -42,6 +42,13 @@ class Place:
     function: Optional[str] = None
     hook: Optional[str] = None
     region: bool = False  # in a checkpointed region
+    depth: int = 0  # frames of Python around the op
+
+
+def _function_of(frame: Any) -> Optional[str]:
+    """The custom autograd.Function whose `forward(ctx, ...)` a frame runs. Its `apply` has no frame in every version of PyTorch."""
+    context = frame.f_locals.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
+    return getattr(getattr(type(context), "_forward_cls", None), "__qualname__", None) if isinstance(context, torch._C._FunctionBase) else None
 
 
 class Where:
@@ -106,7 +113,10 @@ class Where:
                     inner.append(code)
                     if mark is not None:
                         marks.append((mark, frame))
+                    elif code.co_name == "forward" and code.co_varnames[:1] != ("self",) and place.function is None:
+                        place.function = _function_of(frame)
             frame = frame.f_back
+            place.depth += 1
         place.frames.reverse()
         kinds = {mark for mark, _ in marks}
         place.region = "region" in kinds
@@ -123,7 +133,7 @@ class Where:
             place.phase = "forward"
         elif self.after_forward and torch.is_grad_enabled():
             place.phase = "loss"
-        if place.node is None or place.phase == "recompute":
+        if place.function is None and (place.node is None or place.phase == "recompute"):
             applied = next((frame for mark, frame in marks if mark == "function"), None)
             if applied is not None:
                 place.function = getattr(applied.f_locals.get("cls"), "__qualname__", None)
@@ -140,76 +150,3 @@ class Where:
             place.hook = inner[-1].co_name
         else:
             place.phase = "accumulation" if place.node.name() == ACCUMULATE else "backward"
-
-
-class Links:
-    """Which forward op a node of autograd belongs to. Nodes have sequence numbers, which count in each thread; none is held."""
-
-    def __init__(self) -> None:
-        self._ops: dict[int, list[tuple[int, str, int]]] = {}  # sequence number -> (op, its name, thread)
-        self._last: dict[int, int] = {}
-        self._regions: list[tuple[int, Any]] = []
-        self._done: set[int] = set()
-        self._following = 0
-        self.linked = self.ambiguous = self.unlinked = 0
-        self.without: dict[str, int] = {}
-
-    def begin(self, thread: int) -> None:
-        self._last[thread] = _following_number()
-
-    def made(self, op: int, name: str, thread: int) -> Optional[int]:
-        """The sequence number of the node that was made for an op that has just been called, if one was."""
-        following = _following_number()
-        last = self._last.get(thread)
-        self._last[thread] = following
-        if last is None or following == last:
-            return None
-        for number in range(last, following):
-            self._ops.setdefault(number, []).append((op, name, thread))
-        return following - 1
-
-    def of(self, node: Any) -> Optional[int]:
-        """The forward op of a node; None where there is none, or more than one."""
-        name = node.name()
-        if name == ACCUMULATE:
-            return None
-        found = self._ops.get(node._sequence_nr(), [])
-        if len(found) > 1:
-            plain = _plain(name)
-            found = [one for one in found if _plain(one[1]) == plain]
-        if len(found) == 1:
-            self.linked += 1
-            return found[0][0]
-        if found:
-            self.ambiguous += 1
-        else:
-            self.unlinked += 1
-            self.without[name] = self.without.get(name, 0) + 1
-        return None
-
-    def repeatable(self, op: int, key: Any) -> None:
-        """An op of a checkpointed region, which a backward may repeat. `key` is what both have in common: name, lines, module."""
-        self._regions.append((op, key))
-
-    def repeats(self, key: Any) -> Optional[int]:
-        """The op that a recomputed one repeats. Regions are recomputed from the last to the first, and each in order: it is the one after the op that was repeated
-        before, or a region begins, and it is the last such op that has not been repeated."""
-        at = self._following if self._following < len(self._regions) and self._regions[self._following][1] == key else None
-        if at is None:
-            at = next((i for i in reversed(range(len(self._regions))) if self._regions[i][1] == key and i not in self._done), None)
-        if at is None:
-            return None
-        self._done.add(at)
-        self._following = at + 1
-        return self._regions[at][0]
-
-
-def _following_number() -> int:
-    """The sequence number of the next node that this thread makes."""
-    return torch._C._autograd._get_sequence_nr()
-
-
-def _plain(name: str) -> str:
-    """"aten.addmm.default" and "AddmmBackward0" as "addmm"."""
-    name = name.split(".")[1] if "." in name else name.split("Backward")[0]
-    return name.replace("_", "").lower()

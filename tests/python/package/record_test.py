@@ -1,4 +1,5 @@
 """retrograd.record: the loop's results stay, and a reader that knows the format alone runs every op again bit for bit (replayer.py)."""
+import functools
 import json
 import os
 import signal
@@ -9,6 +10,9 @@ from pathlib import Path
 
 from support import PROGRAM, InFolder, Net, batch, retrograd, run as program, told, torch, unittest
 from replayer import Replay, digest, read_data, read_records
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "steps"))
+from links import Links
 from torch.utils.checkpoint import checkpoint
 
 F = torch.nn.functional
@@ -117,6 +121,53 @@ class Ragged(torch.nn.Module):
         return self.last(torch.tanh(self.first(ragged)).values())
 
 
+class Opaque(torch.nn.Module):
+    """Tensors of which storages and sizes do not say everything: nested ones of the layout torch.strided, quantized ones, those of oneDNN."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        ragged = torch.nested.nested_tensor([x[:1], x[1:]], layout=torch.strided)
+        h = torch.nested.to_padded_tensor(F.gelu(self.first(ragged)), 0.0).flatten(0, 1)[2:]
+        coarse = torch.quantize_per_tensor(x.detach(), 0.1, 0, torch.quint8).dequantize()
+        return self.last(h + coarse + x.to_mkldnn().relu().to_dense())
+
+
+class Rewritten(torch.nn.Module):
+    """Writes for which autograd makes a copy first, or a node afterwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        h = self.first(x) * 2
+        h = h.div_(h.sum(1, keepdim=True))
+        out = torch.zeros(4, 6)
+        out[:, 2:] = h[:, :4]
+        out[:, :2].mul_(h[:, 4:]).add_(1)
+        row = out[1]
+        out.mul_(2)
+        return self.last(out + row)
+
+
+class Recalled(torch.nn.Module):
+    """Checkpoints the forward of a module alone, which the module's own hooks do not see again."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.head = torch.nn.ModuleList([Block(), Block()]), torch.nn.Linear(6, 3)
+        for block in self.inner:
+            block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
+
+    def forward(self, x):
+        for block in self.inner:
+            x = block(x)
+        return self.head(x)
+
+
 class Complex(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -134,7 +185,7 @@ class Functional(torch.nn.Module):
 
     def forward(self, x):
         slopes = torch.func.vmap(torch.func.grad(lambda row: torch.tanh(self.first(row)).sum()))(x)
-        return self.last(slopes)
+        return self.last(slopes) + torch.func.vmap(torch.func.jacrev(self.last))(x).sum(2)
 
 
 def with_hooks():
@@ -174,6 +225,15 @@ def penalized(model):
 def packed(model):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.double() if t.is_floating_point() else t, lambda t: t.float() if t.is_floating_point() else t):
         return words(model)
+
+
+def halved(model):
+    """Hooks that cast without a node of their own, between a node and its op."""
+    def pack(t):
+        return t.detach().half() if t.dtype == torch.float32 else t
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t.float() * 1 if t.dtype == torch.float16 else t):
+        return words(lambda x: torch.sigmoid(model(x) * model(x)).exp())
 
 
 def offloaded(model):
@@ -240,6 +300,10 @@ KINDS = {
     "lstm": loop_of(Recurrent, words),
     "sparse_embedding": loop_of(Sparse, words),
     "saved_tensor_hooks": loop_of(Net, packed),
+    "saved_tensor_casts": loop_of(Net, halved),
+    "opaque_tensors": loop_of(Opaque, words),
+    "rewritten": loop_of(Rewritten, words),
+    "checkpointed_forward": loop_of(Recalled, words),
     "offload": loop_of(Net, offloaded),
     "data_dependent": loop_of(DataDependent, words),
     "in_place": loop_of(InPlace, words),
@@ -294,6 +358,9 @@ def test_of(kind):
         self.assertTrue(manifest["complete"])
         self.assertEqual((manifest["ops"], manifest["notes"]), (replay.ops, []))
         self.assertLess(manifest["links"]["ambiguous"], 1 + 0.005 * manifest["links"]["linked"], manifest["links"])
+        self.assertEqual(manifest["links"]["unlinked"], 0, manifest["links"])
+        links = Links(read_records("here"))
+        self.assertEqual((links.wrong, dict(links.names)), ([], {}), "operands or names contradict a link")
         validate(self, "here")
 
     return test
@@ -386,6 +453,22 @@ class Contents(InFolder):
         self.assertEqual({op["accumulates"] for op in ops if "accumulates" in op}, {name for name, _ in model.named_parameters()})
         backward = [op for op in ops if "node" in op and "hook" not in op and "accumulates" not in op and "repeats" not in op]
         self.assertTrue(all("of" in op for op in backward), [op for op in backward if "of" not in op])
+
+    def test_C3_recomputed_ops_of_a_forward_alone_have_the_module_of_what_they_repeat(self):
+        model = Recalled()
+        ops = self.recorded(model, lambda: words(model).backward())
+        by_number = {op["n"]: op for op in ops}
+        repeated = [op for op in ops if "repeats" in op]
+        self.assertEqual({op["op"] for op in repeated} & {"aten.add.Tensor", "aten.tanh.default"}, {"aten.tanh.default"})  # the add is the last: nothing reads it again
+        for op in repeated:
+            self.assertEqual(op["module"], by_number[op["repeats"]]["module"])
+
+    def test_C3_a_custom_function_is_named_in_its_forward_and_its_backward(self):
+        weight = torch.nn.Parameter(torch.ones(3))
+        ops = self.recorded(None, lambda: Square.apply(weight).sum().backward())
+        named = [op for op in ops if op.get("function") == "Square"]
+        self.assertEqual([op["op"] for op in named], ["aten.mul.Tensor"] * 3)
+        self.assertEqual([op.get("of") for op in named], [None, named[0]["n"], named[0]["n"]])
 
     def test_C4_inputs_are_from_before_the_first_write(self):
         weight = torch.nn.Parameter(torch.ones(3))
