@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from ._folder import Limits, first_line, made, quoted, rank, ranks, readable, say, text_of
 from ._recorder import Recorder, named
@@ -43,7 +44,10 @@ class Recording:
 
         self._handles = [register_optimizer_step_pre_hook(self._before_update), register_optimizer_step_post_hook(self._after_update)]
         if self._wanted():
-            self._begin()
+            try:
+                self._begin()
+            except Exception as error:
+                self._failed(error)
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
@@ -65,6 +69,14 @@ class Recording:
         return self._steps is None or self._update in self._steps
 
     # -- beginning and end
+
+    def _failed(self, error: Exception) -> None:
+        """An error of the recorder, or of the disk, must not end a training run."""
+        self._steps = set()
+        if self._mode is not None:
+            self._mode.fail(error)
+        else:
+            say(f"retrograd: nothing can be recorded: {first_line(text_of(error))}")
 
     def _begin(self) -> None:
         if self._stream is None:
@@ -96,22 +108,27 @@ class Recording:
         assert self._mode is not None and self._stream is not None
         self._pause()
         try:
-            self._mode.finish(text_of(error) if error is not None else None)
-            self._write_manifest(True, error)
-            say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
-            for note in self.notes:
-                say(f"  {note}")
-        except OSError as failed:  # the disk is full: the loop goes on
-            say(f"retrograd: the recording ends early: {text_of(failed)}")
+            try:
+                self._mode.finish(text_of(error) if error is not None else None)
+            except OSError as failed:  # the disk is full: the loop goes on
+                self._mode.fail(failed)
+                self._write_manifest(False, error)
+            else:
+                self._write_manifest(True, error)
+        except OSError:  # the manifest from the beginning stays
+            pass
         finally:
             self._mode = None
+        say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
+        for note in self.notes:
+            say(f"  {note}")
 
     def _write_manifest(self, complete: bool, error: Optional[BaseException]) -> None:
         assert self._mode is not None
         links = self._mode.links
         manifest = {
             "format": FORMAT, "version": VERSION, "made": made(), "rank": rank(), "ranks": ranks(), "complete": complete, "updates": self._updates, "ops": self.ops,
-            "optimized": self._mode.optimized(), "without_gradient": sorted(self._without - self._with),
+            "optimized": sorted({*self._mode.optimized(), *self._with, *self._without}), "without_gradient": sorted(self._without - self._with),
             "device": "cuda" if self._mode.on_gpu else "cpu", "settings": _settings(), "compiled": "functions of torch.compile ran eagerly",
             "links": {"linked": links.linked, "ambiguous": links.ambiguous, "unlinked": links.unlinked, "without": dict(sorted(links.without.items()))},
             "notes": self.notes, "notice": NOTICE,
@@ -128,11 +145,21 @@ class Recording:
     def _before_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self._mode is not None and self._mode.on:
             self._mode.where.in_optimizer += 1
-            self._mode.name_gradients(optimizer, self.model)
+            try:
+                self._mode.name_gradients(optimizer, self.model)
+            except Exception as error:
+                self._failed(error)
 
     def _after_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self._mode is not None and self._mode.on:
             self._mode.where.in_optimizer -= 1
+        try:
+            self._updated(optimizer)
+        except Exception as error:
+            self._failed(error)
+
+    def _updated(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._mode is not None and self._mode.on:
             self._mode.name_states(optimizer, self.model)
             for parameter, name in named(optimizer, self.model):
                 if parameter.requires_grad:
@@ -152,8 +179,9 @@ def _size_of(model: Optional[torch.nn.Module], optimizers: Sequence[torch.optim.
     for optimizer in optimizers:
         tensors += [p for group in optimizer.param_groups for p in group["params"]]
         tensors += [value for state in optimizer.state.values() for value in state.values()]
-    tensors += [tensor.grad for tensor in tensors if isinstance(tensor, torch.nn.Parameter)]
-    return sum({id(tensor): tensor.numel() * tensor.element_size() for tensor in tensors if isinstance(tensor, torch.Tensor)}.values())
+    tensors += [tensor.grad for tensor in tensors if isinstance(tensor, torch.nn.Parameter) and not is_lazy(tensor)]
+    there = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor) and not is_lazy(tensor)]
+    return sum({id(tensor): tensor.numel() * tensor.element_size() for tensor in there}.values())
 
 
 _backends: Any = torch.backends  # parts of it have no types

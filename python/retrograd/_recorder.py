@@ -224,7 +224,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             try:
                 op = Op(self, function, args, kwargs)
             except Exception as error:
-                self._fail(error)
+                self.fail(error)
                 return function(*args, **kwargs)
         try:
             result = function(*args, **kwargs)
@@ -236,10 +236,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             try:
                 op.done(result)
             except Exception as error:
-                self._fail(error)
+                self.fail(error)
         return result
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """An error of the recorder must not end a training run."""
         self.full = True
         self.note(f"the recording ends at op {self.recording.ops}: {first_line(text_of(error))}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Hashable, Optional, Sequence
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from ._hash import parts_of
 
@@ -172,11 +173,14 @@ def _of_distributed(value: Any) -> Optional[dict[str, Any]]:
 
 
 def kind_of(tensor: torch.Tensor) -> str:
-    return "nested tensor" if tensor.is_nested else "quantized tensor" if tensor.is_quantized else f"tensor of the layout {str(tensor.layout).removeprefix('torch.')}"
+    return "tensor without sizes yet" if is_lazy(tensor) else "nested tensor" if tensor.is_nested else "quantized tensor" if tensor.is_quantized else f"tensor of the layout {str(tensor.layout).removeprefix('torch.')}"
 
 
 def describable(tensor: torch.Tensor) -> bool:
-    """Whether storages and sizes say what a tensor is. Nested ones of the layout torch.strided, quantized ones and those of oneDNN have more to them."""
+    """Whether storages and sizes say what a tensor is. Nested ones of the layout torch.strided, quantized ones and those of oneDNN have more to them,
+    those of modules that were never called less."""
+    if is_lazy(tensor):
+        return False
     return not tensor.is_nested and not tensor.is_quantized and (tensor.layout == torch.strided or bool(parts_of(tensor)))
 
 

@@ -2,10 +2,12 @@
 import functools
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from support import PROGRAM, InFolder, Net, batch, retrograd, run as program, told, torch, unittest
@@ -592,6 +594,100 @@ class Contents(InFolder):
         replay = Replay("killed").run()
         self.assertGreaterEqual(replay.ops, 500)
         self.assertEqual(replay.differ, [])
+
+
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise LookupError("of the user")
+
+
+FULL = """
+import resource, signal, torch, retrograd
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))  # a disk that is full
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with retrograd.record("full", model=model, optimizer=optimizer):
+    for _ in range(40):
+        for _ in range(20):
+            model(torch.randn(4, 8)).square().mean().backward()
+        optimizer.step()
+print("the loop has ended", model.weight.isfinite().all().item())
+"""
+
+INTERRUPTED = """
+import torch, retrograd
+model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(4)))
+optimizer = torch.optim.AdamW(model.parameters())
+try:
+    with retrograd.record("interrupted", model=model, optimizer=optimizer):
+        print("begun", flush=True)
+        while True:
+            model(torch.randn(4, 8)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+except KeyboardInterrupt as error:
+    print(type(error).__name__, flush=True)
+"""
+
+
+class Ends(InFolder):
+    """However a loop ends, its exception is its own, and what was recorded opens."""
+
+    def opens(self, folder, least):
+        replay = Replay(folder).run()
+        self.assertEqual(replay.differ, [])
+        self.assertGreaterEqual(replay.ops, least)
+        if PROGRAM:
+            code, text = program("trace", folder)
+            self.assertEqual(code, 0, text)
+            code, text = program("check", folder)
+            self.assertIn(code, (0, 1, 2), text)
+            self.assertIn(" 0 differ", text)
+        return json.loads((Path(folder) / "retrograd.json").read_text())
+
+    def test_C1_an_exception_in_backward(self):
+        model = Net()
+        with self.assertRaisesRegex(LookupError, "of the user"), told():
+            retrograd.record("here", lambda: Fails.apply(model(torch.randn(4, 6))).sum().backward(), model=model)
+        manifest = self.opens("here", 5)
+        self.assertEqual((manifest["complete"], manifest["error"], manifest["notes"]), (True, "LookupError: of the user", []))
+        self.assertEqual(torch.utils._python_dispatch._get_current_dispatch_mode_stack(), [])
+
+    def test_C15_interrupted_from_the_keyboard(self):
+        """At any moment, also within the recorder."""
+        for wait in (0.05, 0.23):
+            process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(), "begun\n")
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, out), (0, "KeyboardInterrupt\n"), err)
+            manifest = self.opens("interrupted", 0)
+            self.assertEqual((manifest["complete"], manifest["error"]), (True, "KeyboardInterrupt"))
+            shutil.rmtree("interrupted")
+
+    def test_C15_a_full_disk(self):
+        """The first file that does not fit is the stream, or already the manifest and the data."""
+        for limit, least in ((400_000, 200), (20_000, 0), (700, 0)):
+            done = subprocess.run([sys.executable, "-c", FULL.replace("ROOM", str(limit))], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (0, "the loop has ended True\n"), done.stderr)
+            self.assertIn("File too large", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            if limit > 700:
+                self.assertFalse(self.opens("full", least)["complete"])
+            shutil.rmtree("full")
+
+    def test_C1_modules_without_sizes_yet(self):
+        model = torch.nn.Sequential(torch.nn.LazyLinear(5), torch.nn.ReLU(), torch.nn.LazyLinear(3))
+        with told():
+            retrograd.record("here", lambda: model(torch.randn(4, 6)).sum().backward(), model=model)
+        self.assertEqual(self.opens("here", 8)["notes"], [])
 
 
 RANKS = """

@@ -74,7 +74,7 @@ def schedule_of(draw, optimizer):
     return draw.choice(
         (
             lambda: kinds.CosineAnnealingLR(optimizer, 5),
-            lambda: kinds.OneCycleLR(optimizer, 0.01, total_steps=20),
+            lambda: kinds.OneCycleLR(optimizer, 0.01, total_steps=20, cycle_momentum=False),
             lambda: kinds.LinearLR(optimizer, 0.3, 1.0, 4),
             lambda: kinds.LambdaLR(optimizer, lambda n: 0.9**n),
         )
