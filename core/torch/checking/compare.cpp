@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 namespace retrograd {
@@ -197,6 +198,38 @@ bool isZero(const TensorData& tensor) {
   for (auto left = numbers.count(); left > 0; --left)
     if (numbers.next() != 0) return false;
   return true;
+}
+
+bool isTimes(const TensorData& a, const TensorData& b, double factor) {
+  if (a.meta.dtype != b.meta.dtype || a.meta.sizes != b.meta.sizes) return false;
+  Numbers x(a), y(b);
+  for (auto left = x.count(); left > 0; --left)
+    if (distance(x.next(), factor * y.next()) != 0) return false;
+  return true;
+}
+
+TensorData finiteOr(const TensorData& tensor, const TensorData& other) {
+  const auto item = static_cast<std::size_t>(itemSize(tensor.meta.dtype));
+  const std::size_t parts = isComplex(tensor.meta.dtype) ? 2 : 1;
+  TensorData mended{tensor.meta, nullptr, static_cast<std::size_t>(tensor.meta.elements()) * item, {}};
+  mended.meta.offset = 0;
+  mended.meta.strides = contiguousStrides(tensor.meta.sizes);
+  auto bytes = std::make_shared<std::vector<std::byte>>(mended.bytes);
+  Elements own(tensor), others(other);
+  Numbers ownNumbers(tensor), otherNumbers(other);
+  const auto isFinite = [&](Numbers& numbers) {
+    bool finite = true;
+    for (std::size_t part = 0; part < parts; ++part) finite &= std::isfinite(numbers.next());
+    return finite;
+  };
+  for (auto* to = bytes->data(); to != bytes->data() + bytes->size(); to += item) {
+    const auto *element = own.next(), *instead = others.next();
+    const bool isOwn = isFinite(ownNumbers), isOther = isFinite(otherNumbers);
+    std::memcpy(to, isOwn || !isOther ? element : instead, item);
+  }
+  mended.data = bytes->data();
+  mended.owner = std::move(bytes);
+  return mended;
 }
 
 NonFinite countNonFinite(const TensorData& tensor) {

@@ -45,4 +45,11 @@ bool identical(const TensorData& a, const TensorData& b);
 /// All elements are zero.
 bool isZero(const TensorData& tensor);
 
+/// Same dtype and sizes, and each element of `a` is that of `b` times `factor`. NaN is that of NaN.
+bool isTimes(const TensorData& a, const TensorData& b, double factor);
+
+/// `tensor`, row by row, with the elements of `other` where its own are NaN or infinite and those of `other` are not. A
+/// complex element is taken whole. Both have the same dtype and sizes.
+TensorData finiteOr(const TensorData& tensor, const TensorData& other);
+
 }  // namespace retrograd

@@ -17,7 +17,7 @@ constexpr std::uint64_t movedRuns = 3;
 /// small tensor: where there are few elements, more runs are made, so that those are among them that matter most.
 std::uint64_t roundedRunsOf(const Analysis& analysis) {
   constexpr std::uint64_t runs = 3, ofFew = 64;
-  constexpr std::int64_t few = 20'000;
+  constexpr auto few = fewElements;
   const auto& document = *analysis.document;
   std::int64_t elements = 0;
   for (const auto op : analysis.joint.ops)
@@ -86,6 +86,16 @@ double movementOf(const std::map<std::string, double>& movements, const std::str
 bool drawsRandomNumbers(const Analysis& analysis) {
   return std::any_of(analysis.joint.ops.begin(), analysis.joint.ops.end(),
                      [&](BoundSymbolId op) { return analysis.document->boundSymbol(op).effects & effect::random; });
+}
+
+std::int64_t countElements(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  std::int64_t count = 0;
+  for (const auto op : analysis.joint.ops)
+    for (const auto output : document.outputs(op))
+      if (output && document.isTensor(output))
+        count += std::min(document.meta(document.value(output).meta).elements(), fewElements);
+  return count;
 }
 
 Noise::Noise(std::shared_ptr<const Analysis> analysis) : Noise(std::move(analysis), Options()) {}

@@ -66,4 +66,9 @@ class Noise {
 /// Whether some op draws random numbers.
 bool drawsRandomNumbers(const Analysis& analysis);
 
+/// What all ops of a model give has fewer elements than this where its runs cost next to nothing.
+constexpr std::int64_t fewElements = 20'000;
+/// The elements of what the ops of a model give; of each result no more than fewElements.
+std::int64_t countElements(const Analysis& analysis);
+
 }  // namespace retrograd

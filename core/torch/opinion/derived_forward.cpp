@@ -8,6 +8,7 @@
 #include "core/formats/jobs/shared_draws.h"
 #include "core/formats/listing/stand_ins.h"
 #include "core/torch/analysis/joint_run.h"
+#include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/tracing/drawn_input.h"
 #include "core/torch/tracing/op_table.h"
@@ -19,10 +20,11 @@ void giveConstants(const fx::Graph& graph, const TensorMap& constants, TensorMap
     if (const auto known = constants.find(attribute); known != constants.end()) inputs.emplace(name, known->second);
 }
 
-DerivedForward::DerivedForward(const JobGraphs& graphs, std::uint64_t seed, TensorMap constants, TensorMap filled,
-                               const Progress& progress)
+DerivedForward::DerivedForward(const JobGraphs& graphs, std::uint64_t seed, double ofLoss, TensorMap constants,
+                               TensorMap filled, const Progress& progress)
     : graphs_(graphs),
       seed_(seed),
+      ofLoss_(ofLoss),
       constants_(std::move(constants)),
       filled_(std::move(filled)),
       progress_(progress),
@@ -56,6 +58,8 @@ void DerivedForward::derive(TensorMap inputs) {
   findUnknown();
   takeConstants();
   takeCotangents();
+  joint_.reset();  // of other cotangents
+  mend();
 }
 
 void DerivedForward::open(const TensorMap& inputs) {
@@ -70,6 +74,7 @@ void DerivedForward::open(const TensorMap& inputs) {
   request.seed = seed_;
   request.inputs = inputs;
   request.filled = filled_;
+  if (ofLoss_ != 1 && isOfLoss()) request.cotangents.emplace("0", filledTensor(tangentMeta(0), ofLoss_));
   request.gradInputs.emplace();
   for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i)
     if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
@@ -121,6 +126,14 @@ void DerivedForward::takeConstants() {
   }
 }
 
+TensorMeta DerivedForward::tangentMeta(std::size_t k) const {
+  const auto& tangent = graphs_.backward.inputs[graphs_.tangents[k]];
+  if (tangent.type == fx::noIndex) throw NotPossible{"the log does not say the type of the tangent " + tangent.name};
+  return metaOf(graphs_.backward.types[tangent.type], graphs_.sizes, tangent.name);
+}
+
+bool DerivedForward::isOfLoss() const { return graphs_.tangents.size() == 1 && tangentMeta(0).elements() == 1; }
+
 void DerivedForward::takeCotangents() {
   cotangents_.clear();
   for (std::size_t k = 0; k < graphs_.tangents.size(); ++k) {
@@ -130,11 +143,9 @@ void DerivedForward::takeCotangents() {
       cotangents_.push_back(derived->second);
       continue;
     }
-    const auto& tangent = graphs_.backward.inputs[graphs_.tangents[k]];
-    if (tangent.type == fx::noIndex) throw NotPossible{"the log does not say the type of the tangent " + tangent.name};
-    const auto meta = metaOf(graphs_.backward.types[tangent.type], graphs_.sizes, tangent.name);
-    const bool isLoss = graphs_.tangents.size() == 1 && meta.elements() == 1;
-    cotangents_.push_back(drawnCotangent(meta, isLoss, tangent.name, seed_));
+    const auto meta = tangentMeta(k);
+    cotangents_.push_back(isOfLoss() ? filledTensor(meta, ofLoss_)
+                                     : drawnInput(meta, graphs_.backward.inputs[graphs_.tangents[k]].name, seed_));
   }
 }
 
@@ -144,6 +155,7 @@ void DerivedForward::settleDoubts() {
   const auto before = cuts.unrecorded;
   const auto model = model_;
   const auto results = results_;
+  const auto mended = mended_;
   std::vector<std::size_t> doubted;
   for (const auto& doubt : cuts.doubts) doubted.push_back(doubt.node);
   std::vector<std::size_t> aliases, detaches;
@@ -157,15 +169,36 @@ void DerivedForward::settleDoubts() {
     cuts.unrecorded = before;
     for (const auto node : way) cuts.unrecorded[node] = cuts.unrecorded[node] == 0;
     derive(model.analysis->request.inputs);
-    joint_.reset();  // an output that takes a cotangent only now has another one
     if (joint() != nullptr && isDerivedAsJoint()) return;
   }
   cuts.unrecorded = before;
   model_ = model;
   results_ = results;
+  mended_ = mended;
   findUnknown();
   takeCotangents();
   joint_.reset();
+}
+
+void DerivedForward::mend() {
+  mended_.clear();
+  for (std::size_t i = 0; i < passesUnknown_.size() && i < graphs_.backward.outputs.size(); ++i) {
+    if (passesUnknown(i) || !isDifferentiated(graphs_, i)) continue;
+    const auto* derived = gradient(i);
+    const auto isFinite = [](const TensorData& tensor) {
+      const auto count = countNonFinite(tensor);
+      return count.nan + count.infinite == 0;
+    };
+    if (derived != nullptr && isFinite(*derived)) continue;
+    if (joint() == nullptr) return;
+    const auto& expected = joint()->at(i);
+    if (!expected || (derived == nullptr ? !isZero(*expected) : !shapeDifference(*expected, *derived).empty()))
+      continue;
+    auto mended = derived == nullptr ? *expected : finiteOr(*derived, *expected);
+    if (derived != nullptr && identical(mended, *derived)) continue;
+    results_[gradientName(i)] = std::move(mended);
+    mended_.insert(i);
+  }
 }
 
 bool DerivedForward::isDerivedAsJoint() {
@@ -178,13 +211,23 @@ bool DerivedForward::isDerivedAsJoint() {
 bool DerivedForward::isAsJoint(Judge& judge, std::size_t i, const TensorData* gradient) {
   const auto& expected = joint()->at(i);
   if (!expected || gradient == nullptr) return !expected && gradient == nullptr;
-  return judge.compare(gradientName(i), *gradient, *expected).good();
+  return compare(judge, i, *gradient, *expected).good();
+}
+
+TensorVerdict DerivedForward::compare(Judge& judge, std::size_t i, const TensorData& gradient,
+                                      const TensorData& expected) {
+  if ((passesUnknown(i) || isMended(i)) && joint() != nullptr) return compareByJoint(i, gradient, expected);
+  return judge.compare(gradientName(i), gradient, expected);
 }
 
 TensorVerdict DerivedForward::againstJoint(std::size_t i, const TensorData& gradient) {
+  return compareByJoint(i, gradient, *joint()->at(i));
+}
+
+TensorVerdict DerivedForward::compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected) {
   if (!jointJudge_)
     jointJudge_.emplace(jointModel_.analysis, std::nullopt, Noise::Options{.rounds = Noise::HalfOps::all});
-  return jointJudge_->compare("out." + std::to_string(graphs_.results + i), gradient, *joint()->at(i));
+  return jointJudge_->compare("out." + std::to_string(graphs_.results + i), gradient, expected);
 }
 
 const std::vector<std::optional<TensorData>>* DerivedForward::joint() {
@@ -216,6 +259,7 @@ std::vector<std::optional<TensorData>> DerivedForward::runJointGraph() {
   for (const auto& input : graphs_.joint->inputs)
     if (isCotangent(*graphs_.joint, input) && k < cotangents_.size())
       request.inputs.emplace(input.name, cotangents_[k++]);
+  jointJudge_.reset();
   jointModel_ = openGraph(*graphs_.joint, graphs_.forwardPlace, options, request, progress_);
   auto outputs = runJoint(*jointModel_.analysis).outputs;
   const auto results = std::min(graphs_.results, outputs.size());

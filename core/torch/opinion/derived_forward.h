@@ -14,8 +14,9 @@ namespace retrograd {
 /// same compile, run as it is, as a witness of what autograd recorded.
 class DerivedForward {
  public:
-  /// `graphs` must live longer. `constants`: of the compiled program, by attribute; `filled`: results of opaque ops.
-  DerivedForward(const JobGraphs& graphs, std::uint64_t seed, TensorMap constants, TensorMap filled,
+  /// `graphs` must live longer. `constants`: of the compiled program, by attribute; `filled`: results of opaque ops;
+  /// `ofLoss`: the cotangent of a loss.
+  DerivedForward(const JobGraphs& graphs, std::uint64_t seed, double ofLoss, TensorMap constants, TensorMap filled,
                  const Progress& progress);
 
   /// Derives it and runs it. An op that has no derivative here is passed by: gradients through it are the joint
@@ -29,6 +30,8 @@ class DerivedForward {
   const GraphModel& model() const { return model_; }
   const TensorMap& results() const { return results_; }      ///< as namedResults()
   const TensorMap& constants() const { return constants_; }  ///< by attribute, those that were drawn included
+  /// Whether all that flows into the backward is the cotangent of one number.
+  bool isOfLoss() const;
   /// What flows into the backward, by the tangents' order: the outputs' cotangents, drawn where the derived forward has
   /// none.
   const std::vector<TensorData>& cotangents() const { return cotangents_; }
@@ -37,8 +40,12 @@ class DerivedForward {
 
   /// "grad.in.primals_1", of the i-th input of the forward.
   std::string gradientName(std::size_t i) const;
-  /// The derived gradient; null where there is none.
+  /// The derived gradient; null where there is none. Where an op was decomposed before its derivative was taken, the
+  /// formula may have no finite value where autograd's has one (the norm of zeros): such elements are those of the
+  /// joint graph, as is a gradient of zeros that no op here passes on.
   const TensorData* gradient(std::size_t i) const;
+  /// Whether it has elements of the joint graph.
+  bool isMended(std::size_t i) const { return mended_.contains(i); }
   /// Whether the gradient of the i-th input has a part through an op that is opaque or has no derivative here.
   bool passesUnknown(std::size_t i) const { return passesUnknown_[i] != 0; }
   /// Whether the loss, or another output that has a tangent, depends on an opaque op.
@@ -51,6 +58,9 @@ class DerivedForward {
   bool isAsJoint(Judge& judge, std::size_t i, const TensorData* gradient);
   /// A gradient against that of the joint graph, which is there and not None, by the noise of the joint graph.
   TensorVerdict againstJoint(std::size_t i, const TensorData& gradient);
+  /// A gradient against another, by the noise that `judge` has of the derived one, or by that of the joint graph where
+  /// the derived one has elements of it or is unknown.
+  TensorVerdict compare(Judge& judge, std::size_t i, const TensorData& gradient, const TensorData& expected);
   /// A judge by the noise of this model.
   Judge judge() const { return Judge(model_.analysis, {}, {.rounds = Noise::HalfOps::all}); }
 
@@ -59,12 +69,16 @@ class DerivedForward {
   bool passBy(const std::string& op);
   void findUnknown();
   void takeConstants();
+  TensorMeta tangentMeta(std::size_t k) const;
   void takeCotangents();
+  void mend();
+  TensorVerdict compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected);
   bool isDerivedAsJoint();
   std::vector<std::optional<TensorData>> runJointGraph();
 
   const JobGraphs& graphs_;
   std::uint64_t seed_;
+  double ofLoss_;
   TensorMap constants_, filled_;
   const Progress& progress_;
   Differentiated forward_;
@@ -73,6 +87,7 @@ class DerivedForward {
   std::vector<TensorData> cotangents_;
   std::set<std::string> underived_;
   std::vector<char> passesUnknown_;  ///< by input
+  std::set<std::size_t> mended_;     ///< inputs whose gradient has elements of the joint graph
   bool dependsOnOpaque_ = false;
   bool hasJoint_ = false;  ///< a joint graph of the forward's inputs, results and draws
   std::optional<std::vector<std::optional<TensorData>>> joint_;

@@ -1,6 +1,8 @@
 #include "core/torch/opinion/job_run.h"
 
 #include "core/torch/analysis/joint_run.h"
+#include "core/torch/checking/compare.h"
+#include "core/torch/tracing/drawn_input.h"
 
 namespace retrograd {
 namespace {
@@ -60,6 +62,23 @@ std::string JobRun::runBackward() {
   } catch (const NotPossible& e) {  // every op is there, so it is the graph that does not hold together
     return e.reason;
   }
+}
+
+bool JobRun::scalesBy(double factor) const {
+  auto scaled = *backwardModel_.analysis;
+  for (std::size_t k = 0; k < graphs_.tangents.size(); ++k) {
+    const auto& cotangent = derived_.cotangents().at(k);
+    const auto numbers = asDoubles(cotangent);
+    if (numbers.size() != 1) return false;
+    scaled.request.inputs[graphs_.backward.inputs[graphs_.tangents[k]].name] =
+        filledTensor(cotangent.meta, factor * numbers.front());
+  }
+  const auto outputs = runJoint(scaled).outputs;
+  for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
+    const auto* gradient = this->gradient(i);
+    if (gradient != nullptr && !(at(outputs, i) && isTimes(*at(outputs, i), *gradient, factor))) return false;
+  }
+  return true;
 }
 
 const TensorData* JobRun::gradient(std::size_t i) const {

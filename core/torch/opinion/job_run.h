@@ -22,6 +22,10 @@ class JobRun {
   /// Throws Error for what is not the graph's: cancelled, io, an unknown op.
   std::string runBackward();
 
+  /// Whether the backward gives gradients `factor` times as large, a power of two, where what flows in is so: bit for
+  /// bit, but for numbers that are too large or small. Where it does not, it may lack a factor that was 1.
+  bool scalesBy(double factor) const;
+
   /// A result of the forward; null where there is none.
   const TensorData* result(std::size_t output) const { return at(forward_, output); }
   /// The job's gradient of the i-th input of the forward; null where it is None.

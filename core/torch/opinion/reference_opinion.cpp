@@ -32,6 +32,7 @@ struct Compared {
   std::string name, judged;
   const TensorData* job = nullptr;
   const TensorData* derived = nullptr;
+  std::optional<std::size_t> input = {};  ///< of a gradient: whose
 };
 
 /// The input of this name in the Python program.
@@ -65,7 +66,7 @@ std::optional<Compared> comparedOf(const std::string& name, const ReferenceSides
   const auto* derived = sides.derived.gradient(*input);
   if (const auto* joint = sides.derived.passesUnknown(*input) ? sides.derived.joint() : nullptr)
     derived = joint->at(*input) ? &*joint->at(*input) : nullptr;
-  return Compared{name, sides.derived.gradientName(*input), sides.job.gradient(*input), derived};
+  return Compared{name, sides.derived.gradientName(*input), sides.job.gradient(*input), derived, input};
 }
 
 /// Why nothing of the reference can be compared; empty where it can.
@@ -121,7 +122,9 @@ void compareWithReference(const TensorMap& reference, const ReferenceSides& side
   auto judge = sides.derived.judge();
   const auto verdictOf = [&](const Compared& entry, const TensorData* tensor) {
     if (tensor == nullptr) return TensorVerdict{entry.name, 0, 0, 0, "missing"};
-    auto verdict = judge.compare(entry.judged, *tensor, reference.at(entry.name));
+    const auto& expected = reference.at(entry.name);
+    auto verdict = entry.input ? sides.derived.compare(judge, *entry.input, *tensor, expected)
+                               : judge.compare(entry.judged, *tensor, expected);
     verdict.name = entry.name;
     if (tf32) verdict.tolerance = std::max(verdict.tolerance, tf32Tolerance * verdict.scale);
     return verdict;

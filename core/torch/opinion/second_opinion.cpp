@@ -20,6 +20,7 @@
 #include "core/torch/opinion/opinion_choice.h"
 #include "core/torch/opinion/reference_opinion.h"
 #include "core/torch/opinion/suspect.h"
+#include "core/torch/opinion/witnessed.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {
@@ -27,6 +28,8 @@ namespace {
 
 using Kind = fx::Expression::Kind;
 using Verdict = SecondOpinion::Verdict;
+
+constexpr double otherCotangent = 0.5;  // a power of two: what is right scales by it bit for bit
 
 TensorMap constantsOf(const JobGraphs& graphs) {
   return graphs.dynamo ? jobs::constantsOfDynamo(graphs.joint ? *graphs.joint : graphs.forward, *graphs.dynamo)
@@ -43,7 +46,7 @@ class Opinion {
         graphs_(readJobGraphs(log, *choice.attempt, lookupSymbol)),
         request_(request),
         progress_(progress),
-        derived_(graphs_, request.seed, constantsOf(graphs_), request.filled, progress),
+        derived_(graphs_, request.seed, request.cotangent, constantsOf(graphs_), request.filled, progress),
         job_(graphs_, derived_, request.seed, request.filled, progress) {
     opinion_.showsCuts = derived_.forward().isKnown;
   }
@@ -70,6 +73,7 @@ class Opinion {
       opinion_.reason = e.reason;
     }
     conclude();
+    if (opinion_.verdict == Verdict::agrees) opinion_.looks = looksWorth();
     return std::move(opinion_);
   }
 
@@ -199,8 +203,7 @@ class Opinion {
     }
     compareTypes();
     compareResults(judge);
-    settleExplained();
-    settleUnknown();
+    witnessed_.settle(derived_.forward(), graphs_.backward.outputs.size(), opinion_);
     if (found.empty()) {
       if (!graphs_.ownDraws.empty() && opinion_.reason.empty())
         opinion_.reason =
@@ -239,7 +242,20 @@ class Opinion {
     if (derived == nullptr)
       return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None"
                                           : "is a tensor, and its input requires no gradient";
-    return textOf(i, judge.compare(derived_.gradientName(i), *imported, *derived), *derived);
+    auto verdict = derived_.compare(judge, i, *imported, *derived);
+    if (derived_.isMended(i)) witnessed_.mended.push_back(inputLabel(graphs_, i));
+    else if (!verdict.good() && derived_.joint() == nullptr && isOnlyUndefined(judge, i, *imported, *derived))
+      return {};
+    return textOf(i, std::move(verdict), *derived);
+  }
+
+  /// Whether a gradient is wrong only where the derived one is NaN or infinite, and nothing says which is right.
+  bool isOnlyUndefined(Judge& judge, std::size_t i, const TensorData& imported, const TensorData& derived) {
+    if (!shapeDifference(imported, derived).empty() ||
+        !derived_.compare(judge, i, imported, finiteOr(derived, imported)).good())
+      return false;
+    witnessed_.undefined.push_back(inputLabel(graphs_, i));
+    return true;
   }
 
   /// A gradient that has a part through an op that is not derived here: the joint graph's is the one to compare with.
@@ -247,7 +263,7 @@ class Opinion {
     const auto* joint = derived_.joint();
     const auto* imported = job_.gradient(i);
     if (joint == nullptr) {
-      unknown_.push_back(inputLabel(graphs_, i));
+      witnessed_.unknown.push_back(inputLabel(graphs_, i));
       return {};
     }
     const auto& expected = joint->at(i);
@@ -279,20 +295,12 @@ class Opinion {
     if (derived_.forward().cuts.ownBackwards.empty() || derived_.passesUnknown(i)) return {};
     const auto* imported = job_.gradient(i);
     if (derived_.joint() == nullptr) {
-      if (imported != nullptr) unknown_.push_back(inputLabel(graphs_, i));
+      if (imported != nullptr) witnessed_.unknown.push_back(inputLabel(graphs_, i));
       return {};
     }
     if (derived_.isAsJoint(judge, i, imported)) return {};
     if (imported != nullptr && derived_.joint()->at(i) && derived_.againstJoint(i, *imported).good()) return {};
     return "is that of the forward's ops, and not that of the joint graph, which has the program's own backward";
-  }
-
-  void settleUnknown() {
-    if (unknown_.empty() || !opinion_.reason.empty()) return;
-    opinion_.reason = fmt::format(
-        "gradients through a backward of the program's own, or an op that has no derivative here, can only be compared "
-        "with those of a joint graph with the same draws, and the log has none that runs: {} of {} ({})",
-        unknown_.size(), graphs_.backward.outputs.size(), shortList(unknown_));
   }
 
   /// Whether the job's gradient is that of the joint graph, where it is known that the derived one may be another.
@@ -301,39 +309,15 @@ class Opinion {
     if ((derived_.forward().isKnown && !derived_.forward().cuts.matter()) || derived_.joint() == nullptr) return false;
     const auto* imported = job_.gradient(i);
     if (!derived_.isAsJoint(judge, i, imported)) return false;
-    explained_.push_back(fmt::format("{}: {}", inputLabel(graphs_, i), text));
+    witnessed_.explained.push_back(fmt::format("{}: {}", inputLabel(graphs_, i), text));
     if (imported != nullptr) {
-      auto verdict = judge.compare(derived_.gradientName(i), *imported, *derived_.joint()->at(i));
+      auto verdict = derived_.compare(judge, i, *imported, *derived_.joint()->at(i));
       verdict.name = inputLabel(graphs_, i);
       if (!opinion_.gradients.empty() && opinion_.gradients.back().name == verdict.name) opinion_.gradients.pop_back();
       else ++opinion_.compared;  // the derived one is None
       opinion_.gradients.push_back(std::move(verdict));
     }
     return true;
-  }
-
-  /// What the gradients that only the joint graph explains mean for the verdict.
-  void settleExplained() {
-    if (explained_.empty()) return;
-    const auto& cuts = derived_.forward().cuts;
-    if (!cuts.ownBackwards.empty() && cuts.doubts.empty()) {
-      opinion_.notes.push_back(
-          fmt::format("the program has a backward of its own (autograd.Function or a hook) at {}; gradients through it "
-                      "are compared with those of the joint graph of the same compile. Derived from the ops of the "
-                      "forward they would differ: {}",
-                      shortList(cuts.ownBackwards), shortList(explained_)));
-      return;
-    }
-    std::vector<std::string> doubts;
-    for (const auto& doubt : cuts.doubts) doubts.push_back(doubt.text);
-    opinion_.reason = fmt::format(
-        "it is not known where autograd was cut{}: the job's gradients are those of the joint graph of the same "
-        "compile, "
-        "and those derived from its forward are not ({})",
-        !derived_.forward().isKnown ? " (the log has no Dynamo graph)"
-        : doubts.empty()            ? ""
-                                    : " (" + shortList(doubts) + ")",
-        shortList(explained_));
   }
 
   /// Whether nothing says that the gradients were cut as in the program.
@@ -385,6 +369,14 @@ class Opinion {
     }
   }
 
+  /// Few elements cost little, and a mask often drops all of them that a fault moves.
+  std::size_t looksWorth() const {
+    constexpr std::size_t ofFew = 5;
+    const auto& analysis = *derived_.model().analysis;
+    if (drawsRandomNumbers(analysis)) return countElements(analysis) < fewElements ? ofFew : 1;
+    return derived_.isOfLoss() && !job_.scalesBy(otherCotangent) ? 1 : 0;
+  }
+
   void addFinding(const std::string& gradient, const std::string& what, std::optional<std::size_t> node) {
     BackwardFinding finding{gradient, what, {}, {}, 0};
     if (node) {
@@ -427,19 +419,39 @@ class Opinion {
   bool drawsBetween_ = false;  ///< an input of the forward comes from eager code and is drawn
   DerivedForward derived_;
   JobRun job_;
-  std::vector<std::string> explained_;  ///< gradients of the job that are the joint graph's, and not the derived ones
-  std::vector<std::string> unknown_;    ///< gradients that only a joint graph could say
+  Witnessed witnessed_;
   OpaqueOps opaque_;
 };
 
+/// Looks again, as often as it is worth: one set of draws, or a cotangent of 1, may hide a difference.
+SecondOpinion lookAgain(SecondOpinion first, const jobs::JobLog& log, const jobs::GraphChoice& choice,
+                        const SecondOpinionRequest& request, const Progress& progress) {
+  constexpr std::uint64_t apart = 1'000'003;  // seeds that follow one another often begin with like draws
+  for (std::size_t look = 1; look <= first.looks; ++look) {
+    auto other = request;
+    other.seed += look * apart;
+    other.cotangent = otherCotangent;
+    other.reference.reset();
+    auto found = Opinion(log, choice, other, progress).form();
+    if (found.verdict != Verdict::differs) continue;
+    found.notes.push_back(
+        fmt::format("with seed {} and the cotangent 1 they agree, by chance: these are the gradients of "
+                    "seed {} and the cotangent {}",
+                    request.seed, other.seed, other.cotangent));
+    return found;
+  }
+  return first;
+}
+
 SecondOpinion opinionOn(const jobs::JobLog& log, const jobs::GraphChoice& choice, const SecondOpinionRequest& request,
                         const Progress& progress) {
-  if (request.filled.empty()) return Opinion(log, choice, request, progress).form();
+  if (request.filled.empty())
+    return lookAgain(Opinion(log, choice, request, progress).form(), log, choice, request, progress);
   // What is filled in says nothing of what the opaque ops read: that is compared first, with stand-ins.
   auto plain = request;
   plain.filled.clear();
   plain.reference.reset();
-  const auto opinion = Opinion(log, choice, plain, progress).form();
+  const auto opinion = lookAgain(Opinion(log, choice, plain, progress).form(), log, choice, plain, progress);
   auto filled = Opinion(log, choice, request, progress).form();
   return opinion.verdict == Verdict::agrees ? filled : opinion;
 }

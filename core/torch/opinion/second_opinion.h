@@ -19,6 +19,7 @@ struct SecondOpinionRequest {
   std::optional<TensorMap> reference;  ///< "loss" and "grad.PARAMETER", as eager PyTorch gave them
   TensorMap filled;                    ///< results of ops that cannot run here, by the names of their nodes
   std::uint64_t seed = 0;
+  double cotangent = 1;       ///< what flows into the backward where that is the cotangent of one number, a loss
   bool useWhatBinds = false;  ///< draw what the weights and the batch lack, instead of refusing
 };
 
@@ -55,6 +56,7 @@ struct SecondOpinion {
   bool showsCuts = true;  ///< the log has a Dynamo graph, which shows where autograd was cut
   TensorMap imported;     ///< the gradients that the job's backward gave, by input of the forward ("primals_1")
   std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
+  std::size_t looks = 0;  ///< how many times more it is worth to look, with other draws or another cotangent
   std::size_t drawn = 0;  ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
 };
 
@@ -67,8 +69,9 @@ std::string_view sentenceOf(SecondOpinion::Parting parting);
 /// every gradient was compared and each draw of the backward is one of the forward. Where the graphs leave open what
 /// autograd recorded, the joint graph of the same compile, run as it is, decides whether it was understood; where it
 /// was not, the verdict is not possible. Gradients through a backward of the author's own are compared with the joint
-/// graph's. Throws Error(badUse) for a compile that is not there and for weights that do not fit, Error(badInput) for a
-/// log that cannot be read.
+/// graph's. Before it agrees it looks again where one set of numbers can hide a difference: with other draws where the
+/// forward draws, and with another cotangent where the gradients do not scale with that of a loss. Throws Error(badUse)
+/// for a compile that is not there and for weights that do not fit, Error(badInput) for a log that cannot be read.
 SecondOpinion secondOpinion(const jobs::JobLog& log, const SecondOpinionRequest& request,
                             const Progress& progress = {});
 

@@ -1,7 +1,7 @@
 #include "core/torch/tracing/drawn_input.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/full.h>
 
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/generator.h"
@@ -16,9 +16,8 @@ TensorData drawnInput(const TensorMeta& meta, std::string_view name, std::uint64
   return copyOut(drawTensor(meta, generator));
 }
 
-TensorData drawnCotangent(const TensorMeta& meta, bool isLoss, std::string_view name, std::uint64_t seed) {
-  if (!isLoss) return drawnInput(meta, name, seed);
-  return copyOut(at::ones(meta.sizes, at::TensorOptions().dtype(toScalarType(meta.dtype))));
+TensorData filledTensor(const TensorMeta& meta, double number) {
+  return copyOut(at::full(meta.sizes, number, at::TensorOptions().dtype(toScalarType(meta.dtype))));
 }
 
 }  // namespace retrograd

@@ -155,6 +155,22 @@ def datapart(x, w, b):  # aot_eager_decomp_partition: a write into `.data` that 
     return (h * b).square().sum()
 
 
+def normzero(x, w, b):  # aot_eager_decomp_partition: the norm of zeros, whose decomposed ops have no derivative
+    h = torch.tanh(x @ w)
+    return ((torch.dist(h, h) + 1) * h * b).square().sum()
+
+
+def zeroed(x, w, b):  # aot_eager_decomp_partition: zero_() passes on zeros, and the decomposed ops nothing
+    h = x @ w
+    h.zero_()
+    return (h * x.sum() + b).square().sum()
+
+
+def dropped(x, w, b):  # aot_eager: a draw that drops half of what there is
+    keep = torch.bernoulli(torch.full((), 0.5))
+    return (x @ w).sin().sum() * keep + b.square().sum()
+
+
 def gradients(function):
     torch.manual_seed(7)
     leaves = [t.clone().requires_grad_() for t in (x, w, b)]

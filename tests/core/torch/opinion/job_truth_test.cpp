@@ -45,6 +45,7 @@ const std::string ofBackward = "\"aot_backward_graph\"";
 
 // scanned, mapped: R11, loops run from logs. stepped: the derived forward passes no gradient on, and the backward that
 // its author wrote takes one all the same. tworesults: the tangent is that of the first of two results of one type.
+// normzero, zeroed: derived from decomposed ops a gradient is NaN, or None, where that of autograd's formula is 0.
 class RightJob : public testing::TestWithParam<const char*> {};
 
 TEST_P(RightJob, R2_R3_Agrees) {
@@ -62,7 +63,8 @@ TEST_P(RightJob, R3_WithAPlantedFaultDoesNotAgree) {
 INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
                          testing::Values("nograd", "both", "detach", "nogradwrite", "innergrad", "gumbel", "ste",
                                          "ckdrop", "ck2", "seeds", "ckdynamic", "drawdetach", "scanned", "mapped",
-                                         "stepped", "jagged", "drawdouble", "tworesults", "datapart"),
+                                         "stepped", "jagged", "drawdouble", "tworesults", "datapart", "normzero",
+                                         "zeroed"),
                          [](const auto& info) { return std::string(info.param); });
 
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
@@ -148,6 +150,38 @@ TEST(JobTruth, R3_ABackwardOfTheAuthorsOwnIsNamed) {
 TEST(JobTruth, R3_ABackwardThatLostTheAuthorsOwnDiffers) {
   const auto opinion = opinionOn(edited(textOf("ste"), ofBackward, "mul.Tensor(mul_5, 3)", "mul.Tensor(mul_5, 0)"));
   EXPECT_EQ(opinion.verdict, Verdict::differs) << reasonsOf(opinion);
+}
+
+// What the derived gradients cannot say, those of the joint graph do.
+TEST(JobTruth, R3_AFaultWhereTheDerivedGradientIsNotFiniteDiffers) {
+  for (const auto& [from, to] : {std::pair{"sub.Tensor(1, mul_10)", "sub.Tensor(1, tanh)"},
+                                 std::pair{"eq.Scalar(alias_2, 0)", "eq.Scalar(alias_2, 1)"}})  // NaN, as derived
+    EXPECT_EQ(opinionOn(edited(textOf("normzero"), ofBackward, from, to)).verdict, Verdict::differs) << from;
+  const auto nonzero = edited(textOf("zeroed"), ofBackward, "mm.default(permute, full)", "mm.default(permute, mul_1)");
+  EXPECT_EQ(opinionOn(nonzero).verdict, Verdict::differs);
+}
+
+/// Without the record of the joint graph.
+std::string withoutJoint(std::string text) {
+  const auto begin = text.rfind("V1126", text.find("\"aot_joint_graph\""));
+  return text.erase(begin, text.rfind("V1126", text.find("\"aot_forward_graph\"")) - begin);
+}
+
+TEST(JobTruth, R3_WithoutAJointGraphWhatIsNotFiniteIsNotJudged) {
+  const auto opinion = opinionOn(withoutJoint(textOf("normzero")));
+  EXPECT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_NE(opinion.reason.find("norm of zeros"), std::string::npos) << opinion.reason;
+}
+
+// A mask drops what the fault moves, in half of the draws.
+TEST(JobTruth, R1_OneDrawHidesNoFault) {
+  const auto fault = edited(textOf("dropped"), ofBackward, "aten.cos.default(mm)", "aten.sin.default(mm)");
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SecondOpinionRequest request;
+    request.seed = seed;
+    EXPECT_EQ(opinionOn(textOf("dropped"), request).verdict, Verdict::agrees) << seed;
+    EXPECT_EQ(opinionOn(fault, request).verdict, Verdict::differs) << seed;
+  }
 }
 
 /// Without the record of Dynamo's graph.

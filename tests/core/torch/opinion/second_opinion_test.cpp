@@ -37,6 +37,13 @@ TEST(SecondOpinion, J15_ABackwardThatIsRightAgrees) {
   EXPECT_EQ(opinion.compared, 2U);
 }
 
+// A factor that is 1 where a loss has the cotangent 1, as nothing scales it.
+TEST(SecondOpinion, R3_TheCotangentOfALossIsNotTakenForOne) {
+  const auto opinion = opinionOn(forward, replaced(backward, "aten.expand.default(tangents_1, [4, 5])",
+                                                   "aten.full.default([4, 5], 1.0, dtype = torch.float32)"));
+  EXPECT_EQ(opinion.verdict, Verdict::differs) << opinion.reason;
+}
+
 // R11: the graphs have tensor subclasses part by part, as plain tensors, and sizes of a part as inputs of their own.
 TEST(SecondOpinion, R11_GraphsOfTensorSubclassesAreComparedPartByPart) {
   const std::string size =
