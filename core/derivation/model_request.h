@@ -28,10 +28,8 @@ struct ModelRequest {
   bool isDefault() const;
   /// What to read a file with that has to be traced. `inputs`, `seed`: of a reference, where there is one.
   DerivationRequest forReading(const TensorMap& inputs = {}, std::optional<std::uint64_t> seed = {}) const;
-  /// Lays what is asked for over what a reference asks for.
+  /// Lays what is asked for over what a reference or a saved session asks for.
   void layOver(DerivationRequest& request) const;
-  /// Lays over what overlaid() takes for absent: defaults that are asked for.
-  void layDefaultsOver(DerivationRequest& request) const;
 };
 
 }  // namespace retrograd

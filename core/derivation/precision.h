@@ -24,13 +24,6 @@ DType castDType(DType dtype, DType from, DType to);
 /// itself has in another precision stays, such as regions under autocast.
 void castDocument(Document& document, DType from, DType to);
 
-/// The same for a model, its weights and constants included, from ownPrecision(). Throws Error(badUse) for what is none
-/// of precisions().
-void castModel(ModelFile& file, DType precision);
-
-/// A copy of a tensor in another dtype.
-TensorData castTensor(const TensorData& tensor, DType dtype);
-
 /// Relative difference at which two runs are said to part where the user names none: 1e-4, or what is usual between
 /// this precision and a wider one.
 double usualTolerance(std::optional<DType> precision);

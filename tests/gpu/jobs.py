@@ -15,7 +15,7 @@ Found = collections.namedtuple("Found", "passed total failures figures", default
 
 MODELS_FIRST = ("mlp", "gpt2", "nanogpt", "llama", "bert", "resnet18_train", "dropout_train", "lstm", "sdpa_dropout", "vit_tiny",
                 "autocast_bf16")
-GPU_TESTS = "Gpu*:FakeDriver.*:NcclLibrary.*:Devices.*"
+GPU_TESTS = {"test_torch": "Gpu*:FakeDriver.*:NcclLibrary.*", "test_live": "Devices.*:OnAGpu.*:GpuStatistics.*"}
 
 
 def read_check(text, code):
@@ -138,9 +138,10 @@ def steps(pack):
     here = pathlib.Path(__file__).resolve().parent
     on = ["--device", pack.device]
     chunk = 8 if pack.sample is None else pack.sample
-    test = pack.folder / "program" / "test_torch"
-    if test.exists():
-        yield Job("GPU tests", "GPU tests", [str(test), f"--gtest_filter={GPU_TESTS}"], 90, read_tests, False)
+    for name, which in GPU_TESTS.items():
+        test = pack.folder / "program" / name
+        if test.exists():
+            yield Job("GPU tests", f"GPU tests, {name}", [str(test), f"--gtest_filter={which}"], 90, read_tests, False)
     yield from pack.suite_jobs("check, models", "models", [], chunk, 90)
     if pack.python:
         yield Job("catch and replay", "catch and replay", [pack.python, str(here / "caught.py"), pack.program, pack.device,

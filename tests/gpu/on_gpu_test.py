@@ -118,7 +118,7 @@ class Pack(unittest.TestCase):
         self.script.SUITES = ()
         self.built = self.work / "built"
         self.built.mkdir()
-        for name in ("retrograd", "retrograd-program", "test_torch"):
+        for name in ("retrograd", "retrograd-program", "test_torch", "test_live"):
             (self.built / name).write_bytes(pathlib.Path("/bin/true").read_bytes())
         (self.built / "retrograd_kernels.fatbin").write_bytes(b"kernels")
 
@@ -133,7 +133,7 @@ class Pack(unittest.TestCase):
         (setup, _), (build, options) = commands
         self.assertEqual([str(part) for part in setup], [str(top / "scripts" / "setup"), "--libtorch", "2.11"])
         self.assertTrue((top / "scripts" / "libtorch-2.11.lock").exists())
-        self.assertEqual([str(part) for part in build][1:], ["core", "retrograd", "test_torch", "gpu_benchmarks"])
+        self.assertEqual([str(part) for part in build][1:], ["core", "retrograd", "test_torch", "test_live", "gpu_benchmarks"])
         self.assertEqual(folder, top / "build" / "core-2.11")
         self.assertEqual(options["env"]["RETROGRAD_LIBTORCH"], str(top / "external" / "libtorch-2.11"))
         self.assertEqual(options["env"]["RETROGRAD_BUILD_FOLDER"], str(folder))
@@ -149,7 +149,7 @@ class Pack(unittest.TestCase):
             names = tar.getnames()
             about = json.loads(tar.extractfile("retrograd-gpu/about.json").read())
         self.assertEqual(about["torch"], "2.11")
-        for name in ("retrograd", "retrograd-program", "test_torch", "retrograd_kernels.fatbin"):
+        for name in ("retrograd", "retrograd-program", "test_torch", "test_live", "retrograd_kernels.fatbin"):
             self.assertIn(f"retrograd-gpu/program/{name}", names)
         self.assertIn("retrograd-gpu/run.py", names)
         self.assertEqual([name for name in names if re.search(r"lib(c|m|torch|c10)[._]", name)], [])

@@ -242,7 +242,7 @@ DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& 
 DerivationRequest InputOptions::forSession(const Analysis& stored) const {
   const auto asked = forFile(stored.file);
   auto options = overlaid(stored, asked);
-  layDefaultsOver(options);
+  layOver(options);  // also what is asked for and is the default
   return options;
 }
 

@@ -12,6 +12,7 @@
 #include "core/formats/text/text_trace.h"
 #include "core/split/split.h"
 #include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/cast_model.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/opaque_results.h"
@@ -362,7 +363,6 @@ std::shared_ptr<Analysis> analyseOnce(ModelFile file, const DerivationRequest& r
   }
   analysis->links = OriginLinks(*analysis->file.document, analysis->joint);
   analysis->document = analysis->file.document;
-  progress.at("ready", 1);
   return analysis;
 }
 

@@ -1,3 +1,5 @@
+#include "core/torch/analysis/cast_model.h"
+
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 #include "core/derivation/analysis.h"
-#include "core/torch/analysis/run_result.h"
+#include "core/torch/analysis/joint_run.h"
 
 namespace retrograd {
 

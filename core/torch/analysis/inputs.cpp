@@ -134,20 +134,36 @@ DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& request
   return result;
 }
 
+namespace {
+
+/// Each name that the request gives is a user input, and numbers are given for inputs that are numbers. A file that was
+/// traced took its numbers then.
+void requireInputs(const ModelFile& file, const DerivationRequest& request) {
+  const auto& inputs = file.computation.inputs;
+  const auto requireInput = [&](const std::string& name) -> const InputSpec& {
+    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) {
+      return input.kind == InputKind::user && input.name == name;
+    });
+    if (found == inputs.end())
+      throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
+    return *found;
+  };
+  for (const auto& [name, data] : request.inputs) requireInput(name);
+  for (const auto& [name, shape] : request.shapes) requireInput(name);
+  if (file.traced) return;
+  for (const auto& [name, number] : request.numbers)
+    if (const auto value = requireInput(name).value; value && file.document->isTensor(value))
+      throw Error(ErrorCode::badUse, "is a tensor, not a number: give it in a file of inputs", "input " + name);
+}
+
+}  // namespace
+
 void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
   const auto& file = analysis.file;
   const auto& document = *file.document;
   auto generator = at::detail::createCPUGenerator(request.seed);
   std::map<std::string, at::Tensor> given;
-  const auto requireInput = [&](const std::string& name) {
-    const auto known =
-        std::any_of(file.computation.inputs.begin(), file.computation.inputs.end(),
-                    [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
-    if (!known)
-      throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
-  };
-  for (const auto& [name, data] : request.inputs) requireInput(name);
-  for (const auto& [name, shape] : request.shapes) requireInput(name);
+  requireInputs(file, request);
   for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
     const auto& input = file.computation.inputs[i];
     const auto value = file.computation.trace.inputs[i];
@@ -193,7 +209,8 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
       tensor = drawTensor(meta, generator);
       source = fmt::format("drawn from seed {}", request.seed);
     }
-    const bool isSample = !given.contains(input.name) && file.sampleInputs.contains(input.name);
+    const bool isSample =
+        !given.contains(input.name) && !request.shapes.contains(input.name) && file.sampleInputs.contains(input.name);
     checkShape(tensor, meta, document.sizeHints(),
                isSample ? what + " (the file's sample: give this input too)" : what);
     analysis.request.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));

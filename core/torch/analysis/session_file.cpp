@@ -173,7 +173,6 @@ std::shared_ptr<const Analysis> loadSession(const std::string& path, const Progr
   auto analysis = analysisOf(std::move(session), rules);
   analysis->sessionPath = path;
   analysis->times.read = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  progress.at("ready", 1);
   return analysis;
 }
 
@@ -201,6 +200,9 @@ DerivationRequest optionsFromModel(const Analysis& analysis) {
 }
 
 DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& given) {
+  if (!given.data.compile.empty() || given.data.rank)
+    throw Error(ErrorCode::badUse, "a session holds one compile of one rank: choose another with the log itself",
+                stored.sessionPath);
   DerivationRequest options = optionsFromModel(stored);
   if (!given.inputs.empty()) {
     options.inputs = given.inputs;
@@ -213,7 +215,12 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
     options.inputs = given.inputs;
     options.cotangents.clear();
   }
-  if (!given.numbers.empty()) options.numbers = given.numbers;
+  for (const auto& [name, shape] : given.shapes) {
+    options.inputs.erase(name);
+    options.shapes.insert_or_assign(name, shape);
+    options.cotangents.clear();
+  }
+  for (const auto& [name, number] : given.numbers) options.numbers.insert_or_assign(name, number);
   if (!given.filled.empty()) options.filled = given.filled;
   if (!given.cotangents.empty()) options.cotangents = given.cotangents;
   options.exactCotangents = given.exactCotangents;
@@ -230,8 +237,9 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
 
 bool asksForNothing(const DerivationRequest& options) {
   return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() &&
-         options.cotangents.empty() && !options.exactCotangents && !options.gradInputs && options.seed == 0 &&
-         !options.precision && !options.device && options.order == 1 && options.partition == PartitionOptions();
+         options.shapes.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
+         options.seed == 0 && !options.precision && !options.device && options.order == 1 &&
+         options.partition == PartitionOptions();
 }
 
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const DerivationRequest& options,

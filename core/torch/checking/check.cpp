@@ -162,7 +162,7 @@ struct ModelCheck::Impl {
   std::shared_ptr<const Analysis> analyseStored(bool inDouble) {
     if (!inDouble && !reference_ && options_.isDefault()) return stored_;
     auto request = overlaid(*stored_, requestFor(stored_->file, inDouble));
-    options_.layDefaultsOver(request);
+    options_.layOver(request);  // also what is asked for and is the default
     return deriveAnew(*stored_, request, progress_);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/derivation/precision.h"
+#include "core/torch/analysis/cast_model.h"
 #include "core/torch/analysis/rounded_run.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"

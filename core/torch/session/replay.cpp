@@ -137,8 +137,8 @@ class Comparison final : public RunFollower {
       const auto tensor = tensorOf(evaluator, operand);
       if (!tensor.defined() || tensor.layout() != at::kStrided) continue;
       judge(tensor, fmt::format("the gradient of {} in step {}", name->name, recorded.step));
-      if (tensor.numel() > 0 && computeStatistics(tensor).zeros == tensor.numel()) ++zeroGradients_[name->name];
-      if (zeroGradients_.contains(name->name) && zeroGradients_[name->name] == 1)
+      const bool isZero = tensor.numel() > 0 && computeStatistics(tensor).zeros == tensor.numel();
+      if (isZero && zeroGradients_.insert(name->name).second)  // said of its first such step
         result_.notes.push_back(
             fmt::format("the gradient of {} is zero everywhere in step {}", name->name, recorded.step));
     }
@@ -198,7 +198,7 @@ class Comparison final : public RunFollower {
   IdVector<StorageId, std::int64_t> lastWrite_;
   IdVector<StorageId, const RecordedName*> names_;
   std::set<std::pair<std::int32_t, std::string>> gradientsRead_;
-  std::map<std::string, int> zeroGradients_;
+  std::set<std::string> zeroGradients_;
   std::set<std::string> judged_;
 };
 

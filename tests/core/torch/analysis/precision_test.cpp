@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/torch/analysis/cast_model.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"

@@ -220,6 +220,38 @@ TEST(SavedSession, openModelUsesWhatIsStoredUnlessAskedForMore) {
   expectSame(runJoint(*fresh).gradients, runJoint(*changed).gradients);
 }
 
+TEST(SavedSession, eachThingThatIsAskedForTakesTheSavedOnesPlace) {
+  using strings = std::vector<std::string>;
+  const auto path = saved(*openModel(model("mlp")));
+  const auto stored = openModel(path);
+  const auto asked = [&](auto change) {
+    DerivationRequest request;
+    change(request);
+    EXPECT_FALSE(asksForNothing(request));
+    return openModel(path, request)->request;
+  };
+  const auto shape = stored->request.inputs.at("x").meta.sizes;
+  const auto drawn = asked([&](auto& r) { r.shapes["x"] = {shape, {}}; });
+  EXPECT_FALSE(identical(drawn.inputs.at("x"), stored->request.inputs.at("x")));
+  EXPECT_EQ(asked([](auto& r) { r.seed = 3; }).seed, 3u);
+  EXPECT_EQ(asked([](auto& r) { r.partition.recompute = {"all"}; }).partition.recompute, strings{"all"});
+  EXPECT_EQ(asked([](auto& r) { r.precision = DType::f64; }).precision, DType::f64);
+  EXPECT_EQ(asked([](auto& r) { r.gradInputs = strings{}; }).gradInputs, strings{});
+  const auto refusal = [&](auto change) {
+    try {
+      asked(change);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_NE(refusal([](auto& r) { r.data.compile = "0/0"; }).find("one compile"), std::string::npos);
+  EXPECT_NE(refusal([](auto& r) { r.data.rank = 3; }).find("one rank"), std::string::npos);
+  EXPECT_NE(refusal([&](auto& r) { r.shapes["z"] = {shape, {}}; }).find("no such input"), std::string::npos);
+  EXPECT_NE(refusal([](auto& r) { r.numbers["z"] = Argument::ofInt(3); }).find("no such input"), std::string::npos);
+  EXPECT_NE(refusal([](auto& r) { r.numbers["x"] = Argument::ofInt(3); }).find("not a number"), std::string::npos);
+}
+
 TEST(SavedSession, derivingAgainForgetsWhatWasDifferentiated) {
   ModelBuilder m;
   const auto x = m.input("x", {3}), w = m.parameter("w", {3});

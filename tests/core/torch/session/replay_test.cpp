@@ -157,6 +157,31 @@ TEST(Replay, C14_ANanThatReachesAWeightOrTheStepIsNotSound) {
       << result.unsound[0];
 }
 
+TEST(Replay, C14_AZeroGradientIsSaidOfTheStepThatHasIt) {
+  StepRecording recording;
+  recording.path = "step";
+  recording.data = {{"zeros", bytesOf({0, 0})}, {"ones", bytesOf({1, 1})}};
+  const auto result = replay(analyse(readRecordingText(R"({"k":"begin","format":"retrograd.recording.ops","version":1}
+{"k":"step","n":0}
+{"k":"mode","grad":false,"inference":false,"autocast":{},"phase":"optimizer"}
+{"k":"storage","id":0,"bytes":8,"device":"cpu","data":"zeros"}
+{"k":"name","id":0,"storage":0,"role":"gradient","name":"weight"}
+{"k":"tensor","id":0,"storage":0,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"storage","id":1,"bytes":8,"device":"cpu"}
+{"k":"tensor","id":1,"storage":1,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":0,"op":"aten.neg.default","in":[{"t":0}],"out":{"t":1}}
+{"k":"step","n":1}
+{"k":"external","storage":0,"data":"ones"}
+{"k":"storage","id":2,"bytes":8,"device":"cpu"}
+{"k":"tensor","id":2,"storage":2,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"op","n":1,"op":"aten.neg.default","in":[{"t":0}],"out":{"t":2}}
+{"k":"end","ops":2}
+)",
+                                                       recording, lookupSymbol)));
+  EXPECT_EQ(result.stopped, "");
+  EXPECT_EQ(result.notes, std::vector<std::string>{"the gradient of weight is zero everywhere in step 0"});
+}
+
 TEST(Replay, C3_ABackwardOpJumpsToItsForwardOp) {
   const auto analysis = RecordedUpdate().analysis();
   const auto& ops = analysis->joint.ops;
