@@ -1,6 +1,7 @@
 #include "core/torch/opinion/derived_forward.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "core/formats/jobs/dynamo_constants.h"
@@ -74,11 +75,14 @@ void DerivedForward::open(const TensorMap& inputs) {
   request.seed = seed_;
   request.inputs = inputs;
   request.filled = filled_;
-  if (ofLoss_ != 1 && isOfLoss()) request.cotangents.emplace("0", filledTensor(tangentMeta(0), ofLoss_));
   request.gradInputs.emplace();
   for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i)
     if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
   model_ = openGraph(forward_.graph, forward_.place, options, request, progress_);
+  auto analysis = std::make_shared<Analysis>(*model_.analysis);
+  for (auto& [position, tensor] : analysis->request.cotangents)
+    tensor = isOfLoss() ? filledTensor(tensor.meta, ofLoss_) : withZeros(tensor);
+  model_.analysis = std::move(analysis);
 }
 
 /// Lets no gradient through the calls of an op. False where there are none, or none is let through as it is.
@@ -144,8 +148,9 @@ void DerivedForward::takeCotangents() {
       continue;
     }
     const auto meta = tangentMeta(k);
-    cotangents_.push_back(isOfLoss() ? filledTensor(meta, ofLoss_)
-                                     : drawnInput(meta, graphs_.backward.inputs[graphs_.tangents[k]].name, seed_));
+    cotangents_.push_back(isOfLoss()
+                              ? filledTensor(meta, ofLoss_)
+                              : withZeros(drawnInput(meta, graphs_.backward.inputs[graphs_.tangents[k]].name, seed_)));
   }
 }
 

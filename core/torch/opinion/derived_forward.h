@@ -33,7 +33,7 @@ class DerivedForward {
   /// Whether all that flows into the backward is the cotangent of one number.
   bool isOfLoss() const;
   /// What flows into the backward, by the tangents' order: the outputs' cotangents, drawn where the derived forward has
-  /// none.
+  /// none. Those that are drawn have zeros, as where a loss reads only a part.
   const std::vector<TensorData>& cotangents() const { return cotangents_; }
   /// Ops without a derivative here: "torch.ops.aten._scaled_mm.default".
   const std::set<std::string>& underived() const { return underived_; }

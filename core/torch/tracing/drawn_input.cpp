@@ -16,6 +16,13 @@ TensorData drawnInput(const TensorMeta& meta, std::string_view name, std::uint64
   return copyOut(drawTensor(meta, generator));
 }
 
+TensorData withZeros(const TensorData& tensor) {
+  constexpr std::int64_t first = 5, apart = 8;
+  auto copy = borrowTensor(tensor).clone(at::MemoryFormat::Contiguous);
+  if (copy.numel() > first) copy.view(-1).slice(0, first, std::nullopt, apart).zero_();
+  return copyOut(copy);
+}
+
 TensorData filledTensor(const TensorMeta& meta, double number) {
   return copyOut(at::full(meta.sizes, number, at::TensorOptions().dtype(toScalarType(meta.dtype))));
 }

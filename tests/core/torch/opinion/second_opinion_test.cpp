@@ -44,6 +44,20 @@ TEST(SecondOpinion, R3_TheCotangentOfALossIsNotTakenForOne) {
   EXPECT_EQ(opinion.verdict, Verdict::differs) << opinion.reason;
 }
 
+// A formula that treats the gradient 0 apart, and is wrong there alone.
+TEST(SecondOpinion, R3_SomeOfWhatFlowsInIsZero) {
+  const std::string sum = "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(mul);  mul = None\n";
+  const auto whole = replaced(replaced(forward, sum, ""), "            sum_1,", "            mul,");
+  auto back = replaced(backward, "tangents_1: \"f32[][]cpu\"", "tangents_1: \"f32[4, 5][5, 1]cpu\"");
+  EXPECT_EQ(opinionOn(whole, back).verdict, Verdict::agrees);
+  const std::string line = "        expand: \"f32[4, 5][0, 0]cpu\" = ";
+  back = replaced(back, line, "        eq: \"b8[4, 5][5, 1]cpu\" = torch.ops.aten.eq.Scalar(tangents_1, 0)\n" + line);
+  back = replaced(back, "aten.expand.default(tangents_1, [4, 5])", "aten.add.Tensor(tangents_1, eq)");
+  const auto opinion = opinionOn(whole, back);
+  ASSERT_EQ(opinion.verdict, Verdict::differs);
+  EXPECT_EQ(opinion.findings.front().what.substr(0, 6), "off by") << opinion.findings.front().what;
+}
+
 // R11: the graphs have tensor subclasses part by part, as plain tensors, and sizes of a part as inputs of their own.
 TEST(SecondOpinion, R11_GraphsOfTensorSubclassesAreComparedPartByPart) {
   const std::string size =
