@@ -104,10 +104,13 @@ class Links:
         for some in ([one for one in inner if one.depth <= first.depth], inner, [one for one in named if one.storages & read], named):
             if some:
                 return some[0]
-        if first.own == number:
+        if first.own == number and first.storages & read:
             return first
-        reading = [one for one in near if one.storages & read and one.stack == first.stack]  # torch.func: a rule of vmap ran several ops for the node
-        return reading[0] if reading else None
+        line = [one for one in near if one.stack == first.stack]  # torch.func: a rule of vmap ran several ops for the node, as a view, mm and add for addmm
+        for some in ([one for one in line if one.storages & read], [one for one in line if len(one.kind) > 1 and one.kind in kind]):
+            if some:
+                return some[0]
+        return None
 
 
 @dataclass(frozen=True)

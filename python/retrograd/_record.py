@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, Optional, Sequence, Union
 import torch
 from torch.nn.parameter import is_lazy
 
+from ._eager import eagerly
 from ._folder import Limits, first_line, made, quoted, rank, ranks, readable, say, text_of
 from ._recorder import Recorder, named
 from ._stream import FORMAT, VERSION, Stream
@@ -91,7 +92,8 @@ class Recording:
         self._mode.begin_step(self._update)
         self._write_manifest(False, None)
         if not self._mode.on:
-            self._stance = torch.compiler.set_stance("force_eager")
+            self._stance = eagerly()
+            self._stance.__enter__()
             self._mode.start()
 
     def _pause(self) -> None:

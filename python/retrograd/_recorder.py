@@ -39,6 +39,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     supports_higher_order_operators = True
 
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Dynamo, which torch.cond and its like call, leaves a frame alone while a mode of another sort is on, and then branches lose gradients."""
+        return True
+
     def __init__(self, recording: "Recording", stream: Stream):
         super().__init__()  # type: ignore[no-untyped-call]
         self.recording, self.stream = recording, stream

@@ -173,13 +173,13 @@ def _of_distributed(value: Any) -> Optional[dict[str, Any]]:
 
 
 def kind_of(tensor: torch.Tensor) -> str:
-    return "tensor without sizes yet" if is_lazy(tensor) else "nested tensor" if tensor.is_nested else "quantized tensor" if tensor.is_quantized else f"tensor of the layout {str(tensor.layout).removeprefix('torch.')}"
+    return "tensor without sizes yet" if is_lazy(tensor) else "zero tensor" if tensor._is_zerotensor() else "nested tensor" if tensor.is_nested else "quantized tensor" if tensor.is_quantized else f"tensor of the layout {str(tensor.layout).removeprefix('torch.')}"
 
 
 def describable(tensor: torch.Tensor) -> bool:
     """Whether storages and sizes say what a tensor is. Nested ones of the layout torch.strided, quantized ones and those of oneDNN have more to them,
     those of modules that were never called less."""
-    if is_lazy(tensor):
+    if is_lazy(tensor) or tensor._is_zerotensor():  # zeros of forward-mode derivatives have no memory
         return False
     return not tensor.is_nested and not tensor.is_quantized and (tensor.layout == torch.strided or bool(parts_of(tensor)))
 

@@ -76,7 +76,7 @@ class Where:
         self._calls.clear()
 
     def enter_module(self, module: torch.nn.Module, _: Any) -> None:
-        if threading.get_ident() != self._thread:
+        if torch.compiler.is_compiling() or threading.get_ident() != self._thread:  # torch.cond has Dynamo follow its branches, and the hooks in them
             return
         if id(module) not in self._paths:
             self._name(module)
@@ -86,7 +86,7 @@ class Where:
         self.modules.append((path, type(module).__name__, self._calls.get(path, 0)))
 
     def leave_module(self, module: torch.nn.Module, *_: Any) -> None:
-        if threading.get_ident() == self._thread and self.modules:
+        if not torch.compiler.is_compiling() and threading.get_ident() == self._thread and self.modules:
             self.modules.pop()
             if not self.modules:
                 self.after_forward = True

@@ -7,7 +7,9 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
+import weakref
 from pathlib import Path
 
 from support import PROGRAM, InFolder, Net, batch, retrograd, run as program, told, torch, unittest
@@ -180,6 +182,30 @@ class Complex(torch.nn.Module):
         return self.last((spectrum.conj() * spectrum).real + spectrum.imag)
 
 
+class Branching(torch.nn.Module):
+    """torch.cond compiles its branches, which close over weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: self.last(torch.tanh(self.first(x))), lambda x: self.last(torch.sin(self.first(x))), (x,))
+
+
+class Heard(torch.nn.Module):
+    """The CTC loss leaves a part of its workspace unwritten."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        heard = self.first(x).log_softmax(1).unsqueeze(1).expand(-1, 3, -1)
+        lost = F.ctc_loss(heard, torch.tensor([[1, 2, 3]] * 3), torch.tensor([4, 4, 4]), torch.tensor([2, 1, 2]))
+        return self.last(x) + lost
+
+
 class Functional(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -227,6 +253,13 @@ def penalized(model):
 def packed(model):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.double() if t.is_floating_point() else t, lambda t: t.float() if t.is_floating_point() else t):
         return words(model)
+
+
+def with_tangents(model):
+    """Forward-mode derivatives, whose zeros have no memory."""
+    with torch.autograd.forward_ad.dual_level():
+        out = model(torch.autograd.forward_ad.make_dual(torch.randn(4, 6), torch.randn(4, 6)))
+        return out.square().mean() + torch.autograd.forward_ad.unpack_dual(out).tangent.square().mean()
 
 
 def halved(model):
@@ -303,6 +336,9 @@ KINDS = {
     "sparse_embedding": loop_of(Sparse, words),
     "saved_tensor_hooks": loop_of(Net, packed),
     "saved_tensor_casts": loop_of(Net, halved),
+    "ctc": loop_of(Heard, words),
+    "branches": loop_of(Branching, words),
+    "forward_mode": loop_of(lambda: torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3)), with_tangents),
     "opaque_tensors": loop_of(Opaque, words),
     "rewritten": loop_of(Rewritten, words),
     "checkpointed_forward": loop_of(Recalled, words),
@@ -465,6 +501,24 @@ class Contents(InFolder):
         for op in repeated:
             self.assertEqual(op["module"], by_number[op["repeats"]]["module"])
 
+    def test_C3_forwards_of_other_threads_are_not_confused_with_this_one(self):
+        """No mode sees them. Their nodes have numbers that nodes of this thread have too, and get no link; what they made is data."""
+        model, found = torch.nn.Linear(6, 6), []
+
+        def step():
+            thread = threading.Thread(target=lambda: found.append(torch.tanh(model(torch.ones(4, 6)))))
+            thread.start()
+            thread.join()
+            x = torch.randn(4, 6, requires_grad=True)
+            ((x * 2).exp() + found[0]).sum().backward()
+
+        self.recorded(model, step)
+        links = Links(read_records("here"))
+        self.assertEqual((links.wrong, dict(links.names)), ([], {}))
+        manifest = json.loads(Path("here/retrograd.json").read_text())
+        self.assertGreater(manifest["links"]["unlinked"] + manifest["links"]["ambiguous"], 3)
+        self.assertEqual(Replay("here").run().differ, [])
+
     def test_C3_a_custom_function_is_named_in_its_forward_and_its_backward(self):
         weight = torch.nn.Parameter(torch.ones(3))
         ops = self.recorded(None, lambda: Square.apply(weight).sum().backward())
@@ -537,6 +591,39 @@ class Contents(InFolder):
         self.assertEqual(manifest["updates"], [2, 3])
         self.assertEqual(Replay("here").run().differ, [])
 
+    def test_C8_only_recorded_updates_pay(self):
+        from torch.nn.modules import module as modules
+
+        def around():
+            stack = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+            return len(stack), len(modules._global_forward_pre_hooks), len(modules._global_forward_hooks)
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        seen = [around()]
+        with told(), retrograd.record("here", model=model, optimizer=optimizer, steps=1):
+            for _ in range(3):
+                seen.append(around())
+                optimizer.zero_grad()
+                words(model).backward()
+                optimizer.step()
+        seen.append(around())
+        self.assertEqual(seen, [(0, 0, 0), (0, 0, 0), (1, 1, 1), (0, 0, 0), (0, 0, 0)])
+
+    def test_C8_no_storage_is_kept_alive(self):
+        gone = []
+
+        def step():
+            x = torch.randn(1000, requires_grad=True)
+            y = (x * 2).exp()
+            weakref.finalize(y.untyped_storage(), gone.append, "y")
+            y.sum().backward()
+            del y
+            gone.append("after")
+
+        self.recorded(None, step)
+        self.assertEqual(gone, ["y", "after"])
+
     def test_C1_an_exception_is_the_loops(self):
         with self.assertRaisesRegex(RuntimeError, "must match the size"), told():
             retrograd.record("here", lambda: torch.ones(3).add(1) + torch.ones(4))
@@ -559,6 +646,15 @@ class Contents(InFolder):
         self.assertTrue(self.named(ops, "aten.addmm.default"))
         words(compiled).backward()
         self.assertTrue(calls)
+
+    def test_C1_the_place_where_operators_compile_is_there(self):
+        """Without it, branches of torch.cond get no gradients while they are recorded."""
+        import torch._higher_order_ops.utils as utils
+
+        own = utils.setup_compilation_env
+        with told(), retrograd.record("here"):
+            self.assertIsNot(utils.setup_compilation_env, own)
+        self.assertIs(utils.setup_compilation_env, own)
 
     def test_C1_an_error_of_the_recorder_does_not_end_the_loop(self):
         from unittest import mock

@@ -95,4 +95,94 @@ def tensor_parallel(draw):
     return looped(draw, model, "for-loop", same=True)
 
 
+def both(draw):
+    """Tensor parallelism within pairs, FSDP2 over them."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    grid = mesh(dist.get_world_size() // 2, 2, names=("shard", "split"))
+    model = Tower()
+    for block in model.blocks:
+        parallelize_module(block, grid["split"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+        fully_shard(block, mesh=grid["shard"])
+    fully_shard(model, mesh=grid["shard"])
+    return looped(draw, model, "for-loop", same=True)
+
+
+def by_hand(draw):
+    """Gradients are averaged by hand, in the background; experts on other ranks get their words by all-to-all."""
+    model, world = Tower(), dist.get_world_size()
+    for p in model.parameters():
+        dist.broadcast(p.data, 0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    torch.manual_seed(50 + dist.get_rank())
+
+    class Exchange(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out = torch.empty_like(x)
+            dist.all_to_all_single(out, x.contiguous())
+            return out
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return Exchange.apply(gradient)
+
+    def step(number):
+        loss = F.cross_entropy(model(Exchange.apply(model.blocks[0](torch.randn(4, 8)))), words())
+        loss.backward()
+        waiting = [dist.all_reduce(p.grad, async_op=True) for p in model.parameters()]
+        for p, work in zip(model.parameters(), waiting):
+            work.wait()
+            p.grad.div_(world)
+        optimizer.step()
+        gathered = [torch.zeros(()) for _ in range(world)]
+        dist.all_gather(gathered, loss.detach())
+        return torch.stack(gathered).mean().item()
+
+    return Loop(model, [optimizer], updates(step, [optimizer]), {"optimizer": "AdamW"})
+
+
+def pipelined(draw):
+    """Stages on ranks, by PyTorch's schedules."""
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+
+    rank, world = dist.get_rank(), dist.get_world_size()
+    stage = nn.Sequential(Block(), Block()) if rank < world - 1 else nn.Sequential(Block(), nn.Linear(8, 3))
+    held = PipelineStage(stage, rank, world, torch.device("cpu"))
+    kind = draw.choice((Schedule1F1B, ScheduleGPipe))
+    schedule = kind(held, world * 2, loss_fn=F.cross_entropy)
+    optimizer, name = optimizer_of(draw, stage.parameters())
+
+    def step(number):
+        losses, y = [], words(3, world * 4)
+        if rank == 0:
+            schedule.step(torch.randn(world * 4, 8))
+        elif rank == world - 1:
+            schedule.step(target=y, losses=losses)
+        else:
+            schedule.step()
+        optimizer.step()
+        return [loss.item() for loss in losses]
+
+    return Loop(stage, [optimizer], updates(step, [optimizer]), {"optimizer": name, "schedule": kind.__name__})
+
+
+def sharded_states(draw):
+    """ZeRO's first stage: states of the optimizer are divided."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    model = nn.parallel.DistributedDataParallel(Tower())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=1e-3)
+
+    def step(number):
+        loss = F.cross_entropy(model(torch.randn(4, 8)), words())
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Loop(model, [optimizer], updates(step, [optimizer]), {"optimizer": "AdamW, ZeRO"})
+
+
+MORE = {"FSDP2 and tensor parallel": both, "by hand": by_hand, "pipeline": pipelined, "ZeRO": sharded_states}
 KINDS = {"DDP": ddp, "FSDP2": fsdp2, "tensor parallel": tensor_parallel}

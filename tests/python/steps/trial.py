@@ -65,9 +65,10 @@ def made(spec):
 
         return families.make(draw, families.by_name(spec["architecture"]))
     import kinds
+    import more_kinds
     import ranks
 
-    return {**kinds.NAMED, **kinds.DRAWN, **ranks.KINDS}[spec["kind"]](draw)
+    return {**kinds.NAMED, **kinds.DRAWN, **more_kinds.MORE, **ranks.KINDS, **ranks.MORE}[spec["kind"]](draw)
 
 
 def run(spec, folder, recorded, rank, store):
