@@ -1,5 +1,8 @@
 #include "core/base/byte_size.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -47,6 +50,14 @@ std::optional<std::int64_t> byteSizeIn(std::string_view text) {
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   const auto bytes = std::ldexp(real, 10 * *power);
   return bytes <= static_cast<double>(mostBytes) ? std::optional(static_cast<std::int64_t>(bytes)) : std::nullopt;
+}
+
+std::string bytesText(std::int64_t bytes) {
+  static constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  double size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < units.size(); ++unit) size /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.{}f} {}", size, size < 10 ? 1 : 0, units[unit]);
 }
 
 }  // namespace retrograd

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace retrograd {
@@ -12,5 +13,8 @@ std::optional<std::int64_t> byteSizeIn(std::string_view text);
 
 /// What to write, for the message where byteSizeIn() gives nothing.
 inline constexpr const char* byteSizeForms = "a number of bytes, such as 4096, 100K, 1.5M or 2 GiB";
+
+/// A number of bytes for people: "512 B", "1.5 KiB", "16 MiB".
+std::string bytesText(std::int64_t bytes);
 
 }  // namespace retrograd

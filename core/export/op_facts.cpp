@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "core/trace/implied.h"
@@ -82,14 +81,6 @@ std::vector<std::string_view> modulePath(std::string_view module) {
     module.remove_prefix(dot == std::string_view::npos ? module.size() : dot + 1);
   }
   return parts;
-}
-
-std::string bytesText(std::int64_t bytes) {
-  static constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  double size = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; size >= 1024 && unit + 1 < units.size(); ++unit) size /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.{}f} {}", size, size < 10 ? 1 : 0, units[unit]);
 }
 
 std::string shortType(const Document& document, ValueId value) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/byte_size.h"  // IWYU pragma: export
 #include "core/base/id_vector.h"
 #include "core/derivation/analysis.h"
 
@@ -41,9 +42,6 @@ class OpFacts {
 
 /// Path of modules as its parts; from the 32nd on one part, so that a hostile path nests no deeper.
 std::vector<std::string_view> modulePath(std::string_view module);
-
-/// "8 KiB": a number of bytes for people.
-std::string bytesText(std::int64_t bytes);
 
 /// "f32[2, 3]"; "number" for a value that is not a tensor.
 std::string shortType(const Document& document, ValueId value);

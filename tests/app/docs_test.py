@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every command of every document with the built `retrograd` (first argument) and compares what it prints with what the text says.
 
-A block marked `console` is run in a folder of its own with the samples in it, `model.pt2` (tiny_gpt.pt2), `other.pt2` (mlp.pt2), `memory.pickle.xz` and `models/`. A line that begins with `$ ` is a
+A block marked `console` is run in a folder of its own with the samples in it, `model.pt2` (tiny_gpt.pt2), `other.pt2` (mlp.pt2), `memory.pickle.xz`, `checkpointed.pickle.xz` and `gpt.txt` (two histories of one model, and the model) and `models/`. A line that begins with `$ ` is a
 command; the lines below are its output, where `...` stands for anything. `# exit code 1` behind a command says how it ends. A comment `<!-- not run: REASON -->` before a block of
 another kind says why its commands are not run; without one they may not name `retrograd`.
 """
@@ -55,7 +55,8 @@ def prepare(folder, page_text):
     shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
     shutil.copy(SAMPLES / "tiny_gpt.pt2", folder / "model.pt2")
     shutil.copy(SAMPLES / "mlp.pt2", folder / "other.pt2")
-    shutil.copy(TOP / "tests" / "data" / "memory" / "plain.pickle.xz", folder / "memory.pickle.xz")
+    for name, copy in ("plain.pickle.xz", "memory.pickle.xz"), ("checkpoint.pickle.xz", "checkpointed.pickle.xz"), ("leak.pickle.xz", "leak.pickle.xz"), ("plain.txt", "gpt.txt"):
+        shutil.copy(TOP / "tests" / "data" / "memory" / name, folder / copy)
     (folder / "run").write_text('#!/bin/sh\nexec retrograd "$@"\n')  # in a checkout ./run builds first
     (folder / "run").chmod(0o755)
     (folder / "models").mkdir()

@@ -25,7 +25,7 @@ class Memory(Case):
         return self.path / name
 
     def test_M7_bytes_sum_to_the_peak(self):
-        for path in sorted(HISTORIES.iterdir()):
+        for path in sorted(HISTORIES.glob("*.xz")):
             for by in "line", "module", "category":
                 report = self.report(path, "--by", by)
                 self.assertEqual(sum(c["bytes"] for c in report["categories"]), report["peak_bytes"])
@@ -43,6 +43,73 @@ class Memory(Case):
         snapshot = pickle.loads(lzma.decompress(path.read_bytes()))
         snapshot["device_traces"][0].insert(900, {"action": "oom", "device_free": 5, "size": 1 << 40, "stream": 0, "frames": []})
         self.assertEqual(self.report(self.write(snapshot), "--at", "oom")["at"]["event"], 900)
+
+    def test_M2_each_block_of_the_peak_has_its_op_and_its_reader(self):
+        for history, least in ("plain", 0.9), ("checkpoint", 0.9):
+            report = self.report(HISTORIES / f"{history}.pickle.xz", "--trace", HISTORIES / "plain.txt", "--rows", "1000")
+            joined = report["joined"]
+            self.assertEqual(joined["exact_bytes"] + joined["aligned_bytes"] + joined["unknown_bytes"], report["peak_bytes"])
+            self.assertEqual(sum(h["bytes"] for h in report["held_for"]), report["peak_bytes"])
+            self.assertEqual(sum(b["bytes"] for b in report["blocks"]), report["peak_bytes"])
+            self.assertGreaterEqual(joined["aligned_bytes"], least * (report["peak_bytes"] - 2 * 33554432), history)
+            self.assertEqual(joined["steps"], 3)
+
+    def test_M2_a_saved_tensor_is_held_for_an_op_of_a_module(self):
+        report = self.report(HISTORIES / "plain.pickle.xz", "--trace", HISTORIES / "plain.txt", "--rows", "1000")
+        held = {h["name"]: h["bytes"] for h in report["held_for"]}
+        for layer in range(3):
+            self.assertEqual(held[f"saved for aten.gelu_backward of blocks.{layer}"], 2097152)
+            self.assertEqual(held[f"saved for aten._scaled_dot_product_efficient_attention_backward of blocks.{layer}"], 1572864 + 16384)
+        self.assertEqual(held["parameter"], 2642432)
+        self.assertEqual(held["optimizer"], 2 * 2642432)
+        block = next(b for b in report["blocks"] if b["held_for"] == "saved for aten.gelu_backward of blocks.1")
+        self.assertEqual((block["made_by"], block["line"], block["last_reader"]), ("aten.addmm of blocks.1.up", "train.py:15 in forward", "aten.gelu_backward"))
+        self.assertEqual((block["made"], block["freed"], block["could_be_freed"]), (792, 981, 982))  # freed right after its reader
+
+    def test_M2_a_model_of_other_sizes_does_not_align(self):
+        other = (HISTORIES / "plain.txt").read_text().replace("train.py", "other.py")
+        (self.path / "other.txt").write_text(other)
+        report = self.report(HISTORIES / "plain.pickle.xz", "--trace", self.path / "other.txt", "--rows", "1000")
+        self.assertFalse([h for h in report["held_for"] if h["name"].startswith("saved")])  # sizes agree, lines do not
+
+    def test_M3_findings_name_the_line_that_leaks(self):
+        report = self.report(HISTORIES / "leak.pickle.xz")
+        leak = next(f for f in report["findings"] if f["kind"] == "leak")
+        self.assertEqual(leak["line"], "train.py:34 in main")
+        self.assertIn("leak: 7.5 MiB made in 3 steps at train.py:34", self.good("memory", HISTORIES / "leak.pickle.xz").stdout)
+        self.assertNotIn("leak", [f["kind"] for f in self.report(HISTORIES / "plain.pickle.xz")["findings"]])
+
+    def test_M4_two_snapshots_show_which_layers_keep_less(self):
+        text = self.good("memory", HISTORIES / "plain.pickle.xz", HISTORIES / "checkpoint.pickle.xz", "--trace", HISTORIES / "plain.txt", "--format", "json").stdout
+        pair = json.loads(text)
+        jsonschema.validate(pair, json.loads((TOP / "docs" / "memory-pair.schema.json").read_text()))
+        layers = {layer["name"]: layer["difference_bytes"] for layer in pair["layers"]}
+        self.assertEqual({name for name, difference in layers.items() if difference}, {"blocks.0", "blocks.1", "blocks.2"})
+        for side, peak in ("a", 105560576), ("b", 90430976):
+            self.assertEqual(pair[side]["peak_bytes"], peak)
+            for table in "categories", "groups", "held_for":
+                self.assertEqual(sum(row[side + "_bytes"] for row in pair[table]), peak, table)
+        self.assertEqual([step["b"]["forward_bytes"] for step in pair["steps"]], [40941056, 80828928, 80828928])  # as the job measured
+        self.assertIn("less (-15129600 bytes)", self.good("memory", HISTORIES / "plain.pickle.xz", HISTORIES / "checkpoint.pickle.xz").stdout)
+
+    def test_M5_recomputing_saves_what_checkpointing_saved(self):
+        report = self.report(HISTORIES / "plain.pickle.xz", "--trace", HISTORIES / "plain.txt", "--what-if", "recompute:blocks", "--choices", "3")
+        self.assertEqual(report["model"]["peak_bytes"], report["peak_bytes"])
+        saved = 105560576 - 90430976
+        self.assertAlmostEqual(report["what_if"][0]["freed_bytes"], saved, delta=saved / 10)
+        freed = [choice["freed_bytes"] for choice in report["what_if"][1:]]
+        self.assertEqual(len(freed), 3)
+        self.assertEqual(freed, sorted(freed, reverse=True))
+        for bad, message in ("shrink:blocks", "is not recompute:MODULE"), ("recompute:nothing", "modules that have some: blocks, e, n"):
+            result = self.bad("memory", HISTORIES / "plain.pickle.xz", "--trace", HISTORIES / "plain.txt", "--what-if", bad)
+            self.assertIn(message, result.stderr)
+        self.assertIn("need --trace", self.bad("memory", HISTORIES / "plain.pickle.xz", "--choices", "3").stderr)
+
+    def test_M5_the_model_has_the_peaks_of_all_histories(self):
+        for path in sorted(HISTORIES.glob("*.xz")):
+            report = self.report(path, "--model")
+            self.assertEqual(report["model"]["peak_bytes"], report["peak_bytes"], path)
+            self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"], path)
 
     def test_M1_what_is_not_a_snapshot_is_refused(self):
         self.assertIn("is not a snapshot of CUDA's allocator", self.bad("memory", self.write([1, 2])).stderr)

@@ -1,4 +1,6 @@
 // A snapshot of CUDA's allocator, and what is asked of it.
+#include "core/questions/memory/allocator_model.h"
+#include "core/questions/memory/memory_finding.h"
 #include "core/questions/memory/memory_groups.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -29,6 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto held = heldMemory(snapshot, firstDevice(snapshot), places);
     memoryGroups(held, places, MemoryGrouping::line);
     memoryGroups(held, places, MemoryGrouping::module);
+    if (held.events == 0) return;
+    const auto device = firstDevice(snapshot);
+    memoryFindings(snapshot, device, places, heldMemory(snapshot, device, places, {held.events - 1}));
+    wholeHistory(snapshot, device, places);
+    modelledMemory(snapshot, device, allocatorRequests(snapshot, device));
   });
   return 0;
 }

@@ -1,35 +1,21 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "app/cli/look/memory_report.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/terminal.h"
 #include "core/base/number_text.h"
-#include "core/export/op_facts.h"
-#include "core/questions/memory/memory_groups.h"
-#include "core/trace/print/json.h"
+#include "core/formats/jobs/job_log.h"
+#include "core/questions/memory_join/job_step.h"
+#include "core/torch/tracing/op_table.h"
 
 namespace retrograd::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-struct MemoryArguments {
-  std::string path, at = "peak", by = "line", format = "text";
-  std::optional<std::uint64_t> device;
-  std::size_t rows = 12;
-};
-
-/// A snapshot and what is asked of it.
-struct OpenedMemory {
-  std::unique_ptr<const MemorySnapshot> snapshot;
-  std::unique_ptr<const MemoryPlaces> places;
-  std::size_t device = 0;
-  HeldMemory held;
-  std::vector<MemoryGroup> groups, categories;
-};
 
 std::size_t deviceOf(const MemorySnapshot& snapshot, const MemoryArguments& arguments) {
   if (!arguments.device) return firstDevice(snapshot);
@@ -59,7 +45,66 @@ MemoryGrouping groupingOf(const std::string& by) {
   return by == "line" ? MemoryGrouping::line : by == "module" ? MemoryGrouping::module : MemoryGrouping::category;
 }
 
-OpenedMemory openMemory(const MemoryArguments& arguments, const Progress& progress) {
+/// What a step of the program allocates: as a job's own graphs say, or a model that is derived as for the GPU whose
+/// history it is.
+TracedStep traceOf(const std::string& path, const Progress& progress) {
+  if (jobs::isJobLog(path)) return jobStep(path, lookupSymbol, progress);
+  InputOptions input;
+  input.device = Device{Device::Type::cuda, 0};
+  const auto analysis = open(path, input, progress);
+  if (analysis->derived()) return tracedStep(*analysis);
+  reportProblems(analysis->problems);
+  throw Error(ErrorCode::badInput, "has no forward and backward to join a snapshot with", path);
+}
+
+void join(OpenedMemory& opened, const TracedStep& trace, const MemoryMoment& moment, const Progress& progress) {
+  const auto history = wholeHistory(*opened.snapshot, opened.device, *opened.places, moment, progress);
+  opened.join = joinMemory(history, *opened.places, trace);
+  opened.joined = joinedMoment(*opened.join, opened.held.event);
+  for (auto& finding : joinedFindings(*opened.join, *opened.places, opened.joined, opened.held.event))
+    opened.findings.push_back(std::move(finding));
+  std::ranges::stable_sort(opened.findings, std::greater(), &MemoryFinding::bytes);
+}
+
+/// "recompute:blocks" as a change.
+MemoryChange changeIn(const std::string& text) {
+  const auto colon = text.find(':');
+  for (const auto kind : {MemoryChange::Kind::recompute, MemoryChange::Kind::bfloat16, MemoryChange::Kind::offload})
+    if (text.substr(0, colon) == name(kind) && colon != std::string::npos) return {kind, text.substr(colon + 1)};
+  throw Error(ErrorCode::badUse,
+              "--what-if: '" + text + "' is not recompute:MODULE, bfloat16:MODULE or offload:MODULE");
+}
+
+void tryChanges(OpenedMemory& opened, const MemoryArguments& arguments) {
+  if (!arguments.model && arguments.whatIf.empty() && arguments.choices == 0) return;
+  if (!opened.join) {
+    const auto requests = allocatorRequests(*opened.snapshot, opened.device);
+    opened.model = modelledMemory(*opened.snapshot, opened.device, requests);
+    return;
+  }
+  const MemoryExperiment experiment(*opened.snapshot, opened.device, *opened.join);
+  opened.model = experiment.asRecorded();
+  for (const auto& text : arguments.whatIf) {
+    const auto result = experiment.run(changeIn(text));
+    if (result.tensors == 0)
+      throw Error(ErrorCode::badUse, "--what-if: no saved tensor of module '" + result.change.module +
+                                         "' is known; modules that have some: " +
+                                         fmt::format("{}", fmt::join(experiment.candidates(), ", ")));
+    opened.whatIfs.push_back(result);
+  }
+  for (auto& choice : experiment.best(arguments.choices)) opened.whatIfs.push_back(std::move(choice));
+}
+
+/// A peak is looked at once more for what is free then.
+void addFindings(OpenedMemory& opened, const MemoryMoment& moment, const Progress& progress) {
+  if (!moment.event && opened.held.event >= 0) {
+    const MemoryMoment peak{static_cast<std::size_t>(opened.held.event)};
+    opened.held.free = heldMemory(*opened.snapshot, opened.device, *opened.places, peak, progress).free;
+  }
+  opened.findings = memoryFindings(*opened.snapshot, opened.device, *opened.places, opened.held);
+}
+
+OpenedMemory openMemory(const MemoryArguments& arguments, const TracedStep* trace, const Progress& progress) {
   requireFile(arguments.path);
   OpenedMemory opened;
   opened.snapshot = openMemorySnapshot(arguments.path, progress);
@@ -69,86 +114,50 @@ OpenedMemory openMemory(const MemoryArguments& arguments, const Progress& progre
   opened.held = heldMemory(*opened.snapshot, opened.device, *opened.places, moment, progress);
   opened.categories = memoryGroups(opened.held, *opened.places, MemoryGrouping::category);
   opened.groups = memoryGroups(opened.held, *opened.places, groupingOf(arguments.by));
+  addFindings(opened, moment, progress);
+  if (trace) join(opened, *trace, moment, progress);
+  if (arguments.other.empty()) tryChanges(opened, arguments);
   return opened;
 }
 
-Json groupJson(const MemoryGroup& group) {
-  return {{"name", group.name},
-          {"category", name(group.category)},
-          {"bytes", group.bytes},
-          {"requested_bytes", group.requested},
-          {"blocks", group.count}};
-}
+}  // namespace
 
-Json memoryJson(const MemoryArguments& arguments, const OpenedMemory& opened) {
-  const auto& held = opened.held;
-  Json json{{"path", arguments.path},
-            {"device", opened.device},
-            {"devices", opened.snapshot->events.size()},
-            {"events", held.events},
-            {"segments", opened.snapshot->segments.size()},
-            {"reserved_bytes", held.reservedBytes},
-            {"peak_bytes", held.peakBytes},
-            {"requested_peak_bytes", held.requestedPeakBytes},
-            {"peak_event", held.peakEvent < 0 ? Json() : Json(held.peakEvent)},
-            {"at",
-             {{"event", held.event < 0 ? Json() : Json(held.event)},
-              {"bytes", held.bytes},
-              {"requested_bytes", held.requested}}},
-            {"end_bytes", held.endBytes},
-            {"categories", Json::array()},
-            {"by", arguments.by},
-            {"groups", Json::array()}};
-  for (const auto& group : opened.categories)
-    json["categories"].push_back({{"name", group.name}, {"bytes", group.bytes}, {"blocks", group.count}});
-  for (const auto& group : opened.groups) json["groups"].push_back(groupJson(group));
-  return json;
-}
-
-std::string shareText(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? std::string()
-                    : fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string sizeText(std::uint64_t bytes) { return bytesText(static_cast<std::int64_t>(bytes)); }
-
-void printMoment(const OpenedMemory& opened, const MemoryArguments& arguments) {
-  const auto& held = opened.held;
-  fmt::print("device {}: {} events, {} segments with {}\n", opened.device, held.events,
-             opened.snapshot->segments.size(), sizeText(held.reservedBytes));
-  fmt::print("peak: {} bytes ({}){}, {} of them asked for\n", held.peakBytes, sizeText(held.peakBytes),
-             held.peakEvent < 0 ? std::string(" before the first event") : fmt::format(" at event {}", held.peakEvent),
-             held.requestedPeakBytes);
-  if (arguments.at != "peak") fmt::print("at event {}: {} bytes ({})\n", held.event, held.bytes, sizeText(held.bytes));
-}
-
-void printGroups(const std::vector<MemoryGroup>& groups, std::uint64_t whole, std::size_t rows, bool withCategory) {
-  std::size_t shown = 0;
-  std::uint64_t rest = 0;
-  for (const auto& group : groups) {
-    if (shown++ >= rows) {
-      rest += group.bytes;
-      continue;
-    }
-    fmt::print("{:>15} {:>8} {:>6}  {}{}\n", group.bytes, shareText(group.bytes, whole), group.count,
-               withCategory ? fmt::format("{:<11} ", name(group.category)) : std::string(), group.name);
+BlockFacts factsOf(const OpenedMemory& opened, const JoinedAllocation& block) {
+  BlockFacts facts;
+  facts.line = opened.places->line(block.what.place);
+  facts.holder = holderOf(*opened.join, block);
+  facts.maker = facts.line;
+  if (block.parameter >= 0) {
+    const auto& parameter = opened.join->trace.parameters[static_cast<std::size_t>(block.parameter)].name;
+    facts.maker = block.what.category == MemoryCategory::optimizer ? "state of " + parameter : parameter;
+  } else if (const auto op = std::max(block.traced, block.within); op >= 0) {
+    const auto& traced = opened.join->trace.allocations[static_cast<std::size_t>(op)];
+    facts.maker = traced.module.empty() ? traced.op : traced.op + " of " + traced.module;
+    if (block.traced >= 0) facts.lastReader = traced.lastReader;
+    const bool hasLine = !opened.places->shortLine(block.what.place).empty() && block.level != JoinLevel::exact;
+    if (!hasLine && !traced.line.empty()) facts.line = traced.line;
+    if (block.traced >= 0 && !traced.parameter.empty()) facts.holder += " of " + traced.parameter;
   }
-  if (rest > 0) fmt::print("{:>15} {:>8} {:>6}  in {} more\n", rest, shareText(rest, whole), "", groups.size() - rows);
+  return facts;
 }
 
-void printMemory(const MemoryArguments& arguments, const OpenedMemory& opened) {
-  printMoment(opened, arguments);
-  fmt::print("\n{:>15} {:>8} {:>6}  category\n", "bytes", "share", "blocks");
-  printGroups(opened.categories, opened.held.bytes, opened.categories.size(), false);
-  if (arguments.by == "category") return;
-  fmt::print("\n{:>15} {:>8} {:>6}  {:<11} {}\n", "bytes", "share", "blocks", "category", arguments.by);
-  printGroups(opened.groups, opened.held.bytes, arguments.rows, true);
-}
+namespace {
 
 int runMemory(const MemoryArguments& arguments, const Progress& progress) {
-  const auto opened = openMemory(arguments, progress);
-  if (arguments.format == "json") fmt::print("{}\n", dumpJson(memoryJson(arguments, opened), 1));
-  else printMemory(arguments, opened);
+  if ((!arguments.whatIf.empty() || arguments.choices > 0) && (arguments.trace.empty() || !arguments.other.empty()))
+    throw Error(ErrorCode::badUse, "--what-if and --choices need --trace, and one snapshot");
+  for (const auto& text : arguments.whatIf) changeIn(text);
+  std::optional<TracedStep> trace;
+  if (!arguments.trace.empty()) trace = traceOf(arguments.trace, progress);
+  const auto opened = openMemory(arguments, trace ? &*trace : nullptr, progress);
+  if (!arguments.other.empty()) {
+    auto second = arguments;
+    second.path = arguments.other;
+    printMemoryPair(arguments, opened, openMemory(second, trace ? &*trace : nullptr, progress));
+    return allWell;
+  }
+  if (arguments.format == "json") printMemoryJson(arguments, opened);
+  else printMemoryText(arguments, opened);
   return allWell;
 }
 
@@ -157,11 +166,21 @@ Run setUpMemory(Parser parser) {
   parser
       .add("snapshot", arguments->path, "what torch.cuda.memory._dump_snapshot wrote; .gz and .xz are read as they are")
       .required();
+  parser.add("other", arguments->other, "a second snapshot: shows what it holds more and less");
   parser
       .add("--at", arguments->at,
            "the moment: the peak, the request that failed (oom), or after an event of this number")
       .showDefault()
       .typeName("peak|oom|EVENT");
+  parser.add(
+      "--trace", arguments->trace,
+      "a model, a folder or a job's log of the same program: says which op made each block and which reads it last");
+  parser.add("--what-if", arguments->whatIf,
+             "with --trace: the peak if saved tensors of a module were treated otherwise; recompute:MODULE, "
+             "bfloat16:MODULE or offload:MODULE; repeatable");
+  parser.add("--choices", arguments->choices, "with --trace: so many of these changes, those that free most");
+  parser.flag("--model", arguments->model,
+              "replay the events through a model of PyTorch's allocator, and show its peak");
   parser.add("--by", arguments->by, "what the bytes of the moment are listed by")
       .oneOf({"line", "module", "category"})
       .showDefault();

@@ -1,5 +1,10 @@
 #include "core/questions/memory/block_map.h"
 
+#include <algorithm>
+#include <functional>
+
+#include "core/questions/memory/held_memory.h"
+
 namespace retrograd {
 
 std::int32_t BlockMap::add(std::uint64_t address, std::uint64_t size) {
@@ -77,6 +82,32 @@ const HeldBlock* BlockMap::release(std::uint64_t address) {
   if (const auto next = at(number).after; next != none && !at(next).held) joinWithNext(number);
   if (const auto before = at(number).before; before != none && !at(before).held) joinWithNext(before), number = before;
   return &released_;
+}
+
+FreeMemory BlockMap::free() const {
+  constexpr std::size_t most = 5;
+  FreeMemory free;
+  for (const auto& block : blocks_) {
+    if (!block.used || block.held) continue;
+    MemoryGap gap;
+    gap.address = block.what.address;
+    gap.size = block.what.size;
+    const auto neighbour = [&](std::int32_t number, std::optional<std::uint32_t>& place, std::uint64_t& bytes) {
+      if (number == none) return;
+      const auto& other = blocks_[static_cast<std::size_t>(number)].what;
+      place = other.place;
+      bytes = other.size;
+    };
+    neighbour(block.before, gap.placeBefore, gap.bytesBefore);
+    neighbour(block.after, gap.placeBehind, gap.bytesBehind);
+    free.bytes += gap.size;
+    ++free.count;
+    const auto at = std::ranges::lower_bound(free.largest, gap.size, std::greater(), &MemoryGap::size);
+    if (at == free.largest.end() && free.largest.size() >= most) continue;
+    free.largest.insert(at, gap);
+    if (free.largest.size() > most) free.largest.pop_back();
+  }
+  return free;
 }
 
 }  // namespace retrograd

@@ -8,6 +8,8 @@
 
 namespace retrograd {
 
+struct FreeMemory;
+
 /// An allocation that is held: what it takes, and where it came from.
 struct HeldBlock {
   std::uint64_t address = 0, size = 0, requested = 0;
@@ -26,6 +28,8 @@ class BlockMap {
   /// The block that is let go; null where its allocation is not in the history.
   const HeldBlock* release(std::uint64_t address);
   const BlockSizes& sizes() const { return sizes_; }
+  /// What is free between the blocks that are held.
+  FreeMemory free() const;
 
   template <class Each>
   void forEachHeld(const Each& each) const {

@@ -1,6 +1,7 @@
 #include "core/questions/memory/held_memory.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/base/enum_array.h"
 #include "core/questions/memory/block_map.h"
@@ -14,15 +15,66 @@ struct RelativeSum {
   std::int64_t now = 0, most = 0;
 };
 
+/// Finds where steps begin and what is held in them.
+class StepWatch {
+ public:
+  /// An allocation with what is held before and after it.
+  void see(StepPart part, std::size_t event, std::int64_t before, std::int64_t bytes) {
+    const auto at = static_cast<std::int64_t>(event);
+    if (part == StepPart::forward && (steps_.empty() || goesBack_)) {
+      steps_.push_back({{.from = at}, before, bytes, bytes});
+      goesBack_ = false;
+    }
+    if (steps_.empty()) return;
+    auto& step = steps_.back();
+    step.most = std::max(step.most, bytes);
+    if (goesBack_) return;
+    if (part == StepPart::backward || part == StepPart::recompute) {
+      goesBack_ = step.what.isWhole = true;
+      step.forward = before;
+    } else if (part == StepPart::forward) {
+      step.what.forwardEnd = at;
+      step.forward = bytes;
+    }
+  }
+
+  /// `before`: bytes that were held before the history.
+  std::vector<MemoryStep> steps(std::int64_t before, std::int64_t end) const {
+    std::vector<MemoryStep> found;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto sum = [&](std::int64_t bytes) {
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(before + bytes, 0));
+      };
+      auto step = steps_[i].what;
+      step.startBytes = sum(steps_[i].start);
+      step.forwardBytes = sum(steps_[i].forward);
+      step.peakBytes = sum(steps_[i].most);
+      step.to = i + 1 < steps_.size() ? steps_[i + 1].what.from - 1 : end - 1;
+      found.push_back(step);
+    }
+    return found;
+  }
+
+ private:
+  struct Step {
+    MemoryStep what;
+    std::int64_t start = 0, forward = 0, most = 0;
+  };
+
+  std::vector<Step> steps_;
+  bool goesBack_ = false;
+};
+
 class HistoryWalk {
  public:
   HistoryWalk(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
-              const MemoryMoment& moment)
+              const MemoryMoment& moment, bool whole)
       : snapshot_(snapshot),
         device_(device),
         blocks_(snapshot.settings),
         evidence_(snapshot, device, places),
-        moment_(moment) {}
+        moment_(moment),
+        whole_(whole) {}
 
   HeldMemory run(const Progress& progress) {
     const auto& log = snapshot_.events[device_];
@@ -33,7 +85,10 @@ class HistoryWalk {
       if (index_ % steps == 0)
         progress.at("replaying the history", static_cast<double>(index_) / static_cast<double>(log.size()));
       step(event);
-      if (moment_.event && index_ == *moment_.event) choose();
+      if (moment_.event && index_ == *moment_.event) {
+        choose();
+        answer_.free = blocks_.free();
+      }
     }
     answer_.events = index_;
     finish();
@@ -58,6 +113,7 @@ class HistoryWalk {
     bytes_.now += static_cast<std::int64_t>(block.size);
     requested_.now += static_cast<std::int64_t>(event.size);
     requested_.most = std::max(requested_.most, requested_.now);
+    steps_.see(evidence_.partOf(event), index_, bytes_.now - static_cast<std::int64_t>(block.size), bytes_.now);
     if (bytes_.now <= bytes_.most) return;
     bytes_.most = bytes_.now;
     answer_.peakEvent = static_cast<std::int64_t>(index_);
@@ -69,7 +125,7 @@ class HistoryWalk {
     chosen_ = static_cast<std::int64_t>(index_);
     chosenBytes_ = bytes_.now;
     chosenRequested_ = requested_.now;
-    released_.clear();
+    if (!whole_) released_.clear();
   }
 
   void release(const MemoryEvent& event) {
@@ -85,7 +141,7 @@ class HistoryWalk {
     bytes_.now -= static_cast<std::int64_t>(allocation.size);
     requested_.now -= static_cast<std::int64_t>(allocation.requested);
     const bool isAfter = moment_.event ? index_ > *moment_.event : true;
-    if (!isAfter || allocation.from > chosen_) return;
+    if (!whole_ && (!isAfter || allocation.from > chosen_)) return;
     allocation.to = static_cast<std::int64_t>(index_);
     allocation.freedAt = event.place;
     released_.push_back(allocation);
@@ -105,7 +161,9 @@ class HistoryWalk {
     std::int64_t end = 0, endRequested = 0;
     answer_.allocations = std::move(released_);
     blocks_.forEachHeld([&](const HeldBlock& block) {
-      if (static_cast<std::int64_t>(block.event) <= chosen_) answer_.allocations.push_back(allocationOf(block));
+      answer_.end.push_back(allocationOf(block));
+      if (whole_ || static_cast<std::int64_t>(block.event) <= chosen_)
+        answer_.allocations.push_back(allocationOf(block));
     });
     for (const auto& segment : snapshot_.segments) {
       if (segment.device != static_cast<std::int64_t>(device_)) continue;
@@ -128,7 +186,10 @@ class HistoryWalk {
     answer_.bytes = sum(before, chosenBytes_);
     answer_.requested = sum(requestedBefore, chosenRequested_);
     evidence_.classify(answer_.allocations);
-    std::ranges::stable_sort(answer_.allocations, [](const auto& a, const auto& b) { return a.size > b.size; });
+    evidence_.classify(answer_.end);
+    answer_.steps = steps_.steps(before, static_cast<std::int64_t>(index_));
+    if (whole_) std::ranges::stable_sort(answer_.allocations, {}, &HeldAllocation::from);
+    else std::ranges::stable_sort(answer_.allocations, std::greater(), &HeldAllocation::size);
   }
 
   /// Held in the end, and made before the history begins.
@@ -146,11 +207,13 @@ class HistoryWalk {
   BlockMap blocks_;
   CategoryEvidence evidence_;
   MemoryMoment moment_;
+  bool whole_;
   HeldMemory answer_;
   RelativeSum bytes_, requested_;
+  StepWatch steps_;
   std::size_t index_ = 0;
   std::int64_t chosen_ = HeldAllocation::outside, chosenBytes_ = 0, chosenRequested_ = 0;
-  std::vector<HeldAllocation> released_;  // held at the chosen moment, and let go since
+  std::vector<HeldAllocation> released_;  // held at the chosen moment, and let go since; of a whole history all
 };
 
 }  // namespace
@@ -163,7 +226,12 @@ std::string_view name(MemoryCategory category) {
 
 HeldMemory heldMemory(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
                       const MemoryMoment& moment, const Progress& progress) {
-  return HistoryWalk(snapshot, device, places, moment).run(progress);
+  return HistoryWalk(snapshot, device, places, moment, false).run(progress);
+}
+
+HeldMemory wholeHistory(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
+                        const MemoryMoment& moment, const Progress& progress) {
+  return HistoryWalk(snapshot, device, places, moment, true).run(progress);
 }
 
 std::size_t firstDevice(const MemorySnapshot& snapshot) {

@@ -30,11 +30,35 @@ struct HeldAllocation {
   std::int64_t from = outside, to = outside;  ///< events
   std::uint32_t place = 0, freedAt = 0;
   MemoryCategory category = MemoryCategory::unknown;
+
+  bool isHeldAfter(std::int64_t event) const { return from <= event && (to < 0 || to > event); }
 };
 
 /// The moment of a history that is asked about; a peak unless an event is named.
 struct MemoryMoment {
   std::optional<std::size_t> event;
+};
+
+/// A forward with its backward, and what follows up to the next forward.
+struct MemoryStep {
+  std::int64_t from = 0, forwardEnd = -1, to = -1;  ///< events: its first allocation, the last of its forward, its last
+  bool isWhole = false;                             ///< it has a backward
+  std::uint64_t startBytes = 0, forwardBytes = 0, peakBytes = 0;  ///< held before it, before its backward, at most
+};
+
+/// Free memory between blocks that are held.
+struct MemoryGap {
+  std::uint64_t address = 0, size = 0;
+  std::optional<std::uint32_t> placeBefore,
+      placeBehind;  ///< where the neighbours were made; none at a segment's border
+  std::uint64_t bytesBefore = 0, bytesBehind = 0;
+};
+
+/// What the allocator has from the driver and nobody holds.
+struct FreeMemory {
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  std::vector<MemoryGap> largest;  ///< first; at most five
 };
 
 /// What a device's allocator held at a moment. Sizes are those of its blocks; their sum is the allocator's own.
@@ -47,11 +71,19 @@ struct HeldMemory {
   std::size_t events = 0;
   std::uint64_t reservedBytes = 0;  ///< of the segments in the end
   std::uint64_t endBytes = 0;       ///< held in the end, as the snapshot says
+  std::vector<HeldAllocation> end;  ///< those of them that the history made
   std::size_t unmatchedFrees = 0;   ///< of allocations that are older than the history
+  std::vector<MemoryStep> steps;
+  std::optional<FreeMemory> free;  ///< at the moment, where it is an event that was named
 };
 
 HeldMemory heldMemory(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
                       const MemoryMoment& moment = {}, const Progress& progress = {});
+
+/// The same with every allocation of the history, in the order in which they were made; those that are older come
+/// first.
+HeldMemory wholeHistory(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
+                        const MemoryMoment& moment = {}, const Progress& progress = {});
 
 /// The device that is asked about where none is named: the first with a history, else the first with segments.
 std::size_t firstDevice(const MemorySnapshot& snapshot);

@@ -13,7 +13,7 @@ constexpr std::array<std::uint64_t, 2> cublasWorkspaces{8'519'680, 33'554'432};
 }  // namespace
 
 CategoryEvidence::CategoryEvidence(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places)
-    : snapshot_(snapshot), places_(places) {
+    : places_(places) {
   for (const auto& mark : snapshot.marks)
     if (mark.device == static_cast<std::int64_t>(device) && snapshot.text(mark.name).starts_with("Optimizer.step"))
       steps_.push_back(mark);

@@ -11,6 +11,10 @@ class CategoryEvidence {
   CategoryEvidence(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places);
 
   void see(const MemoryEvent& event, std::size_t index);
+  /// The part of a training step that the event last seen belongs to, with the optimizer's as far as marks say.
+  StepPart partOf(const MemoryEvent& event) const {
+    return stepping_ ? StepPart::optimizer : places_.part(event.place);
+  }
   /// Gives each allocation its category, once the whole history was seen.
   void classify(std::vector<HeldAllocation>& allocations) const;
   /// A place with this stack; 0 where the history has none.
@@ -29,7 +33,6 @@ class CategoryEvidence {
   bool mayBeWorkspace(const HeldAllocation& allocation) const;
   void markWorkspaces(std::vector<HeldAllocation>& allocations) const;
 
-  const MemorySnapshot& snapshot_;
   const MemoryPlaces& places_;
   std::vector<MemoryMark> steps_;  // begin and end of each step of an optimizer
   std::size_t nextStep_ = 0;

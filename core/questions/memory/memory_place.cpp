@@ -16,6 +16,10 @@ std::string_view baseName(std::string_view file) {
   return slash == std::string_view::npos ? file : file.substr(slash + 1);
 }
 
+std::string baseLine(std::string_view file, int line) {
+  return std::string(baseName(file)) + ":" + std::to_string(line);
+}
+
 /// "linear" of ".../torch/nn/modules/linear.py"
 std::string_view stem(std::string_view file) {
   const auto base = baseName(file);
@@ -97,6 +101,32 @@ std::string MemoryPlaces::line(std::uint32_t place) const {
 std::string MemoryPlaces::longLine(std::uint32_t place) const {
   const auto* frame = lineFrame(place);
   return frame ? frameText(*frame, true) : line(place);
+}
+
+std::string MemoryPlaces::shortLine(std::uint32_t place) const {
+  const auto* frame = lineFrame(place);
+  return frame && !isLibrary(*frame) ? baseLine(snapshot_.text(frame->file), frame->line) : std::string();
+}
+
+std::string MemoryPlaces::innermostLine(std::uint32_t place) const {
+  const auto stack = snapshot_.stack(snapshot_.places[place].stack);
+  if (stack.empty()) return {};
+  const auto& frame = snapshot_.frames[stack.front()];
+  return baseLine(snapshot_.text(frame.file), frame.line);
+}
+
+std::string_view MemoryPlaces::graphNode(std::uint32_t place) const {
+  for (const auto id : snapshot_.stack(snapshot_.places[place].stack))
+    if (const auto node = snapshot_.text(snapshot_.frames[id].node); !node.empty()) return node;
+  return {};
+}
+
+std::pair<std::int32_t, std::int32_t> MemoryPlaces::graphLine(std::uint32_t place) const {
+  for (const auto id : snapshot_.stack(snapshot_.places[place].stack)) {
+    const auto& frame = snapshot_.frames[id];
+    if (snapshot_.text(frame.file).starts_with("<eval_with_key>")) return {frame.file.index, frame.line};
+  }
+  return {-1, -1};
 }
 
 std::string MemoryPlaces::modules(std::uint32_t place) const {

@@ -1,5 +1,7 @@
 #pragma once
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/formats/memory/snapshot.h"
@@ -29,6 +31,14 @@ class MemoryPlaces {
   std::string line(std::uint32_t place) const;
   /// The same with the whole path, which alone is the same for the same line.
   std::string longLine(std::uint32_t place) const;
+  /// "train.py:14": the same line without its function, and the innermost line whosever it is; empty where the stack
+  /// has none.
+  std::string shortLine(std::uint32_t place) const;
+  std::string innermostLine(std::uint32_t place) const;
+  /// The node of a graph that the innermost frame which knows one names; empty where none does.
+  std::string_view graphNode(std::uint32_t place) const;
+  /// A file of code that torch.fx generated ("<eval_with_key>.3") and the line in it; line -1 where there is none.
+  std::pair<std::int32_t, std::int32_t> graphLine(std::uint32_t place) const;
   /// "forward train.py:21 > train.py:14 > Linear": the calls of modules, outermost first, as far as frames say.
   std::string modules(std::uint32_t place) const;
   /// Whether the innermost frame is PyTorch's, as where an op was called through its Python function.

@@ -1,0 +1,168 @@
+#include "core/questions/memory/allocator_model.h"
+
+#include <algorithm>
+
+#include "core/questions/memory/address_map.h"
+
+namespace retrograd {
+
+void AllocatorModel::expectSegment(std::uint64_t size, std::int64_t stream, std::uint64_t address) {
+  auto& list = expected_[{size, stream}];
+  list.insert(list.begin(), address);
+}
+
+/// The first block by size and address that holds the request. Blocks above the limit for cutting are kept for requests
+/// above it, and not for much smaller ones.
+std::optional<std::uint64_t> AllocatorModel::freeBlock(const Pool& pool, std::uint64_t size) const {
+  const auto found = free_.find(pool);
+  if (found == free_.end()) return std::nullopt;
+  const auto block = found->second.lower_bound({size, 0});
+  if (block == found->second.end()) return std::nullopt;
+  const auto most = sizes_.maxSplit();
+  if (!sizes_.expandable()) {
+    if (size < most && block->first >= most) return std::nullopt;
+    if (size >= most && block->first >= size + allocator::largeSegment) return std::nullopt;
+  }
+  return block->second;
+}
+
+std::uint64_t AllocatorModel::newSegment(const Pool& pool, std::uint64_t rounded) {
+  const auto size = BlockSizes::segment(rounded);
+  std::uint64_t address = invented_;
+  if (auto expected = expected_.find({size, pool.stream}); expected != expected_.end() && !expected->second.empty()) {
+    address = expected->second.back();
+    expected->second.pop_back();
+  }
+  if (const auto [taken, isNew] = blocks_.try_emplace(address); isNew) {
+    taken->second = {size, address, false, pool};
+  } else {
+    address = invented_;
+    blocks_[address] = {size, address, false, pool};
+  }
+  if (address == invented_) invented_ += size + allocator::largeSegment;
+  freeOf(pool).insert({size, address});
+  reserved_ += size;
+  peakReserved_ = std::max(peakReserved_, reserved_);
+  return address;
+}
+
+void AllocatorModel::cut(std::uint64_t address, std::uint64_t size) {
+  auto& block = blocks_[address];
+  const auto rest = block.size - size;
+  block.size = size;
+  blocks_[address + size] = {rest, block.segment, false, block.pool};
+  freeOf(block.pool).insert({rest, address + size});
+}
+
+std::uint64_t AllocatorModel::allocate(std::uint64_t requested, std::int64_t stream) {
+  const auto size = sizes_.rounded(requested);
+  const Pool pool{stream, BlockSizes::small(size)};
+  const auto found = freeBlock(pool, size);
+  const auto address = found ? *found : newSegment(pool, size);
+  freeOf(pool).erase({blocks_[address].size, address});
+  if (const auto rest = blocks_[address].size - size; rest > 0 && sizes_.splits(size, rest)) cut(address, size);
+  auto& block = blocks_[address];
+  block.held = true;
+  bytes_ += block.size;
+  peakBytes_ = std::max(peakBytes_, bytes_);
+  return address;
+}
+
+bool AllocatorModel::areJoinable(const Blocks::iterator& first, const Blocks::iterator& second) const {
+  return first->second.segment == second->second.segment && !first->second.held && !second->second.held;
+}
+
+void AllocatorModel::release(std::uint64_t address) {
+  auto block = blocks_.find(address);
+  if (block == blocks_.end() || !block->second.held) return;
+  block->second.held = false;
+  bytes_ -= block->second.size;
+  auto& free = freeOf(block->second.pool);
+  if (const auto next = std::next(block); next != blocks_.end() && areJoinable(block, next)) {
+    free.erase({next->second.size, next->first});
+    block->second.size += next->second.size;
+    blocks_.erase(next);
+  }
+  if (block != blocks_.begin()) {
+    if (const auto before = std::prev(block); areJoinable(before, block)) {
+      free.erase({before->second.size, before->first});
+      before->second.size += block->second.size;
+      blocks_.erase(block);
+      block = before;
+    }
+  }
+  free.insert({block->second.size, block->first});
+}
+
+void AllocatorModel::giveBack(std::uint64_t address) {
+  const auto block = blocks_.find(address);
+  if (block == blocks_.end() || block->second.held || block->second.segment != address) return;
+  if (const auto next = std::next(block); next != blocks_.end() && next->second.segment == address) return;
+  freeOf(block->second.pool).erase({block->second.size, address});
+  reserved_ -= block->second.size;
+  blocks_.erase(block);
+}
+
+AllocatorRequests allocatorRequests(const MemorySnapshot& snapshot, std::size_t device) {
+  using Kind = AllocatorRequest::Kind;
+  AllocatorRequests all;
+  AddressMap held;
+  EventLog::Cursor cursor(snapshot.events[device]);
+  MemoryEvent event;
+  const auto release = [&](std::int64_t at) {
+    const auto allocation = held.find(event.address);
+    if (allocation == AddressMap::none) return false;
+    held.remove(event.address);
+    all.requests.push_back({Kind::release, static_cast<std::uint32_t>(allocation), 0, event.stream});
+    all.events.push_back(at);
+    return true;
+  };
+  for (std::int64_t i = 0; cursor.next(event); ++i) {
+    if (event.action == MemoryAction::freeCompleted) {
+      if (!release(i)) all.isWhole = false;
+    } else if (event.action == MemoryAction::segmentFree) {
+      all.requests.push_back({Kind::giveBack, 0, event.address, event.stream});
+      all.events.push_back(i);
+    } else if (event.action == MemoryAction::alloc) {
+      release(i);  // the history lacks that it was let go
+      const auto number = static_cast<std::uint32_t>(all.addresses.size());
+      held.add(event.address, static_cast<std::int32_t>(number));
+      all.addresses.push_back(event.address);
+      all.madeAt.push_back(i);
+      all.requests.push_back({Kind::allocate, number, event.size, event.stream});
+      all.events.push_back(i);
+    }
+  }
+  return all;
+}
+
+ModelledMemory modelledMemory(const MemorySnapshot& snapshot, std::size_t device, const AllocatorRequests& requests) {
+  using Kind = AllocatorRequest::Kind;
+  AllocatorModel model(snapshot.settings);
+  EventLog::Cursor cursor(snapshot.events[device]);
+  for (MemoryEvent event; cursor.next(event);)
+    if (event.action == MemoryAction::segmentAlloc) model.expectSegment(event.size, event.stream, event.address);
+  ModelledMemory result;
+  std::unordered_map<std::uint32_t, std::uint64_t> addresses;
+  for (const auto& request : requests.requests) {
+    if (request.kind == Kind::giveBack) {
+      model.giveBack(request.size);
+    } else if (request.kind == Kind::release) {
+      const auto at = addresses.find(request.allocation);
+      if (at == addresses.end()) continue;
+      model.release(at->second);
+      addresses.erase(at);
+    } else {
+      const auto address = addresses[request.allocation] = model.allocate(request.size, request.stream);
+      ++result.allocations;
+      if (request.allocation < requests.addresses.size())
+        result.atTheirAddress += address == requests.addresses[request.allocation];
+    }
+  }
+  result.peakBytes = model.peakBytes();
+  result.peakReserved = model.peakReserved();
+  result.endBytes = model.bytes();
+  return result;
+}
+
+}  // namespace retrograd

@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "core/base/progress.h"
+#include "core/questions/memory_join/traced_step.h"
+#include "core/trace/symbol.h"
+
+namespace retrograd {
+
+/// What a compiled job's own graphs allocate, forward and backward, with the place of each op among the nodes of its
+/// graph. `lookup` gives schemas. Throws Error(badInput) for what is not a log, or has no forward and backward graph.
+TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Progress& progress = {});
+
+}  // namespace retrograd

@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/derivation/analysis.h"
+
+namespace retrograd {
+
+/// Memory that a training step allocates, as its traces say.
+struct TracedAllocation {
+  static constexpr std::int32_t none = -1;
+  enum class Use : std::uint8_t { saved, result, gradient, temporary };
+
+  std::uint64_t bytes = 0;
+  std::string op, module;       ///< that makes it: "aten.addmm", "blocks.0.up"
+  std::string line, innermost;  ///< of Python: "net.py:14" of the model, "linear.py:134"; empty: not known
+  std::size_t lastForward = 0, firstBackward = 0;  ///< saved: who reads it last before the backward, and first in it
+  bool isFloat32 = false;
+  std::size_t position = 0, lastRead = 0;  ///< of ops: that makes it, that reads it last
+  std::string reader, readerModule;        ///< saved: the op of the backward that reads it first
+  std::string lastReader;                  ///< the op at lastRead
+  std::string parameter;                   ///< gradient: of which
+  std::string name;                        ///< of the value
+  Use use = Use::temporary;
+  bool backward = false;
+  bool mayReuse = false;            ///< autograd may add in place instead
+  std::int32_t continuedBy = none;  ///< the sum that may take this gradient's memory, in TracedStep::allocations
+  std::string storedAs;             ///< the dtype that its only reader casts it to at once, where that is narrower
+  std::int32_t node = -1;           ///< of a job's graph: which of its nodes; -1: the trace is of no job
+  std::string copyOf;               ///< saved: the value, saved too, that it is a copy of
+};
+
+struct TracedParameter {
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+/// What a step allocates in the order of its ops, and what is there before: the side of a join that knows names.
+struct TracedStep {
+  std::vector<TracedAllocation> allocations;  ///< by position
+  std::vector<TracedParameter> parameters;    ///< and buffers, as a module lists them; shared ones once
+  std::size_t forwardCount = 0;               ///< ops of the forward
+};
+
+TracedStep tracedStep(const Analysis& analysis);
+
+}  // namespace retrograd
