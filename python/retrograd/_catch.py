@@ -18,6 +18,7 @@ from ._distributed import Sharding, sharding_of
 from ._export import line_of, raised_in_autograd
 from ._folder import Folder, Limits, first_line, rank, ranks, readable, say, text_of
 from ._lines import caller
+from ._memory import ran_out, say_who_held_it
 from ._state import Autocast, Generators
 from ._step import Loss, Step
 from ._tree import Tree, tensor_leaves
@@ -85,6 +86,7 @@ class Catch:
         self._said_late = False
         self._last_optimizer: Optional["weakref.ref[torch.optim.Optimizer]"] = weakref.ref(optimizer) if optimizer is not None else None
         self.history = History()
+        self.snapshot: Optional[Path] = None  # of the allocator, where the GPU's memory ran out
 
     # -- for the user
 
@@ -140,6 +142,7 @@ class Catch:
         self._handles = []
         self._watch.stop()
         try:
+            self._out_of_memory(error)
             self._look_once_more(error, trace)
         finally:
             self._steps.clear()
@@ -147,9 +150,14 @@ class Catch:
             self._waiting.clear()
 
     @_undisturbing
+    def _out_of_memory(self, error: Optional[BaseException]) -> None:
+        if error is not None and ran_out(error):
+            self.snapshot = say_who_held_it(error, self.target)
+
+    @_undisturbing
     def _look_once_more(self, error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         """When the loop is left: the step that an exception of its backward ended, or one that waits to be checked."""
-        if isinstance(error, Exception) and raised_in_autograd(trace):
+        if isinstance(error, Exception) and raised_in_autograd(trace) and not ran_out(error):
             self._raised(error)
         else:
             self._check_waiting()
@@ -171,7 +179,7 @@ class Catch:
         try:
             return run()
         except Exception as error:
-            if not _writing:
+            if not _writing and not ran_out(error):  # a folder would need memory that is not there
                 self._raised(error)
             raise
 
