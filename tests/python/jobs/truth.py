@@ -269,8 +269,8 @@ def roundings(job, draws, truth):
     largest = max(float(gradient.abs().max()) for gradient in truth.values())
     for name, gradient in truth.items():
         noise = max(distance(gradient, other[name]) for other in others)
-        # Beyond this it is another derivative, and no rounding.
-        most = UNIT[job.draft.dtype] ** 0.5 * largest
+        # Beyond this it is another derivative, and no rounding; where all cancel, roundings are all that there is.
+        most = max(UNIT[job.draft.dtype] ** 0.5 * largest, 1e3 * UNIT[job.draft.dtype])
         noise = max([noise, *(d for other in finer if (d := distance(gradient, other[name])) <= most)])
         scale = max(float(gradient.abs().max()), 1e-3 * largest)  # a gradient may be zero but for rounding
         found[name] = noise + scale * UNIT[job.draft.dtype] * (8 + gradient.numel() ** 0.5)
