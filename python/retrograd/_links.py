@@ -94,8 +94,13 @@ class Links:
         if function is not None:
             code = getattr(getattr(function, "forward", None), "__code__", None)
             return first if code is None or not is_users(code.co_filename) or code in self._code[first.stack] else None  # else its forward made no op
-        if kind == _WRITTEN or kind == "asstrided" and first.kind != kind:  # made after a write to a view, or to the base of one
-            return next((one for one in reversed(ran[:place]) if one.writes and (kind == _WRITTEN or one.storages & first.storages)), None)
+        if kind == _WRITTEN:
+            return next((one for one in reversed(ran[:place]) if one.writes), None)
+        if kind == "asstrided" and first.kind != kind:  # a view that is made again after a write: at once, or where it is read
+            last = ran[place - 1] if place and ran[place - 1].writes else None
+            at_once = last is not None and (thread, place) in self._made.get(number - 1, [])
+            reading = next((one for one in reversed(ran[:place]) if one.writes and one.storages & first.storages), None)
+            return last if at_once else reading or last
         if first.kind == kind and first.own == number:
             return first
         near = [one for one in ran[place:place + _BEHIND] if one.n < before and (one.n == first.n or one.own is None or one.stack == first.stack)]

@@ -154,7 +154,10 @@ class Rewritten(torch.nn.Module):
         out[:, :2].mul_(h[:, 4:]).add_(1)
         row = out[1]
         out.mul_(2)
-        return self.last(out + row)
+        part = self.first(x).view(4, 3, 2)[:, 1:]
+        part *= 0.5
+        shift = self.last.bias * 2  # the node of the written view is made before this, and this reads something else
+        return self.last(out + row) + shift + part.sum()
 
 
 class Recalled(torch.nn.Module):
