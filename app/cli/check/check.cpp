@@ -71,7 +71,12 @@ Run setUpCheck(Parser parser) {
   checks->addTo(parser, "safetensors file with in.*, cot.*, out.*, grad.in.*, grad.p.*, mut.*");
   addOrder(parser, checks->check.order, checks->check.again);
   addDevice(parser, checks->check.device);
-  return [checks](const Progress& progress) {
+  const auto recording = std::make_shared<RecordingChecks>();
+  parser.flag("--strict", recording->strict,
+              "of a recorded step: a custom Function, hook, detach or no_grad that changes a gradient is a fault");
+  parser.add("--against", recording->against,
+             "of a recorded step: a recording that is right; a cut of the gradient that it lacks is a fault");
+  return [checks, recording](const Progress& progress) {
     checks->requireFileOrSuite("check");
     if (checks->suite.empty() && checks->files.size() == 1 && jobs::isJobLog(checks->files.front())) {
       setThreads(checks->run.threads);
@@ -82,8 +87,12 @@ Run setUpCheck(Parser parser) {
       if (!checks->check.reference.empty())
         throw Error(ErrorCode::badUse, "is a recording: it is compared with its own hashes, not with a reference",
                     checks->files.front());
-      return checkRecording(checks->files.front(), checks->format, progress);
+      recording->format = checks->format;
+      return checkRecording(checks->files.front(), *recording, progress);
     }
+    if (recording->strict || !recording->against.empty())
+      throw Error(ErrorCode::badUse,
+                  "--strict and --against are for one recording (retrograd.record in Python makes it)", "check");
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }

@@ -9,7 +9,7 @@
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/terminal.h"
 #include "core/formats/recording/recording.h"
-#include "core/torch/session/replay.h"
+#include "core/torch/steps/step_opinion.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 
@@ -20,6 +20,14 @@ struct Verdict {
   std::string word;    ///< "pass", "fail", "not possible"
   std::string reason;  ///< of all but a pass
   int code = allWell;
+};
+
+/// What was found, as it is judged.
+struct Found {
+  const Analysis& analysis;
+  const ReplayResult& replay;
+  const StepOpinion& opinion;
+  std::vector<std::string> faults;  ///< by cut; empty: it is none
 };
 
 std::string count(std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
@@ -33,17 +41,28 @@ std::string placeOf(const Analysis& analysis, BoundSymbolId op) {
                      line.empty() ? "" : ", ", line);
 }
 
-Verdict verdictOf(const Analysis& analysis, const ReplayResult& result) {
+/// The first cut that is a fault; none where there is none.
+std::optional<std::size_t> firstFault(const Found& found) {
+  for (std::size_t i = 0; i < found.faults.size(); ++i)
+    if (!found.faults[i].empty()) return i;
+  return std::nullopt;
+}
+
+Verdict verdictOf(const Found& found) {
+  const auto& analysis = found.analysis;
+  const auto& result = found.replay;
   const bool comparable = result.notComparable.empty();
+  if (const auto fault = firstFault(found)) return {"fail", describe(found.opinion.cuts[*fault]), checkFailed};
   if (!result.unsound.empty()) return {"fail", result.unsound.front(), checkFailed};
   if (result.differing > 0 && comparable)
     return {"fail", fmt::format("{} is not as recorded", placeOf(analysis, result.first.front().op)), checkFailed};
   if (!result.stopped.empty()) return {"not possible", result.stopped, badInputOrUse};
   if (!analysis.file.recording->damage.empty())
     return {"not possible", "the recording is damaged or cut off: " + analysis.file.recording->damage, badInputOrUse};
-  if (result.differing > 0)
+  if (result.differing > 0 && found.opinion.compared == 0)
     return {"not possible", "hashes are not comparable, because " + result.notComparable.front(), badInputOrUse};
-  if (result.compared == 0) return {"not possible", "the recording has no hash to compare", badInputOrUse};
+  if (result.compared == 0 && found.opinion.compared == 0)
+    return {"not possible", "the recording has no hash to compare", badInputOrUse};
   return {"pass", {}, allWell};
 }
 
@@ -64,18 +83,24 @@ std::string updatesOf(const StepRecording& recording) {
   return text;
 }
 
-void printText(const std::string& path, const Analysis& analysis, const ReplayResult& result, const Verdict& verdict) {
-  const auto& document = *analysis.document;
-  const auto& recording = *analysis.file.recording;
-  const auto style = verdict.code == allWell         ? Style::good
-                     : verdict.code == badInputOrUse ? Style::warning
-                                                     : Style::bad;
-  fmt::print("{}  {}  {} hashes of {} compared, {} differ{}{}\n", styled(stdout, style, verdict.word), path,
-             result.compared, count(result.ran, "op"), result.differing, verdict.reason.empty() ? "" : ": ",
-             verdict.reason);
+void printOpinion(const Found& found) {
+  const auto& opinion = found.opinion;
+  fmt::print("      second opinion: {} compared with the derivative{}\n", count(opinion.compared, "gradient"),
+             opinion.notCompared > 0 ? fmt::format(", {} not", opinion.notCompared) : "");
+  for (std::size_t i = 0; i < opinion.cuts.size(); ++i) {
+    const auto& fault = found.faults[i];
+    fmt::print("      {}: {}{}\n", fault.empty() ? "cut" : styled(stdout, Style::bad, "fault"),
+               describe(opinion.cuts[i]), fault.empty() ? "" : " (" + fault + ")");
+  }
+  for (const auto& note : opinion.notes) fmt::print("      note: not compared: {}\n", note);
+}
+
+void printHashes(const Found& found) {
+  const auto& analysis = found.analysis;
+  const auto& result = found.replay;
   const auto detail = [](const std::string& line) { fmt::print("      {}\n", line); };
   for (const auto& one : result.first) {
-    detail(fmt::format("differs: {}: {}", placeOf(analysis, one.op), printCall(document, one.op)));
+    detail(fmt::format("differs: {}: {}", placeOf(analysis, one.op), printCall(*analysis.document, one.op)));
     if (!one.cause.empty()) detail("  the first one; " + one.cause);
   }
   if (result.differing > result.first.size())
@@ -83,6 +108,19 @@ void printText(const std::string& path, const Analysis& analysis, const ReplayRe
   if (!result.stopped.empty() && result.stoppedAt)
     detail(fmt::format("{} of {} ran; then {} could not", result.ran, count(result.ops, "op"),
                        placeOf(analysis, result.stoppedAt)));
+}
+
+void printText(const std::string& path, const Found& found, const Verdict& verdict) {
+  const auto& result = found.replay;
+  const auto& recording = *found.analysis.file.recording;
+  const auto style = verdict.code == allWell         ? Style::good
+                     : verdict.code == badInputOrUse ? Style::warning
+                                                     : Style::bad;
+  fmt::print("{}  {}  {} hashes of {} compared, {} differ{}{}\n", styled(stdout, style, verdict.word), path,
+             result.compared, count(result.ran, "op"), result.differing, verdict.reason.empty() ? "" : ": ",
+             verdict.reason);
+  const auto detail = [](const std::string& line) { fmt::print("      {}\n", line); };
+  printHashes(found);
   for (const auto& line : result.unsound) detail("not sound: " + line);
   for (const auto& line : result.notComparable) detail("note: hashes may differ, because " + line);
   if (result.afterUninitialized > 0)
@@ -90,18 +128,38 @@ void printText(const std::string& path, const Analysis& analysis, const ReplayRe
                        count(result.afterUninitialized, "result")));
   if (!result.opaque.empty()) {
     std::string names;
-    for (const auto& name : opaqueNames(analysis, result)) names += (names.empty() ? "" : ", ") + name;
+    for (const auto& name : opaqueNames(found.analysis, result)) names += (names.empty() ? "" : ", ") + name;
     detail("note: not run, their recorded values were taken: " + names);
   }
   detail(fmt::format("recorded: updates {}; links: {} backward ops linked, {} ambiguous, {} without",
                      updatesOf(recording), recording.linked, recording.ambiguous, recording.unlinked));
   if (!recording.damage.empty() && verdict.word == "fail") detail("damaged or cut off: " + recording.damage);
+  printOpinion(found);
   if (result.unsound.empty() && result.stopped.empty())
     detail("health: loss, gradients that an optimizer read, parameters and buffers are finite");
   for (const auto& note : result.notes) detail("note: " + note);
 }
 
-void printJson(const std::string& path, const Analysis& analysis, const ReplayResult& result, const Verdict& verdict) {
+nlohmann::ordered_json opinionJson(const Found& found) {
+  const auto& opinion = found.opinion;
+  nlohmann::ordered_json json{{"compared", opinion.compared}, {"not_compared", opinion.notCompared}};
+  json["cuts"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < opinion.cuts.size(); ++i) {
+    const auto& cut = opinion.cuts[i];
+    nlohmann::ordered_json one{
+        {"kind", name(cut.kind)},   {"name", cut.name},      {"op", cut.op.index},          {"line", cut.line},
+        {"backward", cut.backward}, {"text", describe(cut)}, {"parameters", cut.parameters}};
+    if (cut.factor) one["factor"] = *cut.factor;
+    if (!found.faults[i].empty()) one["fault"] = found.faults[i];
+    json["cuts"].push_back(std::move(one));
+  }
+  json["notes"] = opinion.notes;
+  return json;
+}
+
+void printJson(const std::string& path, const Found& found, const Verdict& verdict) {
+  const auto& analysis = found.analysis;
+  const auto& result = found.replay;
   const auto& recording = *analysis.file.recording;
   nlohmann::ordered_json json{{"file", path},
                               {"verdict", verdict.word},
@@ -124,6 +182,7 @@ void printJson(const std::string& path, const Analysis& analysis, const ReplayRe
   json["opaque"] = opaqueNames(analysis, result);
   json["not_comparable"] = result.notComparable;
   json["not_sound"] = result.unsound;
+  json["second_opinion"] = opinionJson(found);
   json["notes"] = result.notes;
   if (!recording.damage.empty()) json["damage"] = recording.damage;
   fmt::print("{}\n", dumpJson(json, 2));
@@ -131,13 +190,22 @@ void printJson(const std::string& path, const Analysis& analysis, const ReplayRe
 
 }  // namespace
 
-int checkRecording(const std::string& path, const std::string& format, const Progress& progress) {
+int checkRecording(const std::string& path, const RecordingChecks& checks, const Progress& progress) {
+  std::optional<ReplayedStep> good;
+  if (!checks.against.empty()) {
+    if (!isRecording(checks.against))
+      throw Error(ErrorCode::badUse, "is not a recording; --against needs one whose step is right", checks.against);
+    good = replayWithOpinion(open(checks.against, {}, progress), progress);
+  }
   const auto analysis = open(path, {}, progress);
-  const auto result = replay(analysis, progress);
-  const auto verdict = verdictOf(*analysis, result);
+  const auto step = replayWithOpinion(analysis, progress);
+  Found found{*analysis, step.replay, step.opinion, {}};
+  for (const auto& cut : step.opinion.cuts)
+    found.faults.push_back(faultOf(cut, *analysis->file.recording, checks.strict, good ? &good->opinion : nullptr));
+  const auto verdict = verdictOf(found);
   clearProgress();
-  if (format == "json") printJson(path, *analysis, result, verdict);
-  else if (!terminal().quiet || verdict.code != allWell) printText(path, *analysis, result, verdict);
+  if (checks.format == "json") printJson(path, found, verdict);
+  else if (!terminal().quiet || verdict.code != allWell) printText(path, found, verdict);
   return verdict.code;
 }
 

@@ -260,6 +260,7 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
   recorded.node = textAt(document_, record, "node");
   recorded.hook = textAt(document_, record, "hook");
   recorded.function = textAt(document_, record, "function");
+  recorded.hasNode = record.find("seq") != nullptr;
   recorded.accumulates = textAt(document_, record, "accumulates");
   recorded.opaque = textAt(document_, record, "opaque");
   const Json* fresh = record.find("uninitialized");

@@ -43,6 +43,12 @@ std::map<std::string, double> countTerms(const Analysis& analysis) {
 
 }  // namespace
 
+double roundingFloor(DType dtype, double scale, double terms) {
+  if (!isDifferentiable(dtype) || scale == 0) return 0;
+  const auto accumulation = isHalf(dtype) ? DType::f32 : dtype;
+  return scale * ((isHalf(dtype) ? 2 : 8) * unitRoundoff(dtype) + unitRoundoff(accumulation) * std::sqrt(terms));
+}
+
 double TensorVerdict::ratio() const {
   if (!failure.empty()) return std::numeric_limits<double>::infinity();
   if (deviation == 0) return 0;
@@ -61,11 +67,7 @@ double Judge::termsOf(const std::string& name) {
 }
 
 double Judge::floorOf(const std::string& name, const TensorData& expected, double scale) {
-  const auto dtype = expected.meta.dtype;
-  if (!isDifferentiable(dtype) || scale == 0) return 0;
-  const auto accumulation = isHalf(dtype) ? DType::f32 : dtype;
-  return scale *
-         ((isHalf(dtype) ? 2 : 8) * unitRoundoff(dtype) + unitRoundoff(accumulation) * std::sqrt(termsOf(name)));
+  return roundingFloor(expected.meta.dtype, scale, termsOf(name));
 }
 
 TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, const TensorData& expected,

@@ -23,6 +23,10 @@ struct TensorVerdict {
   bool tooNoisy() const;
 };
 
+/// What rounding alone may do to an element of a tensor whose largest is `scale`, and which an op made of `terms`
+/// numbers: the floor of a Judge's tolerance.
+double roundingFloor(DType dtype, double scale, double terms);
+
 /// Judges tensors that a model gives, each by its own tolerance:
 ///
 ///     tolerance = 4 * times * noise + scale * (8 * u(dtype) + u(accumulation) * sqrt(n))

@@ -9,6 +9,8 @@
 
 namespace retrograd {
 
+class RunFollower;
+
 /// A result that is not the recorded one.
 struct ReplayDifference {
   BoundSymbolId op;
@@ -33,6 +35,8 @@ struct ReplayResult {
 
 /// Runs the recorded step again from its inputs, op by op, and compares each hash. Numbers that are not finite are
 /// looked for in losses, in gradients that an optimizer reads, and in parameters and buffers. Throws Error(cancelled).
-ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
+/// `beside`: hears of the run too; may be null.
+ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {},
+                    RunFollower* beside = nullptr);
 
 }  // namespace retrograd

@@ -114,15 +114,74 @@ class Program(InFolder):
         self.assertEqual((found["first"][0]["number"], found["first"][0]["name"]), (seen[0], "torch.ops.aten.addmm.default"))
         self.assertIn("kernel", found["first"][0]["cause"])
 
-    def test_C11_another_library_is_not_comparable(self):
-        self.recorded()
+    def not_comparable(self):
+        """One hash differs, and the recorder had another library."""
         self.edit(lambda record: {**record, "hash": ["0" * 15 + "1"]} if record.get("op") == "aten.relu.default" else record)
         manifest = json.loads(Path("here/retrograd.json").read_text())
         manifest["made"]["torch"] = "2.14.0"
         Path("here/retrograd.json").write_text(json.dumps(manifest))
-        code, found = verdict("here")
+        return verdict("here")
+
+    def test_C14_where_hashes_are_not_comparable_the_second_opinion_decides(self):
+        self.recorded()
+        code, found = self.not_comparable()
+        self.assertEqual((code, found["verdict"], found["differing"] > 0), (0, "pass", True))
+        self.assertIn("2.14.0", found["not_comparable"][0])
+
+    def test_C11_another_library_is_not_comparable(self):
+        with told(), torch.no_grad():
+            retrograd.record("here", lambda: torch.relu(torch.randn(3)))
+        code, found = self.not_comparable()
         self.assertEqual((code, found["verdict"]), (2, "not possible"))
         self.assertIn("2.14.0", found["reason"])
+
+    def test_C12_cuts_have_a_name_a_line_a_factor_and_the_parameters_behind_them(self):
+        self.recorded("custom_function")
+        code, found = verdict("here")
+        (cut,) = found["second_opinion"]["cuts"]
+        self.assertEqual((code, cut["kind"], cut["name"], cut["parameters"]), (0, "function", "Square", ["0.bias", "0.weight"]))
+        self.assertAlmostEqual(cut["factor"], 0.75, 5)
+        self.assertIn("in backward", cut["line"])
+        self.assertNotIn("fault", cut)
+
+    def test_C12_hooks_and_detach_are_cuts(self):
+        self.recorded("hooks")
+        self.assertEqual({cut["name"] for cut in verdict("here")[1]["second_opinion"]["cuts"]}, {"hook", "<lambda>", "double"})
+        shutil.rmtree("here")
+        self.recorded("gan")
+        (cut,) = verdict("here")[1]["second_opinion"]["cuts"]
+        self.assertEqual((cut["kind"], cut["factor"], cut["parameters"]), ("detach", 0, ["0.bias", "0.weight"]))
+
+    def test_C14_strict_makes_each_cut_a_fault(self):
+        self.recorded("custom_function")
+        code, text = run("check", "here", "--strict")
+        self.assertEqual(code, 1, text)
+        self.assertIn("fault: function `Square`: 0.75 times the derivative; record_test.py", text)
+
+    def test_C14_cuts_that_a_right_recording_has_are_meant(self):
+        self.recorded("hooks")
+        Path("here").rename("good")
+        self.assertEqual(run("check", "good", "--against", "good")[0], 0)
+        self.recorded("custom_function")
+        code, text = run("check", "here", "--against", "good")
+        self.assertEqual(code, 1, text)
+        self.assertIn("the recording that is right has no such cut", text)
+        self.assertEqual(run("check", "here", "--against", "nowhere")[0], 2)
+
+    def test_C14_a_cut_that_leaves_a_parameter_without_a_gradient_is_a_fault(self):
+        model = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Linear(6, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            model[1](torch.tanh(model[0](torch.randn(4, 6))).detach()).square().mean().backward()
+            optimizer.step()
+
+        with told():
+            retrograd.record("here", step, model=model, optimizer=optimizer)
+        code, found = verdict("here")
+        self.assertEqual(code, 1)
+        self.assertIn("detach", found["reason"])
+        self.assertIn("without a gradient", found["second_opinion"]["cuts"][0]["fault"])
 
     def test_C14_a_nan_in_the_step_is_not_sound(self):
         model = Net(bad=1)
@@ -195,6 +254,9 @@ def test_of(kind):
         self.assertEqual((code, found["verdict"], found["differing"]), (0, "pass", 0), found)
         self.assertEqual(found["ran"], found["ops"])
         self.assertGreater(found["compared"], 20)
+        opinion = found["second_opinion"]  # C12: a right step has no fault, and most of its gradients are compared
+        self.assertGreater(opinion["compared"], 4 * opinion["not_compared"])
+        self.assertEqual([cut["text"] for cut in opinion["cuts"] if cut["kind"] in ("built-in op", "no_grad", "in place")], [])
 
     return test
 

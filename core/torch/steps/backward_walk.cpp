@@ -1,0 +1,388 @@
+#include "core/torch/steps/backward_walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "core/torch/checking/compare.h"
+#include "core/torch/checking/judge.h"
+#include "core/torch/execution/statistics.h"
+#include "core/torch/session/recorded_hash.h"
+#include "core/torch/tracing/convert.h"
+#include "core/trace/effects.h"
+
+namespace retrograd {
+namespace {
+
+constexpr std::size_t mostLeftOut = 6;  ///< unsure terms whose subsets are tried
+
+bool isGradient(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == at::kStrided && (tensor.is_floating_point() || tensor.is_complex());
+}
+
+at::Tensor sumOf(const std::vector<at::Tensor>& terms) {
+  at::Tensor sum;
+  for (const auto& term : terms)
+    if (term.defined()) sum = sum.defined() ? sum + term : term;
+  return sum;
+}
+
+}  // namespace
+
+BackwardWalk::BackwardWalk(const Analysis& analysis, const StepValues& values, const TrainedValues& trained,
+                           OpDerivatives& derivatives, const BackwardSpan& span, StepOpinion& opinion)
+    : analysis_(analysis),
+      document_(*analysis.document),
+      recording_(*analysis.file.recording),
+      ops_(analysis.joint.ops),
+      values_(values),
+      trained_(trained),
+      derivatives_(derivatives),
+      span_(span),
+      opinion_(opinion) {}
+
+double BackwardWalk::largestOf(const at::Tensor& tensor) {
+  if (!isGradient(tensor) || tensor.numel() == 0) return 0;
+  return tensor.abs().max().item<double>();
+}
+
+/// What the backward made and read, and whose it is.
+void BackwardWalk::index() {
+  std::unordered_set<std::int32_t> used;  // memory that autograd's ops read and made before
+  for (std::size_t i = 0; i < span_.begin; ++i)
+    if (recording_.op(ops_[i]).hasNode)
+      for (const auto values : {document_.operands(ops_[i]), document_.outputs(ops_[i])})
+        for (const auto value : values)
+          if (value && document_.isTensor(value)) used.insert(document_.value(value).storage.index);
+  const auto isForward = [&](ValueId value) {
+    if (!value || !document_.isTensor(value)) return true;
+    const auto producer = document_.value(value).producer;
+    if (producer && static_cast<std::size_t>(producer.index) >= span_.begin) return ofForward_.contains(value.index);
+    return used.contains(document_.value(value).storage.index);
+  };
+  for (auto i = span_.begin; i <= span_.last; ++i) {
+    const auto& recorded = recording_.op(ops_[i]);
+    const auto* tensors = values_.at(i);
+    const auto operands = document_.operands(ops_[i]);
+    if (!operands.empty() && std::all_of(operands.begin(), operands.end(), isForward))
+      for (const auto output : document_.outputs(ops_[i]))
+        if (output) ofForward_.insert(output.index);
+    if (!tensors || recorded.phase == Phase::recompute) continue;
+    for (const auto& output : tensors->outputs)
+      if (isGradient(output) && output.numel() > 0) made_.insert(recordedHashOf(output));
+    const auto from = document_.boundSymbol(ops_[i]).origin.op;
+    const bool isItsOwn = recording_.has(from) && (!recorded.function || recording_.op(from).function);
+    if (recorded.phase == Phase::backward && isItsOwn && from != ops_[i]) linked_[from.index].push_back(i);
+    if (recorded.accumulates && recorded.phase == Phase::accumulation)
+      accumulated_[std::string(document_.text(recorded.accumulates))].push_back(i);
+  }
+}
+
+void BackwardWalk::run() {
+  index();
+  for (auto i = span_.last + 1; i-- > 0;) visit(i);
+  for (const auto& [parameter, parts] : leaves_) finish(parameter);
+  for (auto i = span_.begin; i <= span_.last; ++i) hookWrote(i);
+}
+
+bool BackwardWalk::isNode(std::size_t position) const {
+  const auto& recorded = recording_.op(ops_[position]);
+  return (recorded.hasNode || linked_.contains(ops_[position].index)) && !recorded.function;
+}
+
+/// A detach of autograd's own, which keeps a result: right after the op that made it.
+bool BackwardWalk::isSavedAlias(std::size_t position) const {
+  if (position == 0 || document_.symbol(document_.boundSymbol(ops_[position]).symbol).name != "aten.detach.default")
+    return false;
+  const auto made = document_.outputs(ops_[position - 1]);
+  const auto read = document_.operands(ops_[position]);
+  const auto &own = document_.boundSymbol(ops_[position]), &before = document_.boundSymbol(ops_[position - 1]);
+  return recording_.op(ops_[position - 1]).hasNode && !read.empty() && own.source == before.source &&
+         own.module == before.module && std::find(made.begin(), made.end(), read[0]) != made.end();
+}
+
+/// The tensor that an op wrote, or of which it is a detached alias, as it was before; none for another op.
+ValueId BackwardWalk::sameTensorBefore(BoundSymbolId op) const {
+  if (!op) return {};
+  if (document_.symbol(document_.boundSymbol(op).symbol).name == "aten.detach.default")
+    return document_.operands(op)[0];
+  const auto written = writtenOperands(document_, op);
+  return written.size() == 1 ? written[0] : ValueId();
+}
+
+/// Its memory was written by way of another view after it was made: what flows where is then not known from the values.
+bool BackwardWalk::isTainted(ValueId value, std::size_t position) const {
+  for (const auto write : values_.writesWithin(document_.value(value).storage, position, span_.begin)) {
+    auto written = sameTensorBefore(ops_[write]);
+    while (written && written != value) written = sameTensorBefore(document_.value(written).producer);
+    if (!written) return true;
+  }
+  return false;
+}
+
+void BackwardWalk::collect(std::vector<Candidate>& found, std::size_t position,
+                           const std::set<std::int32_t>& without) const {
+  const auto* tensors = values_.at(position);
+  const auto operands = document_.operands(ops_[position]);
+  for (std::size_t i = 0; tensors && i < operands.size(); ++i)
+    if (isGradient(tensors->operands[i]) && !without.contains(document_.value(operands[i]).storage.index))
+      found.push_back({tensors->operands[i], operands[i]});
+}
+
+/// The gradients that the backward ops of a forward op read, but for what they made themselves.
+std::vector<BackwardWalk::Candidate> BackwardWalk::readBy(std::size_t forward) const {
+  std::vector<Candidate> found;
+  std::set<std::int32_t> without;
+  const auto op = ops_[forward];
+  for (const auto values : {document_.operands(op), document_.outputs(op)})
+    for (const auto value : values)
+      if (value && document_.isTensor(value)) without.insert(document_.value(value).storage.index);
+  std::set<std::int32_t> own;
+  if (const auto linked = linked_.find(op.index); linked != linked_.end())
+    for (const auto position : linked->second) {
+      const auto before = found.size();
+      collect(found, position, without);
+      found.erase(std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(before), found.end(),
+                                 [&](const Candidate& one) {
+                                   return own.contains(one.value.index) || ofForward_.contains(one.value.index);
+                                 }),
+                  found.end());
+      for (const auto output : document_.outputs(ops_[position]))
+        if (output) own.insert(output.index);
+    }
+  return found;
+}
+
+void BackwardWalk::addPart(ValueId value, Part part) {
+  if (!trained_.has(value)) return;
+  const auto* parameter = trained_.parameter(value);
+  if (!parameter) {
+    parts_[value.index].push_back(std::move(part));
+    return;
+  }
+  if (std::cmp_greater_equal(part.source.index, span_.begin)) return;  // recomputed: the op it repeats has it
+  leaves_[*parameter].push_back(std::move(part));
+  leafValues_.emplace(*parameter, value);
+}
+
+/// Whether a recorded gradient is this one, but for rounding.
+bool BackwardWalk::meets(const at::Tensor& sum, double noise, const std::vector<Candidate>& candidates,
+                         std::size_t& which) {
+  if (!sum.defined()) return false;
+  const auto hash = recordedHashOf(sum);
+  for (which = 0; which < candidates.size(); ++which)
+    if (candidates[which].tensor.sizes() == sum.sizes() && recordedHashOf(candidates[which].tensor) == hash)
+      return true;
+  for (which = 0; which < candidates.size(); ++which) {
+    const auto& tensor = candidates[which].tensor;
+    if (tensor.sizes() != sum.sizes()) continue;
+    const auto found = difference(copyOut(tensor), copyOut(sum), true);
+    const auto floor = roundingFloor(toDType(sum.scalar_type()), found.scale, static_cast<double>(sum.numel()));
+    if (found.failure.empty() && found.deviation <= 4 * noise + floor) return true;
+  }
+  return false;
+}
+
+/// Whether the recorded gradient is the sum without some terms that autograd does not know: these are cuts.
+bool BackwardWalk::leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value,
+                            std::size_t& which) {
+  std::vector<std::vector<std::size_t>> unsure;  // the terms of one call of a custom Function stay together
+  std::map<std::int32_t, std::size_t> calls;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].sure && !parts[i].cut) continue;
+    const bool isCall = parts[i].cut && kindOf(parts[i].cut) == GradientCut::Kind::function;
+    if (isCall && calls.contains(parts[i].cut.index)) {
+      unsure[calls[parts[i].cut.index]].push_back(i);
+      continue;
+    }
+    if (isCall) calls[parts[i].cut.index] = unsure.size();
+    unsure.push_back({i});
+  }
+  if (unsure.empty() || unsure.size() > mostLeftOut) return false;
+  std::vector<unsigned> subsets;
+  for (unsigned mask = 1; mask < 1U << unsure.size(); ++mask) subsets.push_back(mask);
+  std::stable_sort(subsets.begin(), subsets.end(),
+                   [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+  for (const auto mask : subsets) {
+    std::set<std::size_t> out;
+    for (std::size_t u = 0; u < unsure.size(); ++u)
+      if (mask >> u & 1U) out.insert(unsure[u].begin(), unsure[u].end());
+    std::vector<at::Tensor> kept;
+    double noise = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (!out.contains(i)) {
+        kept.push_back(parts[i].tensor);
+        noise += parts[i].noise;
+      }
+    if (!meets(sumOf(kept), noise, candidates, which)) continue;
+    for (const auto i : out)
+      if (parts[i].cut) addCut(kindOf(parts[i].cut), parts[i].cut, {}, parts[i].tensor, value);
+    return true;
+  }
+  return false;
+}
+
+/// Names what made the recorded gradient another one than the sum of the terms.
+void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId value) {
+  std::vector<at::Tensor> terms;
+  for (const auto& part : parts) terms.push_back(part.tensor);
+  const auto sum = sumOf(terms);
+  const auto producer = document_.value(candidate.value).producer;
+  const auto* made = recording_.has(producer) ? &recording_.op(producer) : nullptr;
+  if (made && made->phase == Phase::hook)
+    return addCut(GradientCut::Kind::hook, producer, candidate.tensor, sum, value);
+  const Part* guilty = nullptr;
+  for (const auto& part : parts)
+    if (part.cut && (!guilty || !part.sure)) guilty = &part;
+  if (!guilty && made && made->function && made->phase == Phase::backward)
+    return addCut(document_.text(made->node).starts_with("BackwardHookFunction") ? GradientCut::Kind::hook
+                                                                                 : GradientCut::Kind::function,
+                  producer, candidate.tensor, sum, value);
+  for (const auto& part : parts)
+    if (!guilty && !part.sure) guilty = &part;
+  if (!guilty) {
+    ++opinion_.notCompared;
+    return;
+  }
+  at::Tensor actual = candidate.tensor, expected;
+  for (const auto& part : parts) {
+    const bool isIts = guilty->cut ? part.cut == guilty->cut : !part.cut && part.source == guilty->source;
+    if (!isIts) actual = actual - part.tensor;
+    else expected = expected.defined() ? expected + part.tensor : part.tensor;
+  }
+  if (guilty->cut) return addCut(kindOf(guilty->cut), guilty->cut, actual, expected, value);
+  std::string because;
+  const auto source = guilty->source;
+  for (const auto& read : {document_.operands(source), document_.outputs(source)})
+    for (const auto operand : read)
+      if (operand && document_.isTensor(operand))
+        if (const auto writes = values_.writesWithin(document_.value(operand).storage,
+                                                     static_cast<std::size_t>(source.index), span_.last);
+            !writes.empty())
+          because = fmt::format("what it read or made was written later, by {} at {}",
+                                document_.symbol(document_.boundSymbol(ops_[writes[0]]).symbol).name,
+                                recordedLine(document_, ops_[writes[0]]));
+  addCut(GradientCut::Kind::builtin, source, actual, expected, value, because);
+}
+
+/// The gradient of a value: the recorded one, where the backward has it. Compares it with the sum of the terms.
+at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& candidates, ValueId value,
+                                std::size_t position) {
+  std::vector<at::Tensor> terms;
+  double noise = 0;
+  for (const auto& part : parts) {
+    terms.push_back(part.tensor);
+    noise += part.noise;
+  }
+  const auto sum = sumOf(terms);
+  if (candidates.empty()) return sum;
+  if (!sum.defined()) return candidates.front().tensor;
+  std::size_t which = 0;
+  if (meets(sum, noise, candidates, which) || leaveOut(parts, candidates, value, which)) {
+    ++opinion_.compared;
+    const auto found = candidates[which].tensor;
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(which));
+    return found;
+  }
+  std::size_t closest = candidates.size();
+  for (std::size_t i = candidates.size(); i-- > 0;)
+    if (candidates[i].tensor.sizes() == sum.sizes()) closest = i;
+  if (closest == candidates.size()) return sum;
+  const auto candidate = candidates[closest];
+  if (isTainted(value, position)) {
+    ++opinion_.notCompared;
+  } else {
+    ++opinion_.compared;
+    blame(parts, candidate, value);
+  }
+  return candidate.tensor;
+}
+
+/// An op that changes nothing about the gradient: each term goes on by itself.
+void BackwardWalk::pass(std::size_t position, const Parts& parts) {
+  const auto operands = document_.operands(ops_[position]);
+  if (operands.empty()) return;
+  const bool isOwn = isSavedAlias(position);
+  for (auto part : parts) {
+    const bool isWrite = part.cut && !writtenOperands(document_, part.cut).empty();
+    if (!isOwn && !isWrite) part.cut = ops_[position];
+    addPart(operands[0], std::move(part));
+  }
+}
+
+/// The gradients of an op's operands. `from`: terms of a value that goes on behind autograd's back; null: autograd's.
+void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts* from) {
+  const auto op = ops_[position];
+  const auto* tensors = values_.at(position);
+  const auto operands = document_.operands(op);
+  std::vector<char> wanted;
+  for (const auto operand : operands) wanted.push_back(trained_.has(operand));
+  const auto found = derivatives_.of(op, *tensors, wanted, cotangents);
+  if (!found) {
+    ++opinion_.notCompared;
+    if (opinion_.notes.size() < 5) opinion_.notes.push_back(derivatives_.refusal());
+    return;
+  }
+  double terms = 1;
+  for (const auto& one : tensors->operands)
+    if (one.defined()) terms = std::max(terms, static_cast<double>(one.numel()));
+  double noise = 0;
+  if (from)
+    for (const auto& part : *from) noise += part.noise;
+  const auto start = recording_.op(op).function ? functionStart(position) : op;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    auto gradient = found->byOperand[i];
+    if (!wanted[i] || !gradient.defined()) continue;
+    const auto dtype = toScalarType(document_.meta(document_.value(operands[i]).meta).dtype);
+    if (gradient.scalar_type() != dtype) gradient = gradient.to(dtype);
+    Part part;
+    part.tensor = gradient;
+    part.source = op;
+    part.sure = isGradient(gradient) && gradient.numel() > 0 && made_.contains(recordedHashOf(gradient));
+    if (found->passes && !from) part.sure = true;
+    if (from) part.cut = start;
+    if (!part.sure || from)
+      part.noise = noise + (isGradient(gradient) ? roundingFloor(toDType(dtype), largestOf(gradient), terms) : 0);
+    addPart(operands[i], std::move(part));
+  }
+}
+
+void BackwardWalk::visit(std::size_t position) {
+  const auto op = ops_[position];
+  const auto* tensors = values_.at(position);
+  if (!tensors) return;
+  const auto outputs = document_.outputs(op);
+  bool any = linked_.contains(op.index) && isNode(position);
+  std::vector<Parts> parts(outputs.size());
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    if (const auto found = outputs[o] ? parts_.find(outputs[o].index) : parts_.end(); found != parts_.end()) {
+      parts[o] = std::move(found->second);
+      parts_.erase(found);
+      any |= !parts[o].empty();
+    }
+  if (!any || (position >= span_.begin && !isNode(position))) return;
+  const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol).name;
+  if (!isNode(position) && symbol == "aten.detach.default" && !recording_.op(op).function)
+    return pass(position, parts[0]);
+  std::vector<Candidate> candidates;
+  if (isNode(position)) candidates = readBy(position);
+  std::vector<at::Tensor> cotangents(outputs.size());
+  Parts all;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (o >= tensors->outputs.size() || !isGradient(tensors->outputs[o])) continue;
+    std::vector<Candidate> fitting;
+    for (const auto& one : candidates)
+      if (one.tensor.sizes() == tensors->outputs[o].sizes()) fitting.push_back(one);
+    cotangents[o] = settle(parts[o], fitting, outputs[o], position);
+    if (cotangents[o].defined() && cotangents[o].scalar_type() != tensors->outputs[o].scalar_type())
+      cotangents[o] = cotangents[o].to(tensors->outputs[o].scalar_type());
+    all.insert(all.end(), parts[o].begin(), parts[o].end());
+  }
+  if (recording_.op(op).number < 0) return derive(position, cotangents, nullptr);
+  if (!isNode(position)) return derive(position, cotangents, &all);
+  if (linked_.contains(op.index)) return derive(position, cotangents, nullptr);
+  goOnWithoutOps(position, cotangents, all);
+}
+
+}  // namespace retrograd

@@ -1,0 +1,159 @@
+// Where a backward ends: parameters, hooks that write gradients, ops whose node had no op to run; and what a cut is.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/torch/checking/compare.h"
+#include "core/torch/execution/statistics.h"
+#include "core/torch/session/recorded_hash.h"
+#include "core/torch/steps/backward_walk.h"
+#include "core/torch/tracing/convert.h"
+#include "core/trace/effects.h"
+
+namespace retrograd {
+namespace {
+
+constexpr double evenly = 1e-3;  ///< of the largest element: how far a gradient may be from a multiple of another
+
+/// By what factor `actual` is `expected`; none where it is no multiple.
+std::optional<double> factorOf(const at::Tensor& actual, const at::Tensor& expected, double& average) {
+  const auto a = asDoubles(copyOut(actual)), e = asDoubles(copyOut(expected));
+  double both = 0, own = 0, most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    both += a[i] * e[i];
+    own += e[i] * e[i];
+    most = std::max(most, std::abs(a[i]));
+  }
+  if (!(own > 0)) return std::nullopt;
+  average = both / own;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!(std::abs(a[i] - average * e[i]) <= evenly * most)) return std::nullopt;
+  return average;
+}
+
+}  // namespace
+
+/// The op that begins the call of a custom Function which this one is within.
+BoundSymbolId BackwardWalk::functionStart(std::size_t position) const {
+  const auto function = recording_.op(ops_[position]).function;
+  auto start = ops_[position];
+  for (auto i = position + 1; i-- > 0 && recording_.op(ops_[i]).function == function;) {
+    start = ops_[i];
+    if (recording_.op(ops_[i]).hasNode) break;
+  }
+  return start;
+}
+
+GradientCut::Kind BackwardWalk::kindOf(BoundSymbolId cut) const {
+  using Kind = GradientCut::Kind;
+  if (recording_.op(cut).function) return Kind::function;
+  if (document_.symbol(document_.boundSymbol(cut).symbol).name.starts_with("aten.detach")) return Kind::detach;
+  return writtenOperands(document_, cut).empty() ? Kind::noGrad : Kind::inPlace;
+}
+
+/// An op whose node ran none: its gradient passes as it is, or nothing arrived there.
+void BackwardWalk::goOnWithoutOps(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts& parts) {
+  std::vector<char> wanted;
+  const auto operands = document_.operands(ops_[position]);
+  for (const auto operand : operands) wanted.push_back(trained_.has(operand));
+  const auto found = derivatives_.of(ops_[position], *values_.at(position), wanted, cotangents);
+  if (!found) {
+    ++opinion_.notCompared;
+    return;
+  }
+  if (found->passes) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (found->byOperand[i].defined())
+        for (const auto& part : parts) addPart(operands[i], part);
+    return;
+  }
+  for (const auto& gradient : found->byOperand)
+    if (gradient.defined() && made_.contains(recordedHashOf(gradient))) return derive(position, cotangents, nullptr);
+  for (const auto& part : parts)
+    if (part.cut) addCut(kindOf(part.cut), part.cut, {}, part.tensor, document_.outputs(ops_[position])[0]);
+}
+
+void BackwardWalk::finish(const std::string& parameter) {
+  const auto& parts = leaves_[parameter];
+  std::vector<Candidate> candidates;
+  if (const auto found = accumulated_.find(parameter); found != accumulated_.end())
+    for (const auto position : found->second) collect(candidates, position, {});
+  if (candidates.empty()) {
+    for (const auto& part : parts)
+      if (part.cut) addCut(kindOf(part.cut), part.cut, {}, part.tensor, leafValues_[parameter]);
+    return;
+  }
+  settle(parts, candidates, leafValues_[parameter], span_.last);
+}
+
+/// A hook that runs after accumulation writes into `.grad`.
+void BackwardWalk::hookWrote(std::size_t position) {
+  if (recording_.op(ops_[position]).phase != Phase::hook) return;
+  const auto* tensors = values_.at(position);
+  const auto written = writtenOperands(document_, ops_[position]);
+  const auto operands = document_.operands(ops_[position]);
+  const auto outputs = document_.outputs(ops_[position]);
+  if (!tensors || written.empty() || outputs.empty() || !outputs[0] || !tensors->outputs[0].defined()) return;
+  const auto storage = document_.value(written[0]).storage;
+  const auto named = std::find_if(recording_.names.begin(), recording_.names.end(), [&](const RecordedName& one) {
+    return one.storage == storage && one.role == "gradient";
+  });
+  if (named == recording_.names.end()) return;
+  const auto place = std::find(operands.begin(), operands.end(), written[0]) - operands.begin();
+  const auto& before = tensors->operands[static_cast<std::size_t>(place)];
+  if (!before.defined() || recordedHashOf(before) == recordedHashOf(tensors->outputs[0])) return;
+  addCut(GradientCut::Kind::hook, ops_[position], tensors->outputs[0], before, written[0]);
+  auto& parameters = opinion_.cuts.back().parameters;
+  if (std::find(parameters.begin(), parameters.end(), named->name) == parameters.end())
+    parameters.push_back(named->name);
+}
+
+/// The first backward op of a custom Function's call, whose line is that of the formula.
+BoundSymbolId BackwardWalk::backwardOf(BoundSymbolId function) const {
+  const auto linked = linked_.find(function.index);
+  return linked != linked_.end() && recording_.op(ops_[linked->second.front()]).function ? ops_[linked->second.front()]
+                                                                                         : function;
+}
+
+/// `actual`: undefined where no gradient went on.
+void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Tensor& actual,
+                          const at::Tensor& expected, ValueId value, std::string because) {
+  if (expected.defined() && largestOf(expected) == 0 && !actual.defined()) return;
+  GradientCut cut;
+  cut.kind = kind;
+  cut.op = op;
+  cut.backward = span_.number;
+  cut.because = std::move(because);
+  const auto& recorded = recording_.op(op);
+  const bool byFunction = kind == GradientCut::Kind::function;
+  cut.name = document_.text(byFunction ? recorded.function : recorded.hook ? recorded.hook : recorded.function);
+  if (kind == GradientCut::Kind::builtin || cut.name.empty())
+    cut.name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  cut.line = recordedLine(document_, byFunction ? backwardOf(op) : op);
+  cut.parameters = trained_.behind(value);
+  if (!actual.defined()) {
+    cut.factor = 0;
+  } else {
+    double average = 0;
+    cut.factor = factorOf(actual, expected, average);
+    const auto found = difference(copyOut(actual), copyOut(expected), true);
+    cut.nonFinite = hasBadNumber(actual) && !hasBadNumber(expected);
+    if (!cut.factor)
+      cut.off = found.failure.empty() ? fmt::format(
+                                            "off by {:.2g} where the largest element is {:.2g}, {:.2g} times the "
+                                            "derivative on average",
+                                            found.deviation, found.scale, average)
+                                      : found.failure;
+  }
+  for (auto& one : opinion_.cuts)
+    if (one.kind == cut.kind && one.name == cut.name && one.line == cut.line) {
+      for (const auto& parameter : cut.parameters)
+        if (std::find(one.parameters.begin(), one.parameters.end(), parameter) == one.parameters.end())
+          one.parameters.push_back(parameter);
+      one.nonFinite |= cut.nonFinite;
+      return;
+    }
+  opinion_.cuts.push_back(std::move(cut));
+}
+
+}  // namespace retrograd
