@@ -1,5 +1,6 @@
 #include "core/torch/steps/backward_walk.h"
 
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -275,13 +276,13 @@ at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& cand
     terms.push_back(part.tensor);
     noise += part.noise;
   }
-  const auto sum = sumOf(terms);
+  auto sum = sumOf(terms);
   if (candidates.empty()) return sum;
   if (!sum.defined()) return candidates.front().tensor;
   std::size_t which = 0;
   if (meets(sum, noise, candidates, which) || leaveOut(parts, candidates, value, which)) {
     ++opinion_.compared;
-    const auto found = candidates[which].tensor;
+    auto found = candidates[which].tensor;
     candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(which));
     return found;
   }

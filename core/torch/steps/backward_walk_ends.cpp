@@ -36,12 +36,10 @@ std::optional<double> factorOf(const at::Tensor& actual, const at::Tensor& expec
 /// The op that begins the call of a custom Function which this one is within.
 BoundSymbolId BackwardWalk::functionStart(std::size_t position) const {
   const auto function = recording_.op(ops_[position]).function;
-  auto start = ops_[position];
-  for (auto i = position + 1; i-- > 0 && recording_.op(ops_[i]).function == function;) {
-    start = ops_[i];
-    if (recording_.op(ops_[i]).hasNode) break;
-  }
-  return start;
+  auto start = position;
+  while (start > 0 && !recording_.op(ops_[start]).hasNode && recording_.op(ops_[start - 1]).function == function)
+    --start;
+  return ops_[start];
 }
 
 GradientCut::Kind BackwardWalk::kindOf(BoundSymbolId cut) const {

@@ -1,5 +1,6 @@
 #include "core/torch/steps/op_derivatives.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 
