@@ -1,5 +1,6 @@
 // Which forward ops a user or the file wants recomputed.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ class Marker {
   void mark(const std::string& what) {
     if (what == "all") return void(markWhere([](BoundSymbolId) { return true; }));
     if (what.starts_with('#')) return markOp(what);
+    if (what.ends_with(".*")) return markMembers(what.substr(0, what.size() - 2));
     std::set<std::string, std::less<>> modules;
     for (std::size_t i = 0; i < joint_.forwardCount; ++i)
       modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
@@ -75,6 +77,36 @@ class Marker {
          ancestor = document_.boundSymbol(ancestor).parent)
       if (holds(ancestor)) return true;
     return false;
+  }
+
+  /// Each member of a list of modules, but for what makes a value that leaves it: so the input of the next one is kept,
+  /// as by torch.utils.checkpoint around each member.
+  void markMembers(const std::string& wanted) {
+    std::set<std::string, std::less<>> modules;
+    for (std::size_t i = 0; i < joint_.forwardCount; ++i)
+      modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
+    const auto list = moduleNamed(wanted, modules) + ".";
+    std::map<std::string, int, std::less<>> members;
+    const auto memberOf = [&](BoundSymbolId op) {
+      const auto path = document_.text(document_.boundSymbol(op).module);
+      if (!path.starts_with(list)) return -1;
+      const auto member = path.substr(0, path.find('.', list.size()));
+      return members.try_emplace(std::string(member), static_cast<int>(members.size())).first->second;
+    };
+    IdVector<ValueId, std::pair<BoundSymbolId, int>> makers;
+    makers.assign(document_.valueCount(), {BoundSymbolId(), -1});
+    OpMarks leaves(document_.boundSymbolCount(), 0);
+    for (std::size_t i = 0; i < joint_.forwardCount; ++i) {
+      const auto op = joint_.ops[i];
+      const int member = memberOf(op);
+      for (auto operand : document_.operands(op))
+        if (const auto maker = operand ? makers[operand] : std::pair(BoundSymbolId(), -1);
+            maker.second >= 0 && maker.second != member)
+          leaves[maker.first] = true;
+      for (auto output : document_.outputs(op))
+        if (output) makers[output] = {op, member};
+    }
+    markWhere([&](BoundSymbolId op) { return memberOf(op) >= 0 && !leaves[op]; });
   }
 
   /// "#12", or "#" and the name of a computation op.

@@ -65,18 +65,22 @@ GraphView::GraphView(ViewContext context, QWidget* parent)
   connect(context_.selection, &Selection::changed, this, &GraphView::selectionChanged);
   connect(context_.execution, &ExecutionState::changed, this, &GraphView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, this, qOverload<>(&QWidget::update));
-  connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::requestOverlay);
-  connect(&context_.controller->ahead().numbers(), &RunNumbers::badOpsChanged, this, [this] {
-    if (overlayKind_ == Overlay::health) requestOverlay();
+  connect(context_.execution, &ExecutionState::badValuesChanged, this, &GraphView::makeOverlay);
+  constexpr int overlayAfter = 200;  // ms: a run changes its numbers more often than one can read
+  overlayTimer_.setSingleShot(true);
+  overlayTimer_.setInterval(overlayAfter);
+  connect(&overlayTimer_, &QTimer::timeout, this, [this] {
+    if (followsTheRun(overlayKind_) && isVisible()) makeOverlay();
   });
   connect(context_.filter, &OpFilter::changed, this, &GraphView::updateFilter);
   connect(context_.theme, &Theme::changed, this, &GraphView::updateStyle);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, [this] {
     if (label_ == LineLabel::norms) update();
+    if (followsTheRun(overlayKind_) && !overlayTimer_.isActive()) overlayTimer_.start();
   });
   if (context_.stages)
     connect(context_.stages, &StagePlan::changed, this, [this] {
-      if (overlayKind_ == Overlay::stage) requestOverlay();
+      if (overlayKind_ == Overlay::stage) makeOverlay();
     });
   connect(
       worker_.get(), &Worker::progressed, this,
@@ -97,7 +101,7 @@ void GraphView::updateStyle() {
   look_ = std::move(look);
   texts_.clear();
   minimap_ = {};
-  requestOverlay();
+  makeOverlay();
   update();
 }
 
@@ -112,7 +116,7 @@ void GraphView::updateFilter() {
 
 void GraphView::setOverlay(Overlay overlay) {
   overlayKind_ = overlay;
-  requestOverlay();
+  makeOverlay();
   Q_EMIT overlayChanged();
 }
 
@@ -129,21 +133,9 @@ QString GraphView::labelOf(std::int32_t edge) const {
   return GraphPainter(scene(), look_, lens, texts_).lineLabel(edge, lit);
 }
 
-void GraphView::requestOverlay() {
+void GraphView::makeOverlay() {
   update();
   if (!picture_ || !document_) return;
-  // Times are the runner's, which lives on the worker; all else is here.
-  if (overlayKind_ != Overlay::time || !context_.execution->now().available) return makeOverlay({});
-  context_.controller->questions().ask(
-      this, QStringLiteral("graph-times"), {}, [self = this](const views::QuestionContext& context, const Progress&) {
-        auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
-        return Worker::Deliver([self, measures = std::move(measures)] { self->makeOverlay(measures); });
-      });
-}
-
-void GraphView::makeOverlay(const std::vector<OpMeasure>& measures) {
-  if (!picture_) return;
-  measures_ = measures;
   look_.overlay = look(context_.theme->dark()).overlay;
   texts_.clear();
   minimap_ = {};
@@ -156,7 +148,7 @@ GraphLook GraphView::look(bool dark) const {
   look.plain = look_.plain;
   if (picture_ && overlayKind_ != Overlay::role)
     look.overlay = std::make_shared<const GraphOverlay>(overlayKind_, scene().tree, document_, *context_.execution,
-                                                        context_.controller->ahead().numbers(), measures_,
+                                                        context_.controller->ahead().numbers(),
                                                         context_.stages ? context_.stages->cut() : nullptr, dark);
   return look;
 }
@@ -316,7 +308,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::
   if (picture_) before = corner(*picture_);
   picture_ = std::move(picture);
   ways_ = std::move(ways);
-  if (overlayKind_ != Overlay::role && !look_.overlay) requestOverlay();
+  if (overlayKind_ != Overlay::role && !look_.overlay) makeOverlay();
   updateFilter();
   wanted_ = scene().open;
   texts_.clear();
@@ -440,8 +432,7 @@ void GraphView::selectionChanged() {
 
 void GraphView::executionChanged() {
   update();
-  if (look_.overlay && followsTheRun(overlayKind_) && !context_.execution->now().running && isVisible())
-    requestOverlay();
+  if (look_.overlay && followsTheRun(overlayKind_) && !context_.execution->now().running && isVisible()) makeOverlay();
   const auto current = context_.execution->now().current;
   if (current == shownExecution_) return;
   const bool first = !shownExecution_;

@@ -156,9 +156,7 @@ class GraphView : public QWidget {
   void executionChanged();
   void updateStyle();
   void updateFilter();
-  /// Asks the worker for what the overlay needs; the answer makes it.
-  void requestOverlay();
-  void makeOverlay(const std::vector<OpMeasure>& measures);
+  void makeOverlay();
   /// Lays out again with these folds, on the layout worker; `anchor` (a tree node) keeps its place on the screen.
   void requestLayout(layout::Folds open, std::int32_t anchor = -1, BoundSymbolId reveal = {});
   void setBusy(bool busy);
@@ -240,6 +238,7 @@ class GraphView : public QWidget {
   double scale_ = 1;
   bool placed_ = false;  ///< the view has been put somewhere for this document
   bool still_ = true;
+  QTimer overlayTimer_;
   QTimer stillTimer_;
 
   int current_ = -1, hovered_ = -1;
@@ -255,7 +254,6 @@ class GraphView : public QWidget {
 
   LineLabel label_ = LineLabel::bytes;
   Overlay overlayKind_ = Overlay::role;
-  std::vector<OpMeasure> measures_;  ///< that the overlay was made of
 
   QPointF pressed_;
   QPointF pressedOrigin_;

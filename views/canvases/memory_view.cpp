@@ -47,6 +47,7 @@ QColor MemoryView::colorOf(const Colors& colors, MemoryUse use) { return colors.
 void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize,
                      std::function<BoundSymbolId(std::size_t)> opAt) {
   timeline_ = std::move(timeline);
+  other_ = nullptr;
   opAt_ = std::move(opAt);
   stack_ = {};
   forwardSize_ = forwardSize;
@@ -59,6 +60,21 @@ void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t
                                          .arg(count())
                                          .arg(bytesText(timeline_->peakBytes), idAt(timeline_->peakPosition)));
   update();
+}
+
+void MemoryView::setOther(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize) {
+  other_ = timeline && !timeline->liveBytes.empty() ? std::move(timeline) : nullptr;
+  otherForward_ = forwardSize;
+  stack_ = {};
+  update();
+}
+
+std::int64_t MemoryView::topBytes() const {
+  return std::max<std::int64_t>({1, timeline_->peakBytes, other_ ? other_->peakBytes : 0});
+}
+
+double MemoryView::yOf(std::int64_t bytes, const QRect& area) const {
+  return area.bottom() - static_cast<double>(bytes) / static_cast<double>(topBytes()) * (area.height() - 1);
 }
 
 void MemoryView::setExecution(std::size_t position) {
@@ -75,7 +91,7 @@ void MemoryView::setCurrent(std::optional<std::size_t> position) {
 }
 
 QRect MemoryView::plot() const {
-  const int axis = empty() ? 0 : fontMetrics().horizontalAdvance(bytesText(timeline_->peakBytes)) + 8;
+  const int axis = empty() ? 0 : fontMetrics().horizontalAdvance(bytesText(topBytes())) + 8;
   return rect().adjusted(6 + axis, fontMetrics().height() + 4, -8, -fontMetrics().height() - 6);
 }
 
@@ -131,6 +147,7 @@ void MemoryView::paintEvent(QPaintEvent*) {
   painter.save();
   painter.setClipRect(area.adjusted(-1, -area.top(), 1, rect().bottom() - area.bottom()));
   painter.fillRect(QRect(area.left(), area.bottom() + 1, area.width(), 1), colors.border);
+  paintOther(painter, area);
   paintMarks(painter, area);
   paintExecution(painter, area);
   paintCursor(painter, area);
@@ -164,7 +181,7 @@ const QPixmap& MemoryView::stack(const QRect& area) {
 /// One column of pixels at a time, each as high as the highest op in it: a peak of one op among a million shows.
 void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
-  const auto peak = static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes));
+  const auto peak = static_cast<double>(topBytes());
   for (int column = 0; column < area.width(); ++column) {
     const auto at = [&](int x) {
       return static_cast<std::size_t>(begin_ + static_cast<double>(x) * (end_ - begin_) / area.width());
@@ -192,11 +209,10 @@ void MemoryView::paintStack(QPainter& painter, const QRect& area) const {
 void MemoryView::paintAxes(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const int line = fontMetrics().height();
-  const auto peak = std::max<std::int64_t>(1, timeline_->peakBytes);
+  const auto peak = topBytes();
   const auto step = byteStep(peak, std::clamp(area.height() / (2 * line), 1, 5));
   for (std::int64_t bytes = 0; bytes <= peak; bytes += step) {
-    const int y =
-        area.bottom() - static_cast<int>(static_cast<double>(bytes) / static_cast<double>(peak) * (area.height() - 1));
+    const int y = static_cast<int>(yOf(bytes, area));
     painter.fillRect(QRect(area.left() - 3, y, area.width() + 3, 1), colors.border);
     painter.setPen(colors.gutterText);
     painter.drawText(QRect(0, y - line / 2, area.left() - 6, line), Qt::AlignRight | Qt::AlignVCenter,
@@ -264,6 +280,31 @@ void MemoryView::paintExecution(QPainter& painter, const QRect& area) const {
   painter.drawPolygon(QPolygonF{{QPointF(x + 0.5, foot - 10), QPointF(x - 5, foot), QPointF(x + 6, foot)}});
 }
 
+/// One point for each column of pixels, the highest of the ops in it.
+void MemoryView::paintOther(QPainter& painter, const QRect& area) const {
+  if (!other_) return;
+  const auto all = other_->liveBytes.size();
+  const auto placeInOther = [&](double place) {
+    const auto here = static_cast<double>(forwardSize_), there = static_cast<double>(otherForward_);
+    const auto hereRest = static_cast<double>(count()) - here, thereRest = static_cast<double>(all) - there;
+    const double at = place < here ? place / std::max(here, 1.0) * there
+                                   : there + (place - here) / std::max(hereRest, 1.0) * thereRest;
+    return std::min(all - 1, static_cast<std::size_t>(std::max(0.0, at)));
+  };
+  QPolygonF line;
+  for (int x = area.left(); x <= area.right(); ++x) {
+    const auto begin = placeInOther(placeOf(x)), end = std::max(begin + 1, placeInOther(placeOf(x + 1)));
+    std::int64_t highest = 0;
+    for (auto i = begin; i < end; ++i) highest = std::max(highest, other_->total(i));
+    line << QPointF(x + 0.5, yOf(highest, area));
+  }
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(theme_->colors().background, 4));
+  painter.drawPolyline(line);
+  painter.setPen(QPen(theme_->colors().text, 2, Qt::DotLine));
+  painter.drawPolyline(line);
+}
+
 void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   const auto& colors = theme_->colors();
   const auto line = [&](int x, const QColor& color, Qt::PenStyle style, qreal width) {
@@ -304,9 +345,7 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
   // A thin line in the grey of an inactive window's selection would not be seen on the fills.
   const auto highlight = palette().color(QPalette::Active, QPalette::Highlight);
   line(x, highlight, Qt::SolidLine, 2);
-  const auto level = area.bottom() - static_cast<double>(timeline_->total(*current_)) /
-                                         static_cast<double>(std::max<std::int64_t>(1, timeline_->peakBytes)) *
-                                         (area.height() - 1);
+  const auto level = yOf(timeline_->total(*current_), area);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(colors.background, 1));
   painter.setBrush(highlight);

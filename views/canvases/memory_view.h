@@ -24,6 +24,9 @@ class MemoryView : public QWidget {
   /// Null shows nothing. `forwardSize` is the border; `opAt` gives the op of a position.
   void set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize,
            std::function<BoundSymbolId(std::size_t)> opAt);
+  /// The memory of another choice of what is saved, drawn as a line over this one; its forward and backward are
+  /// stretched to these. Null takes it away.
+  void setOther(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize);
   /// How many ops have run; 0 marks nothing.
   void setExecution(std::size_t position);
   /// The position that is selected, if the selected op runs at all.
@@ -78,6 +81,7 @@ class MemoryView : public QWidget {
   /// ops are not walked each time the mouse moves.
   const QPixmap& stack(const QRect& area);
   void paintStack(QPainter& painter, const QRect& area) const;
+  void paintOther(QPainter& painter, const QRect& area) const;
   void paintMarks(QPainter& painter, const QRect& area) const;
   void paintExecution(QPainter& painter, const QRect& area) const;
   void paintAxes(QPainter& painter, const QRect& area) const;
@@ -88,11 +92,15 @@ class MemoryView : public QWidget {
   void zoomBy(double factor, double around);
   QString idAt(std::size_t position) const;
   QString peakText() const;
+  /// The upper end of the axis.
+  std::int64_t topBytes() const;
+  double yOf(std::int64_t bytes, const QRect& area) const;
   /// Where the peak's label is above the plot, pixels of the widget.
   QRect peakLabel() const;
 
   Theme* theme_;
-  std::shared_ptr<const MemoryTimeline> timeline_;
+  std::shared_ptr<const MemoryTimeline> timeline_, other_;
+  std::size_t otherForward_ = 0;
   QPixmap stack_;
   std::function<BoundSymbolId(std::size_t)> opAt_;
   std::size_t forwardSize_ = 0, execution_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "views/text/format.h"
 
@@ -21,6 +22,7 @@ QString titleText(Overlay overlay) {
     case Overlay::time: return QObject::tr("Time");
     case Overlay::bytes: return QObject::tr("Bytes");
     case Overlay::saved: return QObject::tr("Saved");
+    case Overlay::gradient: return QObject::tr("Gradient");
     case Overlay::health: return QObject::tr("Health");
     case Overlay::dtype: return QObject::tr("Dtype");
     case Overlay::device: return QObject::tr("Device");
@@ -35,6 +37,8 @@ QString toolTipText(Overlay overlay) {
     case Overlay::time: return QObject::tr("How long each op took in the present run");
     case Overlay::bytes: return QObject::tr("Memory that each op's results take");
     case Overlay::saved: return QObject::tr("Kept for the backward, or recomputed in it");
+    case Overlay::gradient:
+      return QObject::tr("L2 norm of the gradient of each op's result; of a group the largest of its ops");
     case Overlay::health: return QObject::tr("Where NaN or Inf were seen");
     case Overlay::dtype: return QObject::tr("Element type of each op's first result");
     case Overlay::device: return QObject::tr("Device that each op's first result is on");
@@ -45,54 +49,56 @@ QString toolTipText(Overlay overlay) {
 
 GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree,
                            std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
-                           const RunNumbers& numbers, const std::vector<OpMeasure>& measures,
-                           std::shared_ptr<const StageCut> cut, bool dark)
+                           const RunNumbers& numbers, std::shared_ptr<const StageCut> cut, bool dark)
     : kind_(overlay), tree_(std::move(tree)), document_(std::move(document)), colors_(dark), cut_(std::move(cut)) {
   if (kind_ == Overlay::stage) {
     if (cut_ && &cut_->document() == document_.get()) stages_ = std::make_unique<NodeStages>(*tree_, *cut_);
   } else if (kind_ != Overlay::role) {
-    sumUp(execution, numbers, measures);
+    sumUp(execution, numbers);
     setSteps();
   }
   legend_ = makeLegend();
 }
 
-void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numbers,
-                         const std::vector<OpMeasure>& measures) {
-  if (kind_ == Overlay::time) {
-    byOp_.assign(document_->analysis->document->boundSymbolCount(), 0);
-    for (std::size_t i = 0; i < measures.size(); ++i)
-      if (const auto op = document_->program.opAt(i)) byOp_[static_cast<std::size_t>(op.index)] = measures[i].seconds;
-  }
+void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numbers) {
   badValues_ = execution.badValues();
   badOps_ = numbers.badOps();
   badOps_.insert(execution.now().bad.begin(), execution.now().bad.end());
-  const bool sums = kind_ != Overlay::dtype && kind_ != Overlay::device;
-  amounts_.assign(static_cast<std::size_t>(tree_->size()), {sums ? 0 : nothing, sums ? 0 : nothing});
+  const double start = kind_ == Overlay::dtype || kind_ == Overlay::device || kind_ == Overlay::gradient ? nothing : 0;
+  amounts_.assign(static_cast<std::size_t>(tree_->size()), {start, start});
   for (auto i = tree_->size() - 1; i >= 0; --i) {
     const auto& node = tree_->node(i);
     auto& amount = amounts_[static_cast<std::size_t>(i)];
     if (node.kind == layout::TreeNode::Kind::op) {
-      amount[static_cast<std::size_t>(node.lane)] = amountOf(node.op);
-      most_ = std::max(most_, amount[static_cast<std::size_t>(node.lane)]);
+      auto& own = amount[static_cast<std::size_t>(node.lane)];
+      own = amountOf(node.op, numbers);
+      if (std::isfinite(own)) most_ = std::max(most_, own);
     }
     if (node.parent < 0) continue;
     auto& above = amounts_[static_cast<std::size_t>(node.parent)];
-    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) {
-      if (sums) above[lane] += amount[lane];
-      else if (amount[lane] != nothing)
-        above[lane] = above[lane] == nothing || above[lane] == amount[lane] ? amount[lane] : mixed;
-    }
+    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = joined(above[lane], amount[lane]);
   }
 }
 
-double GraphOverlay::amountOf(BoundSymbolId op) {
+double GraphOverlay::joined(double amount, double part) const {
+  if (kind_ == Overlay::gradient) return std::max(amount, part);
+  if (kind_ != Overlay::dtype && kind_ != Overlay::device) return amount + part;
+  if (part == nothing) return amount;
+  return amount == nothing || amount == part ? part : mixed;
+}
+
+double GraphOverlay::amountOf(BoundSymbolId op, const RunNumbers& numbers) {
   const auto& document = *document_->analysis->document;
   const auto outputs = document.outputs(op);
   switch (kind_) {
     case Overlay::role:
     case Overlay::stage: return 0;
-    case Overlay::time: return byOp_[static_cast<std::size_t>(op.index)];
+    case Overlay::time: return numbers.number(OpFigure::time, op).value_or(0);
+    case Overlay::gradient: {
+      if (isBackwardRole(document.boundSymbol(op).origin.role)) return nothing;
+      const auto norm = numbers.number(OpFigure::gradientNorm, op).value_or(nothing);
+      return std::isfinite(norm) ? norm : std::numeric_limits<double>::infinity();
+    }
     case Overlay::bytes: {
       // Of storages that it does not share with what it reads.
       double bytes = 0;
@@ -160,6 +166,10 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
         return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
       return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount)))
                         : QObject::tr("keeps nothing");
+    case Overlay::gradient:
+      if (amount < 0) return lane == layout::Lane::backward ? QString() : QObject::tr("no gradient known");
+      return std::isfinite(amount) ? QObject::tr("gradient %1").arg(QString::number(amount, 'g', 3))
+                                   : QObject::tr("gradient NaN/Inf");
     case Overlay::health:
       if (amount <= 0) return {};
       return amount == 1 ? QObject::tr("NaN/Inf") : QObject::tr("NaN/Inf: %1").arg(static_cast<int>(amount));
@@ -189,6 +199,9 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
   switch (kind_) {
     case Overlay::role:
     case Overlay::stage: return {};
+    case Overlay::gradient:
+      if (std::isinf(amount)) return colors_.bad();
+      [[fallthrough]];
     case Overlay::time:
     case Overlay::bytes: return stepOf(amount) < 0 ? none : colors_.ramp(stepOf(amount));
     case Overlay::saved:
@@ -228,6 +241,10 @@ std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
     case Overlay::time:
       if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(secondsText(amount)); });
       else entries.push_back({fill(0, layout::Lane::forward), QObject::tr("nothing has run yet")});
+      break;
+    case Overlay::gradient:
+      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(QString::number(amount, 'g', 2)); });
+      else entries.push_back({colors_.none(), QObject::tr("no gradient is known yet")});
       break;
     case Overlay::bytes:
     case Overlay::saved:

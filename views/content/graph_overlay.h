@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/layout/scene.h"
-#include "core/torch/session/session.h"
 #include "views/content/node_stages.h"
 #include "views/session/document_controller.h"
 #include "views/theme/overlay_colors.h"
@@ -14,22 +13,25 @@
 namespace retrograd::views {
 
 /// The facts that the boxes of a graph show in addition.
-enum class Overlay : std::uint8_t { role, time, bytes, saved, health, dtype, device, stage };
-inline constexpr std::array overlays{Overlay::role,   Overlay::time,  Overlay::bytes,  Overlay::saved,
-                                     Overlay::health, Overlay::dtype, Overlay::device, Overlay::stage};
+enum class Overlay : std::uint8_t { role, time, bytes, saved, gradient, health, dtype, device, stage };
+inline constexpr std::array overlays{Overlay::role,  Overlay::time,     Overlay::bytes,
+                                     Overlay::saved, Overlay::gradient, Overlay::health,
+                                     Overlay::dtype, Overlay::device,   Overlay::stage};
 QString titleText(Overlay overlay);
 QString toolTipText(Overlay overlay);
 /// Whether it shows what a run measures or finds, and so is out of date when a run has gone on.
-inline bool followsTheRun(Overlay overlay) { return overlay == Overlay::time || overlay == Overlay::health; }
+inline bool followsTheRun(Overlay overlay) {
+  return overlay == Overlay::time || overlay == Overlay::gradient || overlay == Overlay::health;
+}
 
 /// One overlay over one graph: a colour and words for each box, so that it is never colour alone. Sums of groups are
 /// made once.
 class GraphOverlay {
  public:
-  /// `measures` by position of the program, for Overlay::time; `cut`, which may be null, for Overlay::stage.
+  /// `cut`, which may be null, is for Overlay::stage.
   GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree,
                std::shared_ptr<const OpenDocument> document, const ExecutionState& execution, const RunNumbers& numbers,
-               const std::vector<OpMeasure>& measures, std::shared_ptr<const StageCut> cut, bool dark);
+               std::shared_ptr<const StageCut> cut, bool dark);
 
   Overlay kind() const { return kind_; }
   /// Instead of a box's second line; empty where there is nothing to show.
@@ -48,9 +50,11 @@ class GraphOverlay {
 
  private:
   /// Of an op alone. For dtype its number, for device its place in `devices_`; -1 where it has none.
-  double amountOf(BoundSymbolId op);
+  double amountOf(BoundSymbolId op, const RunNumbers& numbers);
+  /// Of a group, of which `amount` was known so far, with one more of its parts.
+  double joined(double amount, double part) const;
   /// The amounts of all nodes.
-  void sumUp(const ExecutionState& execution, const RunNumbers& numbers, const std::vector<OpMeasure>& measures);
+  void sumUp(const ExecutionState& execution, const RunNumbers& numbers);
   void setSteps();
   int stepOf(double amount) const;
   std::vector<Entry> makeLegend() const;
@@ -59,7 +63,6 @@ class GraphOverlay {
   std::shared_ptr<const layout::GraphTree> tree_;
   std::shared_ptr<const OpenDocument> document_;
   OverlayColors colors_;
-  std::vector<double> byOp_;  ///< time, by bound symbol
   std::set<ValueId> badValues_;
   std::set<BoundSymbolId> badOps_;
   std::vector<std::array<double, layout::laneCount>> amounts_;

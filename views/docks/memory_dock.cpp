@@ -76,11 +76,12 @@ QWidget* MemoryDock::makeLegend() {
   for (std::size_t i = 0; i < memoryUseCount; ++i) {
     const auto use = static_cast<MemoryUse>(i);
     swatches_[i] = new QLabel(legend);
-    figures_[i] = new QLabel(labelOf(use), legend);
-    figures_[i]->setTextFormat(Qt::PlainText);
-    figures_[i]->setMinimumWidth(1);
+    auto* figure = new ElidedLabel(legend);
+    figure->setText(labelOf(use));
+    figure->setExplanation(tipOf(use));
+    figures_[i] = figure;
     figures_[i]->setFont(small);
-    for (auto* label : {swatches_[i], figures_[i]}) label->setToolTip(tipOf(use));
+    swatches_[i]->setToolTip(tipOf(use));
     swatches_[i]->setAccessibleName(tr("Colour of %1").arg(labelOf(use)));
     auto* entry = new QHBoxLayout;
     entry->setSpacing(5);
@@ -120,6 +121,14 @@ QToolButton* MemoryDock::makeJump(QWidget* parent, const QString& text, const QS
   button->setAccessibleName(tip);
   button->setFocusPolicy(Qt::StrongFocus);
   return button;
+}
+
+void MemoryDock::showTried(const std::shared_ptr<const MemoryTimeline>& tried, std::size_t forwardSize) {
+  view_->setOther(tried, forwardSize);
+  forgetMeasured();
+  if (tried)
+    measured_->setText(tr("The dotted line is the choice that is tried: its peak is %1 instead of %2")
+                           .arg(bytesText(tried->peakBytes), timeline_ ? bytesText(timeline_->peakBytes) : QString()));
 }
 
 void MemoryDock::addMeasure(QAction* action) { measuredLine_->addWidget(commandButton(action, this)); }
@@ -186,6 +195,7 @@ void MemoryDock::askForTimeline(const std::shared_ptr<const OpenDocument>& open)
     return [this, open, timeline] {
       document_ = open;
       timeline_ = timeline;
+      Q_EMIT peakKnown(timeline->peakPosition);
       view_->set(timeline, open->program.forwardSize(),
                  [open](std::size_t position) { return open->program.opAt(position); });
       refresh();

@@ -22,10 +22,16 @@ class MemoryDock : public Panel {
   /// What was measured, or why not.
   QString measured() const { return measured_->text(); }
 
+  /// Draws the memory of a choice that is tried over the present one; null takes it away.
+  void showTried(const std::shared_ptr<const MemoryTimeline>& tried, std::size_t forwardSize);
   /// Shown as a button; who owns it calls measure().
   void addMeasure(QAction* action);
   /// Runs the model once on the side, on the worker.
   void measure();
+
+ Q_SIGNALS:
+  /// After which op of the run most is live; once for each document that the panel shows.
+  void peakKnown(std::optional<std::size_t> position);
 
  protected:
   void refresh() override;

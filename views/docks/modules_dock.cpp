@@ -2,9 +2,11 @@
 
 #include <QAction>
 #include <QHeaderView>
-#include <array>
+#include <QPainter>
 
+#include "views/canvases/listing_view.h"
 #include "views/text/format.h"
+#include "views/theme/tokens.h"
 #include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
@@ -12,7 +14,23 @@
 namespace retrograd::views {
 namespace {
 
-constexpr std::array numbers{ModulesModel::forward, ModulesModel::backward};
+/// Numbers with a bar behind them, as in listings.
+class HeatDelegate : public RowDelegate {
+ public:
+  HeatDelegate(QTreeView* tree, const Theme& theme) : RowDelegate(tree), theme_(theme) {}
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    if (const auto share = index.data(shareRole); share.isValid() && !option.state.testFlag(QStyle::State_Selected)) {
+      const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
+      painter->fillRect(QRectF(cell.left(), cell.top(), cell.width() * share.toDouble(), cell.height()),
+                        ListingView::barColor(theme_.colors(), index.column() == ModulesModel::bad, false));
+    }
+    RowDelegate::paint(painter, option, index);
+  }
+
+ private:
+  const Theme& theme_;
+};
 
 }  // namespace
 
@@ -20,18 +38,25 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
     : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("modules"));
   tree_->setModel(model_);
-  new SortedRows(*tree_);
+  rows_ = new SortedRows(*tree_);
   prepareTree(*tree_, tr("Modules"), true);
+  tree_->setItemDelegate(new HeatDelegate(tree_, *context_.theme));
   tree_->setIndentation(12);
   auto* header = tree_->header();
   header->setStretchLastSection(false);
-  for (int column : numbers) header->setSectionResizeMode(column, QHeaderView::Fixed);
+  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column)
+    header->setSectionResizeMode(column, QHeaderView::Fixed);
   header->setMinimumSectionSize(24);
   fitNumbers();
   new NamesFirst(tree_);
   fillWith(tree_);
   setList(tree_);
-  connect(context_.selection, &Selection::changed, this, &ModulesDock::invalidate);
+  setDelay(100);
+  connect(context_.selection, &Selection::changed, this, [this] {
+    if (inSight()) follow();
+    else invalidate();
+  });
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &ModulesDock::invalidate);
   connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& row) {
     chosen_ = row.data(moduleRole).toString();
     if (const auto op = opOf(row)) Q_EMIT jumpRequested(op);
@@ -48,10 +73,12 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
 
 void ModulesDock::fitNumbers() {
   // By hand: Qt would keep room for the arrow of sorting, which the names need.
-  for (const auto column : numbers) {
-    const auto digits = QString::number(model_->most(column)).size() + 1;
-    const int width = std::max(tree_->header()->fontMetrics().horizontalAdvance(QStringLiteral("0000")),
-                               tree_->fontMetrics().horizontalAdvance(QString(digits, QLatin1Char('0'))));
+  const auto* header = tree_->header();
+  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column) {
+    const auto widest = model_->widest(static_cast<ModulesModel::Column>(column)) + QLatin1Char('0');
+    const auto title = model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString() + QLatin1Char('0');
+    const int width =
+        std::max(header->fontMetrics().horizontalAdvance(title), tree_->fontMetrics().horizontalAdvance(widest));
     tree_->header()->resizeSection(column, width + 4);
   }
 }
@@ -59,7 +86,10 @@ void ModulesDock::fitNumbers() {
 void ModulesDock::refresh() {
   const auto open = document();
   if (!open) return forget();
-  if (open == shown_) return follow();
+  if (open == shown_) {
+    if (!job_.busy()) measure();
+    return follow();
+  }
   forget();
   list(open);
 }
@@ -70,11 +100,20 @@ void ModulesDock::list(const std::shared_ptr<const OpenDocument>& document) {
     auto modules = std::make_shared<ModulesModel::Modules>(ModulesModel::modulesOf(*document));
     return [this, modules] {
       model_->show(std::move(*modules));
+      measure();
       fitNumbers();
       tree_->expandToDepth(0);
       follow();
     };
   });
+}
+
+void ModulesDock::measure() {
+  model_->measure(context_.controller->ahead().numbers());
+  if (const int sorted = tree_->header()->sortIndicatorSection();
+      sorted >= ModulesModel::time && sorted <= ModulesModel::bad)
+    rows_->invalidate();
+  tree_->viewport()->update();
 }
 
 void ModulesDock::forget() {

@@ -7,8 +7,8 @@
 
 namespace retrograd::views {
 
-/// The modules; Enter or a double click leads to the first op of one, and the selected op's module is marked. Rows have
-/// their module as moduleRole.
+/// The modules with what they cost, and bars behind the numbers; Enter or a double click leads to the first op of one,
+/// and the selected op's module is marked. Rows have their module as moduleRole.
 class ModulesDock : public Panel {
   Q_OBJECT
 
@@ -28,14 +28,16 @@ class ModulesDock : public Panel {
  private:
   void list(const std::shared_ptr<const OpenDocument>& document);
   void follow();
+  void measure();
   /// The columns of numbers are as wide as these need.
   void fitNumbers();
 
   ModulesModel* model_;
   QTreeView* tree_;
+  class SortedRows* rows_ = nullptr;
   QString chosen_;  ///< path of the module that was clicked
   std::shared_ptr<const OpenDocument> shown_;
-  PoolJob job_;  ///< counts the ops of each module
+  PoolJob job_;  ///< finds the ops of each module
 };
 
 }  // namespace retrograd::views

@@ -4,9 +4,11 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QHeaderView>
+#include <QPainter>
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "views/content/token_color.h"
 #include "views/settings/editor.h"
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
@@ -16,21 +18,48 @@
 namespace retrograd::views {
 namespace {
 
-/// Paints the line of the selected op on the colour that it has in the listings.
+/// Paints the line of the selected op on the colour that it has in the listings, and Python in the colours of listings.
 class LineDelegate : public RowDelegate {
  public:
-  LineDelegate(QTreeView* tree, const Theme* theme) : RowDelegate(tree), theme_(theme) {}
+  LineDelegate(QTreeView* tree, const SourceLinesModel* lines, const Theme* theme)
+      : RowDelegate(tree), lines_(lines), theme_(theme) {}
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    RowDelegate::paint(painter, option, index);
+    if (index.column() != SourceLinesModel::code) return;
+    const auto text = index.data().toString();
+    const auto& colors = theme_->colors();
+    painter->setFont(option.font);
+    int at = 0;
+    double x = option.rect.left() + 3;  // where Qt begins a cell's text
+    const QFontMetricsF metrics(option.font);
+    const auto draw = [&](int end, const QColor& color) {
+      auto part = text.mid(at, end - at);
+      part.replace(QLatin1Char('\t'), QStringLiteral("    "));
+      painter->setPen(color);
+      painter->drawText(
+          QPointF(x, option.rect.top() + (option.rect.height() - metrics.height()) / 2 + metrics.ascent()), part);
+      x += metrics.horizontalAdvance(part);
+      at = end;
+    };
+    for (const auto& span : lines_->spansAt(index.row())) {
+      draw(span.begin, colors.text);
+      draw(span.begin + span.length, colorOf(colors, span.kind));
+    }
+    draw(static_cast<int>(text.size()), colors.text);
+  }
 
  protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     RowDelegate::initStyleOption(option, index);
     const auto& colors = theme_->colors();
     if (index.data(SourceLinesModel::currentRole).toBool()) option->backgroundBrush = colors.selected;
-    option->palette.setColor(QPalette::Text,
-                             index.column() == SourceLinesModel::code ? colors.text : colors.gutterText);
+    option->palette.setColor(QPalette::Text, colors.gutterText);
+    if (index.column() == SourceLinesModel::code) option->text.clear();  // paint() writes it, part by part
   }
 
  private:
+  const SourceLinesModel* lines_;
   const Theme* theme_;
 };
 
@@ -88,7 +117,7 @@ QWidget* SourceDock::makeText() {
   text_->setObjectName(QStringLiteral("source-text"));
   text_->setModel(lines_);
   prepareTree(*text_, tr("Source"), true, SourceLinesModel::code);
-  text_->setItemDelegate(new LineDelegate(text_, context_.theme));
+  text_->setItemDelegate(new LineDelegate(text_, lines_, context_.theme));
   text_->setRootIsDecorated(false);
   text_->setFont(Theme::codeFont());
   text_->header()->setStretchLastSection(false);

@@ -3,6 +3,7 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
+#include "views/session/partition_wishes.h"
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
@@ -12,6 +13,7 @@ namespace {
 
 const QString whyQuestion = QStringLiteral("why");
 const QString whatIfQuestion = QStringLiteral("what if");
+constexpr int budgetSteps = 8, budgetDelay = 200;  // ms: a slider moves through many places
 
 /// "saved  7.5 KiB → 6.9 KiB  (−640 B)".
 QString changeText(const QString& label, std::int64_t before, std::int64_t after) {
@@ -29,6 +31,12 @@ QString timeText(double seconds) {
 }
 
 }  // namespace
+
+struct WhyDock::Answer {
+  WhatIf whatIf;
+  std::shared_ptr<const MemoryTimeline> memory;
+  std::int64_t least = 0, most = 0;  ///< for the slider of budgets
+};
 
 WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent)
     : Panel(context, "why", parent), model_(new WhyModel(this)), tree_(new QTreeView(this)) {
@@ -48,6 +56,9 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   layout->addWidget(makeButtons(recompute, save));
   setList(tree_);
   setDelay(30);
+  budgetSoon_.setSingleShot(true);
+  budgetSoon_.setInterval(budgetDelay);
+  connect(&budgetSoon_, &QTimer::timeout, this, [this] { tryBudget(budget_->value()); });
   connect(context_.selection, &Selection::changed, this, &WhyDock::invalidate);
   connect(context_.notes, &NoteBook::changed, this, &WhyDock::invalidate);
   connect(context_.controller, &DocumentController::documentChanged, this, [this] {
@@ -96,6 +107,14 @@ void WhyDock::makeVerdict() {
   layout->setContentsMargins(8, 6, 8, 6);
   layout->addWidget(verdict_);
   layout->addLayout(buttons);
+  equalLayers_ = new QCheckBox(tr("In all e&qual layers"), verdictFrame_);
+  equalLayers_->setObjectName(QStringLiteral("what-if-equal"));
+  equalLayers_->setToolTip(tr("The same choice in every layer that is equal to the one of the chosen value"));
+  layout->addWidget(equalLayers_);
+  layout->addWidget(makeBudget());
+  connect(equalLayers_, &QCheckBox::toggled, this, [this] {
+    if (wish_.isOfALayer) askWish(wish_);
+  });
   verdictFrame_->hide();
   connect(drop, &QPushButton::clicked, this, &WhyDock::dropVerdict);
   connect(compare, &QPushButton::clicked, this, [this] {
@@ -154,14 +173,33 @@ void WhyDock::show(const WhyReport& report) {
   tree_->expandToDepth(1);
 }
 
+QWidget* WhyDock::makeBudget() {
+  budgetRow_ = new QWidget(verdictFrame_);
+  auto* layout = new QHBoxLayout(budgetRow_);
+  layout->setContentsMargins(0, 0, 0, 0);
+  budget_ = new QSlider(Qt::Horizontal, budgetRow_);
+  budget_->setObjectName(QStringLiteral("what-if-budget"));
+  budget_->setAccessibleName(tr("How much may be saved: to the left less memory, to the right less time"));
+  budget_->setRange(0, budgetSteps);
+  budget_->setPageStep(2);
+  budget_->setTickPosition(QSlider::TicksBelow);
+  auto* memory = new QLabel(tr("less memory"), budgetRow_);
+  memory->setBuddy(budget_);
+  layout->addWidget(memory);
+  layout->addWidget(budget_, 1);
+  layout->addWidget(new QLabel(tr("less time"), budgetRow_));
+  connect(budget_, &QSlider::valueChanged, &budgetSoon_, qOverload<>(&QTimer::start));
+  return budgetRow_;
+}
+
 void WhyDock::recompute() {
   const auto& document = context_.controller->document();
   if (!document) return;
   const auto value = savedValueOf(*document, context_.selection->op(), context_.selection->value());
   if (!value) return;
   const auto name = nameOf(*document->analysis->document, value, context_.notes);
-  tryPartition(tr("If %1 is recomputed").arg(name),
-               [value](const Analysis& analysis) { return recomputing(analysis, value); });
+  tryWish({tr("If %1 is recomputed").arg(name),
+           [value](const OpenDocument& open) { return recomputing(*open.analysis, value); }, true});
 }
 
 void WhyDock::save() {
@@ -171,24 +209,85 @@ void WhyDock::save() {
   const auto& tables = *document->analysis->document;
   const auto outputs = tables.outputs(op);
   const auto name = outputs.empty() || !outputs[0] ? tr("it") : nameOf(tables, outputs[0], context_.notes);
-  tryPartition(tr("If %1 is saved").arg(name), [op](const Analysis& analysis) { return saving(analysis, op); });
+  tryWish({tr("If %1 is saved").arg(name), [op](const OpenDocument& open) { return saving(*open.analysis, op); }});
 }
 
-void WhyDock::tryPartition(const QString& title, std::function<PartitionOptions(const Analysis&)> wish) {
-  dropVerdict();
-  const auto work = [this, title, wish = std::move(wish)](const QuestionContext& context,
-                                                          const Progress& progress) -> Worker::Deliver {
+void WhyDock::checkpointBlocks() {
+  if (!context_.controller->document()) return;
+  tryWish({tr("If each block is recomputed from its input, as with torch.utils.checkpoint"),
+           [](const OpenDocument& open) { return checkpointing(*open.analysis, listOfBlocks(open)); }});
+}
+
+void WhyDock::tryBudgets() {
+  if (!context_.controller->document()) return;
+  leastSaved_ = mostSaved_ = -1;
+  const QSignalBlocker still(budget_);
+  budget_->setValue(budgetSteps / 2);
+  tryBudget(budget_->value());
+}
+
+void WhyDock::tryBudget(int step) {
+  const auto least = leastSaved_, most = mostSaved_;
+  const auto title = tr("If only as much is saved as the slider says");
+  const auto work = [this, title, step, least, most](const QuestionContext& context,
+                                                     const Progress& progress) -> Worker::Deliver {
     const auto& analysis = *context.document.analysis;
     const auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
-    const auto answer = std::make_shared<WhatIf>(context.engine.whatIf(analysis, wish(analysis), measures, progress));
-    return [this, title, answer] { showVerdict(title, *answer); };
+    const auto at = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> bytes) {
+      auto partition = PartitionOptions();
+      partition.kind = kind;
+      partition.budget = bytes;
+      return context.engine.whatIf(analysis, partition, measures, progress);
+    };
+    auto answer = std::make_shared<Answer>();
+    answer->least = least >= 0 ? least : at(PartitionOptions::minCut, {}).after.savedBytes;
+    answer->most = most >= 0 ? most : at(PartitionOptions::defaultKind, {}).after.savedBytes;
+    const auto budget = answer->least + (answer->most - answer->least) * step / budgetSteps;
+    answer->whatIf = at(PartitionOptions::minCut, budget);
+    answer->memory = std::make_shared<const MemoryTimeline>(memoryTimeline(*answer->whatIf.analysis));
+    return [this, title, answer] {
+      leastSaved_ = answer->least;
+      mostSaved_ = answer->most;
+      wish_ = {};
+      showVerdict(title, *answer);
+    };
   };
   ask(Asked::anyhow, whatIfQuestion, title, work, [this](const QString& message) {
     if (!message.isEmpty()) Q_EMIT failed(message);
   });
 }
 
-void WhyDock::showVerdict(const QString& title, const WhatIf& answer) {
+void WhyDock::tryWish(const Wish& wish) {
+  dropVerdict();
+  const QSignalBlocker still(equalLayers_);
+  equalLayers_->setChecked(false);
+  leastSaved_ = mostSaved_ = -1;
+  askWish(wish);
+}
+
+void WhyDock::askWish(const Wish& wish) {
+  const auto work = [this, wish, equal = equalLayers_->isChecked()](const QuestionContext& context,
+                                                                    const Progress& progress) -> Worker::Deliver {
+    const auto& analysis = *context.document.analysis;
+    const auto measures = context.runner ? context.runner->measures() : std::vector<OpMeasure>();
+    const auto partition = wish.partition(context.document);
+    const auto layers = wish.isOfALayer ? inEqualLayers(analysis, partition) : partition;
+    auto answer = std::make_shared<Answer>();
+    answer->whatIf = context.engine.whatIf(analysis, equal ? layers : partition, measures, progress);
+    answer->memory = std::make_shared<const MemoryTimeline>(memoryTimeline(*answer->whatIf.analysis));
+    return [this, wish, answer, hasLayers = layers != partition] {
+      wish_ = wish;
+      wish_.isOfALayer = hasLayers;
+      showVerdict(wish.title, *answer);
+    };
+  };
+  ask(Asked::anyhow, whatIfQuestion, wish.title, work, [this](const QString& message) {
+    if (!message.isEmpty()) Q_EMIT failed(message);
+  });
+}
+
+void WhyDock::showVerdict(const QString& title, const Answer& shown) {
+  const auto& answer = shown.whatIf;
   candidate_ = answer.analysis;
   candidateTitle_ = title;
   QStringList lines{title};
@@ -198,13 +297,20 @@ void WhyDock::showVerdict(const QString& title, const WhatIf& answer) {
   lines << (answer.measured ? tr("time: %1%2, measured in this run") : tr("time: %1%2, estimated from bytes moved"))
                .arg(answer.extraSeconds < 0 ? QString() : QStringLiteral("+"), timeText(answer.extraSeconds));
   verdict_->setText(lines.join(QLatin1Char('\n')));
+  equalLayers_->setVisible(wish_.isOfALayer);
+  budgetRow_->setVisible(leastSaved_ >= 0);
+  Q_EMIT triedChanged(shown.memory, candidate_->forward.ops.size());
+  const bool isAtWork = verdictFrame_->isAncestorOf(focusWidget()) && verdictFrame_->isVisible();
   verdictFrame_->show();
-  verdict_->setFocus();  // to be read, with the buttons one Tab away: Enter, pressed a moment late, must not restart
-                         // the run
+  if (!isAtWork)
+    verdict_->setFocus();  // to be read, with the buttons one Tab away: Enter, pressed a moment late, must not restart
+                           // the run
 }
 
 void WhyDock::dropVerdict() {
+  if (candidate_) Q_EMIT triedChanged(nullptr, 0);
   candidate_.reset();
+  budgetSoon_.stop();
   const bool hadFocus = verdictFrame_->isAncestorOf(focusWidget());
   verdictFrame_->hide();
   if (hadFocus) tree_->setFocus();

@@ -1,9 +1,12 @@
 #pragma once
+#include <QCheckBox>
 #include <QFrame>
 #include <QLabel>
 #include <QPushButton>
+#include <QSlider>
 #include <QTreeView>
 
+#include "core/questions/memory_timeline.h"
 #include "views/docks/panel.h"
 #include "views/models/why_model.h"
 
@@ -22,6 +25,10 @@ class WhyDock : public Panel {
   void recompute();
   /// What if the recomputed value that is chosen were saved?
   void save();
+  /// What if each block were recomputed from its input, as people do it in PyTorch?
+  void checkpointBlocks();
+  /// What if no more than this were saved? A slider goes from the fewest bytes to those that the formulas ask for.
+  void tryBudgets();
   /// What the last what-if reported; empty while there is none.
   QString verdict() const { return verdictFrame_->isHidden() ? QString() : verdict_->text(); }
 
@@ -34,6 +41,8 @@ class WhyDock : public Panel {
   void failed(const QString& message);
   /// There is an adopted choice to take back now, or there no longer is.
   void canUndoChanged();
+  /// The memory of the choice that is tried; null where none is any more.
+  void triedChanged(const std::shared_ptr<const retrograd::MemoryTimeline>& memory, std::size_t forwardSize);
   /// The partition that was tried, to be seen next to what is open.
   void compareRequested(std::shared_ptr<const retrograd::Analysis> tried, const QString& title);
 
@@ -44,12 +53,22 @@ class WhyDock : public Panel {
   void activate(const QModelIndex& row) override;
 
  private:
+  /// What is tried: the partition that it makes of the present one, and whether equal layers can follow it.
+  struct Wish {
+    QString title;
+    std::function<PartitionOptions(const OpenDocument&)> partition;
+    bool isOfALayer = false;
+  };
+  struct Answer;
+
   QWidget* makeButtons(QAction* recompute, QAction* save);
   void makeVerdict();
+  QWidget* makeBudget();
   void show(const WhyReport& report);
-  /// Asks under the partition that `wish` makes of the present one.
-  void tryPartition(const QString& title, std::function<PartitionOptions(const Analysis&)> wish);
-  void showVerdict(const QString& title, const WhatIf& answer);
+  void tryWish(const Wish& wish);
+  void askWish(const Wish& wish);
+  void tryBudget(int step);
+  void showVerdict(const QString& title, const Answer& answer);
   void dropVerdict();
 
   WhyModel* model_;
@@ -57,6 +76,12 @@ class WhyDock : public Panel {
   QFrame* verdictFrame_;
   QLabel* verdict_;
   QPushButton* adopt_;
+  QCheckBox* equalLayers_ = nullptr;
+  QWidget* budgetRow_ = nullptr;
+  QSlider* budget_ = nullptr;
+  QTimer budgetSoon_;
+  std::int64_t leastSaved_ = 0, mostSaved_ = 0;  ///< the ends of the slider
+  Wish wish_;
   std::shared_ptr<const Analysis> before_;  ///< the last adoption; null: there is none to take back
   std::string beforePath_;
   std::shared_ptr<const Analysis> candidate_;

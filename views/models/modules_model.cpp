@@ -1,17 +1,17 @@
 #include "views/models/modules_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
+#include "core/derivation/gradient_of.h"
+#include "core/questions/parameter_tree.h"
 #include "views/models/tree_model.h"
 #include "views/session/selection.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
-
-qint64 numberOf(const ModulesModel::Module& module, int column) {
-  return column == ModulesModel::forward ? module.forward : module.backward;
-}
 
 int partNamed(ModulesModel::Modules& modules, int parent, const QString& name) {
   const auto path = parent < 0 ? name : modules.all[static_cast<std::size_t>(parent)].path + QLatin1Char('.') + name;
@@ -24,6 +24,50 @@ int partNamed(ModulesModel::Modules& modules, int parent, const QString& name) {
   modules.all.push_back({.name = name, .path = path, .parent = parent, .place = place});
   modules.byPath.insert(path, added);
   return added;
+}
+
+/// The module of the path, or the one around it that has ops; -1 where there is none.
+int moduleAround(const ModulesModel::Modules& modules, QString path) {
+  for (;;) {
+    const auto found = modules.byPath.constFind(path);
+    if (found != modules.byPath.constEnd()) return *found;
+    const auto dot = path.lastIndexOf(QLatin1Char('.'));
+    if (dot < 0) return -1;
+    path.truncate(dot);
+  }
+}
+
+void addGradients(ModulesModel::Modules& modules, const Analysis& analysis) {
+  const auto gradients = gradientsOfInputs(analysis);
+  const auto& inputs = analysis.computation().inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].kind == InputKind::parameter && gradients[i])
+      if (const int module = moduleAround(modules, toQt(inputs[i].target)); module >= 0)
+        modules.gradients.emplace_back(gradients[i], module);
+}
+
+QString moduleTitle(ModulesModel::Column column) {
+  switch (column) {
+    case ModulesModel::name: return QObject::tr("Module");
+    case ModulesModel::time: return QObject::tr("Time");
+    case ModulesModel::saved: return QObject::tr("Saved");
+    case ModulesModel::gradient: return QObject::tr("Gradient");
+    case ModulesModel::bad: return QObject::tr("NaN");
+    case ModulesModel::forward: return QObject::tr("Fwd");
+    default: return QObject::tr("Bwd");
+  }
+}
+
+QString moduleMeaning(ModulesModel::Column column) {
+  switch (column) {
+    case ModulesModel::name: return {};
+    case ModulesModel::time: return QObject::tr("Time of its ops in the present run, forward and backward");
+    case ModulesModel::saved: return QObject::tr("What its ops save for the backward");
+    case ModulesModel::gradient: return QObject::tr("L2 norm of the gradients of its parameters");
+    case ModulesModel::bad: return QObject::tr("NaN and Inf in what its ops made");
+    case ModulesModel::forward: return QObject::tr("Forward ops");
+    default: return QObject::tr("Backward ops");
+  }
 }
 
 }  // namespace
@@ -41,8 +85,14 @@ ModulesModel::Modules ModulesModel::modulesOf(const OpenDocument& open) {
   };
   const auto visit = [&](BoundSymbolId op, bool derived) {
     const auto& bound = document.boundSymbol(op);
-    for (int at = moduleOf(bound.module); at >= 0; at = modules.all[static_cast<std::size_t>(at)].parent) {
+    const int own = moduleOf(bound.module);
+    if (derived && own >= 0) modules.ops.emplace_back(op, own);
+    std::int64_t bytes = 0;
+    if (derived)
+      for (const auto output : document.outputs(op)) bytes += output ? open.saved.costOf(output) : 0;
+    for (int at = own; at >= 0; at = modules.all[static_cast<std::size_t>(at)].parent) {
       auto& module = modules.all[static_cast<std::size_t>(at)];
+      module.saved += bytes;
       if (derived) ++(isBackwardRole(bound.origin.role) ? module.backward : module.forward);
       else if (!module.first) module.first = op;
     }
@@ -50,13 +100,72 @@ ModulesModel::Modules ModulesModel::modulesOf(const OpenDocument& open) {
   for (auto op : open.trace(TraceKind::computation).lines) visit(op, false);
   for (auto op : open.analysis->forward.ops) visit(op, true);
   for (auto op : open.analysis->backward.ops) visit(op, true);
+  addGradients(modules, *open.analysis);
   return modules;
 }
 
 void ModulesModel::show(Modules modules) {
   beginResetModel();
   modules_ = std::move(modules);
+  for (int column = 0; column < columns; ++column) {
+    auto& most = most_[static_cast<std::size_t>(column)] = 0;
+    for (const auto& module : modules_.all) most = std::max(most, numberOf(module, column).value_or(0));
+  }
   endResetModel();
+}
+
+void ModulesModel::measure(const RunNumbers& numbers) {
+  for (auto& module : modules_.all) module.seconds = module.gradientNorm = module.badElements = std::nullopt;
+  const auto add = [this](int at, std::optional<double> Module::* sum, double number) {
+    auto& all = modules_.all[static_cast<std::size_t>(at)].*sum;
+    all = all.value_or(0) + number;
+  };
+  const auto& badOps = numbers.badOps();
+  for (const auto& [op, module] : modules_.ops)
+    if (const auto seconds = numbers.number(OpFigure::time, op)) {
+      add(module, &Module::seconds, *seconds);
+      if (!badOps.empty() && badOps.contains(op))
+        add(module, &Module::badElements, numbers.number(OpFigure::bad, op).value_or(0));
+    }
+  for (const auto& [value, module] : modules_.gradients)  // squares, which add up
+    if (const auto* s = numbers.statistics(value)) add(module, &Module::gradientNorm, s->norm * s->norm);
+  for (int at = static_cast<int>(modules_.all.size()) - 1; at >= 0; --at) {
+    const auto& module = modules_.all[static_cast<std::size_t>(at)];
+    for (auto sum : {&Module::seconds, &Module::gradientNorm, &Module::badElements})
+      if (module.parent >= 0 && module.*sum) add(module.parent, sum, *(module.*sum));
+  }
+  for (auto& module : modules_.all)
+    if (module.gradientNorm) module.gradientNorm = std::sqrt(*module.gradientNorm);
+  for (int column : {time, gradient, bad}) {
+    auto& most = most_[static_cast<std::size_t>(column)] = 0;
+    for (const auto& module : modules_.all)
+      if (const auto number = numberOf(module, column); number && std::isfinite(*number))
+        most = std::max(most, *number);
+  }
+}
+
+std::optional<double> ModulesModel::numberOf(const Module& module, int column) const {
+  switch (column) {
+    case time: return module.seconds;
+    case saved: return static_cast<double>(module.saved);
+    case gradient: return module.gradientNorm;
+    case bad: return module.seconds ? module.badElements.value_or(0) : module.badElements;
+    case forward: return static_cast<double>(module.forward);
+    case backward: return static_cast<double>(module.backward);
+    default: return std::nullopt;
+  }
+}
+
+QString ModulesModel::textOf(const Module& module, int column) const {
+  const auto number = numberOf(module, column);
+  switch (column) {
+    case name: return module.name;
+    case time: return number ? secondsText(*number) : QString();
+    case saved: return module.saved > 0 ? bytesText(module.saved) : QString();
+    case gradient: return number ? QString::number(*number, 'g', 3) : QString();
+    case bad: return number.value_or(0) > 0 ? numberText(OpFigure::bad, number) : QString();
+    default: return QString::number(static_cast<qint64>(number.value_or(0)));
+  }
 }
 
 QModelIndex ModulesModel::find(const QString& path) const {
@@ -66,11 +175,14 @@ QModelIndex ModulesModel::find(const QString& path) const {
              : createIndex(modules_.all[static_cast<std::size_t>(*found)].place, name, static_cast<quintptr>(*found));
 }
 
-qint64 ModulesModel::most(Column column) const {
-  qint64 most = 0;  // a module has no more ops than the one that holds it
-  for (const int module : modules_.top)
-    most = std::max(most, numberOf(modules_.all[static_cast<std::size_t>(module)], column));
-  return most;
+QString ModulesModel::widest(Column column) const {
+  switch (column) {
+    case time: return QStringLiteral("00.00 ms");
+    case saved: return QStringLiteral("0000 KiB");
+    case gradient: return QStringLiteral("0.00e-00");
+    case bad: return QStringLiteral("! 000");
+    default: return QString::number(static_cast<qint64>(most_[static_cast<std::size_t>(column)]));
+  }
 }
 
 QModelIndex ModulesModel::index(int row, int column, const QModelIndex& parent) const {
@@ -94,23 +206,35 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
   const auto& module = moduleOf(index);
   const int column = index.column();
   switch (role) {
-    case Qt::DisplayRole: return column == name ? QVariant(module.name) : QVariant(numberOf(module, column));
+    case Qt::DisplayRole: return textOf(module, column);
     case Qt::TextAlignmentRole:
       return QVariant(column == name ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignRight | Qt::AlignVCenter);
-    case Qt::ToolTipRole:
-      return tr("%1: %2 forward ops, %3 backward ops").arg(module.path).arg(module.forward).arg(module.backward);
+    case Qt::ToolTipRole: {
+      QStringList lines{
+          tr("%1: %2 forward ops, %3 backward ops").arg(module.path).arg(module.forward).arg(module.backward)};
+      for (int one : {time, saved, gradient, bad})
+        if (const auto text = textOf(module, one); !text.isEmpty())
+          lines << QStringLiteral("%1: %2").arg(moduleMeaning(static_cast<Column>(one)), text);
+      return lines.join(QLatin1Char('\n'));
+    }
     case moduleRole: return module.path;
-    case sortRole: return column == name ? QVariant() : QVariant(static_cast<double>(numberOf(module, column)));
+    case sortRole: return column == name ? QVariant() : QVariant(numberOf(module, column).value_or(qQNaN()));
+    case shareRole: {
+      const auto number = numberOf(module, column);
+      const auto most = most_[static_cast<std::size_t>(column)];
+      if (!number || column == name || column == forward || column == backward || *number <= 0) return {};
+      return !std::isfinite(*number) ? 1.0 : most > 0 ? *number / most : 0.0;
+    }
     case opRole: return module.first.index;
     default: return {};
   }
 }
 
 QVariant ModulesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::ToolTipRole && section != name) return section == forward ? tr("Forward ops") : tr("Backward ops");
-  if (role != Qt::DisplayRole) return {};
-  return section == name ? tr("Module") : section == forward ? tr("Fwd") : tr("Bwd");
+  if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
+  const auto column = static_cast<Column>(section);
+  if (role == Qt::ToolTipRole && section != name) return moduleMeaning(column);
+  return role == Qt::DisplayRole ? QVariant(moduleTitle(column)) : QVariant();
 }
 
 }  // namespace retrograd::views

@@ -1,30 +1,36 @@
 #pragma once
 #include <QAbstractItemModel>
 #include <QHash>
+#include <optional>
 #include <vector>
 
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
-/// The model's modules as a tree, with the number of forward and backward ops below each.
+/// The model's modules as a table of heat: time, saved bytes, gradient norm, NaN and Inf, and ops, each with all that
+/// is below. The run's numbers come with measure().
 class ModulesModel : public QAbstractItemModel {
   Q_OBJECT
 
  public:
-  enum Column { name, forward, backward, columns };
+  /// In the order in which they have to be seen: a narrow panel shows the first ones.
+  enum Column { name, time, saved, gradient, bad, forward, backward, columns };
 
   struct Module {
     QString name, path;
     int parent = -1, place = 0;  ///< the module that holds it, and its place there
-    qint64 forward = 0, backward = 0;
-    BoundSymbolId first;  ///< op of the computation
+    qint64 forward = 0, backward = 0, saved = 0;
+    std::optional<double> seconds, gradientNorm, badElements;  ///< nullopt: not known yet, or there is none
+    BoundSymbolId first;                                       ///< op of the computation
     std::vector<int> parts;
   };
   struct Modules {
-    std::vector<Module> all;
-    std::vector<int> top;        ///< those that no other holds
-    QHash<QString, int> byPath;  ///< "layers.0"
+    std::vector<Module> all;                         ///< each after the one that holds it
+    std::vector<int> top;                            ///< those that no other holds
+    QHash<QString, int> byPath;                      ///< "layers.0"
+    std::vector<std::pair<BoundSymbolId, int>> ops;  ///< what runs, and the module that it is directly in
+    std::vector<std::pair<ValueId, int>> gradients;  ///< of parameters, and the module that has the parameter
   };
 
   using QAbstractItemModel::QAbstractItemModel;
@@ -32,17 +38,19 @@ class ModulesModel : public QAbstractItemModel {
   /// For any thread: it looks at all ops.
   static Modules modulesOf(const OpenDocument& document);
   void show(Modules modules);
+  /// The numbers of the run as far as it is known.
+  void measure(const RunNumbers& numbers);
 
   /// The row of a module path ("layers.0"); invalid when there is none.
   QModelIndex find(const QString& path) const;
-  /// The greatest number of a column.
-  qint64 most(Column column) const;
+  /// The widest text of a column, for its width: that of a number that no module exceeds.
+  QString widest(Column column) const;
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& child) const override;
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& = {}) const override { return columns; }
-  /// opRole: the first op of the computation in the module.
+  /// opRole: the first op of the computation in the module; shareRole: of what the modules at the top have.
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
@@ -52,7 +60,11 @@ class ModulesModel : public QAbstractItemModel {
     return parent.isValid() ? moduleOf(parent).parts : modules_.top;
   }
 
+  std::optional<double> numberOf(const Module& module, int column) const;
+  QString textOf(const Module& module, int column) const;
+
   Modules modules_;
+  std::vector<double> most_ = std::vector<double>(columns, 0);  ///< of a column, over all modules
 };
 
 }  // namespace retrograd::views

@@ -50,6 +50,7 @@ void SourceLinesModel::set(const QStringList& lines, OpsByLine ops) {
   if (lines == lines_ && ops == ops_) return;
   beginResetModel();
   lines_ = lines;
+  spans_ = pythonSpans(lines);
   ops_ = std::move(ops);
   current_ = 0;
   width_ = 0;

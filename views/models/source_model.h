@@ -2,6 +2,7 @@
 #include <QAbstractTableModel>
 
 #include "views/session/source_file.h"
+#include "views/text/python_colors.h"
 
 namespace retrograd::views {
 
@@ -46,6 +47,8 @@ class SourceLinesModel : public QAbstractTableModel {
   int currentRow() const { return current_ >= 1 && current_ <= lines_.size() ? current_ - 1 : -1; }
   /// Ops that come from the line of a row, in their order.
   const std::vector<BoundSymbolId>& opsAt(int row) const;
+  /// What has a colour of its own in the line of a row.
+  const std::vector<PythonSpan>& spansAt(int row) const { return spans_[static_cast<std::size_t>(row)]; }
   /// Characters of the longest line.
   int width() const { return width_; }
 
@@ -56,6 +59,7 @@ class SourceLinesModel : public QAbstractTableModel {
 
  private:
   QStringList lines_;
+  std::vector<std::vector<PythonSpan>> spans_;
   OpsByLine ops_;
   int current_ = 0;
   int width_ = 0;

@@ -2,14 +2,14 @@
 #include <QAbstractTableModel>
 #include <memory>
 
+#include "views/models/tree_model.h"
 #include "views/stages/stage_cut.h"
 
 namespace retrograd::views {
 
-/// What the rows of the pipeline's tables say besides.
+/// What the rows of the pipeline's tables say besides ItemRole.
 enum StageRole {
   stageRole = Qt::UserRole + 40,  ///< int: the stage that a row is or leads to; -1 none
-  shareRole,                      ///< double from 0 to 1: how long the bar in a cell is; none where there is no bar
   swatchRole,                     ///< int: the stage whose colour is before the text; none where no colour does
 };
 

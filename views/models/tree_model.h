@@ -14,6 +14,7 @@ enum ItemRole {
   moduleRole,                 ///< QString: path of the module a row stands for
   frameRole,                  ///< int: frame of the op's source, from the innermost; -1 none
   sortRole,                   ///< double: what a cell is sorted by, where its text says a number; NaN where it has none
+  shareRole,                  ///< double: how long the bar behind a cell's number is, from 0 to 1; none without a bar
 };
 
 /// A tree of sections with two columns: what, and how it is. A row may lead to an op or stand for a value.

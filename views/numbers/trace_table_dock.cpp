@@ -128,7 +128,9 @@ void TraceTableDock::refresh() {
     table_->viewport()->update();
   }
   following_ = false;
-  hint_->setText(shown_ && context_.controller->ahead().numbers().known() == 0
+  const auto& ahead = context_.controller->ahead();
+  const auto& numbers = context_.controller->ahead().numbers();
+  hint_->setText(shown_ && !ahead.running() && !context_.execution->now().running && numbers.known() < numbers.size()
                      ? whyNoNumbers(*this, *context_.controller)
                      : QString());
   follow();

@@ -42,7 +42,8 @@ const WindowPart watches(PartOrder::watches, [](MainWindow& window) {
 });
 
 const WindowPart memory(PartOrder::memory, [](MainWindow& window) {
-  window.addPanel(new MemoryDock(window.context()), MainWindow::tr("Memory"), bottom);
+  const auto* panel = window.addPanel(new MemoryDock(window.context()), MainWindow::tr("Memory"), bottom);
+  QObject::connect(panel, &MemoryDock::peakKnown, &window.listings().strip(), &RunStrip::setPeak);
 });
 
 const WindowPart breakpoints(PartOrder::breakpoints, [](MainWindow& window) {
@@ -57,7 +58,7 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
 void resizePanels(MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
-  const int modules = std::clamp(window.width() / 10, 166, 210),    // whole numbers next to the names
+  const int modules = std::clamp(window.width() / 10, 166, 210),    // names and a number
       inspector = std::clamp(window.width() * 18 / 100, 240, 300);  // the code in the middle comes first
   const int below = window.width() - inspector;                     // of Modules and the listings
   const int memory = std::max(below * 2 / 5, 350);                  // its legend and buttons are whole

@@ -54,6 +54,7 @@ const WindowPart runOnOpenPart(PartOrder::runOnOpen, [](MainWindow& window) {
   QObject::connect(&ahead->numbers(), &RunNumbers::changed, button, offer);
   QObject::connect(window.context().execution, &ExecutionState::changed, button, offer);
   offer();
+  window.listings().graphPane().setRunAction(runAhead);
   window.menu("run")->addActions({runAhead, onOpen});
 });
 

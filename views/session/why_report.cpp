@@ -82,17 +82,6 @@ std::vector<ValueId> savedValues(const OpenDocument& document, BoundSymbolId op)
   return found;
 }
 
-/// The op as PartitionOptions::recompute names it: "#" and its node name, or its id where it has none.
-std::string wordFor(const Document& document, BoundSymbolId operation) {
-  std::string word("#");
-  const auto name = document.text(document.boundSymbol(operation).name);
-  return name.empty() ? word += std::to_string(operation.index) : word += name;
-}
-
-bool isBelow(std::string_view path, std::string_view module) {
-  return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');
-}
-
 }  // namespace
 
 WhyReport reportWhy(const OpenDocument& document, BoundSymbolId op, ValueId value, const Progress& progress) {
@@ -131,47 +120,6 @@ BoundSymbolId recomputationOf(const Analysis& analysis, BoundSymbolId op) {
     if (other.recomputed && (op == operation || other.symbol == document.boundSymbol(op).symbol)) return derived;
   }
   return {};
-}
-
-PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
-  const auto& document = *analysis.document;
-  const auto name = document.displayName(value);
-  const auto why = whySaved(analysis, value);
-  if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
-  if (!why.maker || why.storageBytes == 0)
-    throw Error(ErrorCode::badUse,
-                "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
-  if (!why.recompute.impossible.empty())
-    throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
-  auto partition = analysis.request.partition;
-  for (auto op : why.recompute.ops) {
-    const auto operation = OriginLinks::origin(document, op);
-    if (!operation) continue;
-    const auto word = wordFor(document, operation);
-    if (std::find(partition.recompute.begin(), partition.recompute.end(), word) == partition.recompute.end())
-      partition.recompute.push_back(word);
-  }
-  return partition;
-}
-
-PartitionOptions saving(const Analysis& analysis, BoundSymbolId op) {
-  const auto& document = *analysis.document;
-  const auto operation = OriginLinks::origin(document, op);
-  auto partition = analysis.request.partition;
-  const auto path = document.text(document.boundSymbol(operation ? operation : op).module);
-  const auto asksForIt = [&](const std::string& word) {
-    if (word.starts_with('#'))
-      return operation && (word == wordFor(document, operation) || word.substr(1) == std::to_string(operation.index));
-    return word == "all" || isBelow(path, word);
-  };
-  if (std::erase_if(partition.recompute, asksForIt) > 0) return partition;
-  if (partition.kind == PartitionOptions::minCut || partition.budget) {
-    partition.kind = PartitionOptions::defaultKind;
-    partition.budget.reset();
-    return partition;
-  }
-  partition.regions = false;
-  return partition;
 }
 
 }  // namespace retrograd::views

@@ -29,10 +29,4 @@ ValueId savedValueOf(const OpenDocument& document, BoundSymbolId op, ValueId val
 /// The backward op that computes the op again, or the op itself where it is one; invalid where nothing does.
 BoundSymbolId recomputationOf(const Analysis& analysis, BoundSymbolId op);
 
-/// The partition of the analysis with this saved value recomputed by the plan. Throws Error(badUse) where it cannot be.
-PartitionOptions recomputing(const Analysis& analysis, ValueId value);
-/// The partition under which the results of this op are saved again: what asked for their recomputation is taken out,
-/// be it the op, a module, all, the file's regions or a minimum cut.
-PartitionOptions saving(const Analysis& analysis, BoundSymbolId op);
-
 }  // namespace retrograd::views

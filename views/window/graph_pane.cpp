@@ -41,6 +41,9 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
   connect(view_, &GraphView::layoutChanged, this, &GraphPane::updateControls);
   connect(view_, &GraphView::overlayChanged, this,
           [this] { overlay_->setCurrentIndex(overlay_->findData(static_cast<int>(view_->overlay()))); });
+  connect(view_, &GraphView::overlayChanged, this, &GraphPane::offerRun);
+  connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &GraphPane::offerRun);
+  connect(&context_.controller->ahead(), &RunAhead::changed, this, &GraphPane::offerRun);
   connect(context_.theme, &Theme::changed, this, &GraphPane::updateControls);
   updateControls();
   // Where all do not fit, the buttons give way first, since their lines say which is which.
@@ -68,6 +71,12 @@ QWidget* GraphPane::makeControls() {
   connect(overlay_, &QComboBox::activated, this,
           [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
   layout->addWidget(overlay_);
+  run_ = new QToolButton(row);
+  run_->setObjectName(QStringLiteral("graph-run"));
+  run_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  run_->setAutoRaise(true);
+  run_->hide();
+  layout->addWidget(run_);
   for (auto kind : edgeKinds) {
     auto* button = new QToolButton(row);
     button->setText(titleText(kind));
@@ -99,6 +108,15 @@ QWidget* GraphPane::makeControls() {
   look(tr("Fit"), tr("Shows the whole graph (F)"), [this] { view_->zoomToFit(); });
   look(tr("Width"), tr("Shows the graph in its whole width (Home)"), [this] { view_->zoomToWidth(); });
   return row;
+}
+
+void GraphPane::setRunAction(QAction* action) { run_->setDefaultAction(action); }
+
+void GraphPane::offerRun() {
+  const auto& ahead = context_.controller->ahead();
+  const auto& numbers = context_.controller->ahead().numbers();
+  run_->setVisible(run_->defaultAction() && followsTheRun(view_->overlay()) && context_.execution->now().available &&
+                   !ahead.running() && numbers.known() < numbers.size());
 }
 
 void GraphPane::resizeEvent(QResizeEvent* event) {

@@ -20,6 +20,8 @@ class GraphPane : public QWidget {
   QString title() const;
   QComboBox& traceChoice() const { return *trace_; }
   QComboBox& overlayChoice() const { return *overlay_; }
+  /// Has the command next to the choice of what boxes show, where that needs a run that is not there.
+  void setRunAction(QAction* action);
   QToolButton& edgeButton(layout::EdgeKind kind) const { return *edges_[static_cast<std::size_t>(kind)]; }
 
  Q_SIGNALS:
@@ -31,12 +33,14 @@ class GraphPane : public QWidget {
  private:
   QWidget* makeControls();
   void updateControls();
+  void offerRun();
   QIcon edgeIcon(layout::EdgeKind kind) const;
 
   ViewContext context_;
   GraphView* view_ = nullptr;
   QComboBox* trace_ = nullptr;
   QComboBox* overlay_ = nullptr;
+  QToolButton* run_ = nullptr;
   std::array<QToolButton*, layout::edgeKindCount> edges_{};
   int wholeWidth_ = 0;  ///< of the controls with all their words
 };

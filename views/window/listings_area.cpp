@@ -28,6 +28,9 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(makeSwitches());
+  strip_ = new RunStrip(context_, this);
+  connect(strip_, &RunStrip::chosen, this, &ListingsArea::placeChosen);
+  layout->addWidget(strip_);
   layout->addWidget(splitter_, 1);
   layout->addWidget(makeFindBar());
   connect(context_.controller, &DocumentController::documentChanged, this, &ListingsArea::updateTitles);

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "views/canvases/listing_view.h"
+#include "views/canvases/run_strip.h"
 #include "views/widgets/elided_label.h"
 #include "views/window/graph_pane.h"
 
@@ -29,6 +30,7 @@ class ListingsArea : public QWidget {
   bool isShown(TraceKind kind) const { return toggleAction(kind)->isChecked(); }
   GraphView& graph() const { return graphPane_->view(); }
   GraphPane& graphPane() const { return *graphPane_; }
+  RunStrip& strip() const { return *strip_; }
   QAction* graphAction() const { return graph_.toggle; }
   bool isGraphShown() const { return graph_.toggle->isChecked(); }
   /// From a listing to the selected op in the graph, and from there to its line.
@@ -64,6 +66,8 @@ class ListingsArea : public QWidget {
 
  Q_SIGNALS:
   void jumpRequested(retrograd::BoundSymbolId op);
+  /// A place of the run was chosen in the strip.
+  void placeChosen(retrograd::BoundSymbolId op);
   void breakpointRequested(retrograd::BoundSymbolId op);
   /// A person sized a column.
   void columnChoicesChanged();
@@ -100,6 +104,7 @@ class ListingsArea : public QWidget {
   std::array<Pane, 4> panes_;
   Pane graph_;  ///< without a listing
   GraphPane* graphPane_ = nullptr;
+  RunStrip* strip_ = nullptr;
   ColumnChoices choices_;
   QMenu* columnMenu_ = nullptr;
   ListingView* active_ = nullptr;

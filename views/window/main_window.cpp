@@ -103,6 +103,7 @@ void MainWindow::connectCommands() {
   on(actions_->findNext, [this] { listings_->findNext(true); });
   on(actions_->findPrevious, [this] { listings_->findNext(false); });
   connect(listings_, &ListingsArea::jumpRequested, this, &MainWindow::goToOrigin);
+  connect(listings_, &ListingsArea::placeChosen, this, &MainWindow::jumpTo);
   connect(listings_, &ListingsArea::breakpointRequested, this, &MainWindow::toggleBreakpoint);
 
   on(actions_->foldAll, [this] { listings_->setAllFolded(true); });

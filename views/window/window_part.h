@@ -10,7 +10,7 @@ class MainWindow;
 // clang-format off: a line for each menu
 enum class PartOrder : std::uint8_t {
   // Panels of the default layout.
-  modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, problems, job, panelSizes,
+  modules, inspector, why, values, watches, memory, breakpoints, findings, references, checks, compare, whatIf, problems, job, panelSizes,
   // File, View, Go, Marks
   valueCommands, fileNotice, checkNotice, filter, jumps, notes, source, layouts, pins,
   // File: weights and batch; what messages call these and other choices
@@ -22,7 +22,7 @@ enum class PartOrder : std::uint8_t {
   // Pipeline
   stages, tour, stageCheck, saveStages, cutMenus, schedule,
   // Those that look at what all others added.
-  onDemand, followSteps, opNumbers, preferences, help, keys, narrowWindow
+  onDemand, followSteps, panelKeys, opNumbers, preferences, help, keys, narrowWindow
 };
 // clang-format on
 

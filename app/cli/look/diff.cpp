@@ -183,7 +183,7 @@ void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition) {
   parser.addSize("--budget-b", "how much the second side may save, such as 100K",
                  [asked](std::int64_t bytes) { asked().budget = bytes; });
   parser
-      .add("--recompute-b", "what the second side recomputes: all, a module's path, or #OP; repeatable",
+      .add("--recompute-b", "what the second side recomputes: all, a module's path, LIST.*, or #OP; repeatable",
            [asked](const std::vector<std::string>& marks) { asked().recompute = marks; })
       .repeatable();
 }

@@ -44,7 +44,9 @@ void addPartition(Parser parser, std::optional<PartitionOptions>& partition) {
   parser.addSize("--budget", "how much may be saved for the backward, such as 100K; recomputes as little as possible",
                  [asked](std::int64_t bytes) { asked().budget = bytes; });
   parser
-      .add("--recompute", "what to recompute in the backward: all, a module, or #OP (name or id); repeatable",
+      .add("--recompute",
+           "what to recompute in the backward: all, a module, LIST.* (each member from its input), or #OP (name or "
+           "id); repeatable",
            [asked](const std::vector<std::string>& marks) { asked().recompute = marks; })
       .repeatable();
 }

@@ -207,7 +207,7 @@ void AnyOpTest::V2_withoutThePreferenceRunAheadIsOffered() {
   trigger(f, "run-on-open");
   QVERIFY(f.open(mlp()));
   QVERIFY(f.quiet());
-  QCOMPARE(numbers(f).known(), std::size_t(0));
+  QVERIFY(numbers(f).known() <= 1);  // the selected op alone
   // A chart without numbers says how they come.
   f.raise("dock-gradient-flow");
   const auto* chart = f.window().findChild<GradientFlowChart*>();
@@ -243,7 +243,7 @@ void AnyOpTest::V2_aLargeModelOffersToRun() {
   WindowFixture f(liveEngine());
   QVERIFY(f.open(file.fileName()));
   QVERIFY(f.quiet());
-  QCOMPARE(numbers(f).known(), std::size_t(0));
+  QVERIFY(numbers(f).known() <= 1);  // the selected op alone
   const auto* button = f.window().findChild<QToolButton*>(QStringLiteral("run-ahead-button"));
   QTRY_VERIFY(button->isVisible());
   QVERIFY(button->isEnabled());

@@ -16,6 +16,7 @@
 #include "views/models/slice_model.h"
 #include "views/models/values_model.h"
 #include "views/models/why_model.h"
+#include "views/session/partition_wishes.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 #include "views/theme/color_scale.h"
@@ -207,8 +208,8 @@ void ModelsTest::modulesCountOps() {
   model.show(ModulesModel::modulesOf(*openDocument(3)));
   const auto layer = model.find(QStringLiteral("layers.1"));
   QVERIFY(layer.isValid());
-  QCOMPARE(layer.siblingAtColumn(1).data().toInt(), 3);
-  QCOMPARE(layer.siblingAtColumn(2).data().toInt(), 6);
+  QCOMPARE(layer.siblingAtColumn(ModulesModel::forward).data().toInt(), 3);
+  QCOMPARE(layer.siblingAtColumn(ModulesModel::backward).data().toInt(), 6);
   QCOMPARE(model.rowCount(layer), 1);
   QVERIFY(!model.find(QStringLiteral("layers.9")).isValid());
   QVERIFY(layer.data(opRole).toInt() >= 0);

@@ -281,6 +281,7 @@ void PanelTest::emptyPanelsSayWhy() {
   for (const char* name : {"modules", "inspector", "why", "watches", "breakpoints", "references", "problems", "notes"})
     QTRY_COMPARE(hint(name), QStringLiteral("No file is open. Ctrl+O opens one."));
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  f.selection().select({});
   QTRY_VERIFY(hint("inspector").contains(QStringLiteral("Select an op")));
   QTRY_VERIFY(hint("watches").contains(QStringLiteral("Nothing is watched")));
   QTRY_VERIFY(hint("breakpoints").contains(QStringLiteral("No breakpoints")));

@@ -414,7 +414,7 @@ void PipelineTest::stagesColourTheGraph() {
       layout::buildTree(*document.analysis->document, document.analysis->joint));
   QVERIFY(ask(*f, equal(2)));
   const GraphOverlay overlay(Overlay::stage, tree, f->controller().document(), *f->window().context().execution,
-                             f->controller().ahead().numbers(), {}, plan(*f).cut(), false);
+                             f->controller().ahead().numbers(), plan(*f).cut(), false);
   const auto node = tree->nodeOf(document.analysis->joint.ops.front());
   QCOMPARE(overlay.text(node, layout::Lane::forward), QStringLiteral("stage 0"));
   QCOMPARE(overlay.fill(node, layout::Lane::forward), stageFill(0, false));
@@ -432,7 +432,7 @@ void PipelineTest::stagesColourTheGraph() {
   crossing.sort();
   QCOMPARE(crossing, (QStringList{QStringLiteral("0 \u25b8 1: 320 B"), QStringLiteral("1 \u25b8 0: 320 B")}));
   const GraphOverlay none(Overlay::stage, tree, f->controller().document(), *f->window().context().execution,
-                          f->controller().ahead().numbers(), {}, nullptr, false);
+                          f->controller().ahead().numbers(), nullptr, false);
   QVERIFY(none.legend().front().text.contains(QStringLiteral("no stages")));
 }
 

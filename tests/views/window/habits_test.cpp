@@ -17,6 +17,7 @@
 #include "views/docks/source_dock.h"
 #include "views/models/slice_model.h"
 #include "views/settings/settings.h"
+#include "views/text/python_colors.h"
 #include "views/widgets/window_size.h"
 
 namespace retrograd::views {
@@ -39,6 +40,8 @@ class HabitsTest : public QObject {
   void W34_theStartPageBeginsWithQuestionsAndARecording();
   void W33_textIsLargerByKey();
   void W33_elementsThatAreNaNAreColoured();
+  void W33_panelsAreInGroupsAndHaveKeys();
+  void W33_pythonHasColours();
 };
 
 namespace {
@@ -344,6 +347,41 @@ void HabitsTest::W33_elementsThatAreNaNAreColoured() {
   model.setData(data);
   for (int column = 0; column < 4; ++column)
     QCOMPARE(model.data(model.index(0, column), Qt::ForegroundRole).isValid(), column % 2 == 1);
+}
+
+void HabitsTest::W33_panelsAreInGroupsAndHaveKeys() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  const auto entries = f.window().menu("docks")->actions();
+  QStringList groups;
+  for (const auto* entry : entries)
+    if (entry->isSeparator() && !entry->text().isEmpty()) groups << entry->text();
+  QCOMPARE(groups, (QStringList{QStringLiteral("The Selected Op"), QStringLiteral("The Run"),
+                                QStringLiteral("The Model"), QStringLiteral("A Job")}));
+  QCOMPARE(entries.size(), f.window().docks().size() + groups.size() + 1);  // none is lost; one line before the rest
+  auto* source = dockOf(f, "dock-source");
+  QVERIFY(source->isHidden());
+  f.press(Qt::Key_7, Qt::AltModifier);
+  QVERIFY(source->isVisible() && source->isAncestorOf(QApplication::focusWidget()));
+  f.press(Qt::Key_1, Qt::AltModifier);
+  QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("modules"));
+}
+
+void HabitsTest::W33_pythonHasColours() {
+  const QStringList lines{QStringLiteral("def forward(self, x):  # a 'comment'"), QStringLiteral("    \"\"\"Words"),
+                          QStringLiteral("    more\"\"\" + 'it\\'s' + y2 * 1e-5")};
+  QStringList found;
+  const auto spans = pythonSpans(lines);
+  for (qsizetype i = 0; i < lines.size(); ++i)
+    for (const auto& span : spans[static_cast<std::size_t>(i)])
+      found << QStringLiteral("%1 %2").arg(static_cast<int>(span.kind)).arg(lines[i].mid(span.begin, span.length));
+  const auto as = [](TokenKind kind, const char* text) {
+    return QStringLiteral("%1 %2").arg(static_cast<int>(kind)).arg(QLatin1String(text));
+  };
+  QCOMPARE(found, (QStringList{as(TokenKind::op, "def"), as(TokenKind::header, "forward"),
+                               as(TokenKind::comment, "# a 'comment'"), as(TokenKind::literal, "\"\"\"Words"),
+                               as(TokenKind::literal, "    more\"\"\""), as(TokenKind::literal, "'it\\'s'"),
+                               as(TokenKind::literal, "1e"), as(TokenKind::literal, "5")}));
 }
 
 }  // namespace retrograd::views

@@ -21,6 +21,7 @@
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/canvases/schedule_view.h"
+#include "views/models/modules_model.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/theme/theme_colors.h"
 #include "views/theme/tokens.h"
@@ -402,18 +403,30 @@ void LookTest::controlsOfNarrowDocksAreWhole() {
            qPrintable(QStringLiteral("%1 next to %2").arg(cells->width()).arg(table->width())));
 }
 
-// Numbers of a large model are not cut, in the narrow panel that they start in.
+// Numbers of a large model are not cut, in the narrow panel that they start in and in a wide one.
 void LookTest::modulesShowWholeNumbers() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   f.window().resize(1280, 720);
   QVERIFY(f.open(QStringLiteral("synthetic:1200")));
-  const QAbstractItemView* tree = f.window().findChild<QTreeView*>(QStringLiteral("modules"));
+  const auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("modules"));
   QTRY_VERIFY(tree->model()->rowCount() > 0);
-  const auto all = tree->model()->index(0, 1);
+  const auto all = tree->model()->index(0, ModulesModel::forward);
   QVERIFY(all.data().toInt() >= 1000);
-  for (int column : {1, 2})
-    QVERIFY(tree->visualRect(all.siblingAtColumn(column)).width() >=
-            tree->sizeHintForIndex(all.siblingAtColumn(column)).width());
+  const auto areWhole = [&] {
+    int shown = 0;
+    for (int column = ModulesModel::time; column < ModulesModel::columns; ++column) {
+      const auto cell = all.siblingAtColumn(column);
+      if (tree->isColumnHidden(column)) continue;
+      if (tree->visualRect(cell).width() < tree->sizeHintForIndex(cell).width()) return 0;
+      ++shown;
+    }
+    return shown;
+  };
+  QTRY_VERIFY(areWhole() >= 1);
+  auto* dock = f.window().findChild<QDockWidget*>(QStringLiteral("dock-modules"));
+  f.window().resize(2000, 720);
+  f.window().resizeDocks({dock}, {600}, Qt::Horizontal);
+  QTRY_COMPARE(areWhole(), ModulesModel::columns - 1);
 }
 
 // Holds V9: names of parameters take the room that the numbers leave.

@@ -10,6 +10,7 @@
 #include "views/content/diff_rows.h"
 #include "views/content/graph_overlay.h"
 #include "views/models/inspector_model.h"
+#include "views/session/partition_wishes.h"
 #include "views/session/why_report.h"
 #include "views/text/format.h"
 #include "views/widgets/elided_label.h"

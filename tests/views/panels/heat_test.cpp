@@ -1,0 +1,208 @@
+#include <QHeaderView>
+#include <QTest>
+#include <QTreeView>
+#include <cmath>
+
+#include "core/derivation/gradient_of.h"
+#include "tests/views/run_ahead.h"
+#include "tests/views/test_program.h"
+#include "views/canvases/run_strip.h"
+#include "views/models/modules_model.h"
+#include "views/models/tree_model.h"
+#include "views/session/marks.h"
+#include "views/text/format.h"
+
+namespace retrograd::views {
+
+/// Where time, memory and bad numbers are: Modules as a table of heat, the graph's colours, the strip over the
+/// listings.
+class HeatTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void W32_modulesHaveTheNumbersOfAllBelow();
+  void W32_modulesAreSortedByTime();
+  void W32_modulesCountNaN();
+  void W32_theGraphShowsGradients();
+  void W32_theGraphOffersTheRunThatItNeeds();
+  void W32_theStripShowsWhereTheRunIs();
+  void W32_theStripLeadsFromMarkToMark();
+};
+
+namespace {
+
+const char* const tinyGpt = "resources/samples/tiny_gpt.pt2";
+
+QTreeView& modulesOf(WindowFixture& f) { return *f.window().findChild<QTreeView*>(QStringLiteral("modules")); }
+
+QModelIndex moduleNamed(WindowFixture& f, const QString& path) {
+  auto& tree = modulesOf(f);
+  tree.expandAll();
+  for (auto row = tree.model()->index(0, 0); row.isValid(); row = tree.indexBelow(row))
+    if (row.data(moduleRole).toString() == path) return row;
+  return {};
+}
+
+bool isBelow(const QString& module, const QString& path) {
+  return module == path || module.startsWith(path + QLatin1Char('.'));
+}
+
+}  // namespace
+
+void HeatTest::W32_modulesHaveTheNumbersOfAllBelow() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet());
+  const auto& analysis = f.analysis();
+  const auto& document = *analysis.document;
+  const auto path = QStringLiteral("blocks.1");
+  const auto row = moduleNamed(f, path);
+  QVERIFY(row.isValid());
+  double seconds = 0, squares = 0;
+  std::int64_t saved = 0;
+  for (auto op : analysis.joint.ops) {
+    if (!isBelow(toQt(document.text(document.boundSymbol(op).module)), path)) continue;
+    seconds += numbers(f).number(OpFigure::time, op).value_or(0);
+    for (auto output : document.outputs(op)) saved += output ? f.controller().document()->saved.costOf(output) : 0;
+  }
+  const auto gradients = gradientsOfInputs(analysis);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (isBelow(toQt(analysis.computation().inputs[i].target), path))
+      squares += std::pow(numbers(f).statistics(gradients[i])->norm, 2);
+  QVERIFY(seconds > 0 && saved > 0 && squares > 0);
+  const auto cell = [&](ModulesModel::Column column) { return row.siblingAtColumn(column); };
+  QCOMPARE(cell(ModulesModel::time).data().toString(), secondsText(seconds));
+  QCOMPARE(cell(ModulesModel::saved).data().toString(), bytesText(saved));
+  QCOMPARE(cell(ModulesModel::gradient).data().toString(), QString::number(std::sqrt(squares), 'g', 3));
+  // The bar is as long as the number is of what the module around has.
+  const auto around = moduleNamed(f, QStringLiteral("blocks")).siblingAtColumn(ModulesModel::saved);
+  QCOMPARE(around.data(shareRole).toDouble(), 1.0);
+  QVERIFY(cell(ModulesModel::saved).data(shareRole).toDouble() < 0.6);
+}
+
+void HeatTest::W32_modulesAreSortedByTime() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet());
+  auto& tree = modulesOf(f);
+  tree.sortByColumn(ModulesModel::time, Qt::DescendingOrder);
+  const auto first = tree.model()->index(0, ModulesModel::time);
+  QCOMPARE(first.siblingAtColumn(0).data().toString(), QStringLiteral("blocks"));
+  for (int row = 1; row < tree.model()->rowCount(); ++row)
+    QVERIFY(first.siblingAtRow(row).data(sortRole).toDouble() <= first.siblingAtRow(row - 1).data(sortRole).toDouble());
+}
+
+void HeatTest::W32_modulesCountNaN() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/twins.pt2")));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet());
+  const auto bad = numbers(f).firstBad();
+  const auto& document = *f.analysis().document;
+  const auto path = toQt(document.text(document.boundSymbol(bad).module));
+  QVERIFY(!path.isEmpty());
+  const auto row = moduleNamed(f, path);
+  QVERIFY(row.siblingAtColumn(ModulesModel::bad).data().toString().startsWith(QStringLiteral("! ")));
+}
+
+void HeatTest::W32_theGraphShowsGradients() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  QVERIFY(allKnown(f));
+  f.window().listings().graphAction()->setChecked(true);
+  auto& graph = f.window().listings().graph();
+  QTRY_VERIFY(graph.picture());
+  graph.setAllOpen(true);
+  QVERIFY(f.quiet() && standsStill(graph));
+  graph.setOverlay(Overlay::gradient);
+  BoundSymbolId op;
+  for (auto each : f.analysis().forward.ops)
+    if (numbers(f).number(OpFigure::gradientNorm, each).value_or(0) > 0) op = each;
+  QVERIFY(op);
+  const auto norm = QString::number(*numbers(f).number(OpFigure::gradientNorm, op), 'g', 3);
+  QVERIFY2(graph.textOf(graph.boxOf(op)).contains(QStringLiteral("gradient ") + norm),
+           qPrintable(graph.textOf(graph.boxOf(op))));
+  QCOMPARE(graph.overlayShown()->legend().size(), static_cast<std::size_t>(OverlayColors::steps));
+  graph.setOverlay(Overlay::time);  // of the run ahead, without a step
+  QCOMPARE(f.execution().position, std::size_t(0));
+  QVERIFY(!graph.textOf(graph.boxOf(op)).contains(QStringLiteral("not run")));
+}
+
+void HeatTest::W32_theGraphOffersTheRunThatItNeeds() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.controller().ahead().setRunsOnOpen(false);
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  f.window().listings().graphAction()->setChecked(true);
+  auto& graph = f.window().listings().graph();
+  auto& button = *f.window().listings().graphPane().findChild<QToolButton*>(QStringLiteral("graph-run"));
+  QTRY_VERIFY(graph.picture());
+  QVERIFY(!button.isVisible());
+  graph.setOverlay(Overlay::time);
+  QVERIFY(button.isVisible());
+  QTest::mouseClick(&button, Qt::LeftButton);
+  QVERIFY(allKnown(f));
+  QTRY_VERIFY(!button.isVisible());
+  QTRY_COMPARE(graph.overlayShown()->legend().size(), static_cast<std::size_t>(OverlayColors::steps));
+}
+
+void HeatTest::W32_theStripShowsWhereTheRunIs() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  auto& strip = f.window().listings().strip();
+  QVERIFY(!strip.isVisible());
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  QVERIFY(f.quiet());
+  QVERIFY(strip.isVisible());
+  const auto has = [&](RunStrip::Kind kind, std::size_t position) {
+    const auto& marks = strip.marks();
+    return std::any_of(marks.begin(), marks.end(),
+                       [&](const auto& mark) { return mark.kind == kind && mark.position == position; });
+  };
+  const auto& program = f.controller().document()->program;
+  QTRY_VERIFY(has(RunStrip::Kind::peak, memoryTimeline(f.analysis()).peakPosition));
+  QVERIFY(has(RunStrip::Kind::execution, 0));
+  const auto op = program.opAt(40);
+  f.controller().marks().toggleBreakpoint(op);
+  QTRY_VERIFY(has(RunStrip::Kind::breakpoint, 40));
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  QTRY_VERIFY(has(RunStrip::Kind::execution, 40));
+  // A click near a mark leads to its op, elsewhere to the op of the place.
+  QTest::mouseClick(&strip, Qt::LeftButton, Qt::NoModifier, QPoint(strip.xOf(100), strip.height() / 2));
+  const auto away = static_cast<std::int64_t>(*program.positionOf(f.selection().op())) - 100;
+  QVERIFY2(std::abs(away) <= 1, qPrintable(QString::number(away)));
+  QTest::mouseClick(&strip, Qt::LeftButton, Qt::NoModifier, QPoint(strip.xOf(40) + 2, strip.height() / 2));
+  QCOMPARE(f.selection().op(), op);
+}
+
+void HeatTest::W32_theStripLeadsFromMarkToMark() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(modelFile("resources/samples/twins.pt2")));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet());
+  auto& strip = f.window().listings().strip();
+  const auto& program = f.controller().document()->program;
+  const auto bad = std::count_if(strip.marks().begin(), strip.marks().end(),
+                                 [](const auto& mark) { return mark.kind == RunStrip::Kind::bad; });
+  QCOMPARE(static_cast<std::size_t>(bad), numbers(f).badOps().size());
+  f.selection().select(program.opAt(0));
+  strip.setFocus();
+  QVERIFY(strip.hasFocus());
+  std::optional<std::size_t> next;
+  for (const auto& mark : strip.marks())
+    if (mark.position > 0 && !next) next = mark.position;
+  QVERIFY(next);
+  QTest::keyClick(&strip, Qt::Key_Right);
+  QCOMPARE(f.selection().op(), program.opAt(*next));
+  QVERIFY(strip.hasFocus());
+  QTest::keyClick(&strip, Qt::Key_Right);
+  QVERIFY(*program.positionOf(f.selection().op()) > *next);
+  QTest::keyClick(&strip, Qt::Key_Left);
+  QCOMPARE(f.selection().op(), program.opAt(*next));
+}
+
+}  // namespace retrograd::views
+
+WINDOW_TEST(retrograd::views::HeatTest)
+#include "heat_test.moc"

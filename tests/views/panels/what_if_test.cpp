@@ -1,0 +1,152 @@
+#include <QCheckBox>
+#include <QPushButton>
+#include <QSlider>
+#include <QTest>
+#include <map>
+#include <set>
+
+#include "tests/views/run_ahead.h"
+#include "tests/views/test_program.h"
+#include "views/canvases/memory_view.h"
+#include "views/docks/memory_dock.h"
+#include "views/docks/why_dock.h"
+#include "views/session/partition_wishes.h"
+#include "views/text/format.h"
+
+namespace retrograd::views {
+
+/// Other choices of what is saved: checkpointed blocks, equal layers at once, a budget; their curve over Memory.
+class WhatIfTest : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init();
+  void cleanup() { fixture_.reset(); }
+  void W31_blocksAreCheckpointedFromTheirInputs();
+  void W31_equalLayersFollowAChoice();
+  void W31_aSliderTradesMemoryForTime();
+  void W31_theCurveOfAChoiceIsOverMemory();
+
+ private:
+  WhyDock& why() { return fixture_->window().panel<WhyDock>(); }
+  bool answered() {
+    return QTest::qWaitFor([&] { return !why().verdict().isEmpty(); }, 20000) && fixture_->quiet();
+  }
+  bool adopt();
+  /// "saved: 154 KiB -> 98 KiB (-56 KiB)", without words.
+  QString savedLine() { return why().verdict().split(QLatin1Char('\n')).value(1); }
+  BoundSymbolId forwardOp(const char* output) const;
+
+  std::unique_ptr<WindowFixture> fixture_;
+};
+
+void WhatIfTest::init() {
+  fixture_ = std::make_unique<WindowFixture>(liveEngine());
+  QVERIFY(fixture_->open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(*fixture_));
+  QVERIFY(fixture_->quiet());
+}
+
+bool WhatIfTest::adopt() {
+  const auto before = fixture_->controller().document();
+  QTest::mouseClick(why().findChild<QPushButton*>(QStringLiteral("what-if-adopt")), Qt::LeftButton);
+  return QTest::qWaitFor([&] { return fixture_->controller().document() != before; }, 20000) && fixture_->quiet();
+}
+
+BoundSymbolId WhatIfTest::forwardOp(const char* output) const {
+  const auto& analysis = fixture_->analysis();
+  for (auto op : analysis.forward.ops)
+    for (auto value : analysis.document->outputs(op))
+      if (value && analysis.document->displayName(value) == output) return op;
+  return {};
+}
+
+// As torch.utils.checkpoint around each block: of what a block makes, its result alone is kept.
+void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
+  QCOMPARE(listOfBlocks(*fixture_->controller().document()), std::string("blocks"));
+  trigger(*fixture_, "checkpoint-blocks");
+  QVERIFY(answered());
+  QVERIFY(adopt());
+  const auto& open = *fixture_->controller().document();
+  QCOMPARE(open.request.partition.recompute, std::vector<std::string>{"blocks.*"});
+  const auto& document = *open.analysis->document;
+  std::map<std::string, int> kept;
+  for (auto op : open.analysis->forward.ops) {
+    const std::string path(document.text(document.boundSymbol(op).module));
+    if (!path.starts_with("blocks.")) continue;
+    for (auto output : document.outputs(op)) kept[path.substr(0, 8)] += output && open.saved.costOf(output) > 0;
+  }
+  QCOMPARE(kept, (std::map<std::string, int>{{"blocks.0", 1}, {"blocks.1", 1}}));
+  // One key takes it back.
+  fixture_->press(Qt::Key_Z, Qt::ControlModifier);
+  QTRY_VERIFY(fixture_->controller().document()->request.partition.recompute.empty());
+}
+
+void WhatIfTest::W31_equalLayersFollowAChoice() {
+  fixture_->selection().select(forwardOp("linear_6"));
+  fixture_->press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(answered());
+  const auto alone = savedLine();
+  auto* box = why().findChild<QCheckBox*>(QStringLiteral("what-if-equal"));
+  QVERIFY(box->isVisible() && !box->isChecked());
+  box->click();
+  QVERIFY(fixture_->quiet());
+  QVERIFY2(savedLine() != alone, qPrintable(alone));
+  QVERIFY(adopt());
+  auto words = fixture_->analysis().request.partition.recompute;
+  std::sort(words.begin(), words.end());
+  QCOMPARE(words, (std::vector<std::string>{"#linear_2", "#linear_6"}));
+  // Of an op in no layer no others follow.
+  fixture_->press(Qt::Key_Z, Qt::ControlModifier);
+  QTRY_VERIFY(fixture_->analysis().request.partition.recompute.empty());
+  QVERIFY(fixture_->quiet());
+  const auto& analysis = fixture_->analysis();
+  QCOMPARE(inEqualLayers(analysis, analysis.request.partition), analysis.request.partition);
+}
+
+void WhatIfTest::W31_aSliderTradesMemoryForTime() {
+  trigger(*fixture_, "what-if-budget");
+  QVERIFY(answered());
+  auto* slider = why().findChild<QSlider*>(QStringLiteral("what-if-budget"));
+  QVERIFY(slider->isVisible());
+  const auto at = [&](int value) {
+    const auto before = why().verdict();
+    slider->setValue(value);
+    const bool changed = QTest::qWaitFor([&] { return why().verdict() != before; }, 20000);
+    return changed && fixture_->quiet() ? savedLine() : QString();
+  };
+  const auto most = at(slider->maximum());
+  QVERIFY2(most.contains(QStringLiteral("unchanged")), qPrintable(most));
+  const auto least = at(0);
+  const auto fewest = liveEngine()->whatIf(fixture_->analysis(), {.kind = PartitionOptions::minCut}, {}, {}).after;
+  QVERIFY2(least.contains(QStringLiteral("\u2192 ") + bytesText(fewest.savedBytes)), qPrintable(least));
+  QVERIFY(slider->isVisible());
+  QVERIFY(adopt());
+  QVERIFY(fixture_->analysis().request.partition.budget.has_value());
+}
+
+void WhatIfTest::W31_theCurveOfAChoiceIsOverMemory() {
+  auto* view = fixture_->window().findChild<MemoryView*>();
+  fixture_->raise("dock-memory");
+  QVERIFY(fixture_->quiet() && standsStill(*view));
+  const auto before = view->grab().toImage();
+  trigger(*fixture_, "checkpoint-blocks");
+  QVERIFY(answered());
+  QVERIFY(standsStill(*view));
+  const auto with = view->grab().toImage();
+  QVERIFY(with != before);
+  const auto& panel = fixture_->window().panel<MemoryDock>();
+  QVERIFY2(panel.measured().contains(QStringLiteral("dotted line")), qPrintable(panel.measured()));
+  fixture_->picture(QStringLiteral("what-if-curve"));
+  for (auto* button : why().findChildren<QPushButton*>())
+    if (button->text().contains(QStringLiteral("iscard"))) QTest::mouseClick(button, Qt::LeftButton);
+  QVERIFY(why().verdict().isEmpty());
+  QVERIFY(standsStill(*view));
+  QVERIFY(view->grab().toImage() != with);
+  QVERIFY2(!panel.measured().contains(QStringLiteral("dotted line")), qPrintable(panel.measured()));
+}
+
+}  // namespace retrograd::views
+
+WINDOW_TEST(retrograd::views::WhatIfTest)
+#include "what_if_test.moc"
