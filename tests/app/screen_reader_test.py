@@ -294,6 +294,75 @@ class JobReader(Client):
         self.assertEqual(self.nameless(frame), [])
 
 
+class Journey(Client):
+    """Counts what a person does: each command, button, tab and click."""
+
+    def setUp(self):
+        self.actions = 0
+
+    def press(self, role, name):
+        self.actions += 1
+        super().press(role, name)
+
+    def choose(self, *names):
+        self.actions += 1
+        super().choose(*names)
+
+    def table(self, name):
+        return until(f"the table {name}", lambda: next((node for node in walk(self.app) if node.get_name() == name and node.get_role_name() in TABLES and shows(node)), None))
+
+    def has_cell(self, table, *words):
+        return until(f"{words} in {table}", lambda: any(all(word in name for word in words) for name in self.cells(self.table(table), 200) if name))
+
+
+class NanJourney(Journey):
+    sample = SAMPLES / "twins.pt2"
+
+    # Holds W28: from an open model to the line of Python in one action.
+    def test_one_action_leads_to_the_line_of_python(self):
+        self.choose("Walk to the Root")
+        self.has_cell("Source", "line 25", "of the selected op")
+        self.has_cell("Findings, the most severe first", "0 / 0 = nan at [2]")
+        until("the root is selected", lambda: "aten.div.Tensor" in self.selected("Backward listing"))
+        self.assertEqual(self.actions, 1)
+
+
+class SavedJourney(Journey):
+    sample = SAMPLES / "tiny_gpt.pt2"
+
+    def saves(self):
+        return until("what the forward saves", lambda: next((node.get_name() for node in walk(self.app) if node.get_role_name() == "label" and shows(node)
+                                                              and (node.get_name() or "").startswith("Forward") and "saves" in node.get_name()), None))
+
+    # Holds W29: one action to the origin, one back.
+    def test_one_action_to_the_origin_and_one_back(self):
+        row = until("a backward op", lambda: self.row("Backward listing", "aten.mm(", "forward: linear_8"))
+        row.get_action_iface().do_action(0)
+        until("it is selected", lambda: "aten.mm(" in self.selected("Backward listing"))
+        self.press("push button", "Origin and Back")
+        until("the origin", lambda: "of: linear_8" in self.selected("Forward listing"))
+        self.assertEqual(self.actions, 1)
+        self.press("push button", "Origin and Back")
+        until("and back", lambda: "aten.mm(" in self.selected("Backward listing"))
+        self.assertEqual(self.actions, 2)
+
+    # Holds W31: three actions from a saved value to another choice, one takes it back.
+    def test_three_actions_adopt_a_choice_and_one_takes_it_back(self):
+        row = until("a saved value", lambda: self.row("Forward listing", "linear_6 = aten._unsafe_view("))
+        row.get_action_iface().do_action(0)
+        until("it is selected", lambda: "linear_6" in self.selected("Forward listing"))
+        before = self.saves()
+        self.press("page tab", "Why")
+        self.has_cell("Why the chosen value is saved or has no gradient", "saved for the backward")
+        self.choose("Recompute It")
+        self.press("push button", "Adopt")
+        until("less is saved", lambda: self.saves() != before)
+        self.assertEqual(self.actions, 3)
+        self.choose("Undo")
+        until("as before", lambda: self.saves() == before)
+        self.assertEqual(self.actions, 4)
+
+
 def inside():
     """Within the bus: an X server, a window manager, the tests."""
     global Atspi

@@ -304,7 +304,7 @@ void PanelTest::aListThatIsAboutToBeFilledIsNotCalledEmpty() {
   QTRY_VERIFY(f.window().panel<GradientFlowDock>().inSight());
   QVERIFY2(!hint->isVisible(), qPrintable(hint->text()));
   QTRY_VERIFY(!f.window().panel<GradientFlowDock>().busy());
-  QVERIFY(hint->isVisible() == (tree(f, "gradient-flow").model()->rowCount() == 0));
+  QTRY_VERIFY(hint->isVisible() == (tree(f, "gradient-flow").model()->rowCount() == 0));
 }
 
 void PanelTest::nothingOfAClosedDocumentStays() {
