@@ -332,6 +332,11 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
   if (from)
     for (const auto& part : *from) noise += part.noise;
   const auto start = recording_.op(op).function ? functionStart(position) : op;
+  // What was cut before a custom Function stays cut there, unless another Function did it.
+  BoundSymbolId keptCut;
+  if (from && !from->empty() && from->front().cut && recording_.op(op).function &&
+      kindOf(from->front().cut) != GradientCut::Kind::function)
+    keptCut = from->front().cut;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     auto gradient = found->byOperand[i];
     if (!wanted[i] || !gradient.defined()) continue;
@@ -342,11 +347,73 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
     part.source = op;
     part.sure = isGradient(gradient) && gradient.numel() > 0 && made_.contains(recordedHashOf(gradient));
     if (found->passes && !from) part.sure = true;
-    if (from) part.cut = start;
+    if (from) part.cut = keptCut ? keptCut : start;
     if (!part.sure || from)
       part.noise = noise + (isGradient(gradient) ? roundingFloor(toDType(dtype), largestOf(gradient), terms) : 0);
     addPart(operands[i], std::move(part));
   }
+}
+
+/// The gradients of an op that autograd did not see, apart for each cut that they come from, so that it keeps its name.
+void BackwardWalk::goOnBehindAutograd(std::size_t position, std::vector<Parts> parts) {
+  const auto outputs = document_.outputs(ops_[position]);
+  const auto& made = values_.at(position)->outputs;
+  std::set<std::int32_t> cuts;
+  for (std::size_t o = 0; o < parts.size(); ++o) {
+    if (o >= made.size() || !isGradient(made[o])) parts[o].clear();
+    settleBeforeFunction(position, parts[o], outputs[o]);
+    for (const auto& part : parts[o]) cuts.insert(part.cut.index);
+  }
+  for (const auto cut : cuts) {
+    Parts of;
+    std::vector<at::Tensor> cotangents(outputs.size());
+    for (std::size_t o = 0; o < parts.size(); ++o) {
+      std::vector<at::Tensor> terms;
+      for (const auto& part : parts[o])
+        if (part.cut.index == cut) {
+          terms.push_back(part.tensor);
+          of.push_back(part);
+        }
+      cotangents[o] = sumOf(terms);
+      if (cotangents[o].defined()) cotangents[o] = cotangents[o].to(made[o].scalar_type());
+    }
+    derive(position, cotangents, &of);
+  }
+}
+
+/// The gradient that comes to the result of a custom Function is settled with the one that its backward began with:
+/// what a hook, a detach or another Function did before is theirs.
+void BackwardWalk::settleBeforeFunction(std::size_t position, Parts& parts, ValueId value) {
+  const auto function = recording_.op(ops_[position]).function;
+  if (!function || parts.empty()) return;
+  const auto start = functionStart(position);
+  bool isDoubtful = false;
+  std::vector<at::Tensor> terms;
+  double noise = 0;
+  for (const auto& part : parts) {
+    if (recording_.has(part.source) && recording_.op(part.source).function == function &&
+        functionStart(static_cast<std::size_t>(part.source.index)) == start)
+      return;  // from within
+    isDoubtful |= static_cast<bool>(part.cut);
+    terms.push_back(part.tensor);
+    noise += part.noise;
+  }
+  const auto sum = sumOf(terms);
+  std::vector<Candidate> candidates;
+  for (auto& one : readBy(static_cast<std::size_t>(start.index))) {
+    const auto producer = document_.value(one.value).producer;
+    if (!recording_.has(producer) || std::cmp_less(producer.index, span_.begin)) continue;
+    if (!sum.defined() || one.tensor.sizes() != sum.sizes()) continue;
+    isDoubtful |= recording_.op(producer).phase == Phase::hook;
+    candidates.push_back(std::move(one));
+  }
+  std::size_t which = 0;
+  if (candidates.empty() || !(isDoubtful || meets(sum, noise, candidates, which))) return;
+  Part whole;
+  whole.source = parts.front().source;
+  whole.tensor = settle(parts, candidates, value, position);
+  whole.sure = true;
+  parts = {whole};
 }
 
 void BackwardWalk::visit(std::size_t position) {
@@ -381,7 +448,7 @@ void BackwardWalk::visit(std::size_t position) {
     all.insert(all.end(), parts[o].begin(), parts[o].end());
   }
   if (recording_.op(op).number < 0) return derive(position, cotangents, nullptr);
-  if (!isNode(position)) return derive(position, cotangents, &all);
+  if (!isNode(position)) return goOnBehindAutograd(position, std::move(parts));
   if (linked_.contains(op.index)) return derive(position, cotangents, nullptr);
   goOnWithoutOps(position, cotangents, all);
 }

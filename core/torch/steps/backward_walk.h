@@ -67,6 +67,8 @@ class BackwardWalk {
   void blame(const Parts& parts, const Candidate& candidate, ValueId value);
   void pass(std::size_t position, const Parts& parts);
   void derive(std::size_t position, const std::vector<at::Tensor>& cotangents, const Parts* from);
+  void goOnBehindAutograd(std::size_t position, std::vector<Parts> parts);
+  void settleBeforeFunction(std::size_t position, Parts& parts, ValueId value);
   void addPart(ValueId value, Part part);
   void addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Tensor& actual, const at::Tensor& expected,
               ValueId value, std::string because = {});

@@ -183,6 +183,24 @@ class Model(torch.nn.Module):
         return self.last((x * self.scale) @ self.weight * torch.sigmoid(self.gate(x)))
 
 
+def behind_a_function(draw, wrong):
+    """A hook on the result of a right custom Function, or a detach of it: the fault is not the Function's."""
+    way = draw.randrange(2)
+
+    def halved(gradient):
+        return gradient * 0.5  # fault
+
+    def plant(model, x):
+        y = Swish.apply(model.gate(x))
+        if wrong and way == 0:
+            y.register_hook(halved)
+        if wrong and way == 1:
+            y = y.detach()  # fault
+        return x + y
+
+    return plant, plant, halved
+
+
 def wrong_factor(draw, wrong):
     Cube.wrong, Cube.factor = wrong, draw.choice((0.25, 0.5, 0.59, 0.9, 1.1, 2.0, -1.0))
     return lambda model, x: Cube.apply(x), Cube
@@ -338,7 +356,7 @@ class Kind:
 KINDS = {
     "wrong factor": Kind(wrong_factor, True), "missing term": Kind(missing_term, True), "wrong operand": Kind(wrong_operand, True), "transposed": Kind(transposed, True),
     "missing unbroadcast": Kind(missing_unbroadcast, True), "detach": Kind(detached), "hook": Kind(hooked), "no_grad": Kind(without_grad), "in place": Kind(in_place),
-    "autocast": Kind(autocast, autocast=True),
+    "autocast": Kind(autocast, autocast=True), "behind a Function": Kind(behind_a_function),
 }
 
 
