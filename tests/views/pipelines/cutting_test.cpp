@@ -171,6 +171,7 @@ void CuttingTest::menusOfListingAndModulesCut() {
   QCOMPARE(begins(*f), (Cuts{0, 2, 4}));
   f->selection().select(op(*f, 7));
   auto* modules = f->window().findChild<QTreeView*>(QStringLiteral("modules"));
+  QTRY_VERIFY(modules->currentIndex().isValid());  // its rows are listed aside
   chooseFromMenu(modules, QStringLiteral("Cut Before %1").arg(module(*f, 7)), &problem);
   QCOMPARE(problem, QString());
   QVERIFY(settled(*f));
