@@ -224,6 +224,18 @@ bool BackwardWalk::leaveOut(const Parts& parts, const std::vector<Candidate>& ca
   return false;
 }
 
+/// The op of a hook that gave the backward of `op` a saved tensor back; none where no hook did.
+BoundSymbolId BackwardWalk::savedTensorHook(BoundSymbolId op) const {
+  const auto linked = linked_.find(op.index);
+  if (linked == linked_.end()) return {};
+  for (const auto position : linked->second)
+    for (const auto operand : document_.operands(ops_[position])) {
+      const auto producer = operand ? document_.value(operand).producer : BoundSymbolId();
+      if (recording_.has(producer) && recording_.op(producer).phase == Phase::hook) return producer;
+    }
+  return {};
+}
+
 /// Names what made the recorded gradient another one than the sum of the terms.
 void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId value) {
   std::vector<at::Tensor> terms;
@@ -253,8 +265,9 @@ void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId
     else expected = expected.defined() ? expected + part.tensor : part.tensor;
   }
   if (guilty->cut) return addCut(kindOf(guilty->cut), guilty->cut, actual, expected, value);
-  std::string because;
   const auto source = guilty->source;
+  if (const auto hook = savedTensorHook(source)) return addCut(GradientCut::Kind::hook, hook, actual, expected, value);
+  std::string because;
   for (const auto& read : {document_.operands(source), document_.outputs(source)})
     for (const auto operand : read)
       if (operand && document_.isTensor(operand))

@@ -75,6 +75,7 @@ class BackwardWalk {
   GradientCut::Kind kindOf(BoundSymbolId cut) const;
   BoundSymbolId backwardOf(BoundSymbolId function) const;
   BoundSymbolId functionStart(std::size_t position) const;
+  BoundSymbolId savedTensorHook(BoundSymbolId op) const;
   static double largestOf(const at::Tensor& tensor);
   ValueId sameTensorBefore(BoundSymbolId op) const;
   bool isTainted(ValueId value, std::size_t position) const;
