@@ -27,7 +27,7 @@ unsigned kindOf(const at::Tensor& tensor) {
 
 template <class T>
 bool allModerate(const at::Tensor& contiguous) {
-  const auto* data = contiguous.const_data_ptr<T>();
+  const auto* data = static_cast<const T*>(contiguous.const_data_ptr());
   for (std::int64_t i = 0; i < contiguous.numel(); ++i) {
     const auto v = static_cast<double>(data[i]);
     if (!(std::abs(v) < mostMagnitude)) return false;
@@ -52,7 +52,7 @@ bool allWithin(const at::Tensor& tensor, double least, double most) {
   const at::NoGradGuard none;
   const auto values = tensor.to(at::kDouble).contiguous();
   for (std::int64_t i = 0; i < values.numel(); ++i)
-    if (const auto v = values.const_data_ptr<double>()[i]; !(v >= least && v <= most)) return false;
+    if (const auto v = static_cast<const double*>(values.const_data_ptr())[i]; !(v >= least && v <= most)) return false;
   return true;
 }
 

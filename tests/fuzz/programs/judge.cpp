@@ -36,7 +36,8 @@ double largestOf(const at::Tensor& tensor) {
   const auto values = flat(tensor);
   double largest = 0;
   for (std::int64_t i = 0; i < values.numel(); ++i)
-    if (const auto v = std::abs(values.const_data_ptr<double>()[i]); std::isfinite(v)) largest = std::max(largest, v);
+    if (const auto v = std::abs(static_cast<const double*>(values.const_data_ptr())[i]); std::isfinite(v))
+      largest = std::max(largest, v);
   return largest;
 }
 
@@ -140,7 +141,8 @@ std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actu
   double largest = 0, worst = 0;
   std::int64_t at = 0;
   for (std::int64_t k = 0; k < e.numel(); ++k) {
-    const double x = e.const_data_ptr<double>()[k], y = a.const_data_ptr<double>()[k];
+    const double x = static_cast<const double*>(e.const_data_ptr())[k],
+                 y = static_cast<const double*>(a.const_data_ptr())[k];
     if (!std::isfinite(x) || !std::isfinite(y)) {
       // Where nothing flows, ours is zero; see isNothing.
       const bool same = std::isnan(x) ? std::isnan(y) || (part == &Outcome::second && y == 0) : x == y;
@@ -156,7 +158,8 @@ std::string Judge::compareOne(const at::Tensor& expected, const at::Tensor& actu
   if (worst <= noise(expected, part, i)) return {};
   if (isAllNoise(expected, part, i)) return ++noisy_, "";
   return fmt::format("element {} is {:.17g}, eager has {:.17g}; off by {:.3g} of the largest {:.3g}", at,
-                     a.const_data_ptr<double>()[at], e.const_data_ptr<double>()[at], worst, largest);
+                     static_cast<const double*>(a.const_data_ptr())[at],
+                     static_cast<const double*>(e.const_data_ptr())[at], worst, largest);
 }
 
 Outcome Judge::perturbed(double by) {
@@ -186,7 +189,8 @@ bool Judge::isAllNoise(const at::Tensor& expected, std::vector<at::Tensor> Outco
         return false;
       const auto a = flat(first[i]), b = flat(other[i]);
       for (std::int64_t n = 0; n < a.numel(); ++n) {
-        const double x = a.const_data_ptr<double>()[n], y = b.const_data_ptr<double>()[n];
+        const double x = static_cast<const double*>(a.const_data_ptr())[n],
+                     y = static_cast<const double*>(b.const_data_ptr())[n];
         if (std::isfinite(x) && std::isfinite(y)) apart = std::max(apart, std::abs(x - y));
         else if (std::isfinite(x) != std::isfinite(y)) apart = std::numeric_limits<double>::infinity();
       }
@@ -245,7 +249,8 @@ double Judge::noise(const at::Tensor& expected, std::vector<at::Tensor> Outcome:
     if ((one.*part).size() <= i || !(one.*part)[i].defined() || (one.*part)[i].sizes() != expected.sizes()) return 0;
     const auto e = flat(expected), r = flat((one.*part)[i]);
     for (std::int64_t k = 0; k < e.numel(); ++k) {
-      const auto difference = std::abs(e.const_data_ptr<double>()[k] - r.const_data_ptr<double>()[k]);
+      const auto difference = std::abs(static_cast<const double*>(e.const_data_ptr())[k] -
+                                       static_cast<const double*>(r.const_data_ptr())[k]);
       if (std::isfinite(difference)) err = std::max(err, times * difference);
     }
   }
