@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 import support
 from support import TOP, run
@@ -154,6 +155,25 @@ class Options(unittest.TestCase):
                     self.assertIsNotNone(known, "there is no such subcommand")
                     for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", code.split(" -- ")[0]):
                         self.assertIn(option, known | {"--help", "--version"})
+
+
+class Places(unittest.TestCase):
+    def test_no_file_names_the_place_of_this_checkout(self):
+        """Traces hold the paths of the code that was traced; `tests/data/jobs/make.py` replaces the checkout's place."""
+        place = f"{TOP}/".encode()
+        for folder in ("docs", "resources", "tests"):
+            for file in (TOP / folder).rglob("*"):
+                if file.is_file() and "__pycache__" not in file.parts:
+                    for text in contents(file):
+                        self.assertNotIn(place, text, name(file))
+
+
+def contents(file):
+    yield file.read_bytes()
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            for entry in archive.infolist():
+                yield archive.read(entry)
 
 
 class Links(unittest.TestCase):

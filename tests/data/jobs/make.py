@@ -180,7 +180,8 @@ def gradients(function):
 
 
 def pack(log, out):
-    """Keeps the graphs and the descriptions of inputs."""
+    """Keeps the graphs and the descriptions of inputs, without the place of this checkout."""
+    place = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../..")) + "/"
     graphs = ("dynamo_output_graph", "aot_joint_graph", "aot_forward_graph", "aot_backward_graph")
     lines, keeps = [], False
     with open(log) as file:
@@ -207,7 +208,7 @@ def pack(log, out):
                 record["has_payload"] = ""
             lines.append("V1126 08:20:21.133000 77 a/b.py:18] " + json.dumps(record) + "\n")
     with open(out, "w") as file:
-        file.writelines(lines)
+        file.writelines(line.replace(place, "/job/") for line in lines)
 
 
 x, w, b = torch.randn(4, 5), torch.randn(5, 6) / 2, torch.randn(6)
