@@ -124,6 +124,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._role(parameter, "parameter", name)
             self._role(parameter.grad, "gradient", name)
 
+    def _name_gradients(self) -> None:
+        """After a backward: a scaler that skips the step calls no optimizer, which would name them."""
+        for optimizer in self.recording.optimizers:
+            self.name_gradients(optimizer, self.recording.model)
+
     def optimized(self) -> list[str]:
         """Names of the parameters that the optimizers were given and that require a gradient."""
         return [name for optimizer in self.recording.optimizers for parameter, name in named(optimizer, self.recording.model) if parameter.requires_grad]
@@ -257,6 +262,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if within and not self._in_backward:
             self.stream.write({"k": "backward", "n": self._backwards})
             self._backwards += 1
+        elif self._in_backward and not within:
+            self._name_gradients()
         self._in_backward = within
         if modes != self._modes:
             self._modes = modes

@@ -117,6 +117,13 @@ class Json(Case):
             picture = self.path / "p.png"
             self.assertEqual(self.fits("picture", "picture", MLP, picture)["bytes"], picture.stat().st_size)
 
+    def test_T3_run_updates(self):
+        """C13."""
+        report = self.fits("updates", "run", TOP / "tests" / "data" / "recordings" / "step", "--updates")
+        self.assertEqual([step["step"] for step in report["steps"]], [0, 1])
+        self.ends(2, "run", MLP, "--updates")
+        self.fits("updates", "run", TOP / "resources" / "samples" / "recorded", "--updates", code=1)
+
     def test_T3_record(self):
         listed = self.fits("record-list", "record", "--list", TOP / "tests" / "data" / "recordings")
         self.assertTrue(listed and all(one["complete"] for one in listed))

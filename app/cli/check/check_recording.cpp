@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
@@ -27,8 +28,15 @@ struct Found {
   const Analysis& analysis;
   const ReplayResult& replay;
   const StepOpinion& opinion;
+  const OptimizerUpdates& updates;
   std::vector<std::string> faults;  ///< by cut; empty: it is none
 };
+
+/// Why the first update that is not finite is not; empty: all are.
+std::string badUpdate(const Found& found) {
+  const auto& bad = found.updates.firstBad;
+  return bad ? describe(found.updates, *found.analysis.document, *bad) : std::string();
+}
 
 std::string count(std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
@@ -53,6 +61,7 @@ Verdict verdictOf(const Found& found) {
   const auto& result = found.replay;
   const bool comparable = result.notComparable.empty();
   if (const auto fault = firstFault(found)) return {"fail", describe(found.opinion.cuts[*fault]), checkFailed};
+  if (const auto bad = badUpdate(found); !bad.empty()) return {"fail", bad, checkFailed};
   if (!result.unsound.empty()) return {"fail", result.unsound.front(), checkFailed};
   if (result.differing > 0 && comparable)
     return {"fail", fmt::format("{} is not as recorded", placeOf(analysis, result.first.front().op)), checkFailed};
@@ -83,6 +92,17 @@ std::string updatesOf(const StepRecording& recording) {
   return text;
 }
 
+/// The custom backwards that are not the derivative and no fault either: "Square, MyGelu".
+std::string notJudged(const Found& found) {
+  std::string names;
+  std::set<std::string> listed;
+  for (std::size_t i = 0; i < found.faults.size(); ++i)
+    if (const auto& cut = found.opinion.cuts[i];
+        cut.kind == GradientCut::Kind::function && found.faults[i].empty() && listed.insert(cut.name).second)
+      names += (names.empty() ? "the backward of " : ", ") + cut.name;
+  return names;
+}
+
 void printOpinion(const Found& found) {
   const auto& opinion = found.opinion;
   fmt::print("      second opinion: {} compared with the derivative{}\n", count(opinion.compared, "gradient"),
@@ -92,6 +112,8 @@ void printOpinion(const Found& found) {
     fmt::print("      {}: {}{}\n", fault.empty() ? "cut" : styled(stdout, Style::bad, "fault"),
                describe(opinion.cuts[i]), fault.empty() ? "" : " (" + fault + ")");
   }
+  if (const auto names = notJudged(found); !names.empty())
+    fmt::print("      note: not judged, as they may be meant: {}; --strict and --against judge them\n", names);
   for (const auto& note : opinion.notes) fmt::print("      note: not compared: {}\n", note);
 }
 
@@ -121,7 +143,10 @@ void printText(const std::string& path, const Found& found, const Verdict& verdi
              verdict.reason);
   const auto detail = [](const std::string& line) { fmt::print("      {}\n", line); };
   printHashes(found);
+  if (const auto bad = badUpdate(found); !bad.empty()) detail("not sound: " + bad);
   for (const auto& line : result.unsound) detail("not sound: " + line);
+  for (const auto& step : found.updates.steps)
+    if (step.wasSkipped) detail(fmt::format("note: {}: {}", titleOf(found.updates, step), whySkipped(step)));
   for (const auto& line : result.notComparable) detail("note: hashes may differ, because " + line);
   if (result.afterUninitialized > 0)
     detail(fmt::format("note: {} read memory that nobody had written; what is in it is chance",
@@ -135,7 +160,7 @@ void printText(const std::string& path, const Found& found, const Verdict& verdi
                      updatesOf(recording), recording.linked, recording.ambiguous, recording.unlinked));
   if (!recording.damage.empty() && verdict.word == "fail") detail("damaged or cut off: " + recording.damage);
   printOpinion(found);
-  if (result.unsound.empty() && result.stopped.empty())
+  if (result.unsound.empty() && badUpdate(found).empty() && result.stopped.empty())
     detail("health: loss, gradients that an optimizer read, parameters and buffers are finite");
   for (const auto& note : result.notes) detail("note: " + note);
 }
@@ -183,7 +208,11 @@ void printJson(const std::string& path, const Found& found, const Verdict& verdi
   json["not_comparable"] = result.notComparable;
   json["not_sound"] = result.unsound;
   json["second_opinion"] = opinionJson(found);
+  if (const auto updates = jsonOf(found.updates, *analysis.document); updates.contains("first_bad"))
+    json["bad_update"] = updates["first_bad"];
   json["notes"] = result.notes;
+  for (const auto& step : found.updates.steps)
+    if (step.wasSkipped) json["notes"].push_back(titleOf(found.updates, step) + ": " + whySkipped(step));
   if (!recording.damage.empty()) json["damage"] = recording.damage;
   fmt::print("{}\n", dumpJson(json, 2));
 }
@@ -199,7 +228,7 @@ int checkRecording(const std::string& path, const RecordingChecks& checks, const
   }
   const auto analysis = open(path, {}, progress);
   const auto step = replayWithOpinion(analysis, progress);
-  Found found{*analysis, step.replay, step.opinion, {}};
+  Found found{*analysis, step.replay, step.opinion, step.updates, {}};
   for (const auto& cut : step.opinion.cuts)
     found.faults.push_back(faultOf(cut, *analysis->file.recording, checks.strict, good ? &good->opinion : nullptr));
   const auto verdict = verdictOf(found);

@@ -16,6 +16,7 @@
 #include "core/torch/checking/write_reference.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/session/session.h"
+#include "core/torch/steps/optimizer_updates.h"
 #include "core/trace/opaque.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
@@ -25,7 +26,7 @@ namespace {
 
 struct RunArguments {
   std::string file, save, until, format = "text";
-  bool synchronous = false;
+  bool synchronous = false, updates = false;
   InputOptions input;
 };
 
@@ -113,8 +114,26 @@ nlohmann::ordered_json reportOf(const RunArguments& arguments, const Session& se
           {"peak_bytes", session.peakBytes()}};
 }
 
+/// Of a recording: what its optimizers did.
+int runUpdates(const RunArguments& arguments, const Progress& progress) {
+  if (!arguments.save.empty() || !arguments.until.empty())
+    throw Error(ErrorCode::badUse, "--updates shows a table: leave out --output and --until", arguments.file);
+  const auto analysis = open(arguments.file, arguments.input, progress);
+  const auto updates = optimizerUpdates(analysis, progress);
+  clearProgress();
+  if (arguments.format == "json") {
+    nlohmann::ordered_json json{{"file", arguments.file}};
+    json.update(jsonOf(updates, *analysis->document));
+    fmt::print("{}\n", dumpJson(json, 1));
+  } else {
+    fmt::print("{}", textOf(updates, *analysis->document));
+  }
+  return updates.firstBad || !updates.incomplete.empty() ? checkFailed : allWell;
+}
+
 int runRun(const RunArguments& arguments, const Progress& progress) {
   requireToRun(arguments.input.device);
+  if (arguments.updates) return runUpdates(arguments, progress);
   const auto analysis = open(arguments.file, arguments.input, progress);
   if (arguments.format == "text")
     for (const auto& source : analysis->inputSource) fmt::print("# {}\n", source);
@@ -141,7 +160,9 @@ int runRun(const RunArguments& arguments, const Progress& progress) {
 
 Run setUpRun(Parser parser) {
   auto arguments = std::make_shared<RunArguments>();
-  parser.add("file", arguments->file, "a model (.pt2, TorchScript, printed traces) or a .retrograd session").required();
+  parser
+      .add("file", arguments->file, "a model (.pt2, TorchScript, printed traces), a .retrograd session or a recording")
+      .required();
   addOutput(
       parser, "-o,--output", arguments->save,
       "write inputs, cotangents, outputs, gradients and written buffers to this safetensors file, as a reference");
@@ -150,6 +171,10 @@ Run setUpRun(Parser parser) {
              "stop after this op: its id (#12), the name of an output, or the name of an op");
   parser.flag("--synchronous", arguments->synchronous,
               "on a GPU: wait for each op, so that an error names the op that caused it");
+  parser.flag(
+      "--updates", arguments->updates,
+      "of a recording: for each parameter norms of gradient, weight and update, clip factor and moments, and why "
+      "the first update that is not finite is not");
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
   return [arguments](const Progress& progress) { return runRun(*arguments, progress); };

@@ -10,6 +10,7 @@
 #include "core/torch/script/script_state.h"
 #include "core/torch/session/allocator_peak.h"
 #include "core/torch/session/record_run.h"
+#include "core/torch/steps/optimizer_updates.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/source.h"
 
@@ -132,6 +133,22 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
   if (isBackward) answer.text += fmt::format("\n  derivative of #{} {}", walk.forward.index, s.opText(walk.forward));
   answer.text += placeBelow(s, walk.root);
   addOtherRoots(s, walk, answer);
+  return answer;
+}
+
+CommandAnswer updates(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto found = optimizerUpdates(s.analysis, progress);
+  const auto isKnown = [&](const OptimizerStep& step) {
+    return std::any_of(step.parameters.begin(), step.parameters.end(),
+                       [&](const ParameterUpdate& update) { return update.parameter == words.rest; });
+  };
+  if (!words.rest.empty() && std::none_of(found.steps.begin(), found.steps.end(), isKnown))
+    throw Error(ErrorCode::badUse, "no optimizer updates a parameter of this name", words.rest);
+  CommandAnswer answer;
+  answer.text = textOf(found, s.document, words.rest);
+  answer.text.pop_back();
+  answer.json = jsonOf(found, s.document, words.rest);
+  answer.bad = found.firstBad.has_value();
   return answer;
 }
 
@@ -270,6 +287,12 @@ std::vector<ScriptCommand> questionCommands() {
        "walk-nan [[grad] VALUE]",
        "from a NaN or infinity back to the op that produced it, with module and line of Python",
        [](ScriptState& s, const Words& w, const Progress& p) { return walkNan(s, w, p); }},
+      {"updates",
+       {},
+       "updates [PARAMETER]",
+       "of a recording: norms of gradient, weight and update, clip factor and moments of each parameter, and why the "
+       "first update that is not finite is not",
+       [](ScriptState& s, const Words& w, const Progress& p) { return updates(s, w, p); }},
       {"memory",
        {},
        "memory [measured]",

@@ -47,7 +47,7 @@ std::vector<std::string> whatDiffers(const Analysis& analysis) {
 /// Compares what each op gave, and looks at numbers on their way to the weights.
 class Comparison final : public RunFollower {
  public:
-  Comparison(const Analysis& analysis, ReplayResult& result, RunFollower* beside)
+  Comparison(const Analysis& analysis, ReplayResult& result, const std::vector<RunFollower*>& beside)
       : analysis_(analysis),
         beside_(beside),
         document_(*analysis.document),
@@ -64,13 +64,13 @@ class Comparison final : public RunFollower {
   }
 
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) override {
-    if (beside_) beside_->begins(given);
+    for (auto* one : beside_) one->begins(given);
     for (const auto& [id, value] : given)
       if (value.isTensor() && isWeight(id)) judge(value.toTensor(), nameOf(id) + " as the step began");
   }
 
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) override {
-    if (beside_) beside_->ran(position, evaluator, measure);
+    for (auto* one : beside_) one->ran(position, evaluator, measure);
     const auto op = analysis_.joint.ops[position];
     const auto& recorded = recording_.op(op);
     ++result_.ran;
@@ -194,7 +194,7 @@ class Comparison final : public RunFollower {
   }
 
   const Analysis& analysis_;
-  RunFollower* beside_;
+  const std::vector<RunFollower*>& beside_;
   const Document& document_;
   const StepRecording& recording_;
   ReplayResult& result_;
@@ -208,7 +208,8 @@ class Comparison final : public RunFollower {
 
 }  // namespace
 
-ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress, RunFollower* beside) {
+ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress,
+                    const std::vector<RunFollower*>& beside) {
   ReplayResult result;
   result.ops = analysis->joint.ops.size();
   result.notComparable = whatDiffers(*analysis);

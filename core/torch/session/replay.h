@@ -35,8 +35,8 @@ struct ReplayResult {
 
 /// Runs the recorded step again from its inputs, op by op, and compares each hash. Numbers that are not finite are
 /// looked for in losses, in gradients that an optimizer reads, and in parameters and buffers. Throws Error(cancelled).
-/// `beside`: hears of the run too; may be null.
+/// `beside`: hear of the run too.
 ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {},
-                    RunFollower* beside = nullptr);
+                    const std::vector<RunFollower*>& beside = {});
 
 }  // namespace retrograd

@@ -8,6 +8,7 @@
 #include "core/base/enum_array.h"
 #include "core/formats/recording/recording.h"
 #include "core/torch/steps/backward_walk.h"
+#include "core/torch/steps/update_measures.h"
 
 namespace retrograd {
 namespace {
@@ -55,7 +56,10 @@ ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, 
     BackwardWalk(*analysis, *kept, trained, derivatives, span, step.opinion).run();
   });
   kept = &values;
-  step.replay = replay(analysis, progress, &values);
+  UpdateMeasures measures(*analysis);
+  step.replay = replay(analysis, progress, {&values, &measures});
+  step.updates = measures.take();
+  explainFirstBad(*analysis, step.updates, progress);
   return step;
 }
 

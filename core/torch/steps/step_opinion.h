@@ -6,6 +6,7 @@
 
 #include "core/base/progress.h"
 #include "core/torch/session/replay.h"
+#include "core/torch/steps/optimizer_updates.h"
 
 namespace retrograd {
 
@@ -37,12 +38,13 @@ struct StepOpinion {
   std::vector<std::string> notes;  ///< why some were not compared
 };
 
-/// Runs the step again (replay()) and derives the gradient of each op from what it read and from the gradient that
-/// came in as recorded, so that a fault shows at its own op and nowhere else.
 struct ReplayedStep {
   ReplayResult replay;
   StepOpinion opinion;
+  OptimizerUpdates updates;
 };
+/// Runs the step again (replay()) and derives the gradient of each op from what it read and from the gradient that
+/// came in as recorded, so that a fault shows at its own op and nowhere else. Measures the updates, too.
 ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
 
 /// What makes a cut a fault; empty: it is none. `good`: the opinion on a recording that is right, whose cuts are meant;
