@@ -80,7 +80,7 @@ class EventWriter {
     const auto& origin = document_.boundSymbol(op).origin;
     if (origin.op) arguments["origin"] = document_.symbol(document_.boundSymbol(origin.op).symbol).name;
     event({{"ph", "X"},
-           {"name", OpFacts::shortName(document_.symbol(document_.boundSymbol(op).symbol).name)},
+           {"name", shortOpName(document_.symbol(document_.boundSymbol(op).symbol).name)},
            {"cat", std::string(facts_.role(op))},
            {"pid", process},
            {"tid", track(position)},

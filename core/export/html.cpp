@@ -168,7 +168,7 @@ class SectionWriter {
   }
 
   std::string opName(BoundSymbolId op) const {
-    return OpFacts::shortName(document_.symbol(document_.boundSymbol(op).symbol).name);
+    return shortOpName(document_.symbol(document_.boundSymbol(op).symbol).name);
   }
 
   void writeOp(BoundSymbolId op) {

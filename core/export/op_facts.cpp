@@ -66,12 +66,6 @@ std::string_view OpFacts::role(BoundSymbolId op) const {
   return role == Role::none ? "computation" : name(role);
 }
 
-std::string OpFacts::shortName(std::string_view symbol) {
-  constexpr std::string_view usual = ".default";
-  if (symbol.ends_with(usual)) symbol.remove_suffix(usual.size());
-  return std::string(symbol);
-}
-
 std::vector<std::string_view> modulePath(std::string_view module) {
   constexpr std::size_t most = 32;
   std::vector<std::string_view> parts;

@@ -6,6 +6,7 @@
 
 #include "core/base/byte_size.h"  // IWYU pragma: export
 #include "core/base/id_vector.h"
+#include "core/base/op_name.h"  // IWYU pragma: export
 #include "core/derivation/analysis.h"
 
 namespace retrograd {
@@ -30,8 +31,6 @@ class OpFacts {
   std::vector<BoundSymbolId> backwardOf(BoundSymbolId op) const;
   /// "forward", "gradient", ...; of the computation's ops "computation".
   std::string_view role(BoundSymbolId op) const;
-  /// "aten.mm", and behind it the overload unless that is the default one.
-  static std::string shortName(std::string_view symbol);
 
  private:
   const Analysis& analysis_;

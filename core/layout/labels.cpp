@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/op_name.h"
 #include "core/layout/tree_passes.h"
 
 namespace retrograd::layout {
@@ -97,7 +98,7 @@ std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) 
   const auto& n = tree.node(node);
   const auto& document = tree.document();
   std::string title;
-  if (n.op) title = shortName(document.symbol(document.boundSymbol(n.op).symbol).name);
+  if (n.op) title = bareOpName(document.symbol(document.boundSymbol(n.op).symbol).name);
   else if (n.ops[lane] > 0) title = "ops";
   if (lane == Lane::forward) return title;
   return title + (onlyRecomputes(tree, node) ? " recomputed" : " backward");
@@ -113,12 +114,6 @@ std::string briefTitle(const GraphTree& tree, std::int32_t node, Lane lane) {
 
 }  // namespace
 
-std::string shortName(std::string_view symbol) {
-  if (symbol.starts_with("aten.")) symbol.remove_prefix(5);
-  const auto dot = symbol.rfind('.');
-  return std::string(dot == std::string_view::npos ? symbol : symbol.substr(0, dot));
-}
-
 BoundSymbolId onlyOp(const GraphTree& tree, std::int32_t node, Lane lane) {
   const auto& n = tree.node(node);
   if (n.kind == TreeNode::Kind::op) return n.lane == lane ? n.op : BoundSymbolId();
@@ -132,7 +127,7 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
   const auto ops = n.ops[lane];
   BoxText text;
   if (const auto op = onlyOp(tree, node, lane)) {
-    text.title = shortName(document.symbol(document.boundSymbol(op).symbol).name);
+    text.title = bareOpName(document.symbol(document.boundSymbol(op).symbol).name);
     const auto outputs = document.outputs(op);
     for (auto output : outputs)
       if (text.detail.empty()) text.detail = typeOf(document, output);

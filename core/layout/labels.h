@@ -26,8 +26,6 @@ struct BoxText {
 BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane);
 /// The only op that a box stands for; none where there are several or none.
 BoundSymbolId onlyOp(const GraphTree& tree, std::int32_t node, Lane lane);
-/// "aten.mm.default" -> "mm": without namespace and overload, where these are the usual ones.
-std::string shortName(std::string_view symbol);
 
 /// Measures of a box in pixels at scale 1, for a fixed-width font.
 namespace box {

@@ -34,7 +34,7 @@ class Panel : public QWidget {
   /// A person who looks at the window sees it.
   bool inSight() const { return inSight_; }
   /// It is about to refresh, or waits for an answer.
-  bool busy() const;
+  virtual bool busy() const;
 
   /// What a person arranged: the widths of columns, and what panels add.
   virtual QVariantMap saveState() const;

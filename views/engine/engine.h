@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/formats/checkpoint/given_data.h"
+#include "core/questions/memory_join/traced_step.h"
 #include "core/questions/run_record.h"
 #include "core/stepping/moment.h"
 #include "core/torch/execution/device.h"
@@ -134,6 +135,11 @@ class Engine {
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
   /// As allocatorPeak().
   virtual AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
+  /// What a step of the document allocates on a GPU, whatever it is run on: a log's own graphs, or a derivation for
+  /// CUDA. Here it is the open analysis'.
+  virtual TracedStep gpuStep(const Analysis& analysis, const OpenRequest&, const Progress&) {
+    return tracedStep(analysis);
+  }
   /// As compareRuns(), with the counterpart opened for it.
   virtual RunComparison compare(const Analysis&, const Counterpart&, double tolerance, const Progress&) = 0;
   /// Runs pipeline stages (pipeline_engine.h); null where nothing can.

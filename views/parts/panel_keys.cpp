@@ -17,7 +17,7 @@ QList<PanelGroup> panelGroups() {
           {QT_TR_NOOP("The Run"),
            {"memory", "findings", "trace-table", "gradient-flow", "watches", "breakpoints", "checks", "compare"}},
           {QT_TR_NOOP("The Model"), {"modules", "problems", "notes", "stages", "schedule", "stage-check"}},
-          {QT_TR_NOOP("A Job"), {"job", "save-plan", "recorded"}}};
+          {QT_TR_NOOP("A Job"), {"job", "save-plan", "recorded", "recorded-memory"}}};
 }
 
 QDockWidget* dockNamed(const MainWindow& window, const QString& panel) {

@@ -9,6 +9,7 @@
 #include <QStyle>
 #include <QTemporaryDir>
 #include <QTimer>
+#include <algorithm>
 #include <cstdio>
 
 #include "core/formats/files/atomic_file.h"
@@ -113,6 +114,27 @@ void waitForAnswers(const MainWindow& window) {
   });
 }
 
+/// Until no panel is about to ask or waits for an answer.
+void waitForPanels(const MainWindow& window) {
+  int quiet = 0;
+  waitFor([&] {
+    const auto panels = window.findChildren<Panel*>();
+    const bool busy = std::ranges::any_of(panels, [](const Panel* panel) { return panel->busy(); });
+    quiet = busy ? 0 : quiet + 1;
+    return quiet > 3;
+  });
+}
+
+void openMemory(MainWindow& window, const std::vector<std::string>& snapshots) {
+  for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    const auto path = QString::fromStdString(snapshots[i]);
+    auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-recorded-memory"));
+    QMetaObject::invokeMethod(dock->widget(), i == 0 ? "open" : "compareWith", Q_ARG(QString, path));
+    waitForAnswers(window);
+    waitForPanels(window);
+  }
+}
+
 void giveCommand(MainWindow& window, const QString& name) {
   auto* action = window.findChild<QAction*>(QStringLiteral("action-") + name);
   if (!action) throw Error(ErrorCode::badUse, "there is no such command", "--do " + name.toStdString());
@@ -139,6 +161,7 @@ void arrange(MainWindow& window, const PictureOptions& options) {
     QMetaObject::invokeMethod(dock->widget(), "load", Q_ARG(QString, QString::fromStdString(options.recorded)));
     waitForAnswers(window);
   }
+  openMemory(window, options.memory);
   for (const auto& name : options.docks) {
     auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + QString::fromStdString(name));
     if (!dock) throw Error(ErrorCode::badUse, "there is no such dock", "--dock " + name);
@@ -242,16 +265,19 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   window->resize(options.width, options.height);
   window->show();
   auto& controller = *window->context().controller;
-  if (!file.empty()) {
+  if (!file.empty() && !options.device) {
+    window->openFile(QString::fromStdString(file));
+  } else if (!file.empty()) {
     OpenRequest request;
     request.path = QFileInfo(QString::fromStdString(file)).absoluteFilePath().toStdString();
     request.device = options.device;
     controller.open(request);
   }
   waitFor([&] { return !controller.opening(); });
+  waitForPanels(*window);
   bool written = false;
   try {
-    if (!controller.document() && !file.empty())
+    if (!controller.document() && !window->hasPanelAlone() && !file.empty())
       throw Error(ErrorCode::badInput, window->messages().text().toStdString());
     if (controller.document()) showBackward(*window);
     arrange(*window, options);

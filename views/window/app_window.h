@@ -29,8 +29,9 @@ struct PictureOptions {
       commands;          ///< given one after the other, by the names that settings have for their keys: "step-over"
   std::string filter;    ///< of the ops that show
   std::string recorded;  ///< recorded numbers to compare with those of the model; empty: none
-  std::vector<std::string> docks;  ///< brought to the front: "why"
-  std::optional<Device> device;    ///< to run on; absent: where the file says
+  std::vector<std::string> memory;  ///< a memory snapshot to open next to the model, and one to compare it with
+  std::vector<std::string> docks;   ///< brought to the front: "why"
+  std::optional<Device> device;     ///< to run on; absent: where the file says
   int width = 1600, height = 980;
 };
 

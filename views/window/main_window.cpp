@@ -27,9 +27,9 @@ namespace retrograd::views {
 namespace {
 
 const QString archiveFilter = QStringLiteral(
-    "Models, logs and sessions (*.pt2 *.pt *.log *.retrograd);;torch.export archives (*.pt2);;TorchScript files "
-    "(*.pt);;Logs of torch.compile "
-    "(*.log);;Sessions (*.retrograd);;All files (*)");
+    "Models, logs, sessions, memory snapshots (*.pt2 *.pt *.log *.retrograd *.pickle *.pickle.gz *.pickle.xz *.pkl);;"
+    "torch.export archives (*.pt2);;TorchScript files (*.pt);;Logs of torch.compile (*.log);;Sessions (*.retrograd);;"
+    "Memory snapshots (*.pickle *.pickle.gz *.pickle.xz *.pkl);;All files (*)");
 
 }  // namespace
 
@@ -214,9 +214,10 @@ void MainWindow::closePopups() {
 }
 
 void MainWindow::openFile(const QString& path) {
+  messages_->hide();
+  if (opensOtherwise_ && opensOtherwise_(path)) return;
   OpenRequest request;
   request.path = QFileInfo::exists(path) ? QFileInfo(path).absoluteFilePath().toStdString() : path.toStdString();
-  messages_->hide();
   controller_->open(request);
 }
 
@@ -236,8 +237,10 @@ void MainWindow::documentChanged() {
   setWindowTitle(document ? tr("%1 - Retrograd").arg(names.join(QStringLiteral(" \u00b7 "))) : tr("Retrograd"));
   setWindowFilePath(path);
   auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
+  const auto* alone = document ? std::exchange(alone_, nullptr) : nullptr;
   showCentre();
   keepDocksAway(!document);
+  if (alone) showPanel(*alone);
   if (document && !sameFile) active.setFocus();
   if (!document) return inputsLabel_->clear();
   if (!sameFile) recent_->add(path);
@@ -394,6 +397,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
     if (!url.isLocalFile()) continue;
     event->acceptProposedAction();
     if (takesDrop_ && takesDrop_(url.toLocalFile())) continue;
+    if (opensOtherwise_ && opensOtherwise_(url.toLocalFile())) continue;
     auto* window = first ? this : new MainWindow(shared_);
     if (!first) window->show();
     window->openFile(url.toLocalFile());

@@ -43,6 +43,14 @@ class MainWindow : public QMainWindow {
   /// A dropped file is given to this first; true: it was used otherwise than as a document to open. One part of the
   /// window sets it.
   void setDropHandler(std::function<bool(const QString& path)> handler) { takesDrop_ = std::move(handler); }
+  /// openFile() asks this first about a path; true: it is no document, and was taken. One part of the window sets it.
+  void setOpener(std::function<bool(const QString& path)> opener) { opensOtherwise_ = std::move(opener); }
+  /// Into the menu of files opened recently.
+  void addRecent(const QString& path) { recent_->add(path); }
+  /// While no document is open, the panel has the window to itself instead of the start page; null gives it back.
+  /// `path`: the file that it shows.
+  void showAlone(Panel* panel, const QString& path);
+  bool hasPanelAlone() const { return alone_ != nullptr; }
   /// Jumps to the origin of the op, or back from where the last such jump led.
   void goToOrigin(BoundSymbolId op);
 
@@ -147,7 +155,8 @@ class MainWindow : public QMainWindow {
   std::optional<QByteArray> withoutDocks_;  ///< while the start page has the window to itself: where the docks will be
   std::vector<OpKey> selectedKey_;          ///< of the selected op, to find it after a reload
   QString openPath_;
-  std::function<bool(const QString&)> takesDrop_;
+  std::function<bool(const QString&)> takesDrop_, opensOtherwise_;
+  Panel* alone_ = nullptr;  ///< has the window to itself while no document is open
 };
 
 }  // namespace retrograd::views

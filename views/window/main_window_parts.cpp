@@ -1,5 +1,6 @@
 // The furniture of the main window: menus, tool bar, docks, status bar, layout.
 #include <QDockWidget>
+#include <QFileInfo>
 #include <QMenuBar>
 #include <QStatusBar>
 #include <QToolBar>
@@ -55,9 +56,23 @@ void MainWindow::makeCentre() {
 
 void MainWindow::showCentre() {
   const bool isOpen = controller_->document() != nullptr, isRead = firstLines_->rowCount() > 0;
-  welcome_->setVisible(!isOpen && !isRead);
+  welcome_->setVisible(!isOpen && !isRead && !alone_);
   firstLines_->setVisible(!isOpen && isRead);
   listings_->setVisible(isOpen);
+  // Beside a panel that is alone there is room for messages only.
+  const bool isSmall = !isOpen && !isRead && alone_;
+  centralWidget()->setSizePolicy(QSizePolicy::Preferred, isSmall ? QSizePolicy::Maximum : QSizePolicy::Preferred);
+}
+
+void MainWindow::showAlone(Panel* panel, const QString& path) {
+  if (alone_ && alone_ != panel) dockOf(*alone_)->hide();
+  alone_ = panel;
+  showCentre();
+  setWindowTitle(panel ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
+  setWindowFilePath(path);
+  if (!panel) return;
+  showPanel(*panel);
+  resizeDocks({dockOf(*panel)}, {height()}, Qt::Vertical);
 }
 
 void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind) {

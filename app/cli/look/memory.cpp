@@ -120,29 +120,6 @@ OpenedMemory openMemory(const MemoryArguments& arguments, const TracedStep* trac
   return opened;
 }
 
-}  // namespace
-
-BlockFacts factsOf(const OpenedMemory& opened, const JoinedAllocation& block) {
-  BlockFacts facts;
-  facts.line = opened.places->line(block.what.place);
-  facts.holder = holderOf(*opened.join, block);
-  facts.maker = facts.line;
-  if (block.parameter >= 0) {
-    const auto& parameter = opened.join->trace.parameters[static_cast<std::size_t>(block.parameter)].name;
-    facts.maker = block.what.category == MemoryCategory::optimizer ? "state of " + parameter : parameter;
-  } else if (const auto op = std::max(block.traced, block.within); op >= 0) {
-    const auto& traced = opened.join->trace.allocations[static_cast<std::size_t>(op)];
-    facts.maker = traced.module.empty() ? traced.op : traced.op + " of " + traced.module;
-    if (block.traced >= 0) facts.lastReader = traced.lastReader;
-    const bool hasLine = !opened.places->shortLine(block.what.place).empty() && block.level != JoinLevel::exact;
-    if (!hasLine && !traced.line.empty()) facts.line = traced.line;
-    if (block.traced >= 0 && !traced.parameter.empty()) facts.holder += " of " + traced.parameter;
-  }
-  return facts;
-}
-
-namespace {
-
 int runMemory(const MemoryArguments& arguments, const Progress& progress) {
   if ((!arguments.whatIf.empty() || arguments.choices > 0) && (arguments.trace.empty() || !arguments.other.empty()))
     throw Error(ErrorCode::badUse, "--what-if and --choices need --trace, and one snapshot");

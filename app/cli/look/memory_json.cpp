@@ -30,7 +30,7 @@ Json stepJson(const MemoryStep& step) {
 }
 
 Json blockJson(const OpenedMemory& opened, const JoinedAllocation& block) {
-  const auto facts = factsOf(opened, block);
+  const auto facts = factsOf(*opened.places, *opened.join, block);
   return {{"bytes", block.what.size},
           {"requested_bytes", block.what.requested},
           {"category", name(block.what.category)},

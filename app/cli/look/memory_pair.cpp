@@ -13,13 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<MemoryGroup> holdersOf(const OpenedMemory& opened) {
-  std::vector<MemoryGroup> groups;
-  for (const auto& holder : opened.joined.holders)
-    groups.push_back({.name = holder.name, .bytes = holder.bytes, .count = holder.count});
-  return groups;
-}
-
 /// What each layer keeps at the end of the forward of the step that has the peak, else of the last.
 std::vector<MemoryGroup> layersOf(const OpenedMemory& opened) {
   auto event = HeldAllocation::outside;
@@ -36,7 +29,7 @@ std::vector<std::pair<std::string, std::vector<MemoryPair>>> tablesOf(const Memo
   tables.emplace_back("category", memoryDifference(before.categories, after.categories));
   if (arguments.by != "category") tables.emplace_back(arguments.by, memoryDifference(before.groups, after.groups));
   if (!before.join || !after.join) return tables;
-  tables.emplace_back("held for", memoryDifference(holdersOf(before), holdersOf(after)));
+  tables.emplace_back("held for", memoryDifference(before.joined.holders, after.joined.holders));
   tables.emplace_back("layer, at the forward's end", memoryDifference(layersOf(before), layersOf(after)));
   return tables;
 }

@@ -8,6 +8,7 @@
 #include "core/questions/memory/memory_groups.h"
 #include "core/questions/memory_join/joined_findings.h"
 #include "core/questions/memory_join/memory_what_if.h"
+#include "core/questions/memory_join/recorded_memory.h"
 
 namespace retrograd::cli {
 
@@ -32,13 +33,6 @@ struct OpenedMemory {
   std::optional<ModelledMemory> model;  ///< with --model, --what-if or --choices
   std::vector<MemoryWhatIf> whatIfs;
 };
-
-/// What there is to say of a block, in words.
-struct BlockFacts {
-  std::string maker;  ///< "aten.addmm of blocks.0.up", or the line where no op is known
-  std::string line, holder, lastReader;
-};
-BlockFacts factsOf(const OpenedMemory& opened, const JoinedAllocation& block);
 
 void printMemoryJson(const MemoryArguments& arguments, const OpenedMemory& opened);
 void printMemoryText(const MemoryArguments& arguments, const OpenedMemory& opened);

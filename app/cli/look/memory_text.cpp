@@ -38,7 +38,7 @@ void printGroups(const std::vector<MemoryGroup>& groups, std::uint64_t whole, st
 }
 
 void printBlock(const OpenedMemory& opened, const JoinedAllocation& block) {
-  const auto facts = factsOf(opened, block);
+  const auto facts = factsOf(*opened.places, *opened.join, block);
   const auto at = [](std::int64_t event) {
     return event < 0 ? std::string("never") : fmt::format("at event {}", event);
   };
@@ -55,11 +55,8 @@ void printJoin(const MemoryArguments& arguments, const OpenedMemory& opened) {
   const auto bytes = [&](JoinLevel level) { return opened.joined.bytes[static_cast<std::size_t>(level)]; };
   fmt::print("\njoined with {} step(s): {} bytes exact, {} aligned, {} unknown\n", opened.join->steps,
              bytes(JoinLevel::exact), bytes(JoinLevel::aligned), bytes(JoinLevel::unknown));
-  std::vector<MemoryGroup> holders;
-  for (const auto& holder : opened.joined.holders)
-    holders.push_back({.name = holder.name, .bytes = holder.bytes, .count = holder.count});
   fmt::print("\n{:>15} {:>8} {:>6}  held for\n", "bytes", "share", "blocks");
-  printGroups(holders, whole, arguments.rows, false);
+  printGroups(opened.joined.holders, whole, arguments.rows, false);
   fmt::print("\n{:>15}  block\n", "bytes");
   for (std::size_t i = 0; i < std::min(arguments.rows, opened.joined.blocks.size()); ++i)
     printBlock(opened, opened.join->allocations[opened.joined.blocks[i]]);

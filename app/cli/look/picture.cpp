@@ -18,8 +18,10 @@ Run setUpPicture(Parser parser) {
   auto options = std::make_shared<PictureOptions>();
   auto trace = std::make_shared<std::string>("joint"), format = std::make_shared<std::string>("text");
   parser
-      .add("file", paths->first,
-           "a model (.pt2, TorchScript, printed traces) or a .retrograd session; empty for the start page")
+      .add(
+          "file", paths->first,
+          "a model (.pt2, TorchScript, printed traces), a .retrograd session or a memory snapshot; empty for the start "
+          "page")
       .required();
   addOutput(parser, "picture,-o,--output", paths->second, "PNG file to write").required();
   parser.flag("--dark", options->dark, "in the dark theme");
@@ -46,6 +48,10 @@ Run setUpPicture(Parser parser) {
   parser.add("--dock", options->docks, "bring a dock to the front, such as why or findings; repeatable").repeatable();
   parser.add("--recorded", options->recorded, "compare recorded numbers (JSON of DebugMode) with those of the model")
       .typeName("FILE");
+  parser
+      .add("--memory", options->memory,
+           "open a memory snapshot next to the model; given twice, compare it with a second one")
+      .typeName("SNAPSHOT");
   parser.add("--width", options->width, "pixels").range(320, 8000);
   parser.add("--height", options->height, "pixels").range(240, 8000);
   addDevice(parser, options->device);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/op_name.h"
 #include "core/formats/jobs/save_plan.h"
 
 namespace retrograd {
@@ -37,13 +38,6 @@ std::string runsText(const std::vector<std::pair<std::size_t, std::size_t>>& run
   return all;
 }
 
-/// "aten.addmm" of "torch.ops.aten.addmm.default".
-std::string shortOp(std::string op) {
-  if (op.starts_with("torch.ops.")) op.erase(0, 10);
-  if (op.ends_with(".default")) op.resize(op.size() - 8);
-  return op;
-}
-
 /// `than`: the treatment that it is distinguished from. "saved (MUST_SAVE)".
 std::string treatmentText(const PlanTreatment& treatment, const PlanTreatment& than) {
   const auto policyText = [](const std::string& policy) { return policy.empty() ? std::string("no policy") : policy; };
@@ -59,7 +53,7 @@ const std::string& valueOf(const PlanDifference& difference) {
 
 std::string valueText(const PlanDifference& difference) {
   auto text = valueOf(difference);
-  if (!difference.op.empty()) text += " = " + shortOp(difference.op);
+  if (!difference.op.empty()) text += " = " + shortOpName(difference.op);
   if (!difference.type.empty()) text += ": " + difference.type;
   if (difference.bytes) text += fmt::format(", {} bytes", *difference.bytes);
   return text + (difference.file.empty() ? "" : fmt::format(" ({}:{})", difference.file, difference.line));
@@ -180,7 +174,7 @@ std::string typeText(const PlanValue& value) {
   return fmt::format("{}[{}]", value.dtype, fmt::join(value.sizes, ", "));
 }
 
-std::string opText(const PlanValue& value) { return shortOp(value.op); }
+std::string opText(const PlanValue& value) { return shortOpName(value.op); }
 
 std::string nameText(const SavePlan& plan, const PlanValue& value) {
   if (value.program.empty()) return value.name;

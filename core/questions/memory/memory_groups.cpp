@@ -1,33 +1,74 @@
 #include "core/questions/memory/memory_groups.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <unordered_map>
 
 namespace retrograd {
+namespace {
+
+/// Sums allocations by group and category, largest first.
+class GroupSums {
+ public:
+  void add(std::uint32_t group, const HeldAllocation& allocation) {
+    auto& sum = sums_[{group, allocation.category}];
+    sum.bytes += allocation.size;
+    sum.requested += allocation.requested;
+    ++sum.count;
+  }
+  std::vector<MemoryGroup> sorted(const std::vector<std::string>& names) {
+    std::vector<MemoryGroup> sorted;
+    for (auto& [key, sum] : sums_) {
+      sum.name = names[key.first];
+      sum.category = key.second;
+      sorted.push_back(std::move(sum));
+    }
+    std::ranges::stable_sort(sorted, [](const MemoryGroup& a, const MemoryGroup& b) {
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.name < b.name;
+    });
+    return sorted;
+  }
+
+ private:
+  std::map<std::pair<std::uint32_t, MemoryCategory>, MemoryGroup> sums_;
+};
+
+}  // namespace
+
+GroupedAllocations groupedAllocations(const HeldMemory& held, const MemoryPlaces& places, MemoryGrouping by) {
+  GroupedAllocations grouped;
+  std::unordered_map<std::string, std::uint32_t> byName;
+  std::unordered_map<std::uint32_t, std::uint32_t> byKey;  // place, or category
+  for (const auto& allocation : held.allocations) {
+    const bool byCategory = by == MemoryGrouping::category;
+    const auto key = byCategory ? static_cast<std::uint32_t>(allocation.category) : allocation.place;
+    const auto [group, isNew] = byKey.try_emplace(key);
+    if (isNew) {
+      const auto text = byCategory                   ? std::string(name(allocation.category))
+                        : by == MemoryGrouping::line ? places.line(key)
+                                                     : places.modules(key);
+      group->second = byName.emplace(text, static_cast<std::uint32_t>(byName.size())).first->second;
+      if (group->second == grouped.names.size()) grouped.names.push_back(text);
+    }
+    grouped.groups.push_back(group->second);
+  }
+  return grouped;
+}
 
 std::vector<MemoryGroup> memoryGroups(const HeldMemory& held, const MemoryPlaces& places, MemoryGrouping by) {
-  const auto nameOf = [&](const HeldAllocation& allocation) {
-    switch (by) {
-      case MemoryGrouping::line: return places.line(allocation.place);
-      case MemoryGrouping::module: return places.modules(allocation.place);
-      case MemoryGrouping::category: break;
-    }
-    return std::string(name(allocation.category));
-  };
-  std::map<std::pair<std::string, MemoryCategory>, MemoryGroup> groups;
-  for (const auto& allocation : held.allocations) {
-    auto& group = groups[{nameOf(allocation), allocation.category}];
-    group.bytes += allocation.size;
-    group.requested += allocation.requested;
-    ++group.count;
-  }
-  std::vector<MemoryGroup> sorted;
-  for (auto& [key, group] : groups) {
-    std::tie(group.name, group.category) = key;
-    sorted.push_back(std::move(group));
-  }
-  std::ranges::stable_sort(sorted, std::greater(), &MemoryGroup::bytes);
-  return sorted;
+  const auto grouped = groupedAllocations(held, places, by);
+  GroupSums sums;
+  for (std::size_t i = 0; i < held.allocations.size(); ++i) sums.add(grouped.groups[i], held.allocations[i]);
+  return sums.sorted(grouped.names);
+}
+
+std::vector<MemoryGroup> memoryGroupsAt(const HeldMemory& whole, const GroupedAllocations& grouped,
+                                        std::int64_t event) {
+  GroupSums sums;
+  for (std::size_t i = 0; i < whole.allocations.size(); ++i)
+    if (whole.allocations[i].isHeldAfter(event)) sums.add(grouped.groups[i], whole.allocations[i]);
+  return sums.sorted(grouped.names);
 }
 
 }  // namespace retrograd

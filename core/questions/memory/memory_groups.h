@@ -6,7 +6,20 @@
 
 namespace retrograd {
 
-enum class MemoryGrouping : std::uint8_t { line, module, category };
+enum class MemoryGrouping : std::uint8_t {
+  line,
+  module,
+  category,
+  holder  ///< for whom a block is held, where a history is joined with a trace
+};
+
+/// Which group each allocation of a history belongs to.
+struct GroupedAllocations {
+  std::vector<std::string> names;     ///< of the groups
+  std::vector<std::uint32_t> groups;  ///< of each allocation: into names
+};
+/// By line, module or category; each place's text is made once.
+GroupedAllocations groupedAllocations(const HeldMemory& held, const MemoryPlaces& places, MemoryGrouping by);
 
 /// Allocations that belong together, such as those that one line made.
 struct MemoryGroup {
@@ -18,5 +31,7 @@ struct MemoryGroup {
 
 /// All allocations of a moment in groups, largest first; their bytes are those of the moment.
 std::vector<MemoryGroup> memoryGroups(const HeldMemory& held, const MemoryPlaces& places, MemoryGrouping by);
+/// Those of a whole history that are held after an event, by groups that were made of it.
+std::vector<MemoryGroup> memoryGroupsAt(const HeldMemory& whole, const GroupedAllocations& grouped, std::int64_t event);
 
 }  // namespace retrograd

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/op_name.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/jobs/job_log.h"
@@ -37,12 +38,6 @@ class JobStepBuilder {
   }
 
  private:
-  static std::string shortName(std::string name) {
-    if (name.starts_with("torch.ops.")) name.erase(0, 10);
-    if (name.ends_with(".default")) name.resize(name.size() - 8);
-    return name;
-  }
-
   std::size_t nodeOf(const JobGraph& graph, const std::unordered_map<std::string, std::size_t>& nodes,
                      BoundSymbolId op) const {
     const auto& document = *graph.listing.document;
@@ -75,7 +70,7 @@ class JobStepBuilder {
     IdVector<StorageId, std::int32_t> made(document.storageCount(), -1);
     for (const auto op : graph.listing.trace.ops) {
       const auto node = callOf(graph.text, nodeOf(graph, nodes, op));
-      const auto name = shortName(document.opName(op));
+      const auto name = shortOpName(document.opName(op));
       for (const auto operand : document.operands(op)) read(document, operand, name, base + node, made, which);
       for (const auto output : document.outputs(op)) {
         const auto storage = document.value(output).storage;
@@ -151,9 +146,10 @@ class JobStepBuilder {
 
 }  // namespace
 
-TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
+TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Progress& progress,
+                   const std::string& compile, std::optional<std::int64_t> rank) {
   const auto log = jobs::openJobLog(path, progress);
-  const auto choice = jobs::chooseCompile(log, {});
+  const auto choice = jobs::chooseCompile(log, compile, rank);
   const auto* forward = choice.attempt->find(jobs::GraphKind::forward);
   const auto* backward = choice.attempt->find(jobs::GraphKind::backward);
   if (forward == nullptr || backward == nullptr)

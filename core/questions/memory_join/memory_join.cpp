@@ -388,7 +388,7 @@ std::vector<MemoryGroup> bytesByLayer(const MemoryJoin& join, std::int64_t event
 
 JoinedMoment joinedMoment(const MemoryJoin& join, std::int64_t event) {
   JoinedMoment moment;
-  std::map<std::string, JoinedMoment::Holder> holders;
+  std::map<std::string, MemoryGroup> holders;
   for (std::size_t i = 0; i < join.allocations.size(); ++i) {
     const auto& each = join.allocations[i];
     if (!each.what.isHeldAfter(event)) continue;
@@ -396,13 +396,14 @@ JoinedMoment joinedMoment(const MemoryJoin& join, std::int64_t event) {
     moment.bytes[static_cast<std::size_t>(each.level)] += each.what.size;
     auto& holder = holders[holderOf(join, each)];
     holder.bytes += each.what.size;
+    holder.requested += each.what.requested;
     ++holder.count;
   }
   for (auto& [text, holder] : holders) {
     holder.name = text;
     moment.holders.push_back(holder);
   }
-  std::ranges::stable_sort(moment.holders, std::greater(), &JoinedMoment::Holder::bytes);
+  std::ranges::stable_sort(moment.holders, std::greater(), &MemoryGroup::bytes);
   std::ranges::stable_sort(moment.blocks, std::greater(), [&](auto i) { return join.allocations[i].what.size; });
   return moment;
 }

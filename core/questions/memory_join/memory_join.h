@@ -49,13 +49,8 @@ std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation)
 /// moment's.
 struct JoinedMoment {
   std::array<std::uint64_t, joinLevelCount> bytes{};
-  struct Holder {
-    std::string name;
-    std::uint64_t bytes = 0;
-    std::size_t count = 0;
-  };
-  std::vector<Holder> holders;      ///< largest first
-  std::vector<std::size_t> blocks;  ///< into MemoryJoin::allocations, largest first
+  std::vector<MemoryGroup> holders;  ///< largest first
+  std::vector<std::size_t> blocks;   ///< into MemoryJoin::allocations, largest first
 };
 JoinedMoment joinedMoment(const MemoryJoin& join, std::int64_t event);
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "core/base/op_name.h"
 #include "core/derivation/gradient_of.h"
 #include "core/questions/memory_timeline.h"
 #include "core/trace/source.h"
@@ -12,13 +13,6 @@ namespace {
 std::string baseLine(const SourceFrame& frame) {
   const auto slash = frame.file.rfind('/');
   return frame.file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" + std::to_string(frame.line);
-}
-
-/// "aten.addmm" of "torch.ops.aten.addmm.default".
-std::string shortName(std::string name) {
-  if (name.starts_with("torch.ops.")) name.erase(0, 10);
-  if (name.ends_with(".default")) name.resize(name.size() - 8);
-  return name;
 }
 
 /// Who reads a storage.
@@ -96,7 +90,7 @@ class TracedStepBuilder {
     const auto& op = document_.boundSymbol(opId);
     TracedAllocation allocation;
     allocation.bytes = static_cast<std::uint64_t>(life.bytes);
-    allocation.op = shortName(document_.opName(opId));
+    allocation.op = shortOpName(document_.opName(opId));
     allocation.module = moduleOf(opId);
     allocation.name = document_.displayName(life.value);
     if (const auto& stack = document_.source(op.source); !stack.empty()) {
@@ -108,7 +102,7 @@ class TracedStepBuilder {
     allocation.mayReuse = op.origin.role == Role::accumulation;
     const auto& readers = readers_[life.storage];
     allocation.lastRead = std::max(readers.last, life.from);
-    if (readers.lastOp) allocation.lastReader = shortName(document_.opName(readers.lastOp));
+    if (readers.lastOp) allocation.lastReader = shortOpName(document_.opName(readers.lastOp));
     addUse(allocation, life, readers);
     const auto number = static_cast<std::int32_t>(step_.allocations.size());
     made_[life.storage] = number;
@@ -134,7 +128,7 @@ class TracedStepBuilder {
     allocation.firstBackward = readers.firstInBackward;
     allocation.isFloat32 = document_.meta(document_.value(life.value).meta).dtype == DType::f32;
     if (readers.firstOfBackward) {
-      allocation.reader = shortName(document_.opName(readers.firstOfBackward));
+      allocation.reader = shortOpName(document_.opName(readers.firstOfBackward));
       allocation.readerModule = moduleOf(readers.firstOfBackward);
     }
     if (readers.count == 1) allocation.storedAs = narrowerCast(life.value, readers.only);

@@ -3,9 +3,11 @@
 #include <mutex>
 
 #include "core/formats/folder/folder.h"
+#include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/notes/note_file.h"
+#include "core/questions/memory_join/job_step.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
@@ -16,6 +18,7 @@
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/tensor_text.h"
 #include "core/torch/stages/open_pipeline.h"
+#include "core/torch/tracing/op_table.h"
 #include "views/engine/engine.h"
 #include "views/engine/pipeline_engine.h"
 #include "views/engine/versions.h"
@@ -171,6 +174,23 @@ class LiveEngine : public Engine {
 
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress,
                                        const OnRead& onRead) override {
+    auto options = requestOf(request);
+    if (request.device) requireDevice(*request.device);
+    return open(request, std::move(options), progress, onRead);
+  }
+
+  TracedStep gpuStep(const Analysis& analysis, const OpenRequest& request, const Progress& progress) override {
+    if (jobs::isJobLog(request.path))
+      return jobStep(request.path, lookupSymbol, progress, request.data.compile, request.data.rank);
+    if (analysis.device.type == Device::Type::cuda) return tracedStep(analysis);
+    auto options = requestOf(request);
+    options.device = Device{Device::Type::cuda, 0};  // deriving needs no GPU
+    const auto derived = open(request, std::move(options), progress, {});
+    return tracedStep(derived->derived() ? *derived : analysis);
+  }
+
+ private:
+  DerivationRequest requestOf(const OpenRequest& request) const {
     DerivationRequest options;
     options.seed = request.seed;
     options.rules = rules_;
@@ -178,7 +198,11 @@ class LiveEngine : public Engine {
     options.partition = request.partition;
     options.device = request.device;
     options.data = request.data;
-    if (request.device) requireDevice(*request.device);
+    return options;
+  }
+
+  static std::shared_ptr<const Analysis> open(const OpenRequest& request, DerivationRequest options,
+                                              const Progress& progress, const OnRead& onRead) {
     if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress, onRead);
     if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
     const bool isSession = !std::filesystem::is_directory(request.path) && isSessionFile(request.path);
@@ -193,6 +217,7 @@ class LiveEngine : public Engine {
     return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
   }
 
+ public:
   void save(const Analysis& analysis, const std::string& opened, const std::string& path, bool embed,
             const Progress& progress) override {
     SaveSessionOptions options;

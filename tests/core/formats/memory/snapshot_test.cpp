@@ -34,7 +34,7 @@ TEST(MemorySnapshot, M1_EventsSegmentsAndStacksAreRead) {
   const auto snapshot =
       test::read(SmallSnapshot()
                      .event({"segment_alloc", 1 << 20, 2 << 20})
-                     .event({"alloc", 1 << 20, 700, {{"f", "/home/a.py", 3}, {"<module>", "/home/a.py", 9}}, 5})
+                     .event({"alloc", 1 << 20, 700, {{"f", "/job/a.py", 3}, {"<module>", "/job/a.py", 9}}, 5})
                      .event({"free_requested", 1 << 20, 700, {}, 4})
                      .event({"oom", 77, 1 << 30})
                      .segment(1 << 20, 2 << 20, {{1024, 700}, {(2 << 20) - 1024, 0, false}})

@@ -89,7 +89,7 @@ TEST(HeldMemory, M7_CategoriesFollowFromWhereMemoryIsMadeAndLetGo) {
 /// A tensor of the size of a workspace is not one where the same line makes it again.
 TEST(HeldMemory, M7_ASizeAloneDoesNotMakeAWorkspace) {
   constexpr std::int64_t size = 33'554'432;
-  const std::vector<SmallSnapshot::Frame> line{{"forward", "/home/net.py", 3}};
+  const std::vector<SmallSnapshot::Frame> line{{"forward", "/job/net.py", 3}};
   SmallSnapshot snapshot;
   for (std::int64_t i = 1; i < 4; ++i)
     snapshot.event({"segment_alloc", i << 30, size}).event({"alloc", i << 30, size, line});

@@ -63,7 +63,7 @@ TEST(MemoryFindings, M3_RoundingAboveATenthIsSaid) {
 /// A request of 6 MiB fails next to 4 MiB and 3 MiB that are free.
 TEST(MemoryFindings, M3_WhyARequestDidNotFitNamesTheNeighbours) {
   constexpr std::int64_t mib = 1 << 20, at = std::int64_t{1} << 30;
-  const std::vector<SmallSnapshot::Frame> keep{{"keep", "/home/net.py", 5}}, ask{{"ask", "/home/net.py", 9}};
+  const std::vector<SmallSnapshot::Frame> keep{{"keep", "/job/net.py", 5}}, ask{{"ask", "/job/net.py", 9}};
   const auto read =
       test::read(SmallSnapshot()
                      .event({"segment_alloc", at, 20 * mib})

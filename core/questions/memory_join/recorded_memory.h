@@ -1,0 +1,44 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/questions/memory/memory_finding.h"
+#include "core/questions/memory/memory_groups.h"
+#include "core/questions/memory_join/memory_join.h"
+
+namespace retrograd {
+
+/// One device's history of a snapshot that is open: what questions about any of its moments are asked of.
+struct RecordedMemory {
+  std::string path;
+  std::shared_ptr<const MemorySnapshot> snapshot;
+  std::shared_ptr<const MemoryPlaces> places;
+  std::size_t device = 0;
+  HeldMemory history;                             ///< whole
+  std::int64_t failed = HeldAllocation::outside;  ///< the event of the request that failed
+  std::vector<MemoryFinding> findings;            ///< of the moment that is looked at first
+  std::optional<MemoryJoin> join;
+
+  /// The event that a person looks at first: the request that failed, else the peak.
+  std::int64_t first() const { return failed >= 0 ? failed : history.peakEvent; }
+};
+
+/// Replays a history, and looks for what a person should see.
+RecordedMemory recordedMemory(const std::string& path, std::shared_ptr<const MemorySnapshot> snapshot,
+                              std::size_t device, const Progress& progress = {});
+/// Joins it with what a step of its program allocates; adds what that shows to the findings.
+void joinRecorded(RecordedMemory& recorded, TracedStep step);
+
+/// By holder only where it is joined.
+GroupedAllocations groupedAllocations(const RecordedMemory& recorded, MemoryGrouping by);
+
+/// What there is to say of an allocation, in words.
+struct BlockFacts {
+  std::string maker;  ///< "aten.addmm of blocks.0.up", or the line where no op is known
+  std::string line, holder, lastReader;
+};
+BlockFacts factsOf(const MemoryPlaces& places, const MemoryJoin& join, const JoinedAllocation& block);
+
+}  // namespace retrograd

@@ -1,0 +1,149 @@
+// Snapshots of CUDA's allocator in the window: File > Open, a drop and the command line give them to the panel, which
+// has commands to compare two.
+#include <QFileDialog>
+#include <QFileInfo>
+
+#include "views/docks/values_dock.h"
+#include "views/findings/finding_board.h"
+#include "views/memory/recorded_memory_dock.h"
+#include "views/text/format.h"
+#include "views/window/main_window.h"
+#include "views/window/window_part.h"
+
+namespace retrograd::views {
+namespace {
+
+constexpr int roomShare = 45;  // percent of the window's height that the panel has at least when a snapshot opens
+
+const QString snapshots = QStringLiteral("*.pickle *.pickle.gz *.pickle.xz *.pkl");
+
+/// By its name alone: what is in it is read on the pool.
+bool isSnapshotName(const QString& path) {
+  auto name = QFileInfo(path).fileName().toLower();
+  for (const auto* packed : {".gz", ".xz"})
+    if (name.endsWith(QLatin1String(packed))) name.chop(3);
+  return name.endsWith(QLatin1String(".pickle")) || name.endsWith(QLatin1String(".pkl"));
+}
+
+/// Not modal: what runs goes on.
+void askForSnapshot(MainWindow& window, const QString& title, const std::function<void(const QString&)>& then) {
+  auto* dialog =
+      new QFileDialog(&window, title, {}, MainWindow::tr("Memory snapshots (%1);;All files (*)").arg(snapshots));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  QObject::connect(dialog, &QFileDialog::fileSelected, &window, then);
+  dialog->open();
+}
+
+Finding::Severity severityOf(MemoryFinding::Kind kind) {
+  using Kind = MemoryFinding::Kind;
+  switch (kind) {
+    case Kind::leak:
+    case Kind::growth:
+    case Kind::fragmentation: return Finding::Severity::warning;
+    default: return Finding::Severity::note;
+  }
+}
+
+/// Those of the snapshot in the panel Findings, where a document is open.
+void showFindings(MainWindow& window, const OpenMemory& memory) {
+  auto& board = FindingBoard::of(*window.context().controller);
+  std::vector<Finding> findings;
+  const auto& recorded = memory.shown().recorded;
+  if (recorded && window.context().controller->document())
+    for (const auto& found : recorded->findings) {
+      Finding finding;
+      finding.severity = severityOf(found.kind);
+      finding.title = found.text;
+      finding.numbers = bytesText(static_cast<std::int64_t>(found.bytes)).toStdString();
+      finding.command = "recorded-memory";
+      findings.push_back(std::move(finding));
+    }
+  board.set(QStringLiteral("memory"), std::move(findings));
+}
+
+/// Without a document the panel has the window to itself.
+void giveRoom(MainWindow& window, const OpenMemory& memory, RecordedMemoryDock* dock) {
+  const auto& shown = memory.shown().read;
+  if (!window.context().controller->document())
+    window.showAlone(shown ? dock : nullptr, shown ? toQt(shown->path) : QString());
+}
+
+const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
+  auto& actions = window.actions();
+  auto* memory = new OpenMemory(window.context().controller, &window);
+  auto* open = actions.add("open-memory", MainWindow::tr("Open &Memory Snapshot..."),
+                           MainWindow::tr("Opens what torch.cuda.memory._dump_snapshot wrote, next to the open file"),
+                           QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M));
+  auto* compare = actions.add("compare-memory", MainWindow::tr("Compare Memory Snapshot..."),
+                              MainWindow::tr("Opens a second snapshot and shows what it holds more and less"), {});
+  auto* close = actions.add("close-memory", MainWindow::tr("Close Memory Snapshot"),
+                            MainWindow::tr("Closes the second snapshot, else the first"), {});
+  auto* peak = actions.add("memory-peak", MainWindow::tr("Peak of the Recorded Memory"),
+                           MainWindow::tr("Chooses the event of the recorded memory after which most was held"), {});
+  auto* failed = actions.add("memory-failed", MainWindow::tr("The Request That Failed"),
+                             MainWindow::tr("Chooses the event at which the GPU's memory ran out"), {});
+  open->setIconText(MainWindow::tr("Open..."));
+  compare->setIconText(MainWindow::tr("Compare..."));
+  close->setIconText(MainWindow::tr("Close"));
+  auto* dock =
+      window.addPanel(new RecordedMemoryDock(window.context(), memory, {open, compare, close}),
+                      MainWindow::tr("Recorded Memory"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  const auto whyNone = [memory] {
+    return memory->shown().recorded ? QString() : MainWindow::tr("No memory snapshot is open");
+  };
+  for (auto* action : {compare, close, peak}) actions.allowUnless(action, whyNone);
+  actions.allowUnless(failed, [memory, whyNone] {
+    const auto why = whyNone();
+    return !why.isEmpty()                          ? why
+           : memory->shown().recorded->failed >= 0 ? QString()
+                                                   : MainWindow::tr("No request of this history failed");
+  });
+  QObject::connect(dock, &RecordedMemoryDock::roomWanted, &window, [&window, dock] {
+    window.showPanel(*dock);
+    if (dock->height() < window.height() * roomShare / 100)
+      window.resizeDocks({qobject_cast<QDockWidget*>(dock->parentWidget())}, {window.height() * roomShare / 100},
+                         Qt::Vertical);
+  });
+  const auto show = [dock](const QString& path) { dock->open(path); };
+  QObject::connect(open, &QAction::triggered, &window, [&window, open, show] {
+    askForSnapshot(window, QString(open->text()).remove(QLatin1Char('&')), show);
+  });
+  QObject::connect(compare, &QAction::triggered, &window, [&window, compare, memory] {
+    askForSnapshot(window, QString(compare->text()).remove(QLatin1Char('&')),
+                   [memory](const QString& path) { memory->compareWith(path); });
+  });
+  QObject::connect(close, &QAction::triggered, memory, &OpenMemory::close);
+  const auto choose = [&window, dock](QAction* action, auto method) {
+    QObject::connect(action, &QAction::triggered, dock, [&window, dock, method] {
+      window.showPanel(*dock);
+      (dock->*method)();
+    });
+  };
+  choose(peak, &RecordedMemoryDock::goToPeak);
+  choose(failed, &RecordedMemoryDock::goToFailed);
+  window.menu("file")->insertActions(actions.close, {open, compare, close});
+  window.menu("file")->insertSeparator(actions.close);
+  window.menu("go")->addActions({peak, failed});
+  window.setOpener([show](const QString& path) {
+    if (!isSnapshotName(path)) return false;
+    show(QFileInfo::exists(path) ? QFileInfo(path).absoluteFilePath() : path);
+    return true;
+  });
+  QObject::connect(memory, &OpenMemory::changed, &window, [&window, memory, dock] {
+    giveRoom(window, *memory, dock);
+    showFindings(window, *memory);
+    window.actions().update();
+  });
+  QObject::connect(memory, &OpenMemory::busyChanged, &actions, &WindowActions::update);
+  QObject::connect(memory, &OpenMemory::opened, &window, [&window](const QString& path) { window.addRecent(path); });
+  QObject::connect(memory, &OpenMemory::failed, &window,
+                   [&window](const QString& message) { window.messages().show(MessageBar::Kind::error, message); });
+  QObject::connect(window.context().controller, &DocumentController::documentChanged, &window, [&window, memory, dock] {
+    giveRoom(window, *memory, dock);
+    showFindings(window, *memory);
+  });
+});
+
+}  // namespace
+}  // namespace retrograd::views
