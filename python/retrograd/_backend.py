@@ -25,14 +25,14 @@ _recordings: dict[str, "Recording"] = {}
 class Recording:
     """The folder that the graphs of a process (of one `path`) are saved into. It has its manifest from the first graph on."""
 
-    def __init__(self, target: Path, limits: Limits, announced: bool = True):
+    def __init__(self, target: Path, limits: Limits):
         target.parent.mkdir(parents=True, exist_ok=True)
         folder, n = target, 1
         while folder.exists():
             n += 1
             folder = target.parent / f"{target.name}-{n}"
         folder.mkdir()
-        self.folder, self.limits, self.announced = folder, limits, announced
+        self.folder, self.limits = folder, limits
         self.writer = FolderWriter(folder / "graphs", limits)
         self.writer.folder.rmdir()
         self.writer.folder = folder
@@ -40,17 +40,6 @@ class Recording:
         self.problems: list[str] = []
         self.count = 0
         self.said = False
-        self.own_manifest = True
-        self.line: Optional[traceback.FrameSummary] = None
-
-    @staticmethod
-    def within(writer: FolderWriter, limits: Limits, line: Optional[traceback.FrameSummary]) -> "Recording":
-        """A part of a folder whose manifest another writes; `line` is the user's that called the model, which runs once more now."""
-        self = Recording.__new__(Recording)
-        self.folder, self.limits, self.announced, self.writer = writer.folder, limits, False, writer
-        self.source, self.problems, self.count, self.said = {}, [], 0, False
-        self.own_manifest, self.line = False, line
-        return self
 
     def name(self) -> str:
         self.count += 1
@@ -58,8 +47,6 @@ class Recording:
 
     def save(self) -> None:
         self.writer.graphs.sort(key=lambda graph: graph["name"])
-        if not self.own_manifest:
-            return
         write_manifest(self.folder, self.writer.graphs,
                        {"kind": "compile", "open": {"graph": min((g["name"] for g in self.writer.graphs), default=""), "at": "start"},
                         "source": list(self.source.values()), "cannot_replay": list(self.problems)})
@@ -67,8 +54,7 @@ class Recording:
     def problem(self, text: str) -> None:
         if text not in self.problems:
             self.problems.append(text)
-            if self.announced:
-                say(f"retrograd: {text}")
+            say(f"retrograd: {text}")
             self.save()
 
     def add(self, written: Written) -> None:
@@ -76,7 +62,7 @@ class Recording:
         for line in written.source:
             self.source.setdefault((line["file"], line["line"]), line)
         self.save()
-        if self.announced and not self.said:
+        if not self.said:
             self.said = True
             say(f"retrograd: graphs of torch.compile are saved in {quoted(self.folder)}, with weights and batch. Open them: {Folder(self.folder).command}")
 
@@ -94,16 +80,16 @@ def recording(path: Union[str, Path, None], limits: Limits) -> Recording:
 
 
 def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Optional[Mapping[str, Any]] = None, **more: Any) -> Callable[..., Any]:
-    """What torch.compile calls once for each graph. Options: path, limits, root: the model whose names parameters get (torch.compile(..., options={"path": "folder"}))."""
+    """What torch.compile calls once for each graph. Options: path, limits (torch.compile(..., options={"path": "folder"}))."""
     _listen()
     settings = {**(options or {}), **{key: value for key, value in more.items() if key in ("path", "limits")}}
-    into = settings.get("recording") or more.get("recording") or recording(settings.get("path"), settings.get("limits") or Limits())
+    into = recording(settings.get("path"), settings.get("limits") or Limits())
     with _lock:
         if into.count >= into.limits.graphs:
             into.problem(f"more than {into.limits.graphs} graphs: later ones run, but are not saved (Limits.graphs)")
             return graph.forward
         name = into.name()
-    return SavedGraph(graph, into, name, _compile_id(), settings.get("root") or more.get("root"))
+    return SavedGraph(graph, into, name, _compile_id())
 
 
 # ---- Frames that Dynamo leaves to Python --------------------------------------------------------------------------------------------------------------------
@@ -122,21 +108,6 @@ class LeftToEager:
     def text(self) -> str:
         at = f" at {self.line}" if self.line else ""
         return f"{self.frame} runs in Python, and none of its own ops are in a graph: torch.compile leaves it out ({self.reason}{at})"
-
-
-@contextlib.contextmanager
-def left_to_eager(seen: Callable[[LeftToEager], None]) -> Iterator[None]:
-    """Calls `seen` for each function that Dynamo gives up meanwhile. PyTorch's callback at the end of a compile runs while its error is on its way."""
-    handler = _callbacks()
-    if handler is None:
-        yield
-        return
-    end = _watch_ends(seen)
-    handler.register_end_callback(end)
-    try:
-        yield
-    finally:
-        handler.remove_end_callback(end)
 
 
 def _callbacks() -> Any:
@@ -217,9 +188,9 @@ def _compile_id() -> Optional[str]:
 class SavedGraph:
     """A graph that saves itself the first time it runs, and runs eagerly each time."""
 
-    def __init__(self, graph: torch.fx.GraphModule, into: Recording, name: str, compile_id: Optional[str], root: Optional[torch.nn.Module] = None):
-        _clean_stacks(graph, users_frame(sys._getframe(1)) if into.own_manifest else into.line)
-        self.graph, self.into, self.name, self.compile_id, self.root = graph, into, name, compile_id, root
+    def __init__(self, graph: torch.fx.GraphModule, into: Recording, name: str, compile_id: Optional[str]):
+        _clean_stacks(graph, users_frame(sys._getframe(1)))
+        self.graph, self.into, self.name, self.compile_id = graph, into, name, compile_id
         self.forward = graph.forward
         self.waiting = True
         self.written: Optional[Written] = None
@@ -229,7 +200,7 @@ class SavedGraph:
             return _aliased(self.forward(*args))[0]
         self.waiting = False
         try:
-            step = GraphStep(self.graph, args, self.root)
+            step = GraphStep(self.graph, args)
             before = {name: tensor.detach().clone().requires_grad_(tensor.requires_grad) for name, tensor in step.inputs.items()}
             buffers = {name: buffer.detach().clone() for name, buffer in step.named_buffers()}
             devices = devices_of(step, before)
@@ -337,10 +308,10 @@ def _aliased(output: Any) -> tuple[Any, dict[int, torch.Tensor]]:
 class GraphStep(torch.nn.Module):
     """A graph of Dynamo as a module: parameters and buffers of the user's model under the names they have there, all other tensors as inputs by name."""
 
-    def __init__(self, graph: torch.fx.GraphModule, args: Sequence[Any], root: Optional[torch.nn.Module] = None):
+    def __init__(self, graph: torch.fx.GraphModule, args: Sequence[Any]):
         super().__init__()
         placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-        known = _names_in_callers(root)
+        known = _names_in_callers()
         self.inputs: dict[str, torch.Tensor] = {}
         self.arguments: list[tuple[str, Any]] = []  # ("own", name), ("input", name), ("constant", value)
         taken: set[str] = set()
@@ -430,11 +401,11 @@ def _modules_in_callers() -> Iterator[torch.nn.Module]:
             yield inner if isinstance(inner, torch.nn.Module) else one
 
 
-def _names_in_callers(root: Optional[torch.nn.Module] = None) -> dict[int, str]:
+def _names_in_callers() -> dict[int, str]:
     """Parameters and buffers by identity, with the name they have in the outermost module that is running."""
     names: dict[int, str] = {}
     seen: set[int] = set()
-    for one in [*([root] if root is not None else []), *_modules_in_callers()]:
+    for one in _modules_in_callers():
         if id(one) in seen:
             continue
         seen.add(id(one))

@@ -1,19 +1,21 @@
 """capture(): one step of a model, into a folder."""
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import torch
 
-from ._export import Call, GraphValues, devices_of, line_of, step_of, tensor_leaves, write_graph
-from ._folder import Folder, FolderWriter, Limits, NoSpace, first_line, quoted, say
+from ._again import NAME, export_failed, fits, lacks_something, record_again, recording_json
+from ._export import Call, GraphValues, devices_of, step_of, tensor_leaves, write_graph
+from ._folder import Folder, FolderWriter, Limits, NoSpace, quoted, say
 from ._lines import caller
 from ._state import Autocast, Generators
 
 
 class CaptureError(RuntimeError):
-    """The model could not be captured. The message names the line and the next way."""
+    """The step could not be captured. The message says why."""
 
 
 def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
@@ -35,14 +37,16 @@ def loss_in(output: Any) -> Optional[torch.Tensor]:
 
 
 def capture(model: torch.nn.Module, *args: Any, loss: Optional[Callable[[Any], torch.Tensor]] = None, path: Union[str, Path, None] = None,
-            limits: Limits = Limits(), **kwargs: Any) -> Folder:
+            limits: Limits = Limits(), export: bool = True, **kwargs: Any) -> Folder:
     """Writes the step `loss(model(*args, **kwargs))` into a folder that Retrograd opens.
 
-    The folder has the graph, the weights, the batch, the state of the random generators, and outputs and gradients of PyTorch to compare with. Model, generators
-    and gradients stay as they are. Without `loss`, the model's own loss is taken (a scalar, or `.loss`), else all its outputs, with gradients drawn from seed 0.
+    The folder has the graph, the weights, the batch, the state of the random generators, and outputs and gradients of PyTorch to compare with. Where the graph lacks
+    something of the step (a custom backward, a hook, checkpointing), the step is recorded too, as it runs; where torch.export cannot follow the model, or with
+    export=False, it is only recorded. Model, generators and gradients stay as they are. Without `loss`, the model's own loss is taken (a scalar, or `.loss`), else all
+    its outputs, with gradients drawn from seed 0.
 
     path: the folder (default: retrograd-capture/MODEL). A number is added to the name where it is taken.
-    Raises CaptureError where torch.export cannot follow the model, and where the folder would exceed `limits`.
+    Raises CaptureError where the step itself cannot run, and where the folder would exceed `limits`.
     """
     model = unwrapped(model)
     call = Call.of(model.forward, args, kwargs)
@@ -62,21 +66,36 @@ def capture(model: torch.nn.Module, *args: Any, loss: Optional[Callable[[Any], t
     values = GraphValues(dict(call.tensors), Generators.now(devices), Autocast.now(devices), line=caller())
     target = Path(path) if path is not None else Path("retrograd-capture") / type(model).__name__
     writer = FolderWriter(target.absolute(), limits)
+    contents: dict[str, Any] = {"kind": "capture", "open": {"graph": "step", "at": "start"}}
     try:
-        written = write_graph(writer, "step", step_of(model, call, pick), values, describe={"module": type(model).__name__, "location": None})
-        writer.graphs.append(written.entry)
-        folder = writer.finish({"kind": "capture", "open": {"graph": "step", "at": "start"}, "source": written.source})
+        try:
+            if export:
+                written = write_graph(writer, "step", step_of(model, call, pick), values, describe={"module": type(model).__name__, "location": None})
+                writer.graphs.append(written.entry)
+                contents["source"] = written.source
+        except (CaptureError, NoSpace, OSError):
+            raise
+        except Exception as error:
+            shutil.rmtree(writer.folder / "step", ignore_errors=True)
+            export_failed(contents, values, error)
+            (writer.folder / "export.log").write_text(values.log.getvalue())
+        if not writer.graphs or lacks_something(writer.graphs) and fits(writer, model):
+            given, named = call.arguments({name: tensor.detach().clone().requires_grad_(tensor.requires_grad) for name, tensor in call.tensors.items()})
+            again = record_again(writer.folder / NAME, model, None, lambda: pick(model(*given, **named)), values, writer.left())
+            if again.error is not None and not writer.graphs:
+                raise CaptureError(f"the step cannot run: {again.error}")
+            contents |= recording_json(again, devices, [])
+            if not writer.graphs:
+                contents["open"] = {"recording": NAME, "at": "start"}
+        folder = writer.finish(contents)
+        if "export_failed" in contents:
+            say(f"retrograd: {quoted(folder.path)} is recorded, as torch.export cannot follow {type(model).__name__}: {contents['export_failed']}.")
         for line in folder.manifest["cannot_replay"]:
-            say(f"retrograd: {quoted(folder.path)} cannot replay {line}.")
+            say(f"retrograd: in the recording in {quoted(folder.path)}, not in the graph: {line}.")
         return folder
     except (CaptureError, NoSpace) as error:
         writer.abandon()
         raise CaptureError(str(error)) from error
-    except Exception as error:
-        writer.abandon()
-        line = line_of(error)
-        raise CaptureError(f"torch.export cannot follow {type(model).__name__}" + (f" at {line}" if line else "") + f"\n{type(error).__name__}: {first_line(str(error), 1000)}\n"
-                           'Next way: torch.compile(model, backend="retrograd") runs the model eagerly and saves the graphs on both sides of such lines.') from error
     except BaseException:
         writer.abandon()
         raise

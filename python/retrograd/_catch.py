@@ -6,23 +6,25 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Optional, Sequence, TypeVar, Union, cast
+from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 import torch
 
+from . import _again
 from ._around import AroundCompiled
 from ._between import Between, Watch
 from ._capture import loss_in, unwrapped
-from ._checks import Failure, History, KeptWeights, Reading, gradients_of, judged, on_gpu
+from ._checks import Failure, History, KeptWeights, Reading, bad_weights, gradients_of, judged, more, on_gpu
 from ._distributed import Sharding, sharding_of
 from ._export import line_of, raised_in_autograd
 from ._folder import Folder, Limits, first_line, rank, ranks, readable, say, text_of
 from ._lines import caller
 from ._memory import ran_out, say_who_held_it
+from ._rerun import Rerun
 from ._state import Autocast, Generators
 from ._step import Loss, Step
-from ._tree import Tree, tensor_leaves
-from ._write import OF_ANOTHER_RANK, write_failure
+from ._tree import Tree, mapped, tensor_leaves
+from ._write import OF_ANOTHER_RANK, write_failure, write_note
 
 
 _writing = False  # a folder is being written: what runs then is not a step of a loop
@@ -58,7 +60,8 @@ def _undisturbing(method: _Method) -> _Method:
 class Catch:
     """What `retrograd.catch` gives: the folders that were written, and `loss()` for losses that are computed outside of the model."""
 
-    def __init__(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], path: Union[str, Path, None], limits: Limits, scaler: Any):
+    def __init__(self, model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer], path: Union[str, Path, None], limits: Limits, scaler: Any,
+                 step: Optional[Callable[..., Any]] = None):
         self.model = model
         self.inner = unwrapped(model)
         self.optimizer = optimizer
@@ -73,6 +76,7 @@ class Catch:
         self._queued: list[Step] = []  # calls of the model that the running backward has reached
         self._stopped = False
         self._done_steps = 0  # of the optimizer
+        self._versions: dict[int, int] = {}  # of the parameters after the last update
         self._backwards = 0
         self._microbatch = 0
         self._optimizers: dict[int, bool] = {}
@@ -87,6 +91,10 @@ class Catch:
         self._last_optimizer: Optional["weakref.ref[torch.optim.Optimizer]"] = weakref.ref(optimizer) if optimizer is not None else None
         self.history = History()
         self.snapshot: Optional[Path] = None  # of the allocator, where the GPU's memory ran out
+        self._whole = step
+        self._in_whole = False  # a call of `step` runs, for which all is kept that it changes
+        self._found: Optional[Failure] = None  # in it
+        self._rerun = Rerun.asked(self.target, model, optimizer, limits)
 
     # -- for the user
 
@@ -113,6 +121,61 @@ class Catch:
         self._record_loss(loss)
         return cast(torch.Tensor, loss)
 
+    def step(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function that `catch(step=FUNCTION)` was given. Where the step goes wrong, it runs once more from the same weights, optimizer state and generators,
+        and is recorded whole, from the forward to the update."""
+        if self._whole is None:
+            raise TypeError("c.step() calls the function that retrograd.catch(step=FUNCTION) was given, and there is none")
+        kept = self._kept_now() if self._wanted() and not _writing and not self._recording_now else None
+        if kept is None:
+            return self._whole(*args, **kwargs)
+        given, index = mapped(_copied, (args, kwargs)), self._done_steps
+        self._in_whole, self._found = True, None
+        try:
+            return self._whole(*args, **kwargs)
+        except Exception as error:
+            if not ran_out(error):
+                self._found = self._found or Failure("exception", text_of(error) + (f" ({line})" if (line := line_of(error)) else ""))
+                error.__dict__["__retrograd_seen__"] = True
+            raise
+        finally:
+            self._in_whole = False
+            self._check_whole(kept, given, index)
+
+    @_undisturbing
+    def _kept_now(self) -> Optional["_again.Kept"]:
+        size = _again.Kept.size(self.inner, self._optimizer_now())
+        if size <= self.limits.weights_bytes:
+            return _again.Kept(self.inner, self._optimizer_now(), self.scaler)
+        if not self._said_late:
+            self._said_late = True
+            say(f"retrograd: weights and optimizer state ({readable(size)}) exceed Limits.weights_bytes ({readable(self.limits.weights_bytes)}): no step can run again.")
+        return None
+
+    @_undisturbing
+    def _check_whole(self, kept: "_again.Kept", given: Any, index: int) -> None:
+        """Looks at what a call of `step` left, and records it where something went wrong."""
+        global _writing
+        self._settle(wait=True)
+        failure = self._found
+        if failure is None and (bad := bad_weights(self.inner)):
+            failure = Failure("nan_weight", f"the update made a NaN or Inf in {bad[0]}{more(bad)}", bad)
+        if failure is None or not self._wanted():
+            return
+        _writing = True
+        self._failures += 1
+        after = _again.Kept(self.inner, self._optimizer_now(), self.scaler)
+        args, kwargs = given
+        function = cast(Callable[..., Any], self._whole)
+        try:
+            kept.put_back()
+            with self._watch.paused():
+                folder = write_note(self, index, failure, lambda path: _again.record_whole(path, self.inner, self._optimizer_now(), lambda: function(*args, **kwargs), self.limits, index))
+            self._say_written(folder, f"step {index}")
+        finally:
+            after.put_back()
+            _writing = False
+
     @_undisturbing
     def _record_loss(self, value: Any) -> None:
         if not self._steps or not isinstance(value, torch.Tensor) or value.numel() != 1:
@@ -133,6 +196,8 @@ class Catch:
             self._handles = [self.model.register_forward_pre_hook(self._before, with_kwargs=True, prepend=True), self.model.register_forward_hook(self._after)]
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        if self._rerun is not None:
+            self._rerun.begin()  # its hooks come first: it ends before a step of the loop is counted here
         self._handles += [register_optimizer_step_pre_hook(self._before_update), register_optimizer_step_post_hook(self._after_update)]
         return self
 
@@ -141,6 +206,8 @@ class Catch:
             handle.remove()
         self._handles = []
         self._watch.stop()
+        if self._rerun is not None:
+            self._rerun.end(error)
         try:
             self._out_of_memory(error)
             self._look_once_more(error, trace)
@@ -163,6 +230,8 @@ class Catch:
             self._check_waiting()
             self._say_what_was_not_seen(error)
         self._settle(wait=True)
+        if self._wanted() and self._done_steps > 0 and not self.folders and self._sharding.kind != "fsdp2" and (bad := bad_weights(self.inner)):
+            self._fail_without_step(*self._spoilt(self._done_steps, bad, {id(p): p._version for p in self.inner.parameters()}))
 
     @_undisturbing
     def _raised(self, error: Exception) -> None:
@@ -188,11 +257,16 @@ class Catch:
         if not _writing:
             step.begin_backward(ends, gradients, self.scaler is not None)
 
+    @property
+    def _recording_now(self) -> bool:
+        """The step that this run of the script is for."""
+        return self._rerun is not None and self._rerun.is_at(self._done_steps)
+
     def _watches(self) -> bool:
         """Whether a call of the model that begins now is one of the loop's. Others: validation, torch.compile's tracing, a checkpoint that computes a forward again
         within a backward, and the calls that write a folder."""
         recomputes = bool(self._queued) and torch._C._current_graph_task_id() != -1
-        return torch.is_grad_enabled() and self._wanted() and not _writing and not torch.compiler.is_compiling() and not recomputes
+        return torch.is_grad_enabled() and self._wanted() and not _writing and not self._recording_now and not torch.compiler.is_compiling() and not recomputes
 
     @_undisturbing
     def _before(self, _: torch.nn.Module, args: Any, kwargs: Any) -> None:
@@ -319,6 +393,9 @@ class Catch:
         if not _writing and self._belongs(optimizer):
             self._done_steps += 1
             self._microbatch = 0
+            self._versions = {id(p): p._version for p in self.inner.parameters()}
+            if self._rerun is not None and self._rerun.ends_at(self._done_steps):
+                self._stopped = True
             self._watch.stop()
             self._steps.clear()
 
@@ -400,6 +477,8 @@ class Catch:
         failure = failure or self.history.spike(loss, norm, self.limits.spike)
         first = waiting.steps[0]
         self.history.add(first.index, first.microbatch, loss, norm, waiting.rates)
+        if self._rerun is not None:
+            self._rerun.compare(self.history.steps[-1])
         if self._sharding.agree(failure is not None):
             self._fail(waiting.steps, failure or Failure("nan_gradient", "another rank has a NaN or Inf in its gradients; this rank has none: look at the other ranks"),
                        waiting.update)
@@ -451,28 +530,25 @@ class Catch:
         global _writing
         if _writing or not self._wanted():
             return
+        if self._in_whole:
+            self._found = self._found or failure
+            return
         kept = self._weights if update is not None and update < self._done_steps and self._weights is not None and self._weights.update == update else None
-        _writing = True
-        self._failures += 1
         step = steps[0]
         if kept is not None:
             kept.exchange()
+        spoilt = self._spoilt_before(step) if failure.has_root else None
+        if spoilt is not None:
+            if kept is not None:
+                kept.exchange()
+            return self._fail_without_step(*spoilt)
+        _writing = True
+        self._failures += 1
         try:
             with self._watch.paused():
                 folder, step = write_failure(self, steps, failure, kept is not None)
-            self.folders.append(folder)
             counted = step.microbatch > 0 or self.history.accumulates
-            where = f"step {step.index}" + (f", microbatch {step.microbatch}" if counted else "") + (f", rank {rank()} of {ranks()}" if ranks() > 1 else "")
-            manifest = folder.manifest
-            say(f"retrograd: {where}: {first_line(manifest['failure']['message'])}.\n"
-                f"  Written: {folder} ({readable(sum(file.stat().st_size for file in folder.path.rglob('*') if file.is_file()))}). {manifest['inside']}")
-            for line in manifest["cannot_replay"]:
-                if line.endswith(OF_ANOTHER_RANK):  # the message says it
-                    continue
-                say(f"  Cannot be replayed: {line}.")
-            if manifest["graphs"]:
-                at_root = manifest["open"]["at"] == "root"
-                say(f"  Open it{' at the op that made the first NaN or Inf' if at_root else ''}:\n    {folder.command}\n  In a terminal:\n{folder.headless()}")
+            self._say_written(folder, f"step {step.index}" + (f", microbatch {step.microbatch}" if counted else ""))
         except Exception as error:  # the training loop is not disturbed
             say(f"retrograd: step {step.index}: {first_line(failure.message)}. It could not be saved: {first_line(text_of(error))}")
         finally:
@@ -480,9 +556,52 @@ class Catch:
                 kept.exchange()
             _writing = False
 
+    def _spoilt_before(self, step: Step) -> Optional[tuple[int, Failure]]:
+        """Whether the weights were not finite when the first forward of a step began: the step in which they became so, which is the one before where its update did it."""
+        if step.index == 0 or step.microbatch or self.folders or self._sharding.kind == "fsdp2":
+            return None
+        bad = bad_weights(self.inner)
+        return self._spoilt(step.index, bad, {id(p): version for p, version in step.parameter_versions}) if bad else None
+
+    def _spoilt(self, index: int, bad: Sequence[str], versions: Mapping[int, int]) -> tuple[int, Failure]:
+        parameters = dict(self.inner.named_parameters())
+        after = self._versions
+        if any(after.get(id(parameters[name])) != versions.get(id(parameters[name])) for name in bad):
+            return index, Failure("nan_weight", f"before the forward, code of the loop wrote a NaN or Inf into {bad[0]}{more(bad)}", bad)
+        return index - 1, Failure("nan_weight", f"the update made a NaN or Inf in {bad[0]}{more(bad)}", bad)
+
+    def _fail_without_step(self, index: int, failure: Failure) -> None:
+        """Nothing is left of what made the weights so: the script can run again and record it."""
+        self._failures += 1
+        self._say_written(write_note(self, index, failure), f"step {index}")
+
+    def _say_written(self, folder: Folder, where: str) -> None:
+        self.folders.append(folder)
+        manifest = folder.manifest
+        recording = manifest.get("recording")
+        lacks = recording["lacks"] if recording is not None else manifest["cannot_replay"]
+        lines = [f"retrograd: {where}{f', rank {rank()} of {ranks()}' if ranks() > 1 else ''}: {first_line(manifest['failure']['message'])}."]
+        if "open" in manifest:
+            lines.append(f"  Written: {folder} ({readable(sum(file.stat().st_size for file in folder.path.rglob('*') if file.is_file()))}). {manifest['inside']}")
+        for line in manifest["cannot_replay"]:
+            if not line.endswith(OF_ANOTHER_RANK):  # the message says it
+                lines.append(f"  Cannot be replayed: {line}." if line in lacks else f"  In the recording, not in the graph: {line}.")
+        if recording is not None and "export_failed" in manifest:
+            lines.append(f"  Recorded, as torch.export cannot follow the step: {manifest['export_failed']}.")
+        if manifest.get("outside", "open" not in manifest):
+            lines.append(f"  This runs the script again and records step {manifest['step']} as it runs, with its update:\n    {_again.command(manifest['step'])}")
+        if manifest["graphs"] or recording is not None:
+            at_root = manifest["open"]["at"] == "root"
+            lines.append(f"  Open it{' at the op that made the first NaN or Inf' if at_root else ''}:\n    {folder.command}\n  In a terminal:\n{folder.headless()}")
+        say("\n".join(lines))
+
+
+def _copied(leaf: Any) -> Any:
+    return leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
+
 
 def catch(model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = None, *, path: Union[str, Path, None] = None, limits: Limits = Limits(),
-          scaler: Any = None) -> Catch:
+          scaler: Any = None, step: Optional[Callable[..., Any]] = None) -> Catch:
     """Watches a training loop: `with retrograd.catch(model, optimizer) as c: ...`.
 
     The first step with a NaN or Inf in the loss, in a gradient or in the norm of all gradients, with a spike (Limits.spike), or with an exception in backward, is
@@ -492,6 +611,11 @@ def catch(model: torch.nn.Module, optimizer: Optional[torch.optim.Optimizer] = N
     optimizer: whose steps are counted (default: any that has parameters of the model).
     path: where folders are written (default: retrograd-catch); ranks write apart.
     scaler: the GradScaler of float16 training. Infinite gradients for which it lowers its scale are then not an error.
+    step: a function that makes one step of the loop, which then calls c.step(...). A step that goes wrong runs once more and is recorded whole, with clipping and update;
+        for that, weights and optimizer state are copied before each step (Limits.weights_bytes).
+
+    Without it, what catch can run again is the model, the loss and the backward. Where something else made the NaN or Inf, as an update of the optimizer, it prints the
+    command that runs the script again with RETROGRAD_RECORD=STEP: `catch` then records that step as it runs.
     """
-    return Catch(model, optimizer, path, limits, scaler)
+    return Catch(model, optimizer, path, limits, scaler, step)
 

@@ -20,7 +20,7 @@ FEWEST_FOR_A_SPIKE = 10
 class Failure:
     """What went wrong."""
 
-    kind: str  # nan_loss, nan_output, nan_gradient, nan_norm, spike, exception
+    kind: str  # nan_loss, nan_output, nan_gradient, nan_norm, nan_weight, spike, exception
     message: str
     names: Sequence[str] = ()  # of parameters with a NaN or Inf in their gradient, or whose gradients overflow the norm
     loss: Optional[float] = None
@@ -101,17 +101,22 @@ def judged(reading: Reading, scaler: Any, gradients: Optional[dict[str, torch.Te
     bad = [name for name in suspects if math.isnan(each[name]) or gradients is None or not bool(torch.isfinite(gradients[name]).all())]
     if wrong:
         return Failure("nan_loss", f"the loss is {loss}", bad, loss, norm), loss, norm
-    if scaler is not None and float(scaler.get_scale()) > 1:
+    if scaler is not None and 1 < float(scaler.get_scale()) < math.inf:
         return None, loss, norm  # the scaler leaves this step out and takes a smaller scale: nothing is wrong
     if bad:
-        return Failure("nan_gradient", f"the gradient of {bad[0]}{_more(bad)} has a NaN or Inf", bad, loss, norm), loss, norm
+        return Failure("nan_gradient", f"the gradient of {bad[0]}{more(bad)} has a NaN or Inf", bad, loss, norm), loss, norm
     large = suspects or sorted(each, key=lambda name: -each[name])[:3]
     largest = f", whose largest element is {float(gradients[large[0]].abs().max()):.3g}" if gradients is not None and large else ""
-    return Failure("nan_norm", f"the norm of all gradients is {norm}, though each element is finite: the squares overflow in {large[0] if large else 'a gradient'}{_more(large)}"
+    return Failure("nan_norm", f"the norm of all gradients is {norm}, though each element is finite: the squares overflow in {large[0] if large else 'a gradient'}{more(large)}"
                    f"{largest}", large, loss, norm), loss, norm
 
 
-def _more(names: Sequence[str]) -> str:
+def bad_weights(model: torch.nn.Module) -> list[str]:
+    """Names of the parameters with a NaN or Inf."""
+    return [name for name, p in model.named_parameters() if p.layout == torch.strided and not bool(torch.isfinite(p.detach()).all())]
+
+
+def more(names: Sequence[str]) -> str:
     return f" and {len(names) - 1} more" if len(names) > 1 else ""
 
 

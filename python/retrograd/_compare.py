@@ -27,7 +27,7 @@ class Comparison:
 
     @property
     def command(self) -> str:
-        return f"retrograd compare {self.a} {self.b}"
+        return f"retrograd compare {self.a.opened} {self.b.opened}"
 
     def __str__(self) -> str:
         if self.first_divergence is None:
@@ -38,7 +38,8 @@ class Comparison:
 
 def compare(model_a: torch.nn.Module, model_b: torch.nn.Module, batch: Any, *, loss: Optional[Callable[[Any], torch.Tensor]] = None,
             tolerance: Optional[float] = None, path: Union[str, Path, None] = None, limits: Limits = Limits()) -> Comparison:
-    """Runs both models on `batch` in Retrograd, op by op, and finds the first op at which they differ.
+    """Runs both models on `batch` in Retrograd, op by op, and finds the first op at which they differ: their graphs, or, where torch.export cannot follow one of them, what
+    was recorded of each.
 
     batch: a tensor, a tuple or list of positional arguments, or a mapping of keyword arguments. Both models start from the same state of the random generators.
     path: where both are captured (default: a new temporary folder, which stays).
@@ -46,9 +47,14 @@ def compare(model_a: torch.nn.Module, model_b: torch.nn.Module, batch: Any, *, l
     kwargs = dict(batch) if isinstance(batch, Mapping) else {}
     args: Sequence[Any] = [] if isinstance(batch, Mapping) else list(batch) if isinstance(batch, (tuple, list)) else [batch]
     folder = Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="retrograd-compare-"))
-    a = capture(model_a, *args, loss=loss, path=folder / "a", limits=limits, **kwargs)
-    b = capture(model_b, *args, loss=loss, path=folder / "b", limits=limits, **kwargs)
-    arguments = ["compare", f"{a}/step/model.pt2", f"{b}/step/model.pt2", "--inputs", f"{a}/step/ref.safetensors", "--format", "json"] + (["--tolerance", str(tolerance)] if tolerance is not None else [])
+    a, b = (capture(model, *args, loss=loss, path=folder / name, limits=limits, **kwargs) for model, name in ((model_a, "a"), (model_b, "b")))
+    if not a.manifest["graphs"] or not b.manifest["graphs"]:  # steps of a kind are compared
+        a, b = (one if one.recording else capture(model, *args, loss=loss, path=folder / f"{name}-recorded", limits=limits, export=False, **kwargs)
+                for one, model, name in ((a, model_a, "a"), (b, model_b, "b")))
+        arguments = ["compare", str(a.recording), str(b.recording)]
+    else:
+        arguments = ["compare", f"{a}/step/model.pt2", f"{b}/step/model.pt2", "--inputs", f"{a}/step/ref.safetensors"]
+    arguments += ["--format", "json"] + (["--tolerance", str(tolerance)] if tolerance is not None else [])
     done = _program.run(arguments)
     if done.returncode not in (0, 1) or not done.stdout.lstrip().startswith("{"):
         raise RuntimeError(f"retrograd {' '.join(arguments)}: {done.stderr.strip() or done.stdout.strip()}")

@@ -363,6 +363,13 @@ def _chosen(outputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
     return chosen
 
 
+def differentiated(outputs: Sequence[torch.Tensor], values: GraphValues, module: torch.nn.Module) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
+    """What a backward of a step is called with: outputs, parameters and output gradients."""
+    chosen = values.cotangents if values.cotangents is not None else _chosen(outputs)
+    ends = [(outputs[i], chosen[i].to(outputs[i].device, outputs[i].dtype)) for i in chosen if outputs[i].requires_grad]
+    return [end for end, _ in ends], [p for p in module.parameters() if p.requires_grad], [cotangent for _, cotangent in ends]
+
+
 # ---- Failures --------------------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -389,4 +396,4 @@ def raised_in_autograd(trace: Optional[TracebackType]) -> bool:
     return False
 
 
-__all__ = ["Call", "GraphValues", "NoSpace", "Written", "clean", "devices_of", "free_name", "line_of", "names_of", "quietly", "raised_in_autograd", "size_of", "step_of", "tensor_leaves", "with_buffers", "without_hooks", "write_graph", "write_values"]
+__all__ = ["Call", "GraphValues", "differentiated", "NoSpace", "Written", "clean", "devices_of", "free_name", "line_of", "names_of", "quietly", "raised_in_autograd", "size_of", "step_of", "tensor_leaves", "with_buffers", "without_hooks", "write_graph", "write_values"]

@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterable, Optional, Union
 
@@ -59,9 +59,20 @@ class Folder:
         return manifest
 
     @property
+    def recording(self) -> Optional[Path]:
+        """The step as it ran once more, recorded; None where its graph is all that there is."""
+        recording = self.manifest.get("recording")
+        return self.path / recording["path"] if recording is not None else None
+
+    @property
+    def opened(self) -> Path:
+        """What shows the step: the folder, with its graph, or the recording in it."""
+        return self.path / str(self.manifest.get("open", {}).get("recording", ""))
+
+    @property
     def command(self) -> str:
         """The command that opens the folder."""
-        return f"retrograd {quoted(self.path)}"
+        return f"retrograd {quoted(self.opened)}"
 
     @property
     def _device(self) -> str:
@@ -74,12 +85,14 @@ class Folder:
             _program.find()
             print(f"retrograd: there is no display. In a terminal:\n{self.headless()}")
             return None
-        return _program.start([str(self.path)]).pid
+        return _program.start([str(self.opened)]).pid
 
     def headless(self) -> str:
         """Commands for a terminal."""
-        folder, manifest, device = quoted(self.path), self.manifest, self._device
+        folder, manifest, device = quoted(self.opened), self.manifest, self._device
         walk = f"    retrograd debug {folder} -c walk-nan{device}\n" if manifest.get("open", {}).get("at") == "root" else ""
+        if "recording" in manifest.get("open", {}):
+            return f"{walk}    retrograd run {folder} --updates{device}\n    retrograd check {folder}{device}"
         return f"{walk}    retrograd trace {folder}\n    retrograd check {folder}{device}\n    retrograd run {folder}{device}"
 
     def __str__(self) -> str:
@@ -145,6 +158,10 @@ class FolderWriter:
         """How many more bytes may be written: at most nine tenths of the disk's free space."""
         written = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
         return max(0, min(self.limits.folder_bytes - written, shutil.disk_usage(self.folder).free * 9 // 10))
+
+    def left(self) -> Limits:
+        """The limits of what is written into the folder from now on by others."""
+        return replace(self.limits, folder_bytes=self.room())
 
     def require(self, size: int, what: str) -> None:
         if size > self.room():

@@ -1,12 +1,13 @@
 """record(): writes training steps as they run, op by op, so that they can be run again bit for bit."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Iterable, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -22,7 +23,9 @@ NOTICE = "This recording holds the batch, weights and lines of the script. Share
 class Recording:
     """What `record` gives. A context manager."""
 
-    def __init__(self, path: Path, model: Optional[torch.nn.Module], optimizer: Any, steps: Optional[Iterable[int]], limits: Limits, source: bool):
+    def __init__(self, path: Path, model: Optional[torch.nn.Module], optimizer: Any, steps: Optional[Iterable[int]], limits: Limits, source: bool, update: int = 0,
+                 quiet: bool = False):
+        """update: the one that comes first; quiet: nothing is printed."""
         self.path = path
         self.model = model
         self.optimizers: list[torch.optim.Optimizer] = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer] if optimizer is not None else []
@@ -31,7 +34,8 @@ class Recording:
         self.notes: list[str] = []
         self._source = source
         self._steps = set(steps) if steps is not None else None
-        self._update = 0
+        self._update = update
+        self._say: Callable[[str], None] = (lambda _: None) if quiet else say
         self._updates: list[int] = []
         self._without: set[str] = set()  # parameters that had no gradient at an update, and those that had one at some
         self._with: set[str] = set()
@@ -58,7 +62,7 @@ class Recording:
         if self._mode is not None:
             self._end(error)
         elif self._stream is None:
-            say(f"retrograd: nothing was recorded: the loop made {self._update} updates" + (f", and {sorted(self._steps)} was asked for" if self._steps else ""))
+            self._say(f"retrograd: nothing was recorded: the loop made {self._update} updates" + (f", and {sorted(self._steps)} was asked for" if self._steps else ""))
 
     def count(self) -> None:
         """One more op."""
@@ -77,7 +81,7 @@ class Recording:
         if self._mode is not None:
             self._mode.fail(error)
         else:
-            say(f"retrograd: nothing can be recorded: {first_line(text_of(error))}")
+            self._say(f"retrograd: nothing can be recorded: {first_line(text_of(error))}")
 
     def _begin(self) -> None:
         if self._stream is None:
@@ -86,7 +90,7 @@ class Recording:
             os.chmod(self.path, 0o700)
             self._stream = Stream(self.path, self._source)
             size = _size_of(self.model, self.optimizers)
-            say(f"retrograd: recording into {quoted(self.path)}: about {readable(size)} of weights and optimizer state, the batch" + (", and lines of your script" if self._source else "") + ".")
+            self._say(f"retrograd: recording into {quoted(self.path)}: about {readable(size)} of weights and optimizer state, the batch" + (", and lines of your script" if self._source else "") + ".")
             self._mode = Recorder(self, self._stream)
         assert self._mode is not None
         self._mode.begin_step(self._update)
@@ -100,6 +104,18 @@ class Recording:
         if self._mode is not None and self._mode.on:
             self._mode.stop()
             self._restore_stance()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """What runs within is not recorded."""
+        if self._mode is not None and self._mode.on:
+            self._mode.stop()
+            try:
+                yield
+            finally:
+                self._mode.start()
+        else:
+            yield
 
     def _restore_stance(self) -> None:
         if self._stance is not None:
@@ -121,9 +137,9 @@ class Recording:
             pass
         finally:
             self._mode = None
-        say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
+        self._say(f"retrograd: recorded {self.ops} ops, {readable(self._stream.written)}, in {quoted(self.path)}.")
         for note in self.notes:
-            say(f"  {note}")
+            self._say(f"  {note}")
 
     def _write_manifest(self, complete: bool, error: Optional[BaseException]) -> None:
         assert self._mode is not None

@@ -94,6 +94,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def finish(self, error: Optional[str]) -> None:
         with self._lock:
             self._write_late()
+            if self._in_backward:
+                self._name_gradients()
             self.free_gone()
             self.stream.write({"k": "end", "ops": self.recording.ops} | ({"error": error} if error else {}))
             self.stream.close()
@@ -126,6 +128,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _name_gradients(self) -> None:
         """After a backward: a scaler that skips the step calls no optimizer, which would name them."""
+        for name, parameter in self.recording.model.named_parameters() if self.recording.model is not None else ():
+            self._role(parameter.grad, "gradient", name)
         for optimizer in self.recording.optimizers:
             self.name_gradients(optimizer, self.recording.model)
 

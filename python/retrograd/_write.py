@@ -4,17 +4,17 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 
 import torch
 
-from ._backend import Recording, backend, left_to_eager
+from ._again import NAME, Again, export_failed, fits, lacks_something, record_again, recording_json
 from ._between import Given, Program
 from ._checks import Failure, optimizer_json
 from ._distributed import gathered
-from ._export import Call, GraphValues, devices_of, free_name, line_of, names_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
+from ._export import Call, GraphValues, differentiated, devices_of, free_name, line_of, names_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
 from ._folder import Folder, FolderWriter, NoSpace, first_line, number, rank, ranks, text_of
-from ._lines import users_lines
 from ._step import Step
 from ._tree import mapped
 
@@ -38,6 +38,25 @@ def write_failure(catch: "Catch", steps: Sequence[Step], failure: Failure, weigh
     raise RuntimeError("there is no call of the model to write")
 
 
+def write_note(catch: "Catch", step: int, failure: Failure, record: Optional[Callable[[Path], Again]] = None) -> Folder:
+    """Writes the folder of a step that nothing is kept of but its numbers, for the run that records it; or that `record` runs again."""
+    writer = FolderWriter(catch.target / f"step{step}{_suffix()}", catch.limits)
+    try:
+        contents: dict[str, Any] = {"kind": "catch", "step": step, "microbatch": 0, **_circumstances(catch, failure)}
+        if record is not None:
+            again = record(writer.folder / NAME)
+            contents |= recording_json(again, devices_of(catch.inner, {}), []) | {"open": {"recording": NAME, "at": "root" if again.shows_it else "start"}}
+            contents["inside"] = "The weights and the batch are inside."
+        return writer.finish(contents)
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _suffix() -> str:
+    return f"-rank{rank()}" if ranks() > 1 else ""
+
+
 def _looks_sound(step: Step) -> bool:
     """False for a call that is known to have made or got a NaN or Inf: it is tried first."""
     gradients = [*step.cotangents.values(), *(loss.gradient for loss in step.losses if loss.gradient is not None), *step.loss_values]
@@ -48,7 +67,7 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
     """The folder of one call; None where all its values are finite when PyTorch runs it again, unless it is the last to try."""
     sharded = model is not catch.inner
     # Ranks may see a NaN in different microbatches of an update: their folders still have the same name.
-    name = f"step{step.index}" + (f"-rank{rank()}" if ranks() > 1 else f"-{step.microbatch}" if step.microbatch else "")
+    name = f"step{step.index}" + (_suffix() or (f"-{step.microbatch}" if step.microbatch else ""))
     args, kwargs = mapped(lambda leaf: _as_it_was(leaf, step, sharded), (tuple(step.args), dict(step.kwargs)))
     picked = _Picked(step, Call.of(model.forward, args, kwargs), sharded)
     buffers = {} if sharded else step.buffers
@@ -57,9 +76,10 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
     values = GraphValues(picked.inputs, step.generators, step.autocast, picked.cotangents, buffers, cannot, step.line)
     writer = FolderWriter(catch.target / name, catch.limits)
     try:
-        contents: dict[str, Any] = {"kind": "catch", "step": step.index, "microbatch": step.microbatch, **_circumstances(catch, failure)}
+        contents: dict[str, Any] = {"kind": "catch", "step": step.index, "microbatch": step.microbatch, "inside": "The weights and the batch are inside.",
+                                    **_circumstances(catch, failure)}
         module = step_of(model, picked.call, picked)
-        compared, inside = True, "The weights and the batch are inside."
+        compared = True
         try:
             written = write_graph(writer, "step", module, values, describe={"module": type(model).__name__, "location": None})
             writer.graphs.append(written.entry)
@@ -70,16 +90,26 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
             raise
         except Exception as error:
             shutil.rmtree(writer.folder / "step", ignore_errors=True)
-            inside = _in_parts(writer, contents, catch, model, picked, values, error)
-        if failure.has_root and compared and writer.graphs and not any(graph.get("not_finite") for graph in writer.graphs):
+            export_failed(contents, values, error)
+        graph_shows_it = any(graph.get("not_finite") for graph in writer.graphs)
+        again = None
+        if not writer.graphs or lacks_something(writer.graphs) and fits(writer, model) or failure.has_root and not graph_shows_it:
+            again = record_again(writer.folder / NAME, model, catch._optimizer_now(), picked.calling(model), values, writer.left(), step.index, not catch._sharding.reduces)
+            contents |= recording_json(again, devices_of(model, values.inputs), cannot)
+        shows_it = graph_shows_it or again is not None and again.shows_it
+        given_bad = any(not bool(torch.isfinite(tensor).all()) for tensor in (picked.cotangents or {}).values())
+        if given_bad and step.unseen is None:
+            cannot.append("what made the gradient of the loss a NaN or Inf, such as a scaler")
+        if failure.has_root and (compared or again is not None) and not shows_it:
             if not last:
                 writer.abandon()
                 return None
-            writer.graphs[0]["cannot_replay"].append("the NaN or Inf, since all values are finite when PyTorch runs the step again: "
-                                                     + (_elsewhere(catch, failure) if "export_failed" not in contents else "it came from what is missing"))
-        at_root = failure.has_root and any(graph.get("not_finite") for graph in writer.graphs)
-        contents["failure"]["message"] += _of_which_rank(catch, failure, at_root, compared)
-        contents |= {"open": {"graph": _first_bad(writer.graphs), "at": "root" if at_root else "start"}, "inside": inside}
+            cannot.append(f"the NaN or Inf, since all values are finite when PyTorch runs the step again: {_elsewhere(catch, failure)}")
+        contents["failure"]["message"] += _of_which_rank(catch, failure, failure.has_root and shows_it, compared)
+        contents["cannot_replay"] = list(cannot)
+        contents["outside"] = failure.has_root and (given_bad or not shows_it) and not contents["failure"]["message"].endswith("look at the other ranks")
+        at = "root" if failure.has_root and shows_it else "start"
+        contents["open"] = {"recording": NAME, "at": at} if again is not None and (again.shows_it or not writer.graphs) else {"graph": _first_bad(writer.graphs), "at": at}
         if writer.graphs and (recorded := _recorded(writer, module, values)):
             contents["recorded"] = recorded
         if values.log.getvalue().strip():
@@ -182,6 +212,12 @@ class _Picked:
         if step.own_loss_position is not None:
             self.loss_at = positions.index(step.own_loss_position)
 
+    def calling(self, model: torch.nn.Module) -> Callable[[], Sequence[torch.Tensor]]:
+        """A call of the model itself, with copies of the inputs, and of what follows it."""
+        given = {key: tensor.detach().clone().requires_grad_(tensor.requires_grad) for key, tensor in self.inputs.items()}
+        args, kwargs = self.call.arguments({key: tensor.view_as(tensor) if tensor.requires_grad else tensor for key, tensor in given.items()})
+        return lambda: self(model(*args, **kwargs), given, model)
+
     def __call__(self, output: Any, inputs: Mapping[str, torch.Tensor], model: torch.nn.Module) -> Sequence[torch.Tensor]:
         leaves = tensor_leaves(output)
         if self.program is not None:
@@ -228,53 +264,6 @@ def _first_bad(graphs: Sequence[Mapping[str, Any]]) -> str:
     return str(graphs[0]["name"]) if graphs else ""
 
 
-def _in_parts(writer: FolderWriter, contents: dict[str, Any], catch: "Catch", model: torch.nn.Module, picked: "_Picked", values: GraphValues, error: Exception) -> str:
-    """Where torch.export cannot follow the model: the graphs between graph breaks, each with its inputs and output gradients. Returns what is inside."""
-    line = line_of(error)
-    contents["export_failed"] = (f"{line}: " if line else "") + first_line(text_of(error))
-    values.log.write(f"\n{text_of(error, 1 << 20)}\n")
-    recording = Recording.within(writer, catch.limits, values.line)
-    module = step_of(model, picked.call, picked)
-
-    def run(**inputs: torch.Tensor) -> Any:
-        return module.forward(**inputs)
-
-    inputs = dict(values.inputs)
-    missing: list[str] = []
-    with quietly(values.log), torch.enable_grad(), without_hooks(module), with_buffers(model, {name: tensor.clone() for name, tensor in values.original_buffers.items()}), \
-            values.generators.again(), left_to_eager(lambda frame: missing.append(frame.text)), users_lines(values.line):
-        try:
-            with values.autocast.again(devices_of(model, inputs)):
-                outputs = list(torch.compile(run, backend=lambda graph, examples: backend(graph, examples, recording=recording, root=model), dynamic=False)(**inputs))
-            torch.autograd.grad(*_differentiated(outputs, values, model), allow_unused=True)
-        except Exception as raised:  # the step's own, or one of torch.compile
-            values.log.write(f"\n{text_of(raised, 1 << 20)}\n")
-            values.cannot_replay.append(f"the backward: it raises {first_line(text_of(raised))}")
-    contents["source"] = list(recording.source.values())
-    missing += recording.problems
-    own = [name for name, p in model.named_parameters() if p.requires_grad]
-    absent = [name for name in own if name not in writer.weights]
-    if absent:
-        whole = len(absent) == len(own)
-        values.cannot_replay.append(f"{'the model' if whole else f'a part of the model ({absent[0]} and {len(absent) - 1} more weights)' if len(absent) > 1 else f'a part of the model ({absent[0]})'}: "
-                                    + ("; ".join(missing) if missing else f"torch.export stops at {contents['export_failed']}") + ". export.log has the details")
-        contents["missing"] = missing
-    for graph in writer.graphs:
-        graph["cannot_replay"] += [line for line in values.cannot_replay if line not in graph["cannot_replay"]]
-    contents["cannot_replay"] = list(values.cannot_replay)
-    if not writer.graphs:
-        return "No graph of the step is inside."
-    return "The weights and the batch are inside." if not absent else "What comes after the model is inside, the model is not." if len(absent) == len(own) \
-        else f"{len(own) - len(absent)} of the model's {len(own)} weights are inside, with the ops that read them."
-
-
-def _differentiated(outputs: Sequence[torch.Tensor], values: GraphValues, module: torch.nn.Module) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor]]:
-    """What a backward of a step is called with: outputs, parameters and output gradients."""
-    chosen = values.cotangents if values.cotangents is not None else {i: torch.ones_like(output) for i, output in enumerate(outputs) if output.requires_grad}
-    ends = [(outputs[i], chosen[i].to(outputs[i].device, outputs[i].dtype)) for i in chosen if outputs[i].requires_grad]
-    return [end for end, _ in ends], [p for p in module.parameters() if p.requires_grad], [cotangent for _, cotangent in ends]
-
-
 def _recorded(writer: FolderWriter, module: torch.nn.Module, values: GraphValues) -> Optional[dict[str, str]]:
     """Norms of every op's outputs, recorded by PyTorch's DebugMode while the step runs once more (PyTorch 2.15)."""
     try:
@@ -289,7 +278,7 @@ def _recorded(writer: FolderWriter, module: torch.nn.Module, values: GraphValues
         own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()} | {name: b.clone() for name, b in values.original_buffers.items()}
         with quietly(), torch.enable_grad(), without_hooks(module), with_buffers(module, own), values.generators.again():
             with DebugMode(record_stack_trace=True, record_ids=True) as mode, DebugMode.log_tensor_hashes(hash_fn="norm"):
-                torch.autograd.grad(*_differentiated(list(module(**values.inputs)), values, module), allow_unused=True)
+                torch.autograd.grad(*differentiated(list(module(**values.inputs)), values, module), allow_unused=True)
         DebugMode.save_logs(mode.logs, str(path))
         writer.require(0, "recorded numbers")
         json.loads(path.read_text())

@@ -165,6 +165,8 @@ std::optional<FolderChoice> chooseGraph(const std::string& path) {
   auto found = std::find_if(folder.graphs.begin(), folder.graphs.end(),
                             [&](const FolderGraph& graph) { return graph.name == name; });
   if (found == folder.graphs.end() && isWhole) found = folder.graphs.begin();
+  if (found == folder.graphs.end() && fs::exists(given / "recorded" / "ops.jsonl", ignored))
+    throw Error(ErrorCode::badUse, "has no graph; open its recording, " + (given / "recorded").string(), path);
   if (found == folder.graphs.end())
     throw Error(ErrorCode::badInput,
                 folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json"

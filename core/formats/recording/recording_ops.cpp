@@ -307,6 +307,7 @@ void StreamReader::readOp(const Json& record) {
   if (bound.origin.role == Role::gradient || bound.origin.role == Role::accumulation)
     for (const auto value : call.values) document_.value(value).kind = ValueKind::gradient;
   numbered_.push_back(append(bound, recorded, call.operands, call.outputs));
+  findLoss(numbered_.back());
   readChecks(record, call);
   if (!runs) readPuts(record, call);
 }

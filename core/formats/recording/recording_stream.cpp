@@ -168,11 +168,25 @@ void StreamReader::readBackward() {
     recording_.forwardCount = recording_.ops.size();
   }
   ++current_.backward;
+  awaitsLoss_ = true;
   if (recording_.ops.empty()) return;
   const BoundSymbolId last(static_cast<std::int64_t>(recording_.ops.size()) - 1);
   const auto operands = document_.operands(last);
   if (document_.symbol(document_.boundSymbol(last).symbol).name != "aten.ones_like.default" || operands.empty()) return;
   if (document_.isTensor(operands[0])) recording_.losses.push_back(operands[0]);
+  awaitsLoss_ = false;
+}
+
+/// Where backward was given a gradient: the single number that the first op with a link differentiates.
+void StreamReader::findLoss(BoundSymbolId op) {
+  const auto& recorded = recording_.op(op);
+  const auto from = document_.boundSymbol(op).origin.op;
+  if (!awaitsLoss_ || recorded.phase != Phase::backward || !from) return;
+  awaitsLoss_ = false;
+  const auto outputs = document_.outputs(from);
+  if (outputs.empty() || !document_.isTensor(outputs[0])) return;
+  const auto& meta = document_.meta(document_.value(outputs[0]).meta);
+  if (meta.elements() == 1 && isDifferentiable(meta.dtype)) recording_.losses.push_back(outputs[0]);
 }
 
 void StreamReader::readHashes(const Json& record) {

@@ -64,6 +64,7 @@ class StreamReader {
   void readMode(const Json& record);
   void readHashes(const Json& record);
   void readBackward();
+  void findLoss(BoundSymbolId op);
   StorageRow& storage(std::int64_t number);
   TensorRow& tensor(std::int64_t number);
 
@@ -112,7 +113,7 @@ class StreamReader {
   IdVector<StorageId, std::int32_t> writes_;
   SourceStackId here_;
   bool gradMode_ = true, begun_ = false, ended_ = false;
-  bool backwardBegan_ = false;
+  bool backwardBegan_ = false, awaitsLoss_ = false;
   StepOp current_;  ///< phase, step and backward of the ops that follow
 };
 

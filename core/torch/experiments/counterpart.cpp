@@ -21,6 +21,13 @@ std::shared_ptr<const Analysis> openCounterpart(const Analysis& a, const Counter
     options.data.partial = partial;
   }
   auto file = readModel(other.path.empty() ? own : other.path, options, progress);
+  if (file.recording) {  // runs on what is in it
+    options.inputs.clear();
+    options.numbers.clear();
+    options.shapes.clear();
+    options.data.batch.clear();
+    if (other.weights.empty()) options.data.weights.clear();
+  }
   return analyse(std::move(file), options, progress);
 }
 

@@ -55,7 +55,9 @@ class Comparison final : public RunFollower {
         result_(result),
         uninitialized_(document_.storageCount(), 0),
         lastWrite_(document_.storageCount(), -1),
-        names_(document_.storageCount(), nullptr) {
+        names_(document_.storageCount(), nullptr),
+        hasUpdate_(std::any_of(analysis.joint.ops.begin(), analysis.joint.ops.end(),
+                               [this](BoundSymbolId op) { return recording_.op(op).phase == Phase::optimizer; })) {
     for (const auto& name : recording_.names) names_[name.storage] = &name;
     const auto& ops = analysis.joint.ops;
     for (std::size_t i = 0; i < ops.size(); ++i)
@@ -81,6 +83,10 @@ class Comparison final : public RunFollower {
       if (std::find(recording_.losses.begin(), recording_.losses.end(), output) != recording_.losses.end())
         if (const auto tensor = tensorOf(evaluator, output); tensor.defined())
           judge(tensor, fmt::format("the loss of step {}", recorded.step));
+    if (position + 1 == analysis_.joint.ops.size() && !hasUpdate_)
+      for (const auto& [name, gradient] : recording_.gradients)
+        if (const auto tensor = tensorOf(evaluator, gradient); tensor.defined() && tensor.layout() == at::kStrided)
+          judge(tensor, "the gradient of " + name);
     for (const auto operand : writtenOperands(document_, op)) {
       const auto storage = document_.value(operand).storage;
       if (!storage || lastWrite_[storage] != static_cast<std::int64_t>(position) || !isWeight(operand)) continue;
@@ -204,6 +210,7 @@ class Comparison final : public RunFollower {
   std::set<std::pair<std::int32_t, std::string>> gradientsRead_;
   std::set<std::string> zeroGradients_;
   std::set<std::string> judged_;
+  bool hasUpdate_;  ///< else gradients count that no optimizer reads
 };
 
 }  // namespace
