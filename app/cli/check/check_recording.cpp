@@ -29,6 +29,7 @@ struct Found {
   const ReplayResult& replay;
   const StepOpinion& opinion;
   const OptimizerUpdates& updates;
+  BoundSymbolId root;               ///< of a step that is not sound: where its first NaN was made
   std::vector<std::string> faults;  ///< by cut; empty: it is none
 };
 
@@ -62,7 +63,9 @@ Verdict verdictOf(const Found& found) {
   const bool comparable = result.notComparable.empty();
   if (const auto fault = firstFault(found)) return {"fail", describe(found.opinion.cuts[*fault]), checkFailed};
   if (const auto bad = badUpdate(found); !bad.empty()) return {"fail", bad, checkFailed};
-  if (!result.unsound.empty()) return {"fail", result.unsound.front(), checkFailed};
+  if (!result.unsound.empty())
+    return {"fail", result.unsound.front() + (found.root ? "; made by " + placeOf(analysis, found.root) : ""),
+            checkFailed};
   if (result.differing > 0 && comparable)
     return {"fail", fmt::format("{} is not as recorded", placeOf(analysis, result.first.front().op)), checkFailed};
   if (!result.stopped.empty()) return {"not possible", result.stopped, badInputOrUse};
@@ -228,7 +231,7 @@ int checkRecording(const std::string& path, const RecordingChecks& checks, const
   }
   const auto analysis = open(path, {}, progress);
   const auto step = replayWithOpinion(analysis, progress);
-  Found found{*analysis, step.replay, step.opinion, step.updates, {}};
+  Found found{*analysis, step.replay, step.opinion, step.updates, step.root, {}};
   for (const auto& cut : step.opinion.cuts)
     found.faults.push_back(faultOf(cut, *analysis->file.recording, checks.strict, good ? &good->opinion : nullptr));
   const auto verdict = verdictOf(found);

@@ -7,6 +7,8 @@
 
 #include "core/base/enum_array.h"
 #include "core/formats/recording/recording.h"
+#include "core/questions/nan_walk.h"
+#include "core/torch/session/record_run.h"
 #include "core/torch/steps/backward_walk.h"
 #include "core/torch/steps/update_measures.h"
 
@@ -60,6 +62,9 @@ ReplayedStep replayWithOpinion(const std::shared_ptr<const Analysis>& analysis, 
   step.replay = replay(analysis, progress, {&values, &measures});
   step.updates = measures.take();
   explainFirstBad(*analysis, step.updates, progress);
+  if (step.updates.firstBad) step.root = step.updates.firstBad->op;
+  else if (!step.replay.unsound.empty() && step.replay.stopped.empty())
+    step.root = walkToRoots(*analysis, recordRun(*analysis, {}, progress)).root;
   return step;
 }
 

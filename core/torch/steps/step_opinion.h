@@ -42,6 +42,7 @@ struct ReplayedStep {
   ReplayResult replay;
   StepOpinion opinion;
   OptimizerUpdates updates;
+  BoundSymbolId root;  ///< made the first NaN or infinity, where the step is not sound; none: not known
 };
 /// Runs the step again (replay()) and derives the gradient of each op from what it read and from the gradient that
 /// came in as recorded, so that a fault shows at its own op and nowhere else. Measures the updates, too.
