@@ -28,10 +28,17 @@ void bringFonts() {
   if (const auto own = privateFile("fonts/fonts.conf"); !own.empty()) setenv("FONTCONFIG_FILE", own.c_str(), 0);
 }
 
+/// The Python package says with which PyTorch the program is to work (python/retrograd/_program.py): a wheel carries a
+/// program for each minor version.
+std::string programName() {
+  const char* torch = std::getenv("RETROGRAD_TORCH");
+  return torch ? "torch-" + std::string(torch) + "/retrograd-program" : "retrograd-program";
+}
+
 int becomeProgram(char** argv) {
-  const auto program = privateFile("retrograd-program");
-  if (program.empty())
-    throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", "retrograd-program");
+  const auto name = programName();
+  const auto program = privateFile(name.c_str());
+  if (program.empty()) throw Error(ErrorCode::io, "it should lie where scripts/build or the installation put it", name);
   // LibTorch's threads wait by sleeping: those that spin at the end of each parallel loop take the cores from whatever
   // else runs, and from one another. OpenMP reads this when it is loaded, so it has to be there before the program
   // starts.

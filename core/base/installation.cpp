@@ -7,15 +7,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The first that is there of `beside`, relative to the program's folder, and `installed`, relative to the
-/// installation, in which programs lie in bin/ and lib/retrograd/.
+/// The first that is there of `beside`, relative to the program's folder or the one above, and `installed`, relative to
+/// the installation, in which programs lie in bin/, lib/retrograd/ and lib/retrograd/torch-VERSION/.
 fs::path find(const fs::path& beside, const fs::path& installed) {
   std::error_code error;
   const auto program = fs::read_symlink("/proc/self/exe", error);
   if (error) return {};
-  const auto folder = program.parent_path();
+  const auto folder = program.parent_path(), above = folder.parent_path(), third = above.parent_path();
   for (const auto& path :
-       {folder / beside, folder.parent_path() / installed, folder.parent_path().parent_path() / installed})
+       {folder / beside, above / installed, third / installed, above / beside, third.parent_path() / installed})
     if (fs::exists(path, error)) return path;
   return {};
 }

@@ -8,6 +8,8 @@ namespace retrograd {
 ///
 ///     build tree: retrograd, NAME, share/NAME     installed: bin/retrograd, lib/retrograd/NAME (retrograd-program
 ///     too), share/retrograd/NAME
+///
+/// A wheel has a program for each minor version of PyTorch: lib/retrograd/torch-2.15/retrograd-program.
 
 /// A program or library of ours ("retrograd-layout"); an empty path where it is not there. Throws nothing.
 std::filesystem::path privateFile(const char* name);

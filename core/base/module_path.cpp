@@ -1,6 +1,7 @@
 #include "core/base/module_path.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/base/error.h"
 #include "core/base/near_names.h"
@@ -19,6 +20,10 @@ std::set<std::string, std::less<>> withParents(const std::set<std::string, std::
   return all;
 }
 
+bool isListIndex(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
 std::vector<std::string> matching(std::string_view text, const std::set<std::string, std::less<>>& all) {
   if (text.empty()) return {};
   if (all.contains(text)) return {std::string(text)};
@@ -30,6 +35,17 @@ std::vector<std::string> matching(std::string_view text, const std::set<std::str
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string_view, std::string_view>> listsAround(std::string_view path) {
+  std::vector<std::pair<std::string_view, std::string_view>> lists;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const auto end = std::min(path.find('.', begin), path.size());
+    if (const auto part = path.substr(begin, end - begin); begin > 0 && isListIndex(part))
+      lists.emplace_back(path.substr(0, begin - 1), part);
+    begin = end + 1;
+  }
+  return lists;
+}
 
 bool isInModule(std::string_view path, std::string_view module) {
   return path.starts_with(module) && (path.size() == module.size() || path[module.size()] == '.');

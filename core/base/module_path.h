@@ -2,12 +2,17 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace retrograd {
 
 /// Whether `path` is `module` or lies below it: "h.3.mlp" in "h.3", not in "h.31".
 bool isInModule(std::string_view path, std::string_view module);
+
+/// The lists that a path is in, from the outermost, and the member of each: "h.3.experts.1" is in "h" as "3", and in
+/// "h.3.experts" as "1".
+std::vector<std::pair<std::string_view, std::string_view>> listsAround(std::string_view path);
 
 /// The modules that a person may mean by `text`: the one of this path, else every path that `text` ends, counted in
 /// whole components ("h.0" is "transformer.h.0"). `paths`: of the ops of a model. Empty where there is none.

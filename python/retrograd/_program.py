@@ -20,11 +20,11 @@ class ProgramNotFound(RuntimeError):
 
 
 class OtherPyTorch(ProgramNotFound):
-    """The program of this wheel was built for another minor version of PyTorch than is installed: LibTorch's C++ interface differs between them."""
+    """The wheel has no program for the minor version of PyTorch that is installed: LibTorch's C++ interface differs between them."""
 
-    def __init__(self, built_for: str, installed: str) -> None:
-        RuntimeError.__init__(self, f"this wheel is for PyTorch {built_for}, and PyTorch {installed} is installed. Install the wheel for that one "
-                                    f"(docs/installing.md), or PyTorch again: pip install 'torch=={built_for}.*'")
+    def __init__(self, built_for: Sequence[str], installed: str) -> None:
+        RuntimeError.__init__(self, f"this wheel is for PyTorch {', '.join(built_for)}, and PyTorch {installed} is installed. Install a wheel for that one "
+                                    f"(docs/installing.md), or PyTorch again: pip install 'torch=={built_for[-1]}.*'")
 
 
 def carried() -> Optional[Path]:
@@ -68,24 +68,33 @@ def torch_libraries() -> Optional[Path]:
     return folder if folder.is_dir() else None
 
 
-def _refuse_other(program: Path, libraries: Path) -> None:
-    """Raises OtherPyTorch where the installed torch is not of the minor version that scripts/wheel noted. Reads files: importing torch takes a second."""
+def _torch_version(program: Path, libraries: Path) -> Optional[str]:
+    """The minor version of the installed torch, "2.15", if the wheel has a program for it; None where torch does not say.
+
+    Raises OtherPyTorch. Reads files: importing torch takes a second."""
     try:
-        built_for = (program.parent.parent / "torch-version").read_text().strip()
-        installed = re.search(r"__version__ = '([^']+)'", (libraries.parent / "version.py").read_text())
+        found = re.search(r"__version__ = '(([0-9]+\.[0-9]+)[^']*)'", (libraries.parent / "version.py").read_text())
     except OSError:
-        return  # a wheel or a torch that does not say
-    if installed and installed[1].split(".")[:2] != built_for.split("."):
-        raise OtherPyTorch(built_for, installed[1])
+        return None
+    if found is None:
+        return None
+    own = program.parent.parent / "lib" / "retrograd"
+    if not (own / f"torch-{found[2]}").is_dir():
+        carried_for = (folder.name.partition("-")[2] for folder in own.glob("torch-*"))
+        raise OtherPyTorch(sorted(carried_for, key=lambda name: [int(part) for part in name.split(".")]), found[1])
+    return found[2]
 
 
 def environment(program: Path) -> dict[str, str]:
-    """What the program is started with. The program in a wheel uses the LibTorch of the installed torch. Raises OtherPyTorch."""
+    """What the program is started with. The program in a wheel uses the LibTorch of the installed torch, and there is one for each minor version
+    (RETROGRAD_TORCH, which app/front.cpp reads). Raises OtherPyTorch."""
     variables = dict(os.environ)
     if program == carried():
         libraries = torch_libraries()
         if libraries is not None:
-            _refuse_other(program, libraries)
+            version = _torch_version(program, libraries)
+            if version is not None:
+                variables["RETROGRAD_TORCH"] = version
             variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [str(libraries), variables.get("LD_LIBRARY_PATH")]))
     return variables
 

@@ -34,6 +34,14 @@ class Memory:
     looked: int = -1  # the part of the step in which its bytes were last compared or written
 
 
+class Held(weakref.ref[Any]):
+    """A storage that may go. When it goes, this is put into a queue by a function in C: an interrupt from the keyboard would be lost in a callback in Python."""
+
+    __slots__ = ("key", "number")
+    key: int
+    number: int
+
+
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees every op below autograd and writes it."""
 
@@ -53,8 +61,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.on_gpu = False
         self.full = False
         self._lock = threading.RLock()
-        self._storages: dict[int, tuple[weakref.ref[Any], Memory]] = {}
-        self._gone: deque[int] = deque()
+        self._storages: dict[int, tuple[Held, Memory]] = {}
+        self._gone: deque[Held] = deque()
+        self._freed: list[int] = []  # ids of storages, until it is written
         self._roles: dict[int, tuple[str, str, Optional[str]]] = {}
         self._generators: dict[str, torch.Tensor] = {}
         self._modes: Optional[dict[str, Any]] = None
@@ -104,6 +113,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _role(self, tensor: Any, role: str, name: str, state: Optional[str] = None) -> None:
         if isinstance(tensor, torch.Tensor) and type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
+            self._forget_gone()
             key = tensor.untyped_storage()._cdata
             self._roles[key] = (role, name, state)
             found = self._storages.get(key)
@@ -145,6 +155,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # -- memory
 
     def _storage(self, tensor: torch.Tensor, is_input: bool) -> int:
+        self._forget_gone()
         storage = tensor.untyped_storage()
         key = storage._cdata
         found = self._storages.get(key)
@@ -167,22 +178,28 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self.stream.data.add(f"s{number}", raw.to("cpu") if raw.device.type != "cpu" else raw.clone())
                 record["data"] = f"s{number}"
         self.stream.write(record)
-        self._storages[key] = (weakref.ref(storage, lambda _: self._freed(key, number)), memory)
+        held = Held(storage, self._gone.append)
+        held.key, held.number = key, number
+        self._storages[key] = (held, memory)
         self.on_gpu |= tensor.device.type == "cuda"
         if key in self._roles:
             self._write_name(number, key)
         return number
 
-    def _freed(self, key: int, number: int) -> None:
-        found = self._storages.get(key)
-        if found is not None and found[1].id == number:
-            del self._storages[key]
-        self._roles.pop(key, None)
-        self._gone.append(number)
+    def _forget_gone(self) -> None:
+        """Another storage may be at the same place by now."""
+        while self._gone:
+            held = self._gone.popleft()
+            found = self._storages.get(held.key)
+            if found is not None and found[0] is held:
+                del self._storages[held.key]
+                self._roles.pop(held.key, None)
+            self._freed.append(held.number)
 
     def memory(self, tensor: torch.Tensor) -> Optional[Memory]:
         if tensor.layout != torch.strided:
             return None
+        self._forget_gone()
         found = self._storages.get(tensor.untyped_storage()._cdata)
         return found[1] if found is not None else None
 
@@ -278,8 +295,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._part += 1
 
     def free_gone(self) -> None:
-        while self._gone:
-            self.stream.write({"k": "free", "id": self._gone.popleft(), "at": self.recording.ops - 1})
+        self._forget_gone()
+        for number in self._freed:
+            self.stream.write({"k": "free", "id": number, "at": self.recording.ops - 1})
+        self._freed.clear()
 
     def generator(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[dict[str, Any]]:
         """The generator that an op draws from, and its state where that is not what the draw before left."""

@@ -247,6 +247,7 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
   auto ground = fill.fill;
   if (relation == Relation::origin) ground = theme.origin;
   if (relation == Relation::derived) ground = theme.derived;
+  if (relation == Relation::way) ground = theme.error;
   if (relation == Relation::selected) ground = theme.selected;
   painter.setBrush(ground);
   painter.drawRoundedRect(rect, corner, corner);

@@ -156,6 +156,7 @@ void ListingView::paintBackground(QPainter& painter, int visible, const QRect& r
     case Relation::origin: painter.fillRect(text, colors.origin); break;
     case Relation::derived: painter.fillRect(text, colors.derived); break;
     case Relation::sibling: painter.fillRect(text, colors.sibling); break;
+    case Relation::way: painter.fillRect(text, colors.error); break;
     case Relation::none: break;
   }
   if (isMarked(visible)) painter.fillRect(text, colors.selected);

@@ -27,6 +27,7 @@ QString relationText(Relation relation) {
     case Relation::origin: return QObject::tr("origin of the selected op");
     case Relation::derived: return QObject::tr("comes from the selected op");
     case Relation::sibling: return QObject::tr("of the same operation");
+    case Relation::way: return QObject::tr("on the way of a NaN or infinity");
     default: return {};
   }
 }

@@ -152,6 +152,9 @@ void FindingsDock::show(const NanWalk& walk, const QString& element) {
   if (!found.empty() && !element.isEmpty()) found.front().numbers.insert(0, element.toStdString() + "; ");
   board_.set(QStringLiteral("walk"), std::move(found));
   model_->show(document, walk, context_.notes, element);
+  std::vector<BoundSymbolId> way;
+  for (const auto& step : walk.path) way.push_back(step.op);
+  context_.selection->setWay(way);
   tree_->setVisible(!walk.path.empty());
   tree_->expandToDepth(0);
   summary_->setText(walk.path.empty()         ? tr("Every value of the run is finite")

@@ -3,7 +3,7 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 
-#include "views/session/partition_wishes.h"
+#include "core/questions/partition_wishes.h"
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
@@ -214,8 +214,10 @@ void WhyDock::save() {
 
 void WhyDock::checkpointBlocks() {
   if (!context_.controller->document()) return;
-  tryWish({tr("If each block is recomputed from its input, as with torch.utils.checkpoint"),
-           [](const OpenDocument& open) { return checkpointing(*open.analysis, listOfBlocks(open)); }});
+  tryWish(
+      {tr("If each block is recomputed from its input, as with torch.utils.checkpoint"), [](const OpenDocument& open) {
+         return checkpointing(*open.analysis, listOfBlocks(*open.analysis, open.saved));
+       }});
 }
 
 void WhyDock::tryBudgets() {

@@ -8,6 +8,7 @@ void Selection::reset(std::shared_ptr<const Analysis> analysis) {
   analysis_ = std::move(analysis);
   op_ = {};
   value_ = {};
+  way_.clear();
   relate();
   Q_EMIT changed();
 }
@@ -33,8 +34,21 @@ void Selection::selectValue(ValueId value) {
   Q_EMIT changed();
 }
 
+void Selection::setWay(const std::vector<BoundSymbolId>& ops) {
+  way_.clear();
+  if (!analysis_) return;
+  for (auto op : ops) {
+    if (!op) continue;
+    way_.insert(op);
+    if (const auto origin = OriginLinks::origin(*analysis_->document, op)) way_.insert(origin);
+  }
+  Q_EMIT changed();
+}
+
 Relation Selection::relation(BoundSymbolId op) const {
   const auto it = relations_.find(op);
+  if (it != relations_.end() && it->second != Relation::sibling) return it->second;
+  if (way_.contains(op)) return Relation::way;
   return it == relations_.end() ? Relation::none : it->second;
 }
 

@@ -2,6 +2,8 @@
 #include <QObject>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "core/derivation/analysis.h"
 
@@ -13,7 +15,8 @@ enum class Relation : std::uint8_t {
   selected,
   origin,   ///< the selected op comes from it: its computation op and that op's forward ops
   derived,  ///< a backward op that comes from the selected forward op
-  sibling   ///< comes from the same computation op in the same direction
+  sibling,  ///< comes from the same computation op in the same direction
+  way       ///< is on the way that the user asked for, from a root to a bad value
 };
 
 /// The op and the value that the user looks at; one for all views, which subscribe and never call each other.
@@ -28,6 +31,8 @@ class Selection : public QObject {
   /// Selects an op; an invalid id selects nothing. The value is dropped unless given.
   virtual void select(BoundSymbolId op, ValueId value = {});
   virtual void selectValue(ValueId value);
+  /// Lights the ops of a way, and the computation ops that they come from, until there is another way or document.
+  void setWay(const std::vector<BoundSymbolId>& ops);
 
   BoundSymbolId op() const { return op_; }
   ValueId value() const { return value_; }
@@ -49,6 +54,7 @@ class Selection : public QObject {
   BoundSymbolId op_, origin_;
   ValueId value_;
   std::unordered_map<BoundSymbolId, Relation> relations_;
+  std::unordered_set<BoundSymbolId> way_;
 };
 
 }  // namespace retrograd::views

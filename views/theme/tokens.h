@@ -13,7 +13,7 @@ inline constexpr int splitterWidth = 5;
 inline constexpr int toolIcon = 18, glyph = 9;
 
 // Sizes of type, as parts of the application's font.
-inline constexpr double smallType = 0.85, titleType = 1.15;
+inline constexpr double smallType = 0.85;
 
 /// The window's share of the screen at its first start.
 inline constexpr double firstShare = 0.85;

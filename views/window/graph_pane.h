@@ -18,7 +18,6 @@ class GraphPane : public QWidget {
   GraphView& view() const { return *view_; }
   /// The text for the title over the pane.
   QString title() const;
-  QComboBox& traceChoice() const { return *trace_; }
   QComboBox& overlayChoice() const { return *overlay_; }
   /// Has the command next to the choice of what boxes show, where that needs a run that is not there.
   void setRunAction(QAction* action);

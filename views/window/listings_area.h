@@ -10,8 +10,8 @@
 #include <array>
 
 #include "views/canvases/listing_view.h"
-#include "views/canvases/run_strip.h"
 #include "views/widgets/elided_label.h"
+#include "views/widgets/run_strip.h"
 #include "views/window/graph_pane.h"
 
 namespace retrograd::views {

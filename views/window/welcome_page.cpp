@@ -133,26 +133,39 @@ void WelcomePage::addSamples(QVBoxLayout* column) {
 }
 
 void WelcomePage::addRecording(QVBoxLayout* column) {
-  const auto lines = QStringLiteral(
-      "import retrograd\n"
-      "with retrograd.catch(model, optimizer):\n"
-      "    train()");
+  addLines(
+      column, tr("Record a step of your training"),
+      tr("These lines around your loop write the first step with a NaN or Inf into a folder. Open that folder here: "
+         "File > Open Folder."),
+      QStringLiteral("import retrograd\n"
+                     "with retrograd.catch(model, optimizer):\n"
+                     "    train()"),
+      {QStringLiteral("recording"), tr("Lines of Python that record a step")});
+  addLines(
+      column, tr("From another machine"),
+      tr("A folder holds the whole step: graph, weights, batch and your lines of Python. So train where the GPU is, "
+         "and look at it here. In a terminal of this machine:"),
+      QStringLiteral("rsync -a machine:training/retrograd-catch/step7 .\nretrograd step7"),
+      {QStringLiteral("remote"), tr("Commands that open a folder of another machine")});
+}
+
+void WelcomePage::addLines(QVBoxLayout* column, const QString& title, const QString& says, const QString& lines,
+                           const LinesNames& names) {
   column->addSpacing(10);
-  column->addWidget(heading(tr("Record a step of your training"), 1.1, page_));
-  auto* text = new QLabel(tr("These lines around your loop write the first step with a NaN or Inf into a folder. Open "
-                             "that folder here, also one from another machine: File > Open Folder."),
-                          page_);
+  column->addWidget(heading(title, 1.1, page_));
+  auto* text = new QLabel(says, page_);
   text->setWordWrap(true);
   column->addWidget(text);
   auto* code = new QLabel(lines, page_);
-  code->setObjectName(QStringLiteral("start-recording"));
-  code->setAccessibleName(tr("Lines of Python that record a step"));
+  code->setObjectName(QStringLiteral("start-") + names.object);
+  code->setAccessibleName(names.spoken);
   code->setTextFormat(Qt::PlainText);
   code->setFont(Theme::codeFont());
   code->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   code->setContentsMargins(14, 6, 14, 6);
   auto* copy = new QPushButton(tr("Copy the Lines"), page_);
-  copy->setObjectName(QStringLiteral("start-copy"));
+  copy->setObjectName(QStringLiteral("start-copy-") + names.object);
+  copy->setAccessibleDescription(names.spoken);
   connect(copy, &QPushButton::clicked, this,
           [lines] { QApplication::clipboard()->setText(lines + QLatin1Char('\n')); });
   auto* row = new QHBoxLayout;

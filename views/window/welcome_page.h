@@ -21,8 +21,8 @@ class SampleCard : public QPushButton {
   QVBoxLayout* column_;
 };
 
-/// Takes the place of the listings while no file is open: how to open one, recent ones, samples to try and the
-/// tour.
+/// Takes the place of the listings while no file is open: how to open one, recent ones, samples to try, the tour, and
+/// lines to copy that record a step or bring one from another machine.
 class WelcomePage : public QScrollArea {
   Q_OBJECT
 
@@ -40,6 +40,12 @@ class WelcomePage : public QScrollArea {
  private:
   void addSamples(QVBoxLayout* column);
   void addRecording(QVBoxLayout* column);
+  /// How the label of lines and its button are called in tests, and by a screen reader.
+  struct LinesNames {
+    QString object, spoken;
+  };
+  void addLines(QVBoxLayout* column, const QString& title, const QString& says, const QString& lines,
+                const LinesNames& names);
   void fill();
 
   RecentFiles* recent_;

@@ -153,7 +153,8 @@ class Replay:
             yield
 
     def cut(self, x):
-        x = x.detach()
+        # A view that is made under no_grad says that it requires a gradient, as its base does, and hands none on.
+        x = x.detach().requires_grad_(x.requires_grad)
         if self.held is None or not x.is_floating_point():
             return x
         if self.recording:

@@ -70,12 +70,18 @@ class Program(InFolder):
         libraries.mkdir(parents=True)
         program.parent.mkdir(parents=True)
         (libraries.parent / "version.py").write_text("__version__ = '2.15.0+cu132'\n")
-        said = program.parent.parent / "torch-version"
-        said.write_text("2.15\n")
-        _program._refuse_other(program, libraries)
-        said.write_text("2.1\n")
-        with self.assertRaisesRegex(ProgramNotFound, r"for PyTorch 2\.1, and PyTorch 2\.15\.0\+cu132 is installed"):
-            _program._refuse_other(program, libraries)
+        private = program.parent.parent / "lib" / "retrograd"
+        for version in ("2.9", "2.11"):
+            (private / f"torch-{version}").mkdir(parents=True)
+        with self.assertRaisesRegex(ProgramNotFound, r"for PyTorch 2\.9, 2\.11, and PyTorch 2\.15\.0\+cu132 is installed"):
+            _program._torch_version(program, libraries)
+        (private / "torch-2.15").mkdir()
+        self.assertEqual(_program._torch_version(program, libraries), "2.15")
+
+    def test_W35_the_package_is_a_command(self):
+        other = self.other()
+        done = subprocess.run([sys.executable, "-m", "retrograd", "version"], env=dict(os.environ, RETROGRAD=str(other)), capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, subprocess.run([other, "version"], capture_output=True, text=True).stdout), done.stderr)
 
 
 if __name__ == "__main__":

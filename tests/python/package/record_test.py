@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 from pathlib import Path
 
@@ -770,6 +771,16 @@ class Ends(InFolder):
             manifest = self.opens("interrupted", 0)
             self.assertEqual((manifest["complete"], manifest["error"]), (True, "KeyboardInterrupt"))
             shutil.rmtree("interrupted")
+
+    def test_C15_no_code_of_python_runs_where_a_tensor_goes(self):
+        """An interrupt from the keyboard that comes in a callback of a weak reference would be printed and lost."""
+        seen = []
+        with told(), retrograd.record("here") as recording:
+            kept = torch.ones(3) + 1
+            seen += [held.__callback__ for held, _ in recording._mode._storages.values() if held() is not None]
+            del kept
+        self.assertTrue(seen)
+        self.assertEqual({type(callback) for callback in seen}, {types.BuiltinMethodType})
 
     def test_C15_a_full_disk(self):
         """The first file that does not fit is the stream, or already the manifest and the data."""

@@ -27,6 +27,7 @@ class JobTest : public QObject {
   void J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog();
   void J2_aGraphIsSearched();
   void W30_aLogOfSeveralGraphsOpensItsTree();
+  void W30_oneActionLeadsToTheBackwardOfTheThirdGraph();
   void J2_aBackwardOpLeadsToTheForwardByItsLineOfPython();
   void J2_eachCommandSaysWhyItIsNotThere();
   void J15_theSecondOpinionAgreesOnGpt();
@@ -109,6 +110,32 @@ void JobTest::W30_aLogOfSeveralGraphsOpensItsTree() {
   // What belongs to jobs is in one menu.
   const auto* menu = f.window().menu("job");
   QVERIFY(menu->actions().contains(command(f, "second-opinion")) && menu->actions().contains(command(f, "save-plan")));
+}
+
+void JobTest::W30_oneActionLeadsToTheBackwardOfTheThirdGraph() {
+  QTemporaryDir folder;
+  QFile log(folder.filePath(QStringLiteral("three.log")));
+  QVERIFY(log.open(QIODevice::WriteOnly));
+  int frame = 0;
+  for (const auto* name : {"nograd", "stepped", "detach"}) {
+    QFile one(QString::fromStdString(sourcePath("tests/data/jobs/") + name + ".log"));
+    QVERIFY(one.open(QIODevice::ReadOnly));
+    log.write(one.readAll().replace("\"frame_id\": 0", "\"frame_id\": " + QByteArray::number(frame++)));
+  }
+  log.close();
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(log.fileName()));
+  auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("job"));
+  QTRY_VERIFY(!tree->visibleRegion().isEmpty() && tree->model()->rowCount() > 0);
+  const auto process = tree->model()->index(0, 0);
+  QTRY_COMPARE(tree->model()->rowCount(process), 3);
+  const auto third = tree->visualRect(tree->model()->index(2, 0, process)).center();
+  QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, third);
+  QTest::mouseDClick(tree->viewport(), Qt::LeftButton, {}, third);
+  QTRY_VERIFY_WITH_TIMEOUT(f.window().windowTitle().contains(QStringLiteral("compile 2/0")), 20000);
+  auto& backward = f.listing(TraceKind::backward);
+  QTRY_VERIFY(backward.rowCount() > 0);
+  QTRY_VERIFY(!backward.viewport()->visibleRegion().isEmpty());
 }
 
 void JobTest::J2_aGraphIsSearched() {

@@ -111,6 +111,16 @@ void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
   QVERIFY2(!rows.filter(QStringLiteral("twins.py:")).isEmpty(), qPrintable(rows.join(QLatin1Char('\n'))));
   auto* source = f.window().findChild<QDockWidget*>(QStringLiteral("dock-source"));
   QTRY_VERIFY(!source->visibleRegion().isEmpty());
+
+  // What passed the NaN on is lit, in the backward and at the ops of the forward that it comes from.
+  const auto isLit = [&](const Trace& trace, const QString& name) {
+    return std::any_of(trace.ops.begin(), trace.ops.end(), [&](BoundSymbolId op) {
+      return f.selection().relation(op) == Relation::way && shortOpName(*f.analysis().document, op).contains(name);
+    });
+  };
+  QVERIFY(isLit(f.analysis().backward, QStringLiteral("mm")));
+  QVERIFY(isLit(f.analysis().computation().trace, QStringLiteral("linear")));
+  QVERIFY(!isLit(f.analysis().computation().trace, QStringLiteral("where")));
 }
 
 void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {

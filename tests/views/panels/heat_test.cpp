@@ -6,11 +6,11 @@
 #include "core/derivation/gradient_of.h"
 #include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
-#include "views/canvases/run_strip.h"
 #include "views/models/modules_model.h"
 #include "views/models/tree_model.h"
 #include "views/session/marks.h"
 #include "views/text/format.h"
+#include "views/widgets/run_strip.h"
 
 namespace retrograd::views {
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/questions/partition_wishes.h"
 #include "tests/views/synthetic.h"
 #include "tests/views/test_program.h"
 #include "views/content/fold_rows.h"
@@ -16,7 +17,6 @@
 #include "views/models/slice_model.h"
 #include "views/models/values_model.h"
 #include "views/models/why_model.h"
-#include "views/session/partition_wishes.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 #include "views/theme/color_scale.h"

@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 
+#include "core/questions/partition_wishes.h"
 #include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
 #include "views/canvases/memory_view.h"
 #include "views/docks/memory_dock.h"
 #include "views/docks/why_dock.h"
-#include "views/session/partition_wishes.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -63,7 +63,8 @@ BoundSymbolId WhatIfTest::forwardOp(const char* output) const {
 
 // As torch.utils.checkpoint around each block: of what a block makes, its result alone is kept.
 void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
-  QCOMPARE(listOfBlocks(*fixture_->controller().document()), std::string("blocks"));
+  QCOMPARE(listOfBlocks(*fixture_->controller().document()->analysis, fixture_->controller().document()->saved),
+           std::string("blocks"));
   trigger(*fixture_, "checkpoint-blocks");
   QVERIFY(answered());
   QVERIFY(adopt());

@@ -308,13 +308,16 @@ void HabitsTest::W34_theStartPageBeginsWithQuestionsAndARecording() {
   }
   for (const auto* question : {"Find this NaN", "Why is this saved?", "Is this backward right?"})
     QVERIFY2(!questions.filter(QLatin1String(question)).isEmpty(), question);
-  auto* copy = f.window().findChild<QPushButton*>(QStringLiteral("start-copy"));
+  auto* copy = f.window().findChild<QPushButton*>(QStringLiteral("start-copy-recording"));
   QVERIFY(copy && copy->isVisible());
   copy->setFocus();
   f.press(Qt::Key_Space);
   const auto lines = QApplication::clipboard()->text().split(QLatin1Char('\n'), Qt::SkipEmptyParts);
   QCOMPARE(lines.size(), 3);
   QVERIFY(lines[1].startsWith(QStringLiteral("with retrograd.catch(")));
+  f.window().findChild<QPushButton*>(QStringLiteral("start-copy-remote"))->setFocus();
+  f.press(Qt::Key_Space);
+  QVERIFY(QApplication::clipboard()->text().contains(QStringLiteral("rsync -a")));
 }
 
 void HabitsTest::W33_textIsLargerByKey() {

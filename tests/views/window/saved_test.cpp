@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "core/layout/graph_tree.h"
+#include "core/questions/partition_wishes.h"
 #include "core/questions/why.h"
 #include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
@@ -10,7 +11,6 @@
 #include "views/content/diff_rows.h"
 #include "views/content/graph_overlay.h"
 #include "views/models/inspector_model.h"
-#include "views/session/partition_wishes.h"
 #include "views/session/why_report.h"
 #include "views/text/format.h"
 #include "views/widgets/elided_label.h"

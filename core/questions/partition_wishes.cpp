@@ -1,4 +1,4 @@
-#include "views/session/partition_wishes.h"
+#include "core/questions/partition_wishes.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "core/base/module_path.h"
 #include "core/questions/why.h"
 
-namespace retrograd::views {
+namespace retrograd {
 namespace {
 
 /// The op as PartitionOptions::recompute names it: "#" and its node name, or its id where it has none.
@@ -21,23 +21,6 @@ std::string wordFor(const Document& document, BoundSymbolId operation) {
 void addWord(PartitionOptions& partition, const std::string& word) {
   if (std::find(partition.recompute.begin(), partition.recompute.end(), word) == partition.recompute.end())
     partition.recompute.push_back(word);
-}
-
-bool isNumber(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-/// The lists that a path is in, from the outermost, and the member of each: "h.3.experts.1" is in "h" as "3", and in
-/// "h.3.experts" as "1".
-std::vector<std::pair<std::string_view, std::string_view>> listsAround(std::string_view path) {
-  std::vector<std::pair<std::string_view, std::string_view>> lists;
-  for (std::size_t begin = 0; begin < path.size();) {
-    const auto end = std::min(path.find('.', begin), path.size());
-    if (const auto part = path.substr(begin, end - begin); begin > 0 && isNumber(part))
-      lists.emplace_back(path.substr(0, begin - 1), part);
-    begin = end + 1;
-  }
-  return lists;
 }
 
 /// What equal layers have in common of an op: its place in the member, its symbol, and how often that came before.
@@ -117,16 +100,16 @@ PartitionOptions inEqualLayers(const Analysis& analysis, PartitionOptions wish) 
   return wish;
 }
 
-std::string listOfBlocks(const OpenDocument& open) {
-  const auto& document = *open.analysis->document;
+std::string listOfBlocks(const Analysis& analysis, const SavedValues& saved) {
+  const auto& document = *analysis.document;
   struct List {
     std::set<std::string, std::less<>> members;
     std::int64_t bytes = 0;
   };
   std::map<std::string, List, std::less<>> lists;
-  for (auto op : open.analysis->forward.ops) {
+  for (auto op : analysis.forward.ops) {
     std::int64_t bytes = 0;
-    for (auto output : document.outputs(op)) bytes += output ? open.saved.costOf(output) : 0;
+    for (auto output : document.outputs(op)) bytes += output ? saved.costOf(output) : 0;
     for (const auto& [name, member] : listsAround(document.text(document.boundSymbol(op).module))) {
       auto& list = lists[std::string(name)];
       list.members.emplace(member);
@@ -140,7 +123,7 @@ std::string listOfBlocks(const OpenDocument& open) {
   if (best.empty())
     throw Error(ErrorCode::badUse,
                 "no list of modules has two members that save something: there are no blocks to checkpoint",
-                open.request.path);
+                analysis.file.path);
   return best;
 }
 
@@ -152,4 +135,4 @@ PartitionOptions checkpointing(const Analysis& analysis, const std::string& list
   return partition;
 }
 
-}  // namespace retrograd::views
+}  // namespace retrograd

@@ -1,4 +1,4 @@
-#include "views/canvases/run_strip.h"
+#include "views/widgets/run_strip.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>

@@ -1,9 +1,10 @@
 #pragma once
 #include <string>
 
-#include "views/session/open_document.h"
+#include "core/derivation/analysis.h"
+#include "core/split/saved_values.h"
 
-namespace retrograd::views {
+namespace retrograd {
 
 /// The partition of the analysis with this saved value recomputed by the plan of whySaved(). Throws Error(badUse) where
 /// it cannot be.
@@ -18,8 +19,8 @@ PartitionOptions inEqualLayers(const Analysis& analysis, PartitionOptions wish);
 
 /// The list of modules ("h") whose members save most together: the blocks that people checkpoint. Throws Error(badUse)
 /// where no list has two members.
-std::string listOfBlocks(const OpenDocument& document);
+std::string listOfBlocks(const Analysis& analysis, const SavedValues& saved);
 /// Each member of the list is recomputed from its input, which is kept.
 PartitionOptions checkpointing(const Analysis& analysis, const std::string& list);
 
-}  // namespace retrograd::views
+}  // namespace retrograd

@@ -1,0 +1,4 @@
+"""`python -m retrograd ...` becomes the program, as `retrograd ...` does."""
+from ._program import main
+
+main()
