@@ -1,5 +1,5 @@
 // Runs on a GPU: one that is played (tests/support/played_gpu, as ctest's `played_gpu` has it), or a real one. Skipped
-// where there is neither. What is asked of the driver is counted where the GPU is played.
+// where there is neither. Where the GPU is played, calls of the driver are counted.
 #include <ATen/ATen.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>

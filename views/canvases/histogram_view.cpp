@@ -51,7 +51,7 @@ void HistogramView::paintEvent(QPaintEvent*) {
   if (fontMetrics().horizontalAdvance(least + QStringLiteral("  ") + greatest) <= labels.width())
     painter.drawText(labels, Qt::AlignLeft | Qt::AlignVCenter, least);
   if (statistics_.min < 0 && statistics_.max > 0) {
-    // Halves: the whole range of the doubles is no double.
+    // Halves: the whole range of the doubles overflows.
     const double share = -statistics_.min / 2 / (statistics_.max / 2 - statistics_.min / 2);
     const int zero = area.left() + static_cast<int>(area.width() * share);
     painter.setPen(QPen(colors.comment, 1, Qt::DotLine));

@@ -219,7 +219,7 @@ LineText cutInTheMiddle(const LineText& line, int characters) {
 constexpr int hanging = 4;  ///< characters before each line but the first
 
 /// Where a line of a call may begin: after "=", the bracket that opens its operands, and the comma after each operand;
-/// with `inLists`, also after a comma inside of one.
+/// with `inLists`, also after a comma within one.
 std::vector<int> openings(const QString& code, bool inLists) {
   std::vector<int> found;
   const auto equals = code.indexOf(QStringLiteral(" = "));

@@ -59,7 +59,7 @@ void MainWindow::showCentre() {
   welcome_->setVisible(!isOpen && !isRead && !alone_);
   firstLines_->setVisible(!isOpen && isRead);
   listings_->setVisible(isOpen);
-  // Beside a panel that is alone there is room for messages only.
+  // A panel that is alone leaves room for messages only.
   const bool isSmall = !isOpen && !isRead && alone_;
   centralWidget()->setSizePolicy(QSizePolicy::Preferred, isSmall ? QSizePolicy::Maximum : QSizePolicy::Preferred);
 }

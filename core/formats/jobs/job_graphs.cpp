@@ -75,7 +75,7 @@ std::string plainDescriptor(std::string text) {
   return text;
 }
 
-/// "_local_tensor" of "SubclassGetAttrAOTInput(base=..., attr='_local_tensor')"; empty for what is no part.
+/// "_local_tensor" of "SubclassGetAttrAOTInput(base=..., attr='_local_tensor')"; empty for others.
 std::string partOf(const fx::Descriptor& descriptor) {
   if (descriptor.kind() != "SubclassGetAttrAOTInput" || !descriptor.expression) return {};
   const auto* attribute = descriptor.expression->keyword("attr");

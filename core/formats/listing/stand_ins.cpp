@@ -17,7 +17,7 @@ using Kind = Expression::Kind;
 
 constexpr std::string_view prefix = "torch.ops.";
 
-/// "aten.mm.default"; empty for what is no call of an op.
+/// "aten.mm.default"; empty for what is not a call of an op.
 std::string_view opOf(const Expression& call) {
   if (!call.is(Kind::call) || !call.items[0].is(Kind::path) || !call.items[0].text.starts_with(prefix)) return {};
   return std::string_view(call.items[0].text).substr(prefix.size());
@@ -189,7 +189,7 @@ class Copy {
         {node.name, node.type, node.source, call("mul.Tensor", {valueAt(base), valueAt(factor->second)}), node.line});
   }
 
-  /// What the results of a call are multiplied with: of each tensor x that it reads six times its norm and a weighted
+  /// The results of a call are multiplied with this: of each tensor x that it reads six times its norm and a weighted
   /// sum of its elements, which is positive, and of these the geometric mean. So each x counts as much as any other,
   /// however large it is, and a part of it that is off moves the result by as large a part.
   void startCall() {

@@ -44,7 +44,8 @@ std::vector<std::int64_t> integersOf(const Json& list) {
   return integers;
 }
 
-/// Bytes from the storage's begin to the last element that a view reaches; nothing where that is no number of bytes.
+/// Bytes from the storage's begin to the last element that a view reaches; nothing where that cannot be counted in
+/// bytes.
 std::optional<std::int64_t> reachOf(const TensorMeta& meta) {
   std::int64_t last = meta.offset, reach = 0;
   if (meta.offset < 0) return std::nullopt;

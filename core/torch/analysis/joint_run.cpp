@@ -311,7 +311,7 @@ EagerTimes timeEager(const Analysis& analysis) {
 
 namespace {
 
-/// What the trace does not return is let go after its last use.
+/// Lets go of each value after its last use, unless the trace returns it.
 void runAll(Evaluator& evaluator, const Trace& trace) {
   const LastUses lastUses(evaluator.document(), trace);
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {

@@ -66,7 +66,7 @@ class Examination {
     return value && !intended_.isFault(value, statistics);
   }
 
-  /// A buffer that was finite when it was given is no mask.
+  /// A mask was infinite when it was given; this buffer was finite.
   bool becameInfinite(const std::string& name) const {
     if (!name.starts_with("mut.b.")) return false;
     const auto given = analysis_.file.weights.find(name.substr(6));

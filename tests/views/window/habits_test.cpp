@@ -202,7 +202,7 @@ void HabitsTest::W25_aMessageGoesWithItsOpAndMovesNoRow() {
   QCOMPARE(place(), before);
   f.click(TraceKind::forward, f.analysis().forward.ops[4]);
   QTRY_VERIFY(!f.window().messages().isVisible());
-  // What is about the file stays.
+  // A message about the file stays.
   f.window().messages().show(MessageBar::Kind::warning, QStringLiteral("of the file"));
   f.click(TraceKind::forward, f.analysis().forward.ops[2]);
   QVERIFY(f.window().messages().isVisible());

@@ -24,7 +24,7 @@ SecondOpinion opinionOn(const std::string& text, const SecondOpinionRequest& req
   return secondOpinion(jobs::openJobLog(test::writeTemporary("job.log", text)), request);
 }
 
-/// What the verdict is based on, for a test that fails.
+/// The reasons of the verdict, for a test that fails.
 std::string reasonsOf(const SecondOpinion& opinion) {
   auto text = opinion.reason;
   for (const auto& finding : opinion.findings) text += "; " + finding.gradient + " " + finding.what + " " + finding.op;

@@ -129,8 +129,8 @@ TEST(SecondOpinion, J15_DrawsAreShared) {
   EXPECT_EQ(opinionOn(drawn, read).verdict, Verdict::agrees);
 }
 
-// A job's draws are its own: a loss that depends on them is not a reference, and a reference that is not compared is no
-// pass.
+// A job's draws are its own: a loss that depends on them is not a reference, and a reference that is not compared
+// does not pass.
 TEST(SecondOpinion, J15_R4_AReferenceOfAForwardThatDrawsIsNotCompared) {
   SecondOpinionRequest request;
   request.reference.emplace();
