@@ -1,6 +1,7 @@
 """The program opens what retrograd.record wrote: it lists it, runs it again bit for bit in both directions, and judges it."""
 import collections
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -109,6 +110,7 @@ class Program(InFolder):
             return record
 
         self.edit(change)
+        self.made_by(re.search(r"LibTorch ([\d.]+)", run("version")[1])[1])
         code, found = verdict("here")
         self.assertEqual((code, found["verdict"], found["differing"]), (1, "fail", 1))
         self.assertEqual((found["first"][0]["number"], found["first"][0]["name"]), (seen[0], "torch.ops.aten.addmm.default"))
@@ -117,10 +119,14 @@ class Program(InFolder):
     def not_comparable(self):
         """One hash differs, and the recorder had another library."""
         self.edit(lambda record: {**record, "hash": ["0" * 15 + "1"]} if record.get("op") == "aten.relu.default" else record)
-        manifest = json.loads(Path("here/retrograd.json").read_text())
-        manifest["made"]["torch"] = "2.14.0"
-        Path("here/retrograd.json").write_text(json.dumps(manifest))
+        self.made_by("2.14.0")
         return verdict("here")
+
+    def made_by(self, version):
+        """As if the recorder had this PyTorch."""
+        manifest = json.loads(Path("here/retrograd.json").read_text())
+        manifest["made"]["torch"] = version
+        Path("here/retrograd.json").write_text(json.dumps(manifest))
 
     def test_C14_where_hashes_are_not_comparable_the_second_opinion_decides(self):
         self.recorded()
