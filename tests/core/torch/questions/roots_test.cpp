@@ -93,6 +93,24 @@ TEST(Roots, R5_WhatAnOpReadsIsWhatItsMemoryHeldThen) {
   EXPECT_EQ(walk.forward, log) << opOf(*analysis, walk.root);
 }
 
+// Holds R5: two parts are written, the first with infinities; what exp reads comes from that write, not from the last.
+TEST(Roots, R5_OfSeveralWritesTheBadOneIsFollowed) {
+  ModelBuilder m;
+  const auto x = m.input("x", {4});
+  const auto zeros = m.op("aten.zeros_like.default", {x});
+  const auto part = [&](ValueId of, int from) { return m.op("aten.slice.Tensor", {of, 0, from, from + 2}); };
+  const auto bad = m.op("aten.log.default", {part(x, 0)});
+  const auto log = m.lastOp();
+  m.op("aten.copy_.default", {part(zeros, 0), bad});
+  m.op("aten.copy_.default", {part(zeros, 2), part(x, 2)});
+  m.output(m.op("aten.sum.default", {m.op("aten.exp.default", {m.op("aten.neg.default", {zeros})})}));
+  DerivationRequest request;
+  request.inputs["x"] = floatTensor({4}, {0, 1, 2, 3});
+  const auto analysis = m.analyse(request);
+  const auto walk = walked(*analysis);
+  EXPECT_EQ(walk.forward, log) << opOf(*analysis, walk.root);
+}
+
 // Holds R5: of memory that was bad and is whole again, nothing is left.
 TEST(Roots, R5_MemoryThatIsWrittenOverIsHealthyAgain) {
   ModelBuilder m;

@@ -147,6 +147,9 @@ TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
   EXPECT_NE(gain.text.find("Gain"), std::string::npos) << gain.text;
   ASSERT_EQ(gain.json["lost_backwards"].size(), 1u);
   EXPECT_NE(gain.text.find("nothing was checked"), std::string::npos) << "its operand is written to: " << gain.text;
+  const auto clip = script.run("check-gradient #8");  // round, in Clip
+  EXPECT_FALSE(clip.json["rows"].empty());
+  EXPECT_EQ(clip.text.find("right"), std::string::npos) << clip.text;
   EXPECT_TRUE(script.run("check-gradient linear").json["lost_backwards"].empty());
   // The folder has PyTorch's own gradients, which that says nothing of.
   EXPECT_NE(script.run("check-gradient linear").text.find("`retrograd check "), std::string::npos);
