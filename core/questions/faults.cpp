@@ -4,7 +4,11 @@
 
 namespace retrograd {
 
-Faults::Faults(const Analysis& analysis, const RunRecord& record) : record_(record), intended_(analysis) {
+Faults::Faults(const Analysis& analysis, const RunRecord& record)
+    : record_(record), intended_(analysis, [&](ValueId input) {
+        const auto& entry = record.of(input);
+        return !entry.recorded || entry.bad();
+      }) {
   const auto& document = *analysis.document;
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
     const auto op = analysis.joint.ops[i];

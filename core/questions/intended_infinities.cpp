@@ -145,11 +145,12 @@ bool hasInfiniteLiteral(const Document& document, BoundSymbolId op) {
   return std::any_of(arguments.begin(), arguments.end(), isInfinite);
 }
 
-IntendedInfinities::IntendedInfinities(const Analysis& analysis) {
+IntendedInfinities::IntendedInfinities(const Analysis& analysis, const std::function<bool(ValueId)>& brings) {
   const auto& document = *analysis.document;
   values_.assign(document.valueCount(), Meant::no);
   for (auto input : analysis.joint.inputs)
-    if (input && bringsInfinities(document.value(input).kind)) values_[input] = Meant::asMask;
+    if (input && bringsInfinities(document.value(input).kind) && (!brings || brings(input)))
+      values_[input] = Meant::asMask;
   // A symbol or a pattern is looked at once, however many ops share it.
   enum : std::uint8_t { unknown, no, yes };
   IdVector<PatternId, std::uint8_t> patterns;

@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "core/base/tensor_statistics.h"
 #include "core/derivation/analysis.h"
 
@@ -17,8 +19,9 @@ namespace retrograd {
 class IntendedInfinities {
  public:
   IntendedInfinities() = default;
-  /// Linear in the trace.
-  explicit IntendedInfinities(const Analysis& analysis);
+  /// Linear in the trace. `brings`: whether an input or buffer may hold infinities, where more is known of it than its
+  /// kind.
+  explicit IntendedInfinities(const Analysis& analysis, const std::function<bool(ValueId)>& brings = {});
 
   bool mayHold(ValueId value) const { return values_.contains(value) && values_[value] != Meant::no; }
   /// Whether numbers of this value are what a person who looks for a NaN or Inf looks for.

@@ -28,7 +28,10 @@ std::string badInputText(const Analysis& analysis, ValueId value, const TensorSt
     if (const auto* data = inputData(analysis, i)) places = describe(badPlaces(*data, shown), bad);
   }
   if (!places.empty()) text += ", " + places;
-  return text + fmt::format(" ({} of {} elements)", bad, statistics.elements);
+  text += fmt::format(" ({} of {} elements)", bad, statistics.elements);
+  if (analysis.document->value(value).kind == ValueKind::cotangent)
+    text += ", a gradient that an output got from outside: what made it is not in this file";
+  return text;
 }
 
 bool isBadInputText(const std::string& text) {

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequenc
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ._custom import place_of_backward
 from ._lines import called_from, caller
 from ._state import Autocast
 from ._tree import Tree, tensor_leaves
@@ -326,7 +327,8 @@ def _name_of_node(node: Any) -> str:
     """A node of autograd as a person knows it: "MyGelu (a custom autograd.Function)"."""
     name = str(node.name())
     if isinstance(node, torch.autograd.function.BackwardCFunction):
-        return f"{name.removesuffix('Backward')} (a custom autograd.Function)"
+        place = place_of_backward(node)
+        return f"{name.removesuffix('Backward')} (a custom autograd.Function{', ' + place if place else ''})"
     return f"code that calls no function of torch ({name.rstrip('0123456789').removesuffix('Backward')})"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union, cast
@@ -27,6 +27,7 @@ from ._tree import Tree, mapped, tensor_leaves
 from ._write import OF_ANOTHER_RANK, write_failure, write_note
 
 
+_NAN_OF_ANOMALY_MODE = "returned nan values in its"  # what torch.autograd.set_detect_anomaly raises
 _writing = False  # a folder is being written: what runs then is not a step of a loop
 
 
@@ -88,6 +89,7 @@ class Catch:
         self._waiting: list[Waiting] = []
         self._weights: Optional[KeptWeights] = None
         self._said_late = False
+        self._said_transformed = False
         self._last_optimizer: Optional["weakref.ref[torch.optim.Optimizer]"] = weakref.ref(optimizer) if optimizer is not None else None
         self.history = History()
         self.snapshot: Optional[Path] = None  # of the allocator, where the GPU's memory ran out
@@ -240,7 +242,8 @@ class Catch:
         if steps and not getattr(error, "__retrograd_seen__", False):
             error.__dict__["__retrograd_seen__"] = True
             self._settle(wait=True)
-            self._fail(list(steps), Failure("exception", text_of(error) + (f" ({line})" if (line := line_of(error)) else "")))
+            kind = "nan_gradient" if _NAN_OF_ANOMALY_MODE in str(error) else "exception"
+            self._fail(list(steps), Failure(kind, text_of(error) + (f" ({line})" if (line := line_of(error)) else "")))
             self._queued.clear()
 
     def _around_backward(self, step: Step, run: Callable[[], Any], ends: Sequence[torch.Tensor], gradients: Sequence[Any]) -> Any:
@@ -266,7 +269,17 @@ class Catch:
         """Whether a call of the model that begins now is one of the loop's. Others: validation, torch.compile's tracing, a checkpoint that computes a forward again
         within a backward, and the calls that write a folder."""
         recomputes = bool(self._queued) and torch._C._current_graph_task_id() != -1
-        return torch.is_grad_enabled() and self._wanted() and not _writing and not self._recording_now and not torch.compiler.is_compiling() and not recomputes
+        return torch.is_grad_enabled() and self._wanted() and not _writing and not self._recording_now and not torch.compiler.is_compiling() and not recomputes \
+            and not self._is_transformed()
+
+    def _is_transformed(self) -> bool:
+        """Whether the model runs within torch.func.grad, vjp or vmap."""
+        transformed = torch._C._functorch.peek_interpreter_stack() is not None
+        if transformed and not self._said_transformed:
+            self._said_transformed = True
+            say("retrograd: the model runs within a transform of torch.func (grad, vjp, vmap): catch cannot follow it there, and does not watch these calls. "
+                "retrograd.record records them.")
+        return transformed
 
     @_undisturbing
     def _before(self, _: torch.nn.Module, args: Any, kwargs: Any) -> None:
@@ -474,6 +487,7 @@ class Catch:
 
     def _judge(self, waiting: Waiting, gradients: Optional[dict[str, torch.Tensor]] = None) -> None:
         failure, loss, norm = judged(waiting.reading, self.scaler, gradients)
+        failure = self._with_hint(failure, waiting)
         failure = failure or self.history.spike(loss, norm, self.limits.spike)
         first = waiting.steps[0]
         self.history.add(first.index, first.microbatch, loss, norm, waiting.rates)
@@ -482,6 +496,14 @@ class Catch:
         if self._sharding.agree(failure is not None):
             self._fail(waiting.steps, failure or Failure("nan_gradient", "another rank has a NaN or Inf in its gradients; this rank has none: look at the other ranks"),
                        waiting.update)
+
+    def _with_hint(self, failure: Optional[Failure], waiting: Waiting) -> Optional[Failure]:
+        """A GradScaler's first scales overflow float16 in many loops that are sound."""
+        halves = any(dtype == torch.float16 for step in waiting.steps for _, dtype in step.autocast.on)
+        if failure is None or failure.kind not in ("nan_gradient", "nan_norm") or self.scaler is not None or not halves:
+            return failure
+        return replace(failure, message=failure.message + ". If a GradScaler scales this loss, give it to catch (scaler=scaler): it then lets infinite gradients "
+                                                          "pass for which the scaler lowers its scale")
 
     # -- numbers that are read late
 

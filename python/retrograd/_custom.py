@@ -25,23 +25,34 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__qualname__", getattr(function, "__name__", type(function).__name__)))
 
 
-def custom_backward(module: torch.nn.Module, outputs: Iterable[torch.Tensor]) -> list[dict[str, Any]]:
-    """The custom autograd.Functions that led to `outputs`, and the module's own backward hooks, each with the line where it is written."""
-    found: list[dict[str, Any]] = []
+def nodes_behind(outputs: Iterable[torch.Tensor]) -> Iterator[Any]:
+    """The nodes of autograd that led to `outputs`, each once."""
     waiting = [output.grad_fn for output in outputs if output.grad_fn is not None]
     seen: set[Any] = set(waiting)
     while waiting:
         node: Any = waiting.pop()
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            forward = getattr(type(node), "_forward_cls", None)
-            own = forward is not None and not str(getattr(forward, "__module__", "")).startswith("torch.")
-            one = {"kind": "function", "name": _name(forward), "line": _place(getattr(forward, "backward", None))} if own else None
-            if one is not None and one not in found:
-                found.append(one)
+        yield node
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 waiting.append(following)
+
+
+def place_of_backward(node: Any) -> str:
+    """Where the backward of a custom Function's node is written; empty where that is not known."""
+    return _place(getattr(getattr(type(node), "_forward_cls", None), "backward", None))
+
+
+def custom_backward(module: torch.nn.Module, outputs: Iterable[torch.Tensor]) -> list[dict[str, Any]]:
+    """The custom autograd.Functions that led to `outputs`, and the module's own backward hooks, each with the line where it is written."""
+    found: list[dict[str, Any]] = []
+    for node in nodes_behind(outputs):
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            forward = getattr(type(node), "_forward_cls", None)
+            own = forward is not None and not str(getattr(forward, "__module__", "")).startswith("torch.")
+            one = {"kind": "function", "name": _name(forward), "line": place_of_backward(node)} if own else None
+            if one is not None and one not in found:
+                found.append(one)
     for name, one in module.named_modules():
         for table in ("_backward_hooks", "_backward_pre_hooks"):
             for hook in getattr(one, table, {}).values():

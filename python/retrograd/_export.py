@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 import torch
 
 from . import _safetensors
-from ._custom import custom_backward, noticed_hooks
+from ._custom import custom_backward, nodes_behind, noticed_hooks
 from ._folder import FolderWriter, NoSpace, first_line, number, readable, source_lines, text_of
 from ._lines import is_users, line_text, users_lines
 from ._state import Autocast, Generators
@@ -180,6 +180,43 @@ def quietly(log: Optional[io.StringIO] = None) -> Iterator[None]:
             logger.setLevel(level)
 
 
+# A reentrant checkpoint whose inputs need no gradient gives its parameters none either. The code belongs to PyTorch's file, so that stacks look as with the real one.
+_RUN = eval(compile("lambda function, preserve, *args: function(*args) if any(getattr(one, 'requires_grad', False) for one in args) else no_grad(function)(*args)",
+                    torch.utils.checkpoint.__file__, "eval"), {"no_grad": torch.no_grad()})
+
+
+@contextlib.contextmanager
+def _checkpoints_differentiated() -> Iterator[None]:
+    """Regions of checkpoint(use_reentrant=True) run under no_grad, and autograd knows them by a Function of PyTorch's that no graph holds: torch.export would cut the
+    gradients there. Meanwhile they run as if there were no checkpoint."""
+    setattr(torch.utils.checkpoint.CheckpointFunction, "apply", staticmethod(_RUN))
+    try:
+        yield
+    finally:
+        delattr(torch.utils.checkpoint.CheckpointFunction, "apply")  # the inherited one is back
+
+
+def _is_reentrant(outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether a reentrant checkpoint led to the outputs: torch.autograd.grad refuses these, backward() does not."""
+    return any(str(node.name()).startswith("CheckpointFunction") for node in nodes_behind(outputs))
+
+
+@contextlib.contextmanager
+def _other_leaves(module: torch.nn.Module) -> Iterator[None]:
+    """The module on parameters that share the memory of its own, and that get the gradients of a backward instead of these."""
+    kept = [(one._parameters, dict(one._parameters)) for one in module.modules()]
+    others: dict[int, torch.nn.Parameter] = {}
+    try:
+        for table, own in kept:
+            for name, p in own.items():
+                if p is not None:
+                    table[name] = others.setdefault(id(p), torch.nn.Parameter(p.detach(), p.requires_grad))
+        yield
+    finally:
+        for table, own in kept:
+            table.update(own)
+
+
 @contextlib.contextmanager
 def with_buffers(module: torch.nn.Module, buffers: Mapping[str, torch.Tensor]) -> Iterator[None]:
     """Replaces the module's buffers with `buffers`, by name, and puts the old ones back."""
@@ -209,7 +246,8 @@ def write_graph(writer: FolderWriter, name: str, module: torch.nn.Module, values
     with_weights = weights + 2 * batch + (1 << 20) <= writer.room()
     inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
     _enter(module, values.autocast, devices)
-    with quietly(values.log), _as_before(module, values), values.generators.again(), users_lines(values.line) as exported:
+    with quietly(values.log), _as_before(module, values), values.generators.again(), _checkpoints_differentiated(), \
+            users_lines(values.line) as exported:
         program = torch.export.export(module, (), inputs, strict=False)
     given = [str(spec.arg.name) for spec in program.graph_signature.input_specs if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT]
     if not with_weights:
@@ -254,10 +292,13 @@ def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module
         cannot.append(f"the weights ({readable(size_of([*module.parameters(), *module.buffers()]))}): they exceed the limit; load a checkpoint to replay")
     inputs = {key: _leaf(tensor) for key, tensor in values.inputs.items()}
     tensors = {f"cot.{i}": tensor for i, tensor in (values.cotangents or {}).items()}
+    metadata: dict[str, str] = {}
     if reference and written.with_weights:
         with quietly(), _as_before(module, values):
             with noticed_hooks() as hooks:
                 written.outputs, tensors, left_out = _reference(module, inputs, names, values, writer.room(), hooks)
+        if left_out:
+            metadata["gradients"] = "none"  # that one is missing says nothing then
         cannot += left_out
         written.compared = not left_out
         if hooks:
@@ -271,7 +312,7 @@ def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module
     for index, state in values.generators.gpus.items():
         tensors[f"generator.cuda.{index}"] = state
     differentiated = ",".join(names[key] for key, tensor in inputs.items() if tensor.requires_grad)
-    _safetensors.write(writer.folder / entry["values"], tensors, {"requires_grad": differentiated})
+    _safetensors.write(writer.folder / entry["values"], tensors, {"requires_grad": differentiated, **metadata})
     entry["numbers"] = {f"out.{i}": number(float(output)) for i, output in enumerate(written.outputs) if output.numel() == 1 and not output.is_complex()}
     entry["not_finite"] = [name for name, tensor in tensors.items() if name.startswith(("out.", "cot.", "grad.")) and not bool(torch.isfinite(tensor).all())][:100]
     entry["cannot_replay"] = cannot
@@ -280,7 +321,7 @@ def write_values(writer: FolderWriter, written: Written, module: torch.nn.Module
 @contextlib.contextmanager
 def _as_before(module: torch.nn.Module, values: GraphValues) -> Iterator[None]:
     """The module with its buffers as they were before the step, in grad mode, without hooks of its parameters; what torch.export changes of its modes is put back."""
-    with with_buffers(module, values.original_buffers), torch.enable_grad(), _kept_mode(module), without_hooks(module):
+    with with_buffers(module, values.original_buffers), torch.enable_grad(), _kept_mode(module), without_hooks(module), torch.autograd.set_detect_anomaly(False):
         yield
 
 
@@ -323,29 +364,48 @@ def _reference(module: torch.nn.Module, inputs: Mapping[str, torch.Tensor], name
                room: int, custom: list[dict[str, Any]]) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], list[str]]:
     """Runs forward and backward once more, eagerly: outputs, gradients and written buffers by their names in a reference file, and what was left out."""
     cannot: list[str] = []
-    own = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
-    given = {key: _leaf(tensor.detach().clone().requires_grad_(tensor.requires_grad)) for key, tensor in inputs.items()}
-    with values.generators.again():
+    buffers = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
+    own: dict[str, torch.Tensor] = {}
+    given: dict[str, torch.Tensor] = {}
+
+    def forward() -> list[torch.Tensor]:
+        own.update({name: buffer.clone() for name, buffer in buffers.items()})
+        given.update({key: _leaf(tensor.detach().clone().requires_grad_(tensor.requires_grad)) for key, tensor in inputs.items()})
         with with_buffers(module, own):
             # What the forward writes in place must not be a leaf that requires a gradient, as in the loop itself.
-            outputs = list(module(**{key: tensor.view_as(tensor) if tensor.requires_grad else tensor for key, tensor in given.items()}))
-        cotangents = values.cotangents if values.cotangents is not None else _chosen(outputs)
+            return list(module(**{key: tensor.view_as(tensor) if tensor.requires_grad else tensor for key, tensor in given.items()}))
+
+    def ends_of(outputs: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         ends = [(outputs[i], cotangents[i].to(outputs[i].device, outputs[i].dtype)) for i in cotangents if outputs[i].requires_grad]
-        parameters = {f"grad.p.{name}": p for name, p in module.named_parameters() if p.requires_grad}
-        sources = parameters | {f"grad.in.{names[key]}": tensor for key, tensor in given.items() if tensor.requires_grad}
-        found: Sequence[Optional[torch.Tensor]] = []
-        fits = size_of(parameters.values()) + size_of(outputs) + 2 * size_of(inputs.values()) <= room
+        return [end for end, _ in ends], [cotangent for _, cotangent in ends]
+
+    def sources() -> dict[str, torch.Tensor]:
+        return {f"grad.p.{name}": p for name, p in module.named_parameters() if p.requires_grad} | \
+            {f"grad.in.{names[key]}": tensor for key, tensor in given.items() if tensor.requires_grad}
+
+    found: dict[str, Optional[torch.Tensor]] = {}
+    with values.generators.again():
+        outputs = forward()
+        cotangents = values.cotangents if values.cotangents is not None else _chosen(outputs)
+        ends, flowing = ends_of(outputs)
+        fits = size_of([p for p in module.parameters() if p.requires_grad]) + size_of(outputs) + 2 * size_of(inputs.values()) <= room
         custom += [one for one in custom_backward(module, outputs) if one not in custom]
-        if ends and sources and fits:
+        if ends and sources() and fits:
             try:
-                found = torch.autograd.grad([end for end, _ in ends], list(sources.values()), [cotangent for _, cotangent in ends], allow_unused=True)
+                if not _is_reentrant(outputs):
+                    found = dict(zip(sources(), torch.autograd.grad(ends, list(sources().values()), flowing, allow_unused=True)))
+                else:
+                    values.generators.restore()
+                    with _other_leaves(module):
+                        torch.autograd.backward(*ends_of(forward()))
+                        found = {name: leaf.grad for name, leaf in sources().items()}
             except Exception as error:  # the step's own, which is why its folder is written
                 cannot.append(f"gradients of PyTorch to compare with: backward raises {first_line(text_of(error))}")
         elif not fits:
             cannot.append("gradients of PyTorch to compare with: they did not fit into the folder")
     tensors = {f"out.{i}": output.detach() for i, output in enumerate(outputs) if fits and _safetensors.storable(output)}
     tensors |= {f"cot.{i}": cotangents[i] for i in cotangents}
-    dense = {name: gradient if gradient.layout == torch.strided else gradient.to_dense() for name, gradient in zip(sources, found) if gradient is not None}
+    dense = {name: gradient if gradient.layout == torch.strided else gradient.to_dense() for name, gradient in found.items() if gradient is not None}
     tensors |= {name: gradient for name, gradient in dense.items() if _safetensors.storable(gradient)}
     before = {name: values.original_buffers.get(name, buffer) for name, buffer in module.named_buffers()}
     tensors |= {f"mut.b.{name}": buffer for name, buffer in own.items() if fits and not torch.equal(buffer, before[name]) and _safetensors.storable(buffer)}

@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence
 
 import torch
 
@@ -29,9 +29,11 @@ def write_failure(catch: "Catch", steps: Sequence[Step], failure: Failure, weigh
     weights_kept: the model has its weights from before the step, though it was updated since."""
     sharded = catch._sharding.kind == "fsdp2"
     model = gathered(catch.inner) if sharded else catch.inner
-    ordered = sorted(steps, key=_looks_sound)
+    ordered = sorted(steps, key=_suspicion)
     for step in ordered:
-        others = [] if len(steps) == 1 else [f"{len(steps) - 1} other call(s) of the model in the same backward: this folder has call {steps.index(step) + 1} of {len(steps)}"]
+        others = [] if len(steps) == 1 else [f"{len(steps) - 1} other call(s) of the model in the same backward: this folder has call {steps.index(step) + 1} of {len(steps)}"
+                                             + (", and ends at its outputs, with the gradients they got: the loss is computed from several calls"
+                                                if step.program is None and step.cotangents else "")]
         folder = _written(catch, model, step, failure, [*_left_out(catch, step, weights_kept), *others], last=step is ordered[-1])
         if folder is not None:
             return folder, step
@@ -57,10 +59,16 @@ def _suffix() -> str:
     return f"-rank{rank()}" if ranks() > 1 else ""
 
 
-def _looks_sound(step: Step) -> bool:
-    """False for a call that is known to have made or got a NaN or Inf: it is tried first."""
+def _suspicion(step: Step) -> int:
+    """In which order calls are tried: 0 for one whose graph has the ops that made a NaN or Inf, as far as one can know, 1 for one that got it from elsewhere."""
     gradients = [*step.cotangents.values(), *(loss.gradient for loss in step.losses if loss.gradient is not None), *step.loss_values]
-    return all(bool(torch.isfinite(tensor).all()) for tensor in gradients)
+    if _finite(gradients):
+        return 2
+    return 0 if step.program is not None and _finite(given.tensor for given in step.program.given()) else 1
+
+
+def _finite(tensors: Iterable[torch.Tensor]) -> bool:
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
 
 def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failure, cannot: list[str], last: bool) -> Optional[Folder]:
@@ -85,6 +93,7 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
             writer.graphs.append(written.entry)
             contents["source"] = written.source
             _compare(contents, written.entry, picked, failure)
+            _say_which_backwards_are_missing(written.entry, failure)
             compared = written.compared
         except (NoSpace, OSError):
             raise
@@ -252,6 +261,13 @@ def _compare(contents: dict[str, Any], entry: dict[str, Any], picked: _Picked, f
     value = float(again) if again is not None else math.nan
     if again is not None and value != failure.loss and not (math.isnan(value) and math.isnan(failure.loss)) and abs(value - failure.loss) > 1e-5 * abs(failure.loss):
         entry["cannot_replay"].append(f"the loss: it was {failure.loss} in the loop and is {again} when PyTorch runs the step again; it depends on something that was not kept")
+
+
+def _say_which_backwards_are_missing(entry: dict[str, Any], failure: Failure) -> None:
+    """Where only gradients are not finite, the backward of a custom Function may have made them so."""
+    functions = [f"{one['name']} ({one['line']})" for one in entry.get("custom_backward", []) if one["kind"] == "function"]
+    if failure.has_root and functions and entry["not_finite"] and not any(name.startswith("out.") for name in entry["not_finite"]):
+        entry["cannot_replay"].append(f"the backward of {', '.join(functions)}: torch.export leaves it out. Where walk-nan finds no NaN in the graph, that backward made it")
 
 
 def _first_bad(graphs: Sequence[Mapping[str, Any]]) -> str:

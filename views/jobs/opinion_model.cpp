@@ -63,6 +63,14 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   };
   if (const auto worst = std::max_element(all.begin(), all.end(), isNearer); worst != all.end() && worst->good())
     addRow(root, tr("furthest"), toQt(worst->name) + QStringLiteral(": ") + sizeText(*worst));
+  for (const auto& bad : opinion.health.bad)
+    addRow(root, tr("not healthy"),
+           tr("%1 has %2 NaN and %3 infinities among %4 elements")
+               .arg(toQt(bad.name))
+               .arg(bad.nan)
+               .arg(bad.infinite)
+               .arg(bad.elements));
+  for (const auto& made : opinion.health.roots) addRow(root, tr("first made by"), toQt(made));
   if (!opinion.reason.empty()) addRow(root, tr("not compared"), toQt(opinion.reason));
   for (const auto& note : opinion.notes) addRow(root, tr("note"), toQt(note));
   if (opinion.verdict == SecondOpinion::Verdict::notPossible) return;
@@ -79,7 +87,11 @@ QString verdictText(const SecondOpinion& opinion) {
   const auto compile = toQt(opinion.compile);
   switch (opinion.verdict) {
     case SecondOpinion::Verdict::agrees:
-      return OpinionModel::tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile);
+      return opinion.passes()
+                 ? OpinionModel::tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile)
+                 : OpinionModel::tr(
+                       "\u2717 %1: the job's backward agrees with the derived one, and has NaN or infinities")
+                       .arg(compile);
     case SecondOpinion::Verdict::differs:
       return OpinionModel::tr("\u2717 %1: the job's backward DIFFERS from the derived one").arg(compile);
     case SecondOpinion::Verdict::notPossible: break;

@@ -15,9 +15,13 @@ namespace {
 
 using Verdict = SecondOpinion::Verdict;
 
-int exitCode(Verdict verdict) {
-  if (verdict == Verdict::agrees) return allWell;
-  return verdict == Verdict::differs ? checkFailed : badInputOrUse;
+constexpr const char* drawnHealth = "; the inputs were drawn: --weights and --batch give those of the job";
+
+/// NaN of values that were drawn says nothing of the job, and hides what else may differ.
+int exitCode(const SecondOpinion& opinion, bool drawsAll) {
+  if (opinion.passes()) return allWell;
+  if (opinion.verdict == Verdict::agrees) return drawsAll ? badInputOrUse : checkFailed;
+  return opinion.verdict == Verdict::differs ? checkFailed : badInputOrUse;
 }
 
 std::string word(Verdict verdict) {
@@ -62,6 +66,7 @@ std::string word(SecondOpinion::Parting parting) {
 void printText(const SecondOpinion& opinion, bool drawsAll) {
   fmt::print("{}  compile {}: the job's backward against the one derived from its forward\n", word(opinion.verdict),
              opinion.compile);
+  if (!opinion.health.sound()) fmt::print("  {}{}\n", healthText(opinion.health), drawsAll ? drawnHealth : "");
   if (!opinion.reason.empty()) fmt::print("  {}\n", opinion.reason);
   for (const auto& finding : opinion.findings) {
     fmt::print("  {}{}{}\n", finding.gradient, finding.gradient.empty() ? "" : ": ", finding.what);
@@ -113,6 +118,7 @@ void printJson(const std::string& path, const SecondOpinion& opinion) {
   json["job_reference"] = nlohmann::ordered_json::array();
   for (const auto& verdict : opinion.jobReferenced) json["job_reference"].push_back(toJson(verdict));
   if (opinion.parting != SecondOpinion::Parting::none) json["parts"] = word(opinion.parting);
+  json["health"] = retrograd::toJson(opinion.health);
   json["none"] = opinion.none;
   json["drawn"] = opinion.drawn;
   json["notes"] = opinion.notes;
@@ -133,8 +139,9 @@ int checkLog(const std::string& path, const GivenData& data, const std::string& 
   request.filled = std::move(filled);
   if (!reference.empty()) request.reference = readSafetensors(reference).tensors;
   const auto opinion = secondOpinion(jobs::openJobLog(path, progress), request, progress);
-  format == "json" ? printJson(path, opinion) : printText(opinion, data.weights.empty() && data.batch.empty());
-  return exitCode(opinion.verdict);
+  const bool drawsAll = data.weights.empty() && data.batch.empty();
+  format == "json" ? printJson(path, opinion) : printText(opinion, drawsAll);
+  return exitCode(opinion, drawsAll);
 }
 
 }  // namespace retrograd::cli

@@ -100,7 +100,10 @@ RecordedFolder folderOf(const Json& json, const std::string& path) {
   folder.rank = integerAt(json, "rank", 0);
   folder.ranks = integerAt(json, "ranks", 1);
   if (const auto* step = json.find("step"); step && step->kind() == Json::Kind::integer) folder.step = step->integer();
-  if (const auto* failure = json.find("failure")) folder.failure = textAt(*failure, "message");
+  if (const auto* failure = json.find("failure")) {
+    const auto message = textAt(*failure, "message");  // of an exception it may be long
+    folder.failure = message.substr(0, message.find('\n'));
+  }
   for (const auto& graph : json.at("graphs").items()) {
     folder.graphs.push_back(graphOf(graph, path));
     if (const auto device = textAt(json, "device"); device != "cpu") folder.graphs.back().device = device;

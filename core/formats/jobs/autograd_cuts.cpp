@@ -35,9 +35,11 @@ class Finder {
   }
 
   AutogradCuts find() {
-    for (const auto& op : ops_)
+    for (const auto& op : ops_) {
       if (op.name == "autograd_function_apply" || op.name == "register_hook")
         cuts_.ownBackwards.push_back(placeOf(op.source));
+      if (op.isInner) cuts_.innerBackwards.push_back(placeOf(op.source));
+    }
     findSaved();
     if (hasSigns()) aligned_ = alignOps(graph_, forward_, cuts_.passing, ops_);
     else aligned_.resize(forward_);
@@ -49,8 +51,9 @@ class Finder {
  private:
   /// Whether Dynamo's graph has anything that keeps a gradient from an op.
   bool hasSigns() const {
-    return std::any_of(ops_.begin(), ops_.end(),
-                       [](const auto& op) { return !op.recorded || op.detaches || op.hasOwnBackward; });
+    return std::any_of(ops_.begin(), ops_.end(), [](const auto& op) {
+      return !op.recorded || op.detaches || op.hasOwnBackward || op.detachedLater;
+    });
   }
 
   const fx::Source* sourceOf(std::size_t n) const {
@@ -143,8 +146,10 @@ class Finder {
     const auto* op = opOf(n);
     const bool recorded = op == nullptr || isRecorded(*op);
     const auto& others = aligned_[n].others;
-    if (canRequireGrad(n) && std::any_of(others.begin(), others.end(),
-                                         [&](std::size_t other) { return isRecorded(ops_[other]) != recorded; }))
+    const bool isUnclear = (op != nullptr && op->detachedLater) ||
+                           std::any_of(others.begin(), others.end(),
+                                       [&](std::size_t other) { return isRecorded(ops_[other]) != recorded; });
+    if (canRequireGrad(n) && isUnclear)
       cuts_.doubts.push_back({n, fmt::format("{} ({})", graph_.nodes[n].name, placeOf(sourceOf(n)))});
     if (recorded) return canRequireGrad(n);
     cuts_.unrecorded[n] = 1;

@@ -24,6 +24,7 @@ struct AutogradCuts {
   std::map<std::size_t, std::size_t> writes;  ///< a node, and the value that it overwrites unseen by autograd: what
                                               ///< reads the node has the gradient history of that value
   std::vector<std::string> ownBackwards;      ///< places of autograd.Functions and hooks: "/job/train.py:12: return g"
+  std::vector<std::string> innerBackwards;    ///< those of them that a gradient within the function passes
   std::vector<Doubt> doubts;
   bool differ = false;  ///< the gradients of the ops alone are not those of the program, or may not be
 

@@ -1,5 +1,6 @@
 #include "core/formats/jobs/dynamo_ops.h"
 
+#include <cstdint>
 #include <map>
 #include <string_view>
 
@@ -39,12 +40,15 @@ class Flattener {
 
  private:
   static constexpr int maxDepth = 60;
+  static constexpr std::size_t none = SIZE_MAX;
 
   void add(const fx::Graph& graph, bool hasOwnBackward, int depth) {
     if (depth > maxDepth) return;
-    for (const auto& node : graph.nodes) {
+    std::vector<std::size_t> made(graph.valueCount(), none);  // by value: its op
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      const auto& node = graph.nodes[n];
       const auto& call = node.call;
-      if (switchesGradMode(call)) continue;
+      if (switchesGradMode(call) || switchesNesting(call)) continue;
       DynamoOp op;
       op.name = nameOf(call);
       if (op.name.empty()) continue;
@@ -55,9 +59,47 @@ class Flattener {
       op.hasOwnBackward = hasOwnBackward || op.name == "autograd_function_apply" || op.name == "register_hook";
       op.makesTensor = node.type != fx::noIndex && graph.types[node.type].kind == fx::Type::Kind::tensor;
       const bool isApply = op.name == "autograd_function_apply", isHook = op.name == "register_hook";
+      op.isInner = isApply && nesting_ > 0;
+      if (op.name == "detach_") detachInPlace(graph, n, made);
+      if (call.isCallOf("torch.autograd.grad")) findInner(graph, n, made);
+      made[graph.inputs.size() + n] = ops_.size();
       ops_.push_back(std::move(op));
       if (!isHook) addBodies(graph, call, isApply, hasOwnBackward, depth);
     }
+  }
+
+  /// Autograd lets go of what made the value: no node of the ATen graphs shows that.
+  void detachInPlace(const fx::Graph& graph, std::size_t n, const std::vector<std::size_t>& made) {
+    const auto& receiver = graph.nodes[n].call.items[0];
+    if (!receiver.is(Kind::attribute) || !receiver.items[0].is(Kind::value)) return;
+    const auto base = receiver.items[0].valueIndex();
+    if (made[base] == none) return;  // an input
+    bool isRead = false;
+    for (std::size_t k = 0; k < n; ++k)
+      fx::forEachValue(graph.nodes[k].call, [&](std::size_t value) { isRead |= value == base; });
+    if (isRead) ops_[made[base]].detachedLater = true;
+    else ops_[made[base]].recorded = false;
+  }
+
+  /// The own backwards that the gradient at node `n` passes.
+  void findInner(const fx::Graph& graph, std::size_t n, const std::vector<std::size_t>& made) {
+    std::vector<char> leads(graph.valueCount(), 0);
+    leads[graph.inputs.size() + n] = 1;
+    for (auto k = n + 1; k-- > 0;) {
+      const auto value = graph.inputs.size() + k;
+      if (!leads[value]) continue;
+      if (made[value] != none && ops_[made[value]].name == "autograd_function_apply") ops_[made[value]].isInner = true;
+      fx::forEachValue(graph.nodes[k].call, [&](std::size_t operand) { leads[operand] = 1; });
+    }
+  }
+
+  /// Follows torch.func.grad and its kin.
+  bool switchesNesting(const Expression& call) {
+    const auto name = nameOf(call);
+    if (name == "_grad_increment_nesting") ++nesting_;
+    else if (name == "_grad_decrement_nesting") --nesting_;
+    else return false;
+    return true;
   }
 
   /// The bodies that a higher-order op is given. Of an autograd.Function the first, which is its forward.
@@ -108,6 +150,7 @@ class Flattener {
   const fx::Graph& root_;
   std::vector<DynamoOp> ops_;
   bool recorded_ = true;
+  int nesting_ = 0;  ///< of torch.func.grad
   std::vector<bool> inference_;
 };
 

@@ -14,7 +14,9 @@ struct DynamoOp {
   bool detaches = false;  ///< detach(), .data
   bool writes = false;    ///< in place
   bool hasOwnBackward = false;  ///< in the forward of an autograd.Function, or a hook
-  bool makesTensor = false;     ///< its result is a tensor, as the graph declares it
+  bool isInner = false;        ///< such a backward, which runs in the forward: a gradient within the function passes it
+  bool detachedLater = false;  ///< its result is detached in place, and was read before that
+  bool makesTensor = false;    ///< its result is a tensor, as the graph declares it
 };
 
 /// The calls of Dynamo's graph in the order in which they ran, those of bodies (checkpointing, autograd.Function) in

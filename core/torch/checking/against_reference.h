@@ -14,8 +14,10 @@ namespace retrograd {
 /// how it was compared to `report`. All four outlive this.
 class AgainstReference {
  public:
-  AgainstReference(JudgedRun& written, const LeftOutNames& leftOut, Verdicts& verdicts, CheckReport& report)
-      : written_(written), leftOut_(leftOut), verdicts_(verdicts), report_(report) {}
+  /// `lacksGradients`: PyTorch computed none for the reference, so that a missing one is no difference.
+  AgainstReference(JudgedRun& written, const LeftOutNames& leftOut, Verdicts& verdicts, CheckReport& report,
+                   bool lacksGradients)
+      : written_(written), leftOut_(leftOut), verdicts_(verdicts), report_(report), lacksGradients_(lacksGradients) {}
 
   /// By their elements. `isOfGpu`: the reference was computed on a GPU.
   void compareNumbers(const TensorMap& expected, bool isOfGpu);
@@ -37,6 +39,7 @@ class AgainstReference {
   const LeftOutNames& leftOut_;
   Verdicts& verdicts_;
   CheckReport& report_;
+  bool lacksGradients_;
 };
 
 }  // namespace retrograd

@@ -60,7 +60,7 @@ struct ModelCheck::Impl {
     const auto expected = reference ? namedExpectations(analysis, reference->expected) : TensorMap();
     const bool byNumbers = options_.deterministic && !(reference && isDrawnElsewhere(*reference));
     std::set<std::string> finiteAsExpected;
-    AgainstReference comparison(*written_, leftOut_, verdicts, report);
+    AgainstReference comparison(*written_, leftOut_, verdicts, report, reference && reference->hasNoGradients);
     if (reference && analysis.differentiated) comparison.compareFirstOrder(*reference);
     else if (reference && byNumbers) comparison.compareNumbers(expected, reference->drawnOnGpu);
     else if (reference) comparison.compareShapes(expected, isDrawnElsewhere(*reference));

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+#include <optional>
+
 #include "core/derivation/result_names.h"
 #include "core/questions/faults.h"
 #include "core/questions/nan_walk.h"
@@ -32,7 +35,7 @@ bool hasNumbers(const TensorData& tensor) {
 class Examination {
  public:
   Examination(const Analysis& analysis, const TensorMap& run, const std::set<std::string>& expected)
-      : analysis_(analysis), run_(run), expected_(expected), intended_(analysis) {
+      : analysis_(analysis), run_(run), expected_(expected) {
     const auto users = analysis.computation().outputs;
     std::size_t position = 0;
     for (const auto& output : users) {
@@ -62,8 +65,20 @@ class Examination {
   }
 
  private:
-  bool isMask(ValueId value, const TensorStatistics& statistics) const {
-    return value && !intended_.isFault(value, statistics);
+  bool isMask(ValueId value, const TensorStatistics& statistics) {
+    if (!value) return false;
+    if (!intended_) intended_.emplace(analysis_, [this](ValueId input) { return holdsInfinities(input); });
+    return !intended_->isFault(value, statistics);
+  }
+
+  bool holdsInfinities(ValueId value) const {
+    const auto& inputs = analysis_.computation().inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].value != value) continue;
+      const auto* tensor = inputData(analysis_, i);
+      return !tensor || !hasNumbers(*tensor) || statisticsOf(*tensor).inf > 0;
+    }
+    return true;
   }
 
   /// A mask was infinite when it was given; this buffer was finite.
@@ -104,7 +119,7 @@ class Examination {
   const Analysis& analysis_;
   const TensorMap& run_;
   const std::set<std::string>& expected_;
-  const IntendedInfinities intended_;
+  std::optional<IntendedInfinities> intended_;  // where something is infinite
   std::set<std::string>
       losses_;  // outputs that are never meant to be infinite: the loss, gradients that were differentiated
   std::map<std::string, ValueId> values_;
@@ -157,6 +172,24 @@ std::string describeRoots(const std::vector<std::string>& roots) {
     text += std::string(i ? "; also " : "first ") + (isBadInputText(roots[i]) ? "in " : "made by ") + roots[i];
   if (roots.size() > shown) text += fmt::format("; and {} more", roots.size() - shown);
   return text;
+}
+
+/// Where it comes from first: the list of what it reached may be long.
+std::string healthText(const Health& health) {
+  constexpr std::size_t shown = 3;
+  std::string text = "not healthy: ";
+  if (!health.roots.empty()) text += "NaN or infinities are " + describeRoots(health.roots) + "; ";
+  for (std::size_t i = 0; i < health.bad.size() && i < shown; ++i) text += (i ? "; " : "") + describe(health.bad[i]);
+  if (health.bad.size() > shown) text += fmt::format("; and {} more tensors", health.bad.size() - shown);
+  return text;
+}
+
+nlohmann::ordered_json toJson(const Health& health) {
+  auto bad = nlohmann::ordered_json::array();
+  for (const auto& tensor : health.bad)
+    bad.push_back(
+        {{"name", tensor.name}, {"nan", tensor.nan}, {"infinite", tensor.infinite}, {"elements", tensor.elements}});
+  return {{"sound", health.sound()}, {"not_finite", std::move(bad)}, {"roots", health.roots}};
 }
 
 }  // namespace retrograd

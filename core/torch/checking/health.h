@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,5 +42,9 @@ std::string describe(const Health& health);
 std::vector<std::string> rootsOfNonFinite(const Analysis& analysis, const Progress& progress);
 /// "first made by ROOT; also in the input x, nan at [0] (1 of 4 elements)"; empty where there is none.
 std::string describeRoots(const std::vector<std::string>& roots);
+
+/// "not healthy: NaN or infinities are first made by ROOT; out.0 has 1 NaN and 0 infinities among 1 elements"
+std::string healthText(const Health& health);
+nlohmann::ordered_json toJson(const Health& health);
 
 }  // namespace retrograd

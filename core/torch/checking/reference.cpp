@@ -124,6 +124,7 @@ Reference readReference(const std::string& path) {
     }
   if (const auto it = metadata.find("requires_grad"); it != metadata.end())
     reference.requiresGrad = splitAtCommas(it->second);
+  if (const auto it = metadata.find("gradients"); it != metadata.end()) reference.hasNoGradients = it->second == "none";
   return reference;
 }
 

@@ -26,7 +26,8 @@ struct Reference {
   std::optional<TensorData>
       loss;  ///< loss, where the reference names it instead of numbering outputs; placeLoss() puts it among them
   std::optional<std::uint64_t> seed;
-  bool drawnOnGpu = false;  ///< generator.cuda.N is there: the run was on a GPU, and drew there
+  bool hasNoGradients = false;  ///< PyTorch computed none, as where its backward raised: a missing one says nothing
+  bool drawnOnGpu = false;      ///< generator.cuda.N is there: the run was on a GPU, and drew there
   std::optional<std::vector<std::string>>
       requiresGrad;  ///< user inputs that were differentiated; absent: those with a gradient
 };

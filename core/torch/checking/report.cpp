@@ -37,25 +37,6 @@ bool failsAgreeing(const CheckReport& report) {
          report.reason.starts_with(describe(report.health->bad.front()));
 }
 
-/// Where it comes from first: the list of what it reached may be long.
-std::string healthText(const Health& health) {
-  constexpr std::size_t shown = 3;
-  std::string text = "not healthy: ";
-  if (!health.roots.empty()) text += "NaN or infinities are " + describeRoots(health.roots) + "; ";
-  for (std::size_t i = 0; i < health.bad.size() && i < shown; ++i) text += (i ? "; " : "") + describe(health.bad[i]);
-  if (health.bad.size() > shown) text += fmt::format("; and {} more tensors", health.bad.size() - shown);
-  return text;
-}
-
-OrderedJson healthJson(const std::optional<Health>& health) {
-  if (!health) return {};
-  OrderedJson bad = OrderedJson::array();
-  for (const auto& tensor : health->bad)
-    bad.push_back(
-        {{"name", tensor.name}, {"nan", tensor.nan}, {"infinite", tensor.infinite}, {"elements", tensor.elements}});
-  return {{"sound", health->sound()}, {"not_finite", std::move(bad)}, {"roots", health->roots}};
-}
-
 OrderedJson partsJson(const std::optional<PartsAt>& at) {
   if (!at) return {};
   return {{"index", at->index},
@@ -137,7 +118,7 @@ OrderedJson toJson(const CheckReport& report) {
   json["scale"] = compared ? OrderedJson(report.scale) : OrderedJson();
   json["reason"] = textOrNull(report.reason);
   json["agreement"] = report.tensors.empty() ? OrderedJson() : OrderedJson(agrees(report) ? "agrees" : "differs");
-  json["health"] = healthJson(report.health);
+  json["health"] = report.health ? toJson(*report.health) : OrderedJson();
   json["parts_at"] = partsJson(report.partsAt);
   json["warnings"] = report.warnings;
   json["unknown_ops"] = report.unknownOps;

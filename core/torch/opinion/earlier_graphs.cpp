@@ -91,7 +91,7 @@ const jobs::Attempt* attemptOf(const jobs::Compile& compile) {
 }  // namespace
 
 bool isBetweenGraphs(const jobs::InputSource& source) {
-  return source.path.size() == 1 && source.path.front().starts_with(stack);
+  return !source.path.empty() && source.path.front().starts_with(stack);  // "___stack0", or a part of it: "___stack0.0"
 }
 
 std::optional<EarlierResult> earlierResult(const jobs::JobLog& log, const jobs::GraphChoice& choice,

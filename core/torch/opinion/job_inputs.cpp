@@ -88,7 +88,8 @@ class Binder {
       meta.dtype = type.dtype;
       meta.sizes = *sizes;
       std::string of;
-      if (const auto* found = files_.findByType(*source, meta, of)) {
+      const auto* found = isBetweenGraphs(*source) ? nullptr : files_.findByType(*source, meta, of);
+      if (found != nullptr) {
         inputs_.notes.push_back(fmt::format("{} is taken to be {}, the only one of this type in the batch", text, of));
         return give(i, *found);
       }

@@ -73,6 +73,7 @@ class Opinion {
       opinion_.reason = e.reason;
     }
     conclude();
+    examineHealth();
     if (opinion_.verdict == Verdict::agrees) opinion_.looks = looksWorth();
     return std::move(opinion_);
   }
@@ -282,7 +283,7 @@ class Opinion {
     ++opinion_.compared;
     opinion_.gradients.push_back(verdict);
     opinion_.imported.emplace(graphs_.forward.inputs[i].name, *job_.gradient(i));
-    if (countNonFinite(expected).nan > 0 && verdict.good()) opinion_.notes.push_back(verdict.name + " has NaN in both");
+    if (verdict.good()) addIfBad("the gradient of " + verdict.name, expected);
     if (verdict.good()) return {};
     if (!verdict.failure.empty()) return verdict.failure;
     return fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance,
@@ -391,6 +392,22 @@ class Opinion {
       finding.line = at.line;
     }
     opinion_.findings.push_back(std::move(finding));
+  }
+
+  void addIfBad(const std::string& name, const TensorData& tensor) {
+    const auto count = countNonFinite(tensor);
+    if (count.nan + count.infinite > 0)
+      opinion_.health.bad.push_back(
+          {name, count.nan, count.infinite, static_cast<std::size_t>(tensor.meta.elements())});
+  }
+
+  /// The losses, and where the NaN and infinities of losses and gradients come from.
+  void examineHealth() {
+    if (opinion_.verdict != Verdict::agrees) return;
+    for (const auto position : graphs_.differentiated)
+      if (const auto* result = job_.result(position); result != nullptr && result->meta.elements() == 1)
+        addIfBad(fmt::format("output {}", position), *result);
+    if (!opinion_.health.sound()) opinion_.health.roots = rootsOfNonFinite(*derived_.model().analysis, progress_);
   }
 
   void conclude() {

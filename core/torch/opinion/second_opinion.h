@@ -6,6 +6,7 @@
 
 #include "core/base/progress.h"
 #include "core/formats/jobs/job_log.h"
+#include "core/torch/checking/health.h"
 #include "core/torch/checking/judge.h"
 
 namespace retrograd {
@@ -58,6 +59,10 @@ struct SecondOpinion {
   std::size_t compared = 0, none = 0;  ///< gradients compared by value; gradients that are None in both
   std::size_t looks = 0;  ///< how many times more it is worth to look, with other draws or another cotangent
   std::size_t drawn = 0;  ///< inputs of the forward that neither weights nor batch gave: drawn from the seed
+  Health health;          ///< NaN and infinities in the loss and the gradients, whatever they agree with
+
+  /// Agrees, and no number of it is NaN or infinite: the exit code 0.
+  bool passes() const { return verdict == Verdict::agrees && health.sound(); }
 };
 
 /// A sentence about the parting; empty for none.

@@ -17,6 +17,15 @@ void Witnessed::settle(const Differentiated& forward, std::size_t gradients, Sec
 void Witnessed::settleExplained(const Differentiated& forward, SecondOpinion& opinion) const {
   if (explained.empty()) return;
   const auto& cuts = forward.cuts;
+  if (!cuts.innerBackwards.empty()) {
+    opinion.reason = fmt::format(
+        "a gradient within the function passes a backward of the program's own (autograd.Function) at {}: eager "
+        "PyTorch differentiates that backward's ops too, a compile may leave them out, and the joint graph of the same "
+        "compile does not show which. Derived from the ops of the forward they would differ: {}; --reference with "
+        "eager PyTorch's gradients decides",
+        shortList(cuts.innerBackwards), shortList(explained));
+    return;
+  }
   if (!cuts.ownBackwards.empty() && cuts.doubts.empty()) {
     opinion.notes.push_back(
         fmt::format("the program has a backward of its own (autograd.Function or a hook) at {}; gradients through it "

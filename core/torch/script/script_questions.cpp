@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/questions/lost_backward.h"
 #include "core/questions/memory_timeline.h"
 #include "core/questions/nan_walk.h"
 #include "core/questions/why.h"
@@ -99,11 +100,25 @@ void addRootInput(const ScriptState& s, const NanWalk& walk, CommandAnswer& answ
   answer.json["line"] = lineOf(s.document, reader);
 }
 
+/// A NaN that a lost backward made is in no value of the file.
+CommandAnswer allFinite(const ScriptState& s) {
+  CommandAnswer answer{"all values of the run are finite", {{"bad", false}, {"lost_backwards", Json::array()}}};
+  const auto lost = lostFunctions(s.document, s.analysis->computation().trace.ops);
+  for (const auto& function : lost) {
+    answer.json["lost_backwards"].push_back(function);
+    answer.text += "\n  the file does not hold the backward that PyTorch runs for " + function;
+  }
+  if (!lost.empty())
+    answer.text +=
+        "\nWhere a captured step has a NaN all the same, that backward made it: `retrograd check FOLDER` names it";
+  return answer;
+}
+
 CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progress) {
   const auto record = recordRun(*s.analysis, {}, progress);
   const auto walk =
       words.all.empty() ? walkToRoots(*s.analysis, record) : walkToRoot(*s.analysis, record, s.valueOrGradient(words));
-  if (walk.path.empty()) return {"all values of the run are finite", {{"bad", false}}};
+  if (walk.path.empty()) return allFinite(s);
   CommandAnswer answer;
   answer.bad = true;
   answer.json = {{"bad", true},

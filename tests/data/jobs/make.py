@@ -166,6 +166,36 @@ def zeroed(x, w, b):  # aot_eager_decomp_partition: zero_() passes on zeros, and
     return (h * x.sum() + b).square().sum()
 
 
+def detachinplace(x, w, b):  # aot_eager: the ATen graphs have no node for it
+    h = x @ w
+    h.detach_()
+    return (h * b + torch.tanh(x @ w)).square().sum()
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return torch.sin(x)
+
+    @staticmethod
+    def setup_context(c, inputs, output):
+        c.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(c, g):
+        return g * 0.5 * c.saved_tensors[0]
+
+
+def innerown(x, w, b):  # aot_eager: wrong in PyTorch 2.15, whose second derivative takes the own backward for a constant
+    inner = torch.func.grad(lambda t: Scaled.apply(t @ w).sum())(x)
+    return inner.square().sum() + (x @ w + b).sum()
+
+
+def nanmask(x, w, b):  # aot_eager: a row that is masked as a whole, whose NaN the forward hides and the backward does not
+    hidden = (torch.arange(4) == 0)[:, None]
+    return ((x @ w + torch.where(hidden, float("-inf"), 0.0)).softmax(-1).nan_to_num(0) * b).square().sum()
+
+
 def dropped(x, w, b):  # aot_eager: a draw that drops half of what there is
     keep = torch.bernoulli(torch.full((), 0.5))
     return (x @ w).sin().sum() * keep + b.square().sum()
@@ -182,6 +212,7 @@ def gradients(function):
 def pack(log, out):
     """Keeps the graphs and the descriptions of inputs, without the place of this checkout."""
     place = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../..")) + "/"
+    packages = os.path.dirname(os.path.dirname(torch.__file__)) + "/"
     graphs = ("dynamo_output_graph", "aot_joint_graph", "aot_forward_graph", "aot_backward_graph")
     lines, keeps = [], False
     with open(log) as file:
@@ -208,7 +239,7 @@ def pack(log, out):
                 record["has_payload"] = ""
             lines.append("V1126 08:20:21.133000 77 a/b.py:18] " + json.dumps(record) + "\n")
     with open(out, "w") as file:
-        file.writelines(line.replace(place, "/job/") for line in lines)
+        file.writelines(line.replace(place, "/job/").replace(packages, "/python/") for line in lines)
 
 
 x, w, b = torch.randn(4, 5), torch.randn(5, 6) / 2, torch.randn(6)

@@ -49,6 +49,31 @@ class Identity(torch.autograd.Function):
         return gradient
 
 
+class Infinite(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient / 0
+
+
+class Raises(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise RuntimeError("never")
+
+
+class Raising(Words):
+    def forward(self, ids):
+        return Raises.apply(super().forward(ids))
+
+
 class Loop(InFolder):
     def caught(self, model, loss, inputs=lambda: torch.randint(0, 11, (2, 5)), steps=1, **options):
         """The folder of a loop with `loss(c, output, input)`."""
@@ -166,9 +191,36 @@ class LossesInTheGraph(Loop):
         """A custom Function between model and loss has a backward that no graph holds: the graph ends at the outputs, with their gradients."""
         folder = self.caught(Words(), lambda c, out, x: c.loss(F.cross_entropy, Identity.apply(out).flatten(0, 1) * float("inf"), x.flatten()))
         (line,) = folder.manifest["cannot_replay"]
-        self.assertIn("the loss: between the model's outputs and the loss lies Identity (a custom autograd.Function)", line)
+        self.assertIn("the loss: between the model's outputs and the loss lies Identity (a custom autograd.Function, ", line)
         self.assertIn(line, self.text)
         self.assertNotIn("aten.cross_entropy_loss.default", self.lines(folder))
+
+    def test_R14_a_custom_function_is_named_with_its_line(self):
+        folder = self.caught(Words(), lambda c, out, x: Identity.apply(out).sum() * float("inf"))
+        (line,) = folder.manifest["cannot_replay"]
+        self.assertRegex(line, r"lies Identity \(a custom autograd.Function, .*reports_test.py:\d+ in backward\)")
+
+    def test_R14_a_loss_of_several_calls_of_the_model(self):
+        """As of two texts that are compared: the folder has the call that the fault comes after. Where the fault is in an earlier call, it has that one."""
+        def losses(model, spoil_first):
+            first, second = (model(torch.randint(0, 11, (2, 5))).mean(-1) for _ in range(2))
+            if spoil_first:
+                first = spoiled(first)
+            return (first - second) * (1 if spoil_first else 0)
+
+        for where in ("later", "earlier"):
+            model = Words()
+            with told() as text, retrograd.catch(model, path=where) as c:
+                difference = losses(model, where == "earlier")
+                loss = difference.log().mean() if where == "later" else difference.mean()
+                loss.backward()
+            self.assertIn("1 other call(s) of the model in the same backward", text.getvalue())
+            ops = self.lines(c.folder)
+            if where == "later":
+                self.assertIn("difference.log()", ops["aten.log.default"][0][3])
+                self.check_agrees(c.folder)
+            else:
+                self.assertIn("this folder has call 1 of 2, and ends at its outputs", text.getvalue())
 
     def test_R14_modes_of_the_loop_stay(self):
         """The loop's own modes are left as they were, in whatever order they begin and end."""
@@ -319,9 +371,33 @@ class LeftOut(Loop):
                     return self.head(checkpoint(torch.tanh, self.table(ids), use_reentrant=reentrant))
 
             with told() as text:
-                folder = retrograd.capture(Checkpointed(), torch.randint(0, 11, (2, 5)), path=f"reentrant-{reentrant}")
+                folder = retrograd.capture(Checkpointed(), torch.randint(0, 11, (2, 5)), loss=lambda out: out.square().mean(), path=f"reentrant-{reentrant}")
             self.assertIn("checkpointing: torch.export leaves torch.utils.checkpoint out", folder.manifest["cannot_replay"][0])
             self.assertIn("checkpointing", text.getvalue())
+            self.assertEqual(len(folder.manifest["cannot_replay"]), 1)
+            from safetensors.torch import load_file
+
+            values = load_file(folder.path / "step" / "ref.safetensors")
+            self.assertEqual(sorted(name for name in values if name.startswith("grad.")), ["grad.p.head.bias", "grad.p.head.weight", "grad.p.table.weight"])
+            self.check(folder.path)  # the graph's gradients pass the region
+
+    def test_R16_a_reentrant_region_without_an_input_that_is_differentiated_has_no_gradients(self):
+        """As in PyTorch, which warns of it: its parameters get none."""
+        class Cut(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.last(checkpoint(self.first, x, use_reentrant=True)).sum()
+
+        model = Cut()
+        model.first.weight.grad = torch.ones(4, 4)
+        with told():
+            folder = retrograd.capture(model, torch.randn(2, 4))
+        self.check(folder.path)
+        torch.testing.assert_close(model.first.weight.grad, torch.ones(4, 4))  # stays the loop's
+        self.assertIsNone(model.last.weight.grad)
 
     def test_R18_a_data_dependent_model(self):
         """It is recorded as it runs, and the message names the line at which the export stops."""
@@ -435,6 +511,50 @@ class Exceptions(Loop):
             raise FloatingPointError(loss.item())
         self.assertEqual(c.folders, [])
         self.assertRegex(text.getvalue(), r"step 0: FloatingPointError before a backward\. catch saw no loss .* c\.loss\(function, output, target\)")
+
+    def test_R17_a_backward_that_raises_has_no_gradients_to_compare(self):
+        """`check` compares what there is, and misses no gradient."""
+        with told(), self.assertRaises(RuntimeError), retrograd.catch(Raising()) as c:
+            c.model(torch.randint(0, 11, (2, 5))).sum().backward()
+        self.assertTrue(any("backward raises RuntimeError: never" in line for line in c.folder.manifest["cannot_replay"]))
+        self.check(c.folder.path)
+
+    def test_R17_anomaly_mode_is_a_nan_with_a_root(self):
+        """The exception of set_detect_anomaly: gradients to compare with are computed all the same."""
+        with told(), self.assertRaises(RuntimeError), retrograd.catch(Words()) as c, torch.autograd.set_detect_anomaly(True):
+            out = c.model(torch.randint(0, 11, (2, 5)))
+            (out * 0).sqrt().sum().backward()  # the fault
+        self.assertEqual((c.folder.manifest["failure"]["kind"], c.folder.manifest["open"]["at"]), ("nan_gradient", "root"))
+        self.assertEqual(c.folder.manifest["cannot_replay"], [])
+        if PROGRAM:
+            self.assertIn("the fault", self.walk(c.folder).split("root:")[1])
+
+    def test_R17_a_transform_of_torch_func_is_said_once(self):
+        model = Words()
+        parameters = dict(model.named_parameters())
+        with told() as text, retrograd.catch(model) as c:
+            for _ in range(2):
+                torch.func.grad(lambda own: torch.func.functional_call(model, own, (torch.randint(0, 11, (2, 5)),)).sum() * float("nan"))(parameters)
+            spoiled(model(torch.randint(0, 11, (2, 5)))).backward()
+        self.assertEqual(text.getvalue().count("within a transform of torch.func"), 1)
+        self.assertEqual(c.folder.manifest["failure"]["kind"], "nan_loss")
+
+    def test_R17_a_nan_of_a_custom_backward_is_named(self):
+        class Broken(Words):
+            def forward(self, ids):
+                return Infinite.apply(super().forward(ids))
+
+        folder = self.caught(Broken(), lambda c, out, x: out.sum())
+        (line,) = folder.manifest["cannot_replay"]
+        self.assertRegex(line, r"the backward of Infinite \(.*reports_test.py:\d+ in backward\): torch.export leaves it out")
+
+    def test_R17_a_forgotten_scaler_is_named(self):
+        for kind in (torch.float16, torch.bfloat16):
+            with told() as text, retrograd.catch(Words(), path=str(kind)) as c:
+                with torch.autocast("cpu", kind):
+                    loss = F.cross_entropy(c.model(torch.randint(0, 11, (2, 5))).flatten(0, 1), torch.zeros(10, dtype=torch.long))
+                (loss * float("inf")).backward()
+            self.assertEqual("scaler=scaler" in text.getvalue(), kind == torch.float16 and c.folder.manifest["failure"]["kind"] != "nan_loss")
 
     def test_R17_outputs_with_a_nan_and_no_loss_are_written(self):
         with self.assertRaises(FloatingPointError), told(), retrograd.catch(Net(bad=0)) as c:

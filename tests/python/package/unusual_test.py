@@ -75,7 +75,8 @@ class Unusual(InFolder):
 
             folder = self.caught(Root(), loss, path=f"call{bad}")
             self.assert_shows(folder)
-            self.assertEqual(folder.manifest["cannot_replay"], [f"1 other call(s) of the model in the same backward: this folder has call {bad} of 2"])
+            (line,) = folder.manifest["cannot_replay"]
+            self.assertTrue(line.startswith(f"1 other call(s) of the model in the same backward: this folder has call {bad} of 2"), line)
 
     def test_dataclasses_in_and_out(self):
         folder = self.caught(OfDataclasses(), lambda model, x: model(Batch(x)).loss)

@@ -231,6 +231,23 @@ def computation(x, a, b):
   EXPECT_FALSE(check(model, reference).partsAt);
 }
 
+// PyTorch's own backward raised, as in a captured step: its reference has no gradients, which says nothing of them.
+TEST(Verdict, R17_AReferenceOfABackwardThatRaisedHasNoGradientsToMiss) {
+  const auto model = writeTemporary("product.txt", product);
+  auto reference = referenceOf(model);
+  for (const std::string name : {"grad.p.w", "grad.in.x"}) reference.erase(name);
+  EXPECT_EQ(check(model, reference).status, CheckStatus::fail);
+  CheckOptions options;
+  options.reference = writeTemporary("raised.safetensors", "");
+  writeSafetensors(options.reference, reference, {{"gradients", "none"}, {"requires_grad", "x"}});
+  const auto report = checkModel(model, options);
+  EXPECT_EQ(report.status, CheckStatus::pass) << reportLine(report);
+  EXPECT_FALSE(report.partsAt);
+  reference.at("out.0") = floatTensor({}, {12345});
+  writeSafetensors(options.reference, reference, {{"gradients", "none"}, {"requires_grad", "x"}});
+  EXPECT_EQ(checkModel(model, options).status, CheckStatus::fail);
+}
+
 // Holds R8: the reference has the same NaN.
 TEST(Verdict, R8_NaNDoesNotPassThoughPyTorchHasTheSame) {
   const auto model = writeTemporary("product.txt", product);

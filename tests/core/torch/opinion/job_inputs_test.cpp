@@ -197,6 +197,12 @@ TEST(JobInputs, R10_WhatEagerCodeMadeBetweenGraphsIsDrawn) {
   EXPECT_EQ(opinion.verdict, Verdict::agrees) << opinion.reason;
   EXPECT_EQ(opinion.drawn, 1U);
   EXPECT_NE(noteWith(opinion, "___stack1 f32[4] is drawn"), "");
+  // A part of a tuple, as an LSTM that runs between two graphs gives one.
+  resumed = squareOf("L['___stack0'][0]");
+  resumed.function = "torch_dynamo_resume_in_g_at_9";
+  const auto ofPart = opinionOn({tanhOf("L['x']", "L['m']._parameters['w']"), resumed}, "1/0");
+  EXPECT_EQ(ofPart.verdict, Verdict::agrees) << ofPart.reason;
+  EXPECT_NE(noteWith(ofPart, "___stack0.0 f32[4] is drawn"), "") << (ofPart.notes.empty() ? "" : ofPart.notes.front());
 }
 
 // R11: a block that was compiled by itself has names that each block of the checkpoint has: the way out is named.

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(JobTruth, RightJob,
                          testing::Values("nograd", "both", "detach", "nogradwrite", "innergrad", "gumbel", "ste",
                                          "ckdrop", "ck2", "seeds", "ckdynamic", "drawdetach", "scanned", "mapped",
                                          "stepped", "jagged", "drawdouble", "tworesults", "datapart", "normzero",
-                                         "zeroed"),
+                                         "zeroed", "detachinplace"),
                          [](const auto& info) { return std::string(info.param); });
 
 // With an activation memory budget of 0 the partitioner drew the dropout's mask once more, from no saved state.
@@ -144,6 +144,27 @@ TEST(JobTruth, R3_ABackwardOfTheAuthorsOwnIsNamed) {
   EXPECT_TRUE(std::any_of(opinion.notes.begin(), opinion.notes.end(), [](const auto& note) {
     return note.find("backward of its own") != std::string::npos && note.find("make.py:") != std::string::npos;
   })) << reasonsOf(opinion);
+}
+
+// The gradient within the function passes a backward of the author's own, which eager PyTorch differentiates once more.
+// The compile does not, and its joint graph has the same fault: it is no witness.
+TEST(JobTruth, R3_AnOwnBackwardWithinAnInnerGradientIsNeverTakenForRight) {
+  const auto opinion = opinionOn(textOf("innerown"));
+  ASSERT_EQ(opinion.verdict, Verdict::notPossible) << reasonsOf(opinion);
+  EXPECT_NE(opinion.reason.find("passes a backward of the program's own"), std::string::npos) << opinion.reason;
+  EXPECT_NE(opinion.reason.find("make.py:"), std::string::npos) << opinion.reason;
+}
+
+// Holds R8: the job and the derived backward have the same NaN, which the forward hides.
+TEST(JobTruth, R8_NaNInAGradientIsNotHealthyThoughBothHaveIt) {
+  const auto opinion = opinionOn(textOf("nanmask"));
+  ASSERT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+  EXPECT_FALSE(opinion.passes());
+  ASSERT_FALSE(opinion.health.bad.empty());
+  EXPECT_NE(opinion.health.bad.front().name.find("primals_"), std::string::npos);
+  ASSERT_FALSE(opinion.health.roots.empty());
+  EXPECT_NE(opinion.health.roots.front().find("softmax"), std::string::npos) << opinion.health.roots.front();
+  EXPECT_TRUE(opinionOn(textOf("detach")).passes());
 }
 
 // A gradient of zeros is that of round(), which is what the forward's ops say; the author's own backward says another.

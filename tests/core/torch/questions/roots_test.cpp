@@ -76,6 +76,22 @@ TEST(Roots, R5_MaskOfMultiheadAttention) {
   EXPECT_NE(opOf(*analysis, walked(*analysis).root).find("softmax"), std::string::npos);
 }
 
+// Holds R5: an input may bring a mask's infinities only where it has any: those of log's are a fault, whatever they are
+// multiplied by.
+TEST(Roots, R5_OnlyAnInputWithInfinitiesIsAMask) {
+  ModelBuilder m;
+  const auto x = m.input("x", {2}), y = m.input("y", {2});
+  const auto bad = m.op("aten.log.default", {x});
+  const auto log = m.lastOp();
+  m.output(m.op("aten.sum.default", {m.op("aten.mul.Tensor", {bad, y})}));
+  DerivationRequest request;
+  request.inputs["x"] = floatTensor({2}, {0, 0});
+  request.inputs["y"] = floatTensor({2}, {1, -1});
+  const auto analysis = m.analyse(request);
+  const auto walk = walked(*analysis);
+  EXPECT_EQ(walk.forward, log) << opOf(*analysis, walk.root);
+}
+
 // Holds R5: `zeros` is finite when it is made; what exp reads of it is not.
 TEST(Roots, R5_WhatAnOpReadsIsWhatItsMemoryHeldThen) {
   ModelBuilder m;

@@ -156,6 +156,35 @@ TEST(DebugScript, R7_ALostBackwardIsNeverRight) {
   EXPECT_EQ(DebugScript(tinyGpt()).run("check-gradient #0").text.find("`retrograd check "), std::string::npos);
 }
 
+// Holds R7: a NaN that a lost backward made is in no value of the file: who looks for it learns where it may be from.
+TEST(DebugScript, R7_AWalkThatFindsNothingNamesLostBackwards) {
+  DebugScript script(openModel(sourcePath("tests/data/reports/captured/step/model.pt2")));
+  const auto walk = script.run("walk-nan");
+  EXPECT_FALSE(walk.bad);
+  EXPECT_NE(walk.text.find("all values of the run are finite"), std::string::npos) << walk.text;
+  EXPECT_NE(walk.text.find("does not hold the backward that PyTorch runs for Gain"), std::string::npos) << walk.text;
+  EXPECT_EQ(walk.json["lost_backwards"].size(), 2u);
+  EXPECT_EQ(DebugScript(tinyGpt()).run("walk-nan").text, "all values of the run are finite");
+}
+
+// Holds R14: what came to an output from outside says so.
+TEST(DebugScript, R14_AGradientFromOutsideThatIsBadIsSaidToBe) {
+  DerivationRequest request;
+  request.cotangents["0"] = test::floatTensor({2}, {std::numeric_limits<float>::infinity(), 1});
+  DebugScript script(openModel(test::writeTemporary("outside.txt", R"(
+def computation(x, w):
+    # x: "f32[2]"
+    # w: "f32[2]", parameter
+    y = aten.mul.Tensor(x, w)
+    return y
+)"),
+                               request));
+  const auto text = script.run("walk-nan").text;
+  EXPECT_NE(text.find("root: the input cotangent_0 (1 of 2 elements), a gradient that an output got from outside"),
+            std::string::npos)
+      << text;
+}
+
 // Holds R5: a root that comes from outside has a place and a line, too.
 TEST(DebugScript, R5_ARootThatIsAnInputHasItsPlacesAndTheLineThatReadsIt) {
   DerivationRequest request;
