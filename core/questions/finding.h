@@ -13,10 +13,11 @@ namespace retrograd {
 struct Finding {
   enum class Severity : std::uint8_t { note, warning, error };
   Severity severity = Severity::warning;
-  std::string title;    ///< what is wrong, in one line: "the gradient of h.3.weight is None"
-  std::string numbers;  ///< what was measured: "4 of 8 NaN"; may be empty
-  BoundSymbolId op;     ///< where; none where no op is to blame
-  ValueId value;        ///< of it; may be none
+  std::string title;                ///< what is wrong, in one line: "the gradient of h.3.weight is None"
+  std::string numbers;              ///< what was measured: "4 of 8 NaN"; may be empty
+  BoundSymbolId op;                 ///< where; none where no op is to blame
+  std::vector<BoundSymbolId> also;  ///< further ops that are marked, such as the forward op of a backward
+  ValueId value;                    ///< of it; may be none
   std::string command;  ///< what the window goes on with from there: a command such as "walk-to-root", or a panel such
                         ///< as "why"; empty: it shows the op
 };

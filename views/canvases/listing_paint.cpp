@@ -201,7 +201,11 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const bool first =
       breakpoint == BreakpointMark::none && !(now.current && shows(now.current));  // the first cell is free
   if (bookmarked) drawBookmark(painter, cell(first ? 0 : 1), colors.ownWords);
+  const auto* finding = board_.at(op);
   if (failed || bad) drawWarning(painter, cell(1), failed ? colors.breakpoint : colors.bad, colors.background);
+  else if (finding)
+    drawWarning(painter, cell(1), finding->severity == Finding::Severity::error ? colors.bad : colors.ownWords,
+                colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
            std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
     drawSaved(painter, cell(1), colors.saved);

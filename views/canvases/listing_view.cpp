@@ -35,7 +35,11 @@ QString relationText(Relation relation) {
 }  // namespace
 
 ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
-    : CodeView(context.theme, parent), context_(context), kind_(kind), marks_(new MarkedScrollBar(this)) {
+    : CodeView(context.theme, parent),
+      context_(context),
+      board_(FindingBoard::of(*context.controller)),
+      kind_(kind),
+      marks_(new MarkedScrollBar(this)) {
   setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
   setAccessibleName(titleOf(kind));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -47,6 +51,7 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
   connect(context_.execution, &ExecutionState::changed, this, &ListingView::executionChanged);
   connect(context_.execution, &ExecutionState::breakpointsChanged, viewport(), qOverload<>(&QWidget::update));
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &ListingView::numbersChanged);
+  connect(&board_, &FindingBoard::changed, viewport(), qOverload<>(&QWidget::update));
   connect(context_.filter, &OpFilter::changed, this, &ListingView::filterChanged);
   connect(context_.notes, &NoteBook::changed, this, &ListingView::notesChanged);
   if (context_.stages)
@@ -346,6 +351,7 @@ QString ListingView::spokenAt(int visible) const {
   if (const auto number = numberAt(visible); !number.isEmpty())
     words << views::titleOf(column_) + QLatin1Char(' ') + number;
   if (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))) words << tr("made NaN or Inf");
+  if (const auto* finding = board_.at(op)) words << toQt(finding->title);
   if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))
     words << (badBelow(row) ? tr("folded, NaN or Inf in it") : tr("folded"));
   if (isKept(visible)) words << tr("does not pass the filter");

@@ -7,6 +7,7 @@
 
 #include "views/canvases/code_view.h"
 #include "views/content/fold_rows.h"
+#include "views/findings/finding_board.h"
 #include "views/session/view_context.h"
 #include "views/text/line_pattern.h"
 #include "views/text/line_text.h"
@@ -219,6 +220,7 @@ class ListingView : public CodeView {
   void updateMarks();
 
   ViewContext context_;
+  const FindingBoard& board_;
   TraceKind kind_;
   Grouping grouping_ = Grouping::operation;
   bool shortNames_ = true;

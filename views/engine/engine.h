@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/formats/checkpoint/given_data.h"
+#include "core/questions/finding.h"
 #include "core/questions/memory_join/traced_step.h"
 #include "core/questions/run_record.h"
+#include "core/questions/update_numbers.h"
 #include "core/stepping/moment.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/experiments/compare_runs.h"
@@ -133,6 +135,11 @@ class Engine {
     throw Error(ErrorCode::badUse, "nothing can be derived here", analysis.file.path);
   }
   virtual GradientCheck checkGradients(const Analysis&, const std::vector<BoundSymbolId>& ops, const Progress&) = 0;
+  /// As the functions of these names, of a recorded step.
+  virtual std::vector<Finding> judgeStep(const std::shared_ptr<const Analysis>&, const Progress&) { return {}; }
+  virtual std::map<std::string, UpdateNumbers> lastUpdates(const std::shared_ptr<const Analysis>&, const Progress&) {
+    return {};
+  }
   /// As allocatorPeak().
   virtual AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>&, const Progress&) = 0;
   /// What a step of the document allocates on a GPU, whatever it is run on: a log's own graphs, or a derivation for

@@ -12,6 +12,7 @@ FindingBoard& FindingBoard::of(DocumentController& controller) {
 FindingBoard::FindingBoard(DocumentController& controller) : QObject(&controller) {
   connect(&controller, &DocumentController::documentAboutToChange, this, [this] {
     bySource_.clear();
+    index();
     Q_EMIT changed();
   });
 }
@@ -20,8 +21,25 @@ void FindingBoard::set(const QString& source, std::vector<Finding> findings) {
   if (findings.empty() && !bySource_.contains(source)) return;
   if (findings.empty()) bySource_.remove(source);
   else bySource_[source] = std::move(findings);
+  index();
   Q_EMIT changed();
 }
+
+void FindingBoard::index() {
+  byOp_.clear();
+  const auto add = [this](BoundSymbolId op, const Finding& finding) {
+    if (!op) return;
+    auto& known = byOp_[op.index];
+    if (!known || known->severity < finding.severity) known = &finding;
+  };
+  for (const auto& findings : std::as_const(bySource_))
+    for (const auto& finding : findings) {
+      add(finding.op, finding);
+      for (const auto op : finding.also) add(op, finding);
+    }
+}
+
+const Finding* FindingBoard::at(BoundSymbolId op) const { return op ? byOp_.value(op.index) : nullptr; }
 
 std::vector<FindingBoard::Entry> FindingBoard::entries() const {
   std::vector<Entry> all;

@@ -1,4 +1,5 @@
 #pragma once
+#include <QHash>
 #include <QMap>
 #include <QObject>
 #include <QString>
@@ -30,14 +31,18 @@ class FindingBoard : public QObject {
   /// How many are no notes.
   int serious() const;
   bool has(const QString& source) const { return bySource_.contains(source); }
+  /// The most severe finding that this op is marked with; null for none.
+  const Finding* at(BoundSymbolId op) const;
 
  Q_SIGNALS:
   void changed();
 
  private:
   explicit FindingBoard(DocumentController& controller);
+  void index();
 
   QMap<QString, std::vector<Finding>> bySource_;
+  QHash<int, const Finding*> byOp_;  ///< into bySource_
 };
 
 }  // namespace retrograd::views

@@ -6,7 +6,7 @@ namespace retrograd::views {
 namespace {
 
 const QString ofRun = QStringLiteral("run"), ofWalk = QStringLiteral("walk"), ofGradients = QStringLiteral("gradients"),
-              ofLayers = QStringLiteral("layers");
+              ofLayers = QStringLiteral("layers"), ofStep = QStringLiteral("step");
 constexpr int pause = 200;  // ms
 
 /// "3 NaN, 1 Inf of 8".
@@ -45,6 +45,7 @@ FindingSources::FindingSources(ViewContext context, QObject* parent)
   connect(&soon_, &QTimer::timeout, this, [this] {
     lookAtRun();
     lookAtLayers();
+    lookAtStep();
   });
   auto& numbers = context_.controller->ahead().numbers();
   connect(&numbers, &RunNumbers::changed, &soon_, qOverload<>(&QTimer::start));
@@ -101,6 +102,20 @@ void FindingSources::lookAtLayers() {
     };
     return [this, found = layersThatDiffer(*document->analysis, normOf)] { board_.set(ofLayers, found); };
   });
+}
+
+/// After the run, whose numbers a person waits for.
+void FindingSources::lookAtStep() {
+  const auto document = context_.controller->document();
+  const auto& numbers = context_.controller->ahead().numbers();
+  if (!document || !document->analysis->file.recording || judged_ == document->analysis) return;
+  if (numbers.size() == 0 || numbers.known() < numbers.size()) return;
+  judged_ = document->analysis;
+  const auto judge = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto found = context.engine.judgeStep(context.document.analysis, progress);
+    return [this, found] { board_.set(ofStep, found); };
+  };
+  context_.controller->questions().ask(this, ofStep, tr("Second opinion on the step"), judge);
 }
 
 std::vector<Finding> findingsOf(const Document& document, const NanWalk& walk) {

@@ -12,7 +12,7 @@
 namespace retrograd::views {
 
 /// Brings what is found without being asked for: NaN and Inf of what ran, gradients that are None, layers that differ
-/// from their equals.
+/// from their equals, faults and cuts of a recorded step.
 class FindingSources : public QObject {
   Q_OBJECT
 
@@ -23,11 +23,13 @@ class FindingSources : public QObject {
   void lookAtRun();
   void lookAtGradients();
   void lookAtLayers();
+  void lookAtStep();
 
   const ViewContext context_;
   FindingBoard& board_;
   PoolJob gradients_, layers_;
-  QTimer soon_;  ///< a run changes its numbers thirty times a second
+  std::shared_ptr<const Analysis> judged_;  ///< the recorded step that was asked about
+  QTimer soon_;                             ///< a run changes its numbers thirty times a second
 };
 
 /// The roots that a walk leads to: of the value asked for, and the others.

@@ -66,11 +66,29 @@ void GradientFlowDock::list(const std::shared_ptr<const Analysis>& analysis) {
     return [this, analysis, rows] {
       filling_ = true;
       model_->show(analysis, std::move(*rows));
+      for (const int column : {GradientFlowModel::clip, GradientFlowModel::update, GradientFlowModel::change})
+        table_->setColumnHidden(column, !analysis->file.recording);
       expandToLayers(model_->top());
       filling_ = false;
       measure();
     };
   });
+}
+
+void GradientFlowDock::askForUpdates() {
+  const auto& numbers = context_.controller->ahead().numbers();
+  if (asked_ == shown_ || !shown_->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
+  asked_ = shown_;
+  ask(Asked::inSight, QStringLiteral("updates"), {},
+      [this, analysis = shown_](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        const auto updates = context.engine.lastUpdates(analysis, progress);
+        return [this, analysis, updates] {
+          if (shown_ != analysis) return;
+          model_->setUpdates(updates);
+          columns_->fit();
+          fitName();
+        };
+      });
 }
 
 void GradientFlowDock::measure() {
@@ -81,6 +99,7 @@ void GradientFlowDock::measure() {
   fitName();
   filling_ = false;
   showBars();
+  askForUpdates();
 }
 
 void GradientFlowDock::expandToLayers(const std::vector<int>& rows) {
@@ -155,6 +174,7 @@ void GradientFlowDock::forget() {
   model_->clear();
   barRows_.clear();
   shown_.reset();
+  asked_.reset();
   chart_->show({});
   filling_ = false;
 }

@@ -32,6 +32,8 @@ class GradientFlowDock : public Panel {
   /// Has the rows of another analysis made next to the window.
   void list(const std::shared_ptr<const Analysis>& analysis);
   void measure();
+  /// Of a recorded step: has the engine say what the optimizer did, once the run's numbers are known.
+  void askForUpdates();
   /// Opens what holds layers, and no layer.
   void expandToLayers(const std::vector<int>& rows);
   void setOpen(const QModelIndex& index, bool isOpen);
@@ -48,8 +50,9 @@ class GradientFlowDock : public Panel {
   QSplitter* splitter_;
   ColumnFitter* columns_;
   std::shared_ptr<const Analysis> shown_;
-  PoolJob job_;               ///< lists the parameters
-  std::vector<int> barRows_;  ///< the model's row of each bar
+  std::shared_ptr<const Analysis> asked_;  ///< whose updates were asked for
+  PoolJob job_;                            ///< lists the parameters
+  std::vector<int> barRows_;               ///< the model's row of each bar
   bool filling_ = false, fitting_ = false, isNameChosen_ = false;
 };
 

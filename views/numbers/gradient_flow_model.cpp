@@ -87,10 +87,34 @@ void GradientFlowModel::measure(const RunNumbers& numbers) {
     bar.name = std::move(row->numbers.name);
     row->numbers = std::move(bar);
   }
+  announce();
+}
+
+void GradientFlowModel::setUpdates(const std::map<std::string, UpdateNumbers>& updates) {
+  for (auto row = rows_.all.rbegin(); row != rows_.all.rend(); ++row) {
+    row->updated = {};
+    if (row->parameter) {
+      const auto found = updates.find(row->path.toStdString());
+      if (found != updates.end()) row->updated = found->second;
+      continue;
+    }
+    double weight = 0;
+    for (const auto part : row->parts) {
+      const auto& of = rows_.all[static_cast<std::size_t>(part)];
+      if (!of.updated.norm) continue;
+      row->updated.norm = std::hypot(row->updated.norm.value_or(0), *of.updated.norm);
+      if (of.updated.ratio.value_or(0) > 0) weight = std::hypot(weight, *of.updated.norm / *of.updated.ratio);
+    }
+    if (weight > 0) row->updated.ratio = *row->updated.norm / weight;
+  }
+  announce();
+}
+
+void GradientFlowModel::announce() {
   const auto changed = [this](const std::vector<int>& parts) {
     if (!parts.empty())
       Q_EMIT dataChanged(createIndex(0, value, parts.front()),
-                         createIndex(static_cast<int>(parts.size()) - 1, bad, parts.back()));
+                         createIndex(static_cast<int>(parts.size()) - 1, change, parts.back()));
   };
   changed(rows_.top);
   // A view looks for each row that is announced: those in 30,000 closed layers would take it seconds.
@@ -123,6 +147,10 @@ int GradientFlowModel::rowCount(const QModelIndex& parent) const {
   return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size());
 }
 
+std::optional<double> GradientFlowModel::updateNumber(const Row& row, int column) {
+  return column == clip ? row.updated.clipFactor : column == update ? row.updated.norm : row.updated.ratio;
+}
+
 QString GradientFlowModel::textOf(const Row& row, int column) const {
   const auto& bar = row.numbers;
   const bool isMeasured = bar.isKnown && bar.hasGradient;
@@ -131,6 +159,12 @@ QString GradientFlowModel::textOf(const Row& row, int column) const {
     case value: return bar.isKnown ? numberText(bar.value) : QString();
     case gradient: return isMeasured ? numberText(bar.gradient) : bar.hasGradient ? QString() : tr("none");
     case ratio: return isMeasured ? numberText(bar.ratio()) : QString();
+    case clip:
+    case update:
+    case change: {
+      const auto number = updateNumber(row, column);
+      return number ? numberText(*number) : QString();
+    }
     default: return isMeasured ? numberText(OpFigure::bad, static_cast<double>(row.bad)) : QString();
   }
 }
@@ -146,9 +180,10 @@ QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
     case opRole: return row.gradient ? analysis_->document->value(row.gradient).producer.index : -1;
     case sortRole: {
       if (index.column() == name) return {};
+      if (index.column() >= clip) return updateNumber(row, index.column()).value_or(qQNaN());
       const auto& bar = row.numbers;
       if (!bar.isKnown || (index.column() != value && !bar.hasGradient)) return qQNaN();
-      const std::array<double, columns> numbers{0, bar.value, bar.gradient, bar.ratio(), static_cast<double>(row.bad)};
+      const std::array<double, clip> numbers{0, bar.value, bar.gradient, bar.ratio(), static_cast<double>(row.bad)};
       return numbers[static_cast<std::size_t>(index.column())];
     }
     default: return {};
@@ -156,7 +191,8 @@ QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant GradientFlowModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  static const std::array<const char*, columns> names{"Parameter", "Value", "Gradient", "Ratio", "NaN and Inf"};
+  static const std::array<const char*, columns> names{"Parameter",   "Value",      "Gradient", "Ratio",
+                                                      "NaN and Inf", "Clipped by", "Update",   "Update / Value"};
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= columns) return {};
   return tr(names[static_cast<std::size_t>(section)]);
 }

@@ -1,9 +1,12 @@
 #pragma once
 #include <QAbstractItemModel>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/derivation/analysis.h"
+#include "core/questions/update_numbers.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/text/run_numbers.h"
 
@@ -15,7 +18,8 @@ class GradientFlowModel : public QAbstractItemModel {
   Q_OBJECT
 
  public:
-  enum Column { name, value, gradient, ratio, bad, columns };
+  /// clip, update and change: of a recorded step's last update.
+  enum Column { name, value, gradient, ratio, bad, clip, update, change, columns };
 
   /// A module or a parameter.
   struct Row {
@@ -26,6 +30,7 @@ class GradientFlowModel : public QAbstractItemModel {
     std::vector<int> parts;
     GradientFlowChart::Bar numbers;
     std::int64_t bad = 0;    ///< NaN and Inf in its gradients
+    UpdateNumbers updated;   ///< of a module: norm and ratio of all its parameters
     bool isOpen = false;     ///< the view shows its parts
     bool wasOpened = false;  ///< at any time, so that who sorts them wants to hear of their numbers
   };
@@ -45,6 +50,8 @@ class GradientFlowModel : public QAbstractItemModel {
   void clear() { show(nullptr, {}); }
   /// Takes the numbers of all rows from the run.
   void measure(const RunNumbers& numbers);
+  /// Takes what the optimizer did, by parameter.
+  void setUpdates(const std::map<std::string, UpdateNumbers>& updates);
   /// The view shows the parts of this row from now on, or no longer.
   void setOpen(int row, bool isOpen);
 
@@ -64,6 +71,8 @@ class GradientFlowModel : public QAbstractItemModel {
  private:
   const std::vector<int>& partsOf(const QModelIndex& parent) const;
   QString textOf(const Row& row, int column) const;
+  static std::optional<double> updateNumber(const Row& row, int column);
+  void announce();
 
   std::shared_ptr<const Analysis> analysis_;
   Rows rows_;

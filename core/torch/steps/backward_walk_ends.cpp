@@ -127,7 +127,8 @@ void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Te
   cut.name = document_.text(byFunction ? recorded.function : recorded.hook ? recorded.hook : recorded.function);
   if (kind == GradientCut::Kind::builtin || cut.name.empty())
     cut.name = document_.symbol(document_.boundSymbol(op).symbol).name;
-  cut.line = recordedLine(document_, byFunction ? backwardOf(op) : op);
+  cut.at = byFunction ? backwardOf(op) : op;
+  cut.line = recordedLine(document_, cut.at);
   cut.parameters = trained_.behind(value);
   if (!actual.defined()) {
     cut.factor = 0;

@@ -17,6 +17,7 @@ struct GradientCut {
   enum class Kind : std::uint8_t { builtin, function, hook, detach, noGrad, inPlace };
   Kind kind = Kind::builtin;
   BoundSymbolId op;              ///< of the recording: where it happened
+  BoundSymbolId at;              ///< whose line it is: of a custom Function an op of its backward
   std::string name;              ///< of the Function, hook or op
   std::string line;              ///< "train.py:12 in backward"
   std::optional<double> factor;  ///< how many times the derivative the recorded gradient is; none: not one number

@@ -27,6 +27,9 @@ class FindingsTest : public QObject {
   void W28_walkToTheRootShowsElementAndLine();
   void findingsAreInOnePlaceWithOneActionEach();
   void findingsGoWithTheirDocument();
+  void C12_cutsOfARecordedStepAreFindings();
+  void C13_theFirstBadUpdateOfARecordedStepIsAFinding();
+  void C13_gradientFlowShowsUpdates();
   void V7_findingsOpenWhenARunMadeNaN();
   void V7_aStopAtNaNNamesItsOpAndOpensFindings();
   void V4_aFoldedRowShowsTheSumBelow();
@@ -93,6 +96,78 @@ void FindingsTest::masksAreNotFaults() {
   f.press(Qt::Key_F5);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().position, f.execution().size);
+}
+
+// The hook that doubles a gradient is a note, marked in both listings; one action shows its line.
+void FindingsTest::C12_cutsOfARecordedStepAreFindings() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("tests/data/recordings/step")));
+  QVERIFY(allKnown(f));
+  f.raise("dock-findings");
+  auto* list = f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  const auto row = [&] {
+    for (int i = 0; i < list->model()->rowCount(); ++i)
+      if (list->model()->index(i, 1).data().toString().startsWith(QStringLiteral("hook"))) return i;
+    return -1;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(row() >= 0, 20000);
+  const auto text = [&](int column) { return list->model()->index(row(), column).data().toString(); };
+  QCOMPARE(text(0), QStringLiteral("note"));
+  QCOMPARE(text(1), QStringLiteral("hook `<lambda>`: 2 times the derivative"));
+  QStringList cells;
+  for (int column = 0; column < list->model()->columnCount(); ++column) cells << text(column);
+  QVERIFY2(cells.join(QLatin1Char(' ')).contains(QStringLiteral("behind it: last.weight")),
+           qPrintable(cells.join(QLatin1Char('|'))));
+  QVERIFY2(cells.join(QLatin1Char(' ')).contains(QStringLiteral("train.py:")),
+           qPrintable(cells.join(QLatin1Char('|'))));
+  list->setCurrentIndex(list->model()->index(row(), 0));
+  QTest::keyClick(list, Qt::Key_Return);
+  auto* source = f.window().findChild<QDockWidget*>(QStringLiteral("dock-source"));
+  QTRY_VERIFY(!source->visibleRegion().isEmpty());
+  const auto op = f.selection().op();
+  QVERIFY(op);
+  const auto forward = f.analysis().links.forwardOf(*f.analysis().document, op);
+  int marked = 0;
+  for (auto kind : {TraceKind::forward, TraceKind::backward})
+    for (int i = 0; i < f.listing(kind).rowCount(); ++i)
+      if (const auto at = f.listing(kind).opAt(i); at == op || at == forward)
+        marked += f.listing(kind).spokenAt(i).contains(QStringLiteral("2 times the derivative"));
+  QVERIFY2(marked >= (forward ? 2 : 1), qPrintable(QString::number(marked)));
+}
+
+void FindingsTest::C13_theFirstBadUpdateOfARecordedStepIsAFinding() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("resources/samples/recorded")));
+  QVERIFY(allKnown(f));
+  f.raise("dock-findings");
+  auto* list = f.window().findChild<QTreeView*>(QStringLiteral("findings-list"));
+  const auto found = [&] {
+    for (int i = 0; i < list->model()->rowCount(); ++i)
+      if (list->model()->index(i, 1).data().toString() ==
+          QStringLiteral("the update of first.weight in step 0 is not finite"))
+        return list->model()->index(i, 0).data().toString();
+    return QString();
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(found().contains(QStringLiteral("error")), 20000);
+}
+
+void FindingsTest::C13_gradientFlowShowsUpdates() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("tests/data/recordings/step")));
+  QVERIFY(allKnown(f));
+  f.raise("dock-gradient-flow");
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("gradient-flow"));
+  const auto shown = [&] {
+    const auto module = table->model()->index(0, 0);
+    QStringList cells;
+    for (int column = 0; column < table->model()->columnCount(); ++column)
+      cells << (table->isColumnHidden(column) ? QStringLiteral("hidden")
+                                              : table->model()->index(0, column, module).data().toString());
+    return cells.join(QLatin1Char('|'));
+  };
+  QTRY_VERIFY2_WITH_TIMEOUT(shown().contains(QStringLiteral("|0.86953|")), qPrintable(shown()), 20000);
+  QVERIFY(f.open(gpt()));
+  QTRY_VERIFY2_WITH_TIMEOUT(shown().endsWith(QStringLiteral("hidden|hidden|hidden")), qPrintable(shown()), 20000);
 }
 
 // From an open model to the line of Python and the element in one action.

@@ -18,6 +18,7 @@
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/tensor_text.h"
 #include "core/torch/stages/open_pipeline.h"
+#include "core/torch/steps/judge_step.h"
 #include "core/torch/tracing/op_table.h"
 #include "views/engine/engine.h"
 #include "views/engine/pipeline_engine.h"
@@ -292,6 +293,15 @@ class LiveEngine : public Engine {
   GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
                                const Progress& progress) override {
     return retrograd::checkGradients(analysis, ops, progress);
+  }
+
+  std::vector<Finding> judgeStep(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
+    return retrograd::judgeStep(analysis, progress);
+  }
+
+  std::map<std::string, UpdateNumbers> lastUpdates(const std::shared_ptr<const Analysis>& analysis,
+                                                   const Progress& progress) override {
+    return retrograd::lastUpdates(analysis, progress);
   }
 
   AllocatorPeak measureMemory(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {

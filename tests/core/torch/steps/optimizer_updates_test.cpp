@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/torch/analysis/open.h"
+#include "core/torch/steps/judge_step.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {
@@ -38,6 +39,23 @@ TEST(OptimizerUpdates, C13_TheFirstUpdateThatIsNotFiniteLeadsToTheOpThatMadeTheN
   const auto text = describe(updates, *analysis->document, *updates.firstBad);
   EXPECT_TRUE(text.starts_with("the update of first.weight in step 0 is not finite: ")) << text;
   EXPECT_NE(text.find("train_recorded.py:15"), std::string::npos) << text;
+}
+
+TEST(OptimizerUpdates, C13_TheWindowHasFindingsAndNumbersOfTheLastUpdate) {
+  const auto findings = judgeStep(openModel(sourcePath("resources/samples/recorded")));
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].severity, Finding::Severity::error);
+  EXPECT_EQ(findings[0].title, "the update of first.weight in step 0 is not finite");
+  EXPECT_EQ(findings[0].command, "source");
+  const auto analysis = openModel(sourcePath("tests/data/recordings/step"));
+  const auto cuts = judgeStep(analysis);
+  ASSERT_EQ(cuts.size(), 1u);
+  EXPECT_EQ(cuts[0].severity, Finding::Severity::note);
+  EXPECT_EQ(cuts[0].title, "hook `<lambda>`: 2 times the derivative");
+  EXPECT_EQ(cuts[0].numbers, "a cut, which may be meant; behind it: last.weight");
+  const auto last = lastUpdates(analysis);
+  ASSERT_EQ(last.size(), 6u);
+  EXPECT_NEAR(last.at("last.bias").clipFactor.value_or(0), 0.8695, 1e-3);
 }
 
 TEST(OptimizerUpdates, C13_AModelHasNone) {
