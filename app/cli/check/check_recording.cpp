@@ -23,7 +23,7 @@ struct Verdict {
   int code = allWell;
 };
 
-/// What was found, as it is judged.
+/// The findings, as they are judged.
 struct Found {
   const Analysis& analysis;
   const ReplayResult& replay;

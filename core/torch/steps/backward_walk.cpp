@@ -48,7 +48,7 @@ double BackwardWalk::largestOf(const at::Tensor& tensor) {
   return tensor.abs().max().item<double>();
 }
 
-/// What the backward made and read, and whose it is.
+/// The tensors that the backward made and read, by what they belong to.
 void BackwardWalk::index() {
   std::unordered_set<std::int32_t> used;  // memory that autograd's ops read and made before
   for (std::size_t i = 0; i < span_.begin; ++i)
@@ -345,7 +345,7 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
   if (from)
     for (const auto& part : *from) noise += part.noise;
   const auto start = recording_.op(op).function ? functionStart(position) : op;
-  // What was cut before a custom Function stays cut there, unless another Function did it.
+  // A cut before a custom Function stays there, unless another Function made it.
   BoundSymbolId keptCut;
   if (from && !from->empty() && from->front().cut && recording_.op(op).function &&
       kindOf(from->front().cut) != GradientCut::Kind::function)

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double evenly = 1e-3;  ///< of the largest element: how far a gradient may be from a multiple of another
 
-/// By what factor `actual` is `expected`; none where it is no multiple.
+/// By what factor `actual` is `expected`; none for anything but a multiple.
 std::optional<double> factorOf(const at::Tensor& actual, const at::Tensor& expected, double& average) {
   const auto a = asDoubles(copyOut(actual)), e = asDoubles(copyOut(expected));
   double both = 0, own = 0, most = 0;

@@ -58,14 +58,14 @@ struct BadUpdate {
   std::string line;                     ///< of that op: "train.py:12 in step"; may be empty
 };
 
-/// What the optimizers of a recorded step did, whichever they are: the weights before and after are compared.
+/// The updates of a recorded step, of any optimizer: the weights before and after are compared.
 struct OptimizerUpdates {
   std::vector<OptimizerStep> steps;
   std::optional<BadUpdate> firstBad;
   std::string incomplete;  ///< why the run ended before all updates were seen; empty: all were
 };
 
-/// Runs the recorded step again. Throws Error(cancelled), Error(badUse) where it is no recording.
+/// Runs the recorded step again. Throws Error(cancelled), Error(badUse) for a model.
 OptimizerUpdates optimizerUpdates(const std::shared_ptr<const Analysis>& analysis, const Progress& progress = {});
 
 /// The norm over all elements: NaN where there is one, then infinite where there is one.

@@ -21,7 +21,7 @@ struct GradientCut {
   std::string name;              ///< of the Function, hook or op
   std::string line;              ///< "train.py:12 in backward"
   std::optional<double> factor;  ///< how many times the derivative the recorded gradient is; none: not one number
-  std::string off;               ///< where it is no factor: "off by 0.2, largest element 1.1"
+  std::string off;               ///< without a factor: "off by 0.2, largest element 1.1"
   std::string because;           ///< what is known of the cause
   bool nonFinite = false;        ///< NaN or infinite where the derivative is finite
   std::int32_t backward = 0;     ///< counted in the recording

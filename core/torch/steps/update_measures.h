@@ -21,7 +21,7 @@ namespace retrograd {
 class UpdateMeasures final : public RunFollower {
  public:
   explicit UpdateMeasures(const Analysis& analysis);
-  /// What was measured, once the run is over.
+  /// The measurements, once the run is over.
   OptimizerUpdates take() { return std::move(updates_); }
 
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) override;
