@@ -471,7 +471,9 @@ def main():
             print(f"{'named' if r.named else 'MISSED'}  {'listed' if r.listed else 'NOT LISTED'}  {'right' if r.right else 'FALSE'}  {name} {seed}: {r.said}", flush=True)
     text = "\n".join(report(results)) + "\n"
     if options.report:
-        options.report.write_text(text)
+        before = options.report.read_text() if options.report.exists() else ""
+        kept = before.find("\n## Random programs")  # and what follows, which is measured apart
+        options.report.write_text(text + (before[kept:] if kept >= 0 else ""))
     print(text.split("\n\n")[3])
     return 0 if sum(r.named for r in results) >= 0.95 * len(results) and all(r.right for r in results) else 1
 
