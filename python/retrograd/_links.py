@@ -134,7 +134,7 @@ class Repeats:
 
     def __init__(self) -> None:
         self._regions: list[Repeatable] = []
-        self._by_key: dict[Hashable, list[int]] = {}  # places in the list, by what an op and its repetition have in common: name, line, sizes
+        self._by_key: dict[Hashable, list[int]] = {}  # places in the list, by what an op and its repetition have in common: name, lines within the region, sizes
         self._done: set[int] = set()
         self._first: dict[int, int] = {}  # storage of a recomputation -> that of the forward
         self._following = 0
@@ -152,7 +152,7 @@ class Repeats:
         found = exact or [place for place in left if not set(self._regions[place].makes) <= set(self._regions[place].reads)]
         if not found:
             return None
-        at = self._following if self._following in found else found[-1]
+        at = next((place for place in found if place >= self._following), found[-1])
         self._done.add(at)
         self._following = at + 1
         op = self._regions[at]

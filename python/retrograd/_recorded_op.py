@@ -142,7 +142,7 @@ class Op:
         if place.hook is not None:
             record["hook"] = place.hook
         if place.region or place.phase == "recompute":
-            common = (self.name, tuple(place.frames[-1:]), tuple(tuple(one.shape) for one in outs if one.layout == torch.strided))
+            common = (self.name, place.inside, tuple(tuple(one.shape) for one in outs if one.layout == torch.strided))
         if place.region and place.phase != "recompute":
             mode.repeats.repeatable(common, Repeatable(record["n"], tuple(self.reads), mode.storages_of(outs), module, record.get("call")))
         if place.phase == "recompute":

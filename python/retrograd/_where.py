@@ -42,6 +42,7 @@ class Place:
     function: Optional[str] = None
     hook: Optional[str] = None
     region: bool = False  # in a checkpointed region
+    inside: Optional[tuple[tuple[CodeType, int], ...]] = None  # the user's frames within that region or its recomputation, innermost first
     depth: int = 0  # frames of Python around the op
 
 
@@ -111,6 +112,8 @@ class Where:
             whose, mark = _kind(code)
             if whose == "user":
                 place.frames.append((code, frame.f_lineno))
+            if mark in ("region", "recompute") and place.inside is None:
+                place.inside = tuple(place.frames)
             if not engine and whose != "package" and mark != "passed":
                 if mark == "engine":
                     engine = True

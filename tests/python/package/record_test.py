@@ -505,6 +505,26 @@ class Contents(InFolder):
         for op in repeated:
             self.assertEqual(op["module"], by_number[op["repeats"]]["module"])
 
+    def test_C3_recomputed_ops_of_a_helper_repeat_those_of_the_same_call(self):
+        """The helper makes its scale of new data each time, so that operands do not tell its calls apart."""
+
+        def scale(size):
+            return torch.sqrt(torch.tensor(size * 3.0))
+
+        def region(x):
+            a = (x @ x / scale(x.shape[0])).sin()
+            b = (a @ x / scale(x.shape[0])).sin()
+            return (a @ b / scale(x.shape[0])).sin()
+
+        x = torch.randn(4, 4, requires_grad=True)
+        for reentrant in (False, True):
+            with told():
+                retrograd.record(f"here{reentrant}", lambda: checkpoint(region, x * 2, use_reentrant=reentrant).sum().backward())
+            ops = [record for record in read_records(f"here{reentrant}") if record["k"] == "op"]
+            for name in ("aten.sqrt.default", "aten.div.Tensor"):
+                made = [op["n"] for op in ops if op["op"] == name and "repeats" not in op and op.get("node") is None]
+                self.assertEqual([op["repeats"] for op in ops if op["op"] == name and "repeats" in op], made, name)
+
     def test_C3_forwards_of_other_threads_are_not_confused_with_this_one(self):
         """No mode sees them. Their nodes have numbers that nodes of this thread have too, and get no link; what they made is data."""
         model, found = torch.nn.Linear(6, 6), []
