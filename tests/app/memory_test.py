@@ -44,6 +44,23 @@ class Memory(Case):
         snapshot["device_traces"][0].insert(900, {"action": "oom", "device_free": 5, "size": 1 << 40, "stream": 0, "frames": []})
         self.assertEqual(self.report(self.write(snapshot), "--at", "oom")["at"]["event"], 900)
 
+    def test_M7_the_debugger_shows_what_was_held_at_the_present_op(self):
+        path, model = HISTORIES / "plain.pickle.xz", HISTORIES / "plain.txt"
+        words = [word for command in (f"memory {path}", "run-to border", f"memory {path}", "run-to end", f"memory {path}") for word in ("-c", command)]
+        answers = [json.loads(line) for line in self.good("debug", model, "--format", "json", *words).stdout.splitlines()]
+        before, border, end = answers[0], answers[2], answers[4]
+        for answer in before, border, end:
+            self.assertEqual(answer["exact_bytes"] + answer["aligned_bytes"] + answer["unknown_bytes"], answer["bytes"])
+            self.assertEqual(sum(h["bytes"] for h in answer["held_for"]), answer["bytes"])
+            self.assertEqual(answer["bytes"], self.report(path, "--at", str(answer["event"]))["at"]["bytes"])
+        self.assertEqual(before["after"], None)
+        self.assertFalse([h for h in before["held_for"] if h["name"].startswith("saved for")])
+        # Between forward and backward all that was saved is there, as the session itself has it.
+        saved = sum(h["bytes"] for h in border["held_for"] if h["name"].startswith("saved for"))
+        self.assertLess(abs(saved - border["predicted_bytes"]), border["predicted_bytes"] / 100)
+        self.assertFalse([h for h in end["held_for"] if h["name"].startswith("saved for")])
+        self.assertIn("cannot", self.bad("debug", model, "-c", "memory nowhere.pickle").stderr)
+
     def test_M2_each_block_of_the_peak_has_its_op_and_its_reader(self):
         for history, least in ("plain", 0.9), ("checkpoint", 0.9):
             report = self.report(HISTORIES / f"{history}.pickle.xz", "--trace", HISTORIES / "plain.txt", "--rows", "1000")

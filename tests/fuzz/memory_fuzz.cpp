@@ -2,6 +2,7 @@
 #include "core/questions/memory/allocator_model.h"
 #include "core/questions/memory/memory_finding.h"
 #include "core/questions/memory/memory_groups.h"
+#include "core/questions/memory/memory_stack.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -34,7 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (held.events == 0) return;
     const auto device = firstDevice(snapshot);
     memoryFindings(snapshot, device, places, heldMemory(snapshot, device, places, {held.events - 1}));
-    wholeHistory(snapshot, device, places);
+    const auto whole = wholeHistory(snapshot, device, places);
+    const MemoryStack stack(whole, groupedAllocations(whole, places, MemoryGrouping::line), 5);
+    stack.columns(0, stack.events(), 64);
     modelledMemory(snapshot, device, allocatorRequests(snapshot, device));
   });
   return 0;

@@ -143,6 +143,26 @@ class Prediction {
 
 }  // namespace
 
+std::int32_t stepWith(const MemoryJoin& join, std::int64_t event) {
+  const auto last = static_cast<std::int32_t>(join.steps) - 1;
+  std::int32_t step = -1;
+  for (const auto& each : join.allocations)
+    if (each.step <= last && each.what.from <= event) step = std::max(step, each.step);
+  return step < 0 ? last : step;
+}
+
+std::int64_t eventAfter(const MemoryJoin& join, std::int32_t step, std::size_t position) {
+  auto first = HeldAllocation::outside, last = HeldAllocation::outside;
+  for (const auto& each : join.allocations) {
+    if (each.step != step) continue;
+    last = std::max(last, each.what.from);
+    if (each.traced < 0 || each.recomputed) continue;
+    const auto at = join.trace.allocations[static_cast<std::size_t>(each.traced)].position;
+    if (at >= position && (first < 0 || each.what.from < first)) first = each.what.from;
+  }
+  return first < 0 ? last : first - 1;
+}
+
 MemoryPrediction memoryPrediction(const MemoryJoin& join, std::int64_t peakEvent) {
   return Prediction(join).run(peakEvent);
 }

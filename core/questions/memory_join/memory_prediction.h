@@ -28,6 +28,11 @@ struct MemoryPrediction {
   std::vector<PredictionGap> gaps;  ///< largest first; they sum to recorded - predicted
 };
 
+/// The step in which an event is, else the last.
+std::int32_t stepWith(const MemoryJoin& join, std::int64_t event);
+/// The event of a step after which the first `position` ops and no later one had run, as far as the join says.
+std::int64_t eventAfter(const MemoryJoin& join, std::int32_t step, std::size_t position);
+
 MemoryPrediction memoryPrediction(const MemoryJoin& join, std::int64_t peakEvent);
 
 }  // namespace retrograd

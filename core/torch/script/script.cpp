@@ -36,7 +36,8 @@ CommandAnswer help(ScriptState&, const Words& words, const Progress&) {
 const std::vector<ScriptCommand>& allCommands() {
   static const auto all = [] {
     std::vector<ScriptCommand> commands;
-    for (auto&& group : {runCommands(), questionCommands(), valueCommands(), checkCommands(), noteCommands()})
+    for (auto&& group :
+         {runCommands(), questionCommands(), memoryCommands(), valueCommands(), checkCommands(), noteCommands()})
       commands.insert(commands.end(), group.begin(), group.end());
     commands.push_back({"help", {"h"}, "help [COMMAND]", "explain a command, or list all of them (h)", help});
     return commands;

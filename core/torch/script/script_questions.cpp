@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "core/questions/lost_backward.h"
-#include "core/questions/memory_timeline.h"
 #include "core/questions/nan_walk.h"
 #include "core/questions/why.h"
 #include "core/stepping/bad_input.h"
 #include "core/torch/script/script_state.h"
-#include "core/torch/session/allocator_peak.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/steps/optimizer_updates.h"
 #include "core/trace/print/printer.h"
@@ -167,49 +165,6 @@ CommandAnswer updates(ScriptState& s, const Words& words, const Progress& progre
   return answer;
 }
 
-CommandAnswer memory(ScriptState& s) {
-  const auto timeline = memoryTimeline(*s.analysis);
-  CommandAnswer answer;
-  const auto at = std::min(s.session.position(), timeline.liveBytes.size()) - (s.session.position() > 0 ? 1 : 0);
-  answer.json = {{"peak_bytes", timeline.peakBytes},           {"peak_position", timeline.peakPosition},
-                 {"parameter_bytes", timeline.parameterBytes}, {"input_bytes", timeline.inputBytes},
-                 {"live_bytes_now", s.session.liveBytes()},    {"at_peak", Json::object()},
-                 {"modules_at_peak", Json::object()},          {"timeline", Json::array()}};
-  answer.text =
-      fmt::format("peak {} bytes after #{} {}; parameters {}, inputs {}; now {}", timeline.peakBytes,
-                  s.session.opAt(timeline.peakPosition).index, s.opText(s.session.opAt(timeline.peakPosition)),
-                  timeline.parameterBytes, timeline.inputBytes, s.session.liveBytes());
-  if (timeline.liveBytes.empty()) return answer;
-  for (std::size_t use = 0; use < memoryUseCount; ++use) {
-    const auto label = name(static_cast<MemoryUse>(use));
-    answer.json["at_peak"][std::string(label)] = timeline.liveBytes[timeline.peakPosition][use];
-    answer.text +=
-        fmt::format("\n  {:<10} {:>14} at the peak {:>14} now", label, timeline.liveBytes[timeline.peakPosition][use],
-                    s.session.position() ? timeline.liveBytes[at][use] : 0);
-  }
-  for (const auto& [module, bytes] : bytesByModule(*s.analysis, timeline, timeline.peakPosition))
-    answer.json["modules_at_peak"][module] = bytes;
-  for (std::size_t i = 0; i < timeline.liveBytes.size(); ++i) answer.json["timeline"].push_back(timeline.total(i));
-  return answer;
-}
-
-/// Adds what the allocator handed out in a run of its own.
-void addMeasured(ScriptState& s, CommandAnswer& answer, const Progress& progress) {
-  const auto measured = allocatorPeak(s.analysis, progress);
-  const auto peakOp = s.session.opAt(measured.peakPosition), workspaceOp = s.session.opAt(measured.workspacePosition);
-  answer.json["allocator"] = {{"peak_bytes", measured.peakBytes},
-                              {"peak_op", s.opJson(peakOp)},
-                              {"tensor_bytes", measured.tensorBytes},
-                              {"workspace_bytes", measured.workspaceBytes},
-                              {"workspace_op", s.opJson(workspaceOp)}};
-  answer.text += fmt::format("\nallocator: peak {} bytes during #{} {}, {} of them in tensors", measured.peakBytes,
-                             peakOp.index, s.opText(peakOp), measured.tensorBytes);
-  answer.text += measured.workspaceBytes > 0
-                     ? fmt::format("\n  largest workspace: {} bytes, #{} {}", measured.workspaceBytes,
-                                   workspaceOp.index, s.opText(workspaceOp))
-                     : "\n  no op took a workspace";
-}
-
 CommandAnswer saved(ScriptState& s) {
   CommandAnswer answer;
   answer.json = {{"saved", Json::array()}};
@@ -308,18 +263,6 @@ std::vector<ScriptCommand> questionCommands() {
        "of a recording: norms of gradient, weight and update, clip factor and moments of each parameter, and why the "
        "first update that is not finite is not",
        [](ScriptState& s, const Words& w, const Progress& p) { return updates(s, w, p); }},
-      {"memory",
-       {},
-       "memory [measured]",
-       "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest "
-       "workspace",
-       [](ScriptState& s, const Words& words, const Progress& progress) {
-         auto answer = memory(s);
-         if (!words.rest.empty() && words.rest != "measured")
-           throw Error(ErrorCode::badUse, "expected nothing or 'measured', found '" + words.rest + "'");
-         if (!words.rest.empty() && s.session.size() > 0) addMeasured(s, answer, progress);
-         return answer;
-       }},
       {"saved",
        {},
        "saved",

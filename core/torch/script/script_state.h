@@ -1,6 +1,7 @@
 #pragma once
 #include <charconv>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "core/torch/script/script.h"
 
 namespace retrograd {
+
+struct RecordedMemory;
 
 /// A command's words after its name.
 struct Words {
@@ -61,6 +64,7 @@ struct ScriptState {
   Steps steps;
   std::vector<Breakpoint> breakpoints;
   std::vector<ValueId> watches;
+  std::shared_ptr<const RecordedMemory> recorded;  ///< the snapshot that was asked about last
 
   ScriptState(const std::shared_ptr<const Analysis>& a, SessionOptions options)
       : analysis(a), document(*a->document), session(a, options), steps(a) {}
@@ -96,9 +100,10 @@ struct ScriptCommand {
   Handler run;
 };
 
-/// Moving, breakpoints; values; questions that explain; those that measure; notes.
+/// Moving, breakpoints; values; memory; questions that explain; those that measure; notes.
 std::vector<ScriptCommand> runCommands();
 std::vector<ScriptCommand> valueCommands();
+std::vector<ScriptCommand> memoryCommands();
 std::vector<ScriptCommand> questionCommands();
 std::vector<ScriptCommand> checkCommands();
 std::vector<ScriptCommand> noteCommands();

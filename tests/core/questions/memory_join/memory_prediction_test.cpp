@@ -78,5 +78,20 @@ TEST(MemoryPrediction, M5_WhatIsHeldTooLongAndWhatIsMissingAreReasons) {
   EXPECT_TRUE(memoryPrediction(join, 70).gaps.empty());
 }
 
+TEST(MemoryPrediction, M7_APositionIsAnEventOfItsStep) {
+  MemoryJoin join;
+  join.trace.allocations = {traced(512, 0, 1, false), traced(512, 3, 3, true)};
+  join.allocations = {recorded(512, 2, -1, 0, 0), recorded(512, 5, -1, 1, 0), recorded(512, 6, -1, -1, 0),
+                      recorded(512, 9, -1, 0, 1), recorded(512, 12, -1, 1, 1)};
+  join.steps = 2;
+  EXPECT_EQ(stepWith(join, 6), 0);
+  EXPECT_EQ(stepWith(join, 9), 1);
+  EXPECT_EQ(stepWith(join, HeldAllocation::outside), 1);
+  EXPECT_EQ(eventAfter(join, 0, 0), 1);   // before the first op
+  EXPECT_EQ(eventAfter(join, 0, 1), 4);   // before what the op at 3 makes
+  EXPECT_EQ(eventAfter(join, 1, 3), 11);  // of the second step
+  EXPECT_EQ(eventAfter(join, 0, 4), 6);   // at the end: all that the step made
+}
+
 }  // namespace
 }  // namespace retrograd
