@@ -77,6 +77,7 @@ MemoryChange changeIn(const std::string& text) {
 
 void tryChanges(OpenedMemory& opened, const MemoryArguments& arguments) {
   if (!arguments.model && arguments.whatIf.empty() && arguments.choices == 0) return;
+  opened.modelIsWhole = std::ranges::none_of(opened.held.allocations, [](const auto& each) { return each.from < 0; });
   if (!opened.join) {
     const auto requests = allocatorRequests(*opened.snapshot, opened.device);
     opened.model = modelledMemory(*opened.snapshot, opened.device, requests);

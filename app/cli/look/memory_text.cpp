@@ -20,6 +20,8 @@ void printMoment(const OpenedMemory& opened, const MemoryArguments& arguments) {
   fmt::print("peak: {} bytes ({}){}, {} of them asked for\n", held.peakBytes, sizeText(held.peakBytes),
              held.peakEvent < 0 ? std::string(" before the first event") : fmt::format(" at event {}", held.peakEvent),
              held.requestedPeakBytes);
+  if (const auto failed = outOfMemoryEvent(*opened.snapshot, opened.device); failed && arguments.at != "oom")
+    fmt::print("a request failed at event {}; --at oom shows what was held then\n", *failed);
   if (arguments.at != "peak") fmt::print("at event {}: {} bytes ({})\n", held.event, held.bytes, sizeText(held.bytes));
 }
 
@@ -72,6 +74,8 @@ void printModel(const OpenedMemory& opened) {
   const auto& model = *opened.model;
   fmt::print("\nmodel of the allocator: peak {} bytes, {} reserved; {} of {} allocations where they were in fact\n",
              model.peakBytes, sizeText(model.peakReserved), model.atTheirAddress, model.allocations);
+  if (!opened.modelIsWhole)
+    fmt::print("  the history begins later than the job: the model knows nothing of what was held before\n");
   for (const auto& result : opened.whatIfs) {
     const auto freed = static_cast<std::int64_t>(model.peakBytes) - static_cast<std::int64_t>(result.peakBytes);
     fmt::print("what if {} {}: peak {} bytes, {} {} ({} tensors of {} module(s) in all steps)\n",

@@ -26,7 +26,7 @@ enum class Tag : std::uint8_t {
   text,
   frame,
   stack,
-  list,  ///< an empty list; its word has the slot of the memo to be told what it becomes
+  list,  ///< an empty list; its word has the slot of the memo that gets what it becomes
   dict,  ///< likewise
   event,
   events,
@@ -114,6 +114,7 @@ class SnapshotMachine {
 
  private:
   static constexpr std::size_t maxStack = 1'000'000;
+  static constexpr int longRun = 1000;  // of values from the memo, between two looks at the stack's size
 
   [[noreturn]] static void refuse() {
     badInput("is not a snapshot of CUDA's allocator: write one with torch.cuda.memory._dump_snapshot(FILE)");
@@ -249,7 +250,11 @@ void SnapshotMachine::step(std::uint8_t opcode) {
     case longBinPut: remember(static_cast<std::uint64_t>(tokens_.integer())); return;
     case memoize: remember(memo_.size()); return;
     case binGet:
-    case longBinGet: push(memo_.at(static_cast<std::uint64_t>(tokens_.integer()))); return;
+    case longBinGet:
+      push(memo_.at(static_cast<std::uint64_t>(tokens_.integer())));
+      for (int more = 0; more < longRun && tokens_.nextIsGet(); ++more)
+        push(memo_.at(static_cast<std::uint64_t>(tokens_.integer())));
+      return;
     case global:
       badInput("pickle: refuses to create a " + std::string(tokens_.text()) + "." + std::string(tokens_.name()));
     default: badInput("pickle: opcode " + std::to_string(opcode) + " is not one that a snapshot needs");
@@ -382,6 +387,7 @@ Word SnapshotMachine::madeBlock() {
                 : state == "active_allocated" ? MemoryBlock::State::active
                                               : MemoryBlock::State::awaitingFree;
   block.stack = stackOf(names::frames);
+  interner_.place({block.stack, {}, {}});  // of blocks that are older than the history
   chargeReading(2 * sizeof(block));
   snapshot_.blocks.push_back(block);
   return {Tag::block, static_cast<std::int64_t>(snapshot_.blocks.size()) - 1};

@@ -19,6 +19,20 @@ class PickleTokens {
 
   /// Reads an opcode and its argument, and returns the opcode. An opcode that is not in pickle_opcodes has none.
   std::uint8_t next();
+  /// Reads the next opcode only where it takes a value from the memo, and all of it lies in the window: lists of frames
+  /// are long runs of these. integer() is then the slot.
+  bool nextIsGet() {
+    const auto left = end_ - at_;
+    if (left > 1 && *at_ == pickle_opcodes::binGet) {
+      integer_ = static_cast<std::uint8_t>(at_[1]);
+      at_ += 2;
+      return true;
+    }
+    if (left < 5 || *at_ != pickle_opcodes::longBinGet) return false;
+    ++at_;
+    integer_ = number<std::uint32_t>();
+    return true;
+  }
   /// The argument of the last opcode, where that is a number: an integer, a length, a slot of the memo.
   std::int64_t integer() const { return integer_; }
   double real() const { return real_; }

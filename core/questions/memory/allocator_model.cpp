@@ -26,13 +26,45 @@ std::optional<std::uint64_t> AllocatorModel::freeBlock(const Pool& pool, std::ui
   return block->second;
 }
 
+std::uint64_t AllocatorModel::placeOfSegment(std::uint64_t size, std::int64_t stream) {
+  const auto expected = expected_.find({size, stream});
+  if (expected == expected_.end() || expected->second.empty()) return invented_;
+  const auto address = expected->second.back();
+  expected->second.pop_back();
+  return address;
+}
+
+/// A free block at the segment's end takes part: only what it lacks is mapped.
+std::uint64_t AllocatorModel::grow(const Pool& pool, std::uint64_t rounded) {
+  const auto part = pool.small ? allocator::smallSegment : allocator::largeSegment;
+  const auto roundUp = [&](std::uint64_t size) { return (size + part - 1) / part * part; };
+  auto& segment = grown_[pool];
+  if (segment.end == 0) {
+    segment.begin = segment.end = placeOfSegment(roundUp(rounded), pool.stream);
+    if (segment.begin == invented_) invented_ += std::uint64_t{1} << 44;
+  }
+  auto address = segment.end;
+  std::uint64_t free = 0;
+  if (const auto behind = blocks_.lower_bound(segment.end); behind != blocks_.begin()) {
+    const auto& [begin, last] = *std::prev(behind);
+    if (!last.held && last.segment == segment.begin && begin + last.size == segment.end) {
+      address = begin;
+      free = last.size;
+      freeOf(pool).erase({free, address});
+    }
+  }
+  const auto more = roundUp(rounded - free);
+  blocks_[address] = {free + more, segment.begin, false, pool};
+  freeOf(pool).insert({free + more, address});
+  segment.end += more;
+  reserved_ += more;
+  peakReserved_ = std::max(peakReserved_, reserved_);
+  return address;
+}
+
 std::uint64_t AllocatorModel::newSegment(const Pool& pool, std::uint64_t rounded) {
   const auto size = BlockSizes::segment(rounded);
-  std::uint64_t address = invented_;
-  if (auto expected = expected_.find({size, pool.stream}); expected != expected_.end() && !expected->second.empty()) {
-    address = expected->second.back();
-    expected->second.pop_back();
-  }
+  auto address = placeOfSegment(size, pool.stream);
   if (const auto [taken, isNew] = blocks_.try_emplace(address); isNew) {
     taken->second = {size, address, false, pool};
   } else {
@@ -58,7 +90,7 @@ std::uint64_t AllocatorModel::allocate(std::uint64_t requested, std::int64_t str
   const auto size = sizes_.rounded(requested);
   const Pool pool{stream, BlockSizes::small(size)};
   const auto found = freeBlock(pool, size);
-  const auto address = found ? *found : newSegment(pool, size);
+  const auto address = found ? *found : sizes_.expandable() ? grow(pool, size) : newSegment(pool, size);
   freeOf(pool).erase({blocks_[address].size, address});
   if (const auto rest = blocks_[address].size - size; rest > 0 && sizes_.splits(size, rest)) cut(address, size);
   auto& block = blocks_[address];
@@ -141,7 +173,8 @@ ModelledMemory modelledMemory(const MemorySnapshot& snapshot, std::size_t device
   AllocatorModel model(snapshot.settings);
   EventLog::Cursor cursor(snapshot.events[device]);
   for (MemoryEvent event; cursor.next(event);)
-    if (event.action == MemoryAction::segmentAlloc) model.expectSegment(event.size, event.stream, event.address);
+    if (event.action == MemoryAction::segmentAlloc || event.action == MemoryAction::segmentMap)
+      model.expectSegment(event.size, event.stream, event.address);
   ModelledMemory result;
   std::unordered_map<std::uint32_t, std::uint64_t> addresses;
   for (const auto& request : requests.requests) {

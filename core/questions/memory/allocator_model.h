@@ -16,7 +16,8 @@ class AllocatorModel {
  public:
   explicit AllocatorModel(const AllocatorSettings& settings) : sizes_(settings) {}
 
-  /// Where the driver puts the next segment of this size and stream; without it the model invents an address.
+  /// Where the driver puts the next segment, or the first part of an expandable one, of this size and stream; without
+  /// it the model invents an address.
   void expectSegment(std::uint64_t size, std::int64_t stream, std::uint64_t address);
   /// The address of the block that the request gets.
   std::uint64_t allocate(std::uint64_t requested, std::int64_t stream);
@@ -45,11 +46,20 @@ class AllocatorModel {
 
   std::optional<std::uint64_t> freeBlock(const Pool& pool, std::uint64_t size) const;
   std::uint64_t newSegment(const Pool& pool, std::uint64_t rounded);
+  /// The same where segments are expandable: memory is mapped behind what the pool's segment has.
+  std::uint64_t grow(const Pool& pool, std::uint64_t rounded);
+  std::uint64_t placeOfSegment(std::uint64_t size, std::int64_t stream);
   void cut(std::uint64_t address, std::uint64_t size);
   bool areJoinable(const Blocks::iterator& first, const Blocks::iterator& second) const;
   std::set<std::pair<std::uint64_t, std::uint64_t>>& freeOf(const Pool& pool) { return free_[pool]; }
 
+  /// An expandable segment: where it begins, and what is mapped of it ends.
+  struct Grown {
+    std::uint64_t begin = 0, end = 0;
+  };
+
   BlockSizes sizes_;
+  std::map<Pool, Grown> grown_;
   Blocks blocks_;                                                                          // by address
   std::map<Pool, std::set<std::pair<std::uint64_t, std::uint64_t>>> free_;                 // by size, then address
   std::map<std::pair<std::uint64_t, std::int64_t>, std::vector<std::uint64_t>> expected_;  // the next one last

@@ -41,11 +41,81 @@ void BlockMap::removeSegment(std::uint64_t address) {
   if (number != none && !at(number).held && at(number).before == none && at(number).after == none) drop(number);
 }
 
+std::int32_t BlockMap::lastOf(const Range& range) const {
+  auto number = byAddress_.find(range.begin);
+  while (number != none && blocks_[static_cast<std::size_t>(number)].after != none)
+    number = blocks_[static_cast<std::size_t>(number)].after;
+  return number;
+}
+
+/// Makes two blocks neighbours, one block where both are free.
+void BlockMap::link(std::int32_t before, std::int32_t after) {
+  if (before == none || after == none) return;
+  at(before).after = after;
+  at(after).before = before;
+  if (!at(before).held && !at(after).held) joinWithNext(before);
+}
+
+void BlockMap::map(std::uint64_t address, std::uint64_t size) {
+  if (byAddress_.find(address) != none || size == 0) return;
+  const auto number = add(address, size);
+  const auto below = std::ranges::find(ranges_, address, &Range::end);
+  if (below == ranges_.end()) {
+    ranges_.push_back({address, address + size});
+  } else {
+    link(lastOf(*below), number);
+    below->end += size;
+  }
+  const auto own = std::ranges::find(ranges_, address + size, &Range::end);
+  const auto above = std::ranges::find(ranges_, address + size, &Range::begin);
+  if (above == ranges_.end() || own == ranges_.end()) return;
+  link(lastOf(*own), byAddress_.find(above->begin));
+  own->end = above->end;
+  ranges_.erase(above);
+}
+
+/// Unmapped memory was free; the rests of its block on both sides are in ranges of their own.
+void BlockMap::unmap(std::uint64_t address, std::uint64_t size) {
+  const auto range = std::ranges::find_if(
+      ranges_, [&](const Range& each) { return each.begin <= address && address + size <= each.end; });
+  if (range == ranges_.end() || size == 0) return;
+  auto number = byAddress_.find(range->begin);
+  while (number != none && at(number).what.address + at(number).what.size <= address) number = at(number).after;
+  if (number == none || at(number).held || at(number).what.address > address) return;
+  const auto begin = at(number).what.address, end = begin + at(number).what.size;
+  if (end < address + size) return;
+  const auto before = at(number).before, after = at(number).after;
+  if (before != none) at(before).after = none;
+  if (after != none) at(after).before = none;
+  drop(number);
+  if (begin < address) {
+    const auto rest = add(begin, address - begin);
+    link(before, rest);
+  }
+  if (address + size < end) {
+    const auto rest = add(address + size, end - address - size);
+    link(rest, after);
+  }
+  const Range upper{address + size, range->end};
+  range->end = address;
+  if (range->begin == range->end) ranges_.erase(range);
+  if (upper.begin < upper.end) ranges_.push_back(upper);
+}
+
+void BlockMap::expectBlock(const MemoryBlock& block) {
+  if (expectedAt_.find(block.address) != AddressMap::none) return;
+  expectedAt_.add(block.address, static_cast<std::int32_t>(expected_.size()));
+  expected_.emplace_back(block.requested, block.size);
+}
+
 const HeldBlock& BlockMap::allocate(const MemoryEvent& event, std::uint32_t index) {
   const auto size = sizes_.rounded(event.size);
   auto number = byAddress_.find(event.address);
   if (number == none) {
-    number = add(event.address, size);  // of a segment that is older than the history
+    const auto found = expectedAt_.find(event.address);
+    const auto* expected = found == AddressMap::none ? nullptr : &expected_[static_cast<std::size_t>(found)];
+    number = add(event.address, expected && expected->first == event.size ? expected->second : size);
+    knowsSegments_ = false;
   } else if (const auto rest = at(number).what.size - size; at(number).what.size > size && sizes_.splits(size, rest) &&
                                                             byAddress_.find(event.address + size) == none) {
     const auto other = add(event.address + size, rest);
@@ -76,7 +146,10 @@ void BlockMap::joinWithNext(std::int32_t number) {
 
 const HeldBlock* BlockMap::release(std::uint64_t address) {
   auto number = byAddress_.find(address);
-  if (number == none || !at(number).held) return nullptr;
+  if (number == none || !at(number).held) {
+    knowsSegments_ = false;
+    return nullptr;
+  }
   released_ = at(number).what;
   at(number).held = false;
   if (const auto next = at(number).after; next != none && !at(next).held) joinWithNext(number);
@@ -87,6 +160,7 @@ const HeldBlock* BlockMap::release(std::uint64_t address) {
 FreeMemory BlockMap::free() const {
   constexpr std::size_t most = 5;
   FreeMemory free;
+  free.isWhole = knowsSegments_;
   for (const auto& block : blocks_) {
     if (!block.used || block.held) continue;
     MemoryGap gap;

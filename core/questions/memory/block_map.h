@@ -24,11 +24,18 @@ class BlockMap {
 
   void addSegment(std::uint64_t address, std::uint64_t size);
   void removeSegment(std::uint64_t address);
+  /// Memory that the driver adds to an expandable segment, or takes out of it.
+  void map(std::uint64_t address, std::uint64_t size);
+  void unmap(std::uint64_t address, std::uint64_t size);
+  /// Where the segment is older than the history, the block's end is not known: it is as an end of the history says
+  /// (expectBlock()), else as the request rounds.
   const HeldBlock& allocate(const MemoryEvent& event, std::uint32_t index);
+  /// A block that is held after the last event.
+  void expectBlock(const MemoryBlock& block);
   /// The block that is let go; null where its allocation is not in the history.
   const HeldBlock* release(std::uint64_t address);
   const BlockSizes& sizes() const { return sizes_; }
-  /// What is free between the blocks that are held.
+  /// Free memory between the blocks that are held.
   FreeMemory free() const;
 
   template <class Each>
@@ -49,6 +56,13 @@ class BlockMap {
     bool held = false, used = false;
   };
 
+  /// A mapped part of an expandable segment.
+  struct Range {
+    std::uint64_t begin = 0, end = 0;
+  };
+
+  std::int32_t lastOf(const Range& range) const;
+  void link(std::int32_t before, std::int32_t after);
   Block& at(std::int32_t number) { return blocks_[static_cast<std::size_t>(number)]; }
   std::int32_t add(std::uint64_t address, std::uint64_t size);
   void drop(std::int32_t number);
@@ -57,8 +71,12 @@ class BlockMap {
   BlockSizes sizes_;
   std::vector<Block> blocks_;
   std::vector<std::int32_t> unused_;
+  std::vector<Range> ranges_;
   AddressMap byAddress_;
+  AddressMap expectedAt_;                                          // in expected_
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> expected_;  // requested, size
   HeldBlock released_;
+  bool knowsSegments_ = true;  ///< each block was in a segment that the history made
 };
 
 }  // namespace retrograd

@@ -78,6 +78,7 @@ class HistoryWalk {
 
   HeldMemory run(const Progress& progress) {
     const auto& log = snapshot_.events[device_];
+    expectBlocks();
     EventLog::Cursor cursor(log);
     MemoryEvent event;
     constexpr std::size_t steps = 1 << 16;
@@ -96,6 +97,13 @@ class HistoryWalk {
   }
 
  private:
+  void expectBlocks() {
+    for (const auto& segment : snapshot_.segments)
+      if (segment.device == static_cast<std::int64_t>(device_))
+        for (const auto& block : std::span(snapshot_.blocks).subspan(segment.firstBlock, segment.blockCount))
+          if (block.state != MemoryBlock::State::inactive) blocks_.expectBlock(block);
+  }
+
   void step(const MemoryEvent& event) {
     evidence_.see(event, index_);
     switch (event.action) {
@@ -103,6 +111,8 @@ class HistoryWalk {
       case MemoryAction::freeCompleted: return release(event);
       case MemoryAction::segmentAlloc: return blocks_.addSegment(event.address, event.size);
       case MemoryAction::segmentFree: return blocks_.removeSegment(event.address);
+      case MemoryAction::segmentMap: return blocks_.map(event.address, event.size);
+      case MemoryAction::segmentUnmap: return blocks_.unmap(event.address, event.size);
       default: return;
     }
   }
@@ -165,8 +175,10 @@ class HistoryWalk {
       if (whole_ || static_cast<std::int64_t>(block.event) <= chosen_)
         answer_.allocations.push_back(allocationOf(block));
     });
+    bool hasSegments = false;
     for (const auto& segment : snapshot_.segments) {
       if (segment.device != static_cast<std::int64_t>(device_)) continue;
+      hasSegments = true;
       answer_.reservedBytes += segment.size;
       for (const auto& block : std::span(snapshot_.blocks).subspan(segment.firstBlock, segment.blockCount)) {
         if (block.state == MemoryBlock::State::inactive) continue;
@@ -175,6 +187,7 @@ class HistoryWalk {
         if (!blocks_.holds(block.address)) addOlder(block);
       }
     }
+    if (!hasSegments) end = bytes_.now, endRequested = requested_.now;  // cudaMallocAsync: the driver's own pool
     const auto before = end - bytes_.now, requestedBefore = endRequested - requested_.now;
     const auto sum = [](std::int64_t a, std::int64_t b) {
       return static_cast<std::uint64_t>(std::max<std::int64_t>(a + b, 0));

@@ -54,10 +54,11 @@ struct MemoryGap {
   std::uint64_t bytesBefore = 0, bytesBehind = 0;
 };
 
-/// What the allocator has from the driver and nobody holds.
+/// Memory that the allocator has from the driver and nobody holds.
 struct FreeMemory {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
+  bool isWhole = true;             ///< all segments are known: none is older than the history
   std::vector<MemoryGap> largest;  ///< first; at most five
 };
 

@@ -43,9 +43,14 @@ void CategoryEvidence::see(const MemoryEvent& event, std::size_t index) {
     }
   if (event.action != MemoryAction::alloc) return;
   const auto part = places_.part(event.place);
-  if (part == StepPart::backward || part == StepPart::recompute) lastBackward_ = static_cast<std::int64_t>(index);
-  else if (part == StepPart::optimizer || (part == StepPart::forward && lastBackward_ > newStep_))
-    newStep_ = static_cast<std::int64_t>(index);
+  const auto at = static_cast<std::int64_t>(index);
+  if (part == StepPart::backward || part == StepPart::recompute) {
+    if (lastBackward_ <= newStep_) backwardsBegin_.push_back(at);
+    lastBackward_ = at;
+  } else if (part == StepPart::optimizer || (part == StepPart::forward && lastBackward_ > newStep_)) {
+    if (lastBackward_ > newStep_) stepsBegin_.push_back(at);
+    newStep_ = at;
+  }
   const auto key = keyOf(event.place, event.size);
   auto& requests = requests_[key];
   if (requests.count++ == 0) requests.follows = lastPlace_ == event.place ? lastKey_ : 0;
@@ -60,9 +65,25 @@ bool CategoryEvidence::isInStep(std::int64_t event) const {
   return after != stepEvents_.begin() && at < std::prev(after)->second;
 }
 
+/// Where a history has no stacks of what is let go, what was made meanwhile says which part of the step it is.
+StepPart CategoryEvidence::endOf(const HeldAllocation& allocation) const {
+  if (allocation.to < 0) return StepPart::unknown;
+  if (const auto part = places_.partOfFree(allocation.freedAt); part != StepPart::unknown) return part;
+  const auto isBetween = [&](const std::vector<std::int64_t>& events) {
+    const auto after = std::ranges::upper_bound(events, allocation.from);
+    return after != events.end() && *after < allocation.to;
+  };
+  const bool isForward = places_.part(allocation.place) == StepPart::forward;
+  if (isBetween(stepsBegin_)) return isForward ? StepPart::unknown : StepPart::zeroGrad;
+  return isForward && isBetween(backwardsBegin_) ? StepPart::backward : StepPart::unknown;
+}
+
 MemoryCategory CategoryEvidence::categoryOf(const HeldAllocation& allocation) const {
   const bool isHeld = allocation.to < 0;
-  const auto part = places_.part(allocation.place), end = isHeld ? StepPart::unknown : places_.part(allocation.freedAt);
+  const auto end = endOf(allocation);
+  if (allocation.from < 0 && places_.isEmpty(allocation.place))  // older than the history, which has no stack of it
+    return end == StepPart::zeroGrad ? MemoryCategory::gradient : MemoryCategory::unknown;
+  const auto part = places_.part(allocation.place);
   switch (part) {
     case StepPart::workspace: return MemoryCategory::workspace;
     case StepPart::optimizer: return MemoryCategory::optimizer;

@@ -29,6 +29,7 @@ class CategoryEvidence {
 
   static std::uint64_t keyOf(std::uint32_t place, std::uint64_t size);
   bool isInStep(std::int64_t event) const;
+  StepPart endOf(const HeldAllocation& allocation) const;
   MemoryCategory categoryOf(const HeldAllocation& allocation) const;
   bool mayBeWorkspace(const HeldAllocation& allocation) const;
   void markWorkspaces(std::vector<HeldAllocation>& allocations) const;
@@ -39,6 +40,8 @@ class CategoryEvidence {
   bool stepping_ = false;
   std::vector<std::pair<std::size_t, std::size_t>> stepEvents_;  // of the history: first and end
   std::int64_t lastBackward_ = -1, newStep_ = -1;  // events: of the last backward, of the forward or step after one
+  std::vector<std::int64_t> backwardsBegin_;       // events: the first of each backward
+  std::vector<std::int64_t> stepsBegin_;           // and of what follows it: the optimizer's step, or the next forward
   std::unordered_map<std::uint32_t, std::uint32_t> placeOfStack_;  // the first place of each
   std::unordered_map<std::uint64_t, Requests> requests_;
   std::uint64_t lastKey_ = 0;

@@ -120,7 +120,7 @@ std::string gapText(const MemoryPlaces& places, const MemoryGap& gap) {
 
 /// Free memory at the peak that is in more than one piece, none of which holds half of it.
 void findFragments(std::vector<MemoryFinding>& found, const MemoryPlaces& places, const HeldMemory& moment) {
-  if (!moment.free || moment.free->largest.empty()) return;
+  if (!moment.free || !moment.free->isWhole || moment.free->largest.empty()) return;
   const auto& free = *moment.free;
   if (!isMuch(free.bytes, moment.bytes, fragmentShare) || 2 * free.largest.front().size > free.bytes) return;
   found.push_back({Kind::fragmentation,
@@ -160,12 +160,13 @@ std::optional<MemoryFinding> whyNotFit(const MemorySnapshot& snapshot, std::size
   for (std::int64_t i = 0; cursor.next(event); ++i) {
     if (i < failed.event) continue;
     if (event.action != MemoryAction::outOfMemory) return std::nullopt;
-    auto text = fmt::format(
-        "{} asked for at {} did not fit: {} are held, {} are reserved and free in {} pieces, the "
-        "device had {} free",
-        sizeText(event.size), places.line(event.place), sizeText(failed.bytes), sizeText(failed.free->bytes),
-        failed.free->count, sizeText(event.address));
-    if (!failed.free->largest.empty()) text += "; " + gapText(places, failed.free->largest.front());
+    auto text = fmt::format("{} asked for at {} did not fit: {} are held, ", sizeText(event.size),
+                            places.line(event.place), sizeText(failed.bytes));
+    if (failed.free->isWhole)
+      text += fmt::format("{} are reserved and free in {} pieces, ", sizeText(failed.free->bytes), failed.free->count);
+    text += fmt::format("the device had {} free", sizeText(event.address));
+    if (!failed.free->isWhole) text += "; the history begins later than its segments, so pieces are not known";
+    else if (!failed.free->largest.empty()) text += "; " + gapText(places, failed.free->largest.front());
     return MemoryFinding{Kind::fragmentation, event.size, std::move(text), places.line(event.place)};
   }
   return std::nullopt;

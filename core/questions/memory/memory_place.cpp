@@ -29,10 +29,25 @@ std::string_view stem(std::string_view file) {
 }  // namespace
 
 MemoryPlaces::MemoryPlaces(const MemorySnapshot& snapshot) : snapshot_(snapshot) {
-  anyPython_ = std::ranges::any_of(snapshot.frames,
-                                   [&](const MemoryFrame& frame) { return isPython(snapshot.text(frame.file)); });
+  lookAtEvents();
   parts_.reserve(snapshot.places.size());
   for (const auto& place : snapshot.places) parts_.push_back(partOf(place));
+}
+
+/// Blocks may have stacks where events have none (`context="state"`), and requests where frees have none.
+void MemoryPlaces::lookAtEvents() {
+  std::vector<std::uint8_t> hasPython(snapshot_.places.size());
+  for (std::size_t place = 0; place < hasPython.size(); ++place)
+    hasPython[place] = std::ranges::any_of(snapshot_.stack(snapshot_.places[place].stack), [&](std::uint32_t id) {
+      return isPython(snapshot_.text(snapshot_.frames[id].file));
+    });
+  for (const auto& log : snapshot_.events) {
+    EventLog::Cursor cursor(log);
+    for (MemoryEvent event; cursor.next(event) && !(allocsHavePython_ && freesHaveStacks_);) {
+      if (event.action == MemoryAction::alloc) allocsHavePython_ |= hasPython[event.place] != 0;
+      if (event.action == MemoryAction::freeCompleted) freesHaveStacks_ |= !isEmpty(event.place);
+    }
+  }
 }
 
 StepPart MemoryPlaces::partOf(const MemoryPlace& place) const {
@@ -60,7 +75,7 @@ StepPart MemoryPlaces::partOf(const MemoryPlace& place) const {
   if (zeroes) return StepPart::zeroGrad;
   if (steps) return StepPart::optimizer;
   if (recomputes) return StepPart::recompute;
-  if (!outermost) return anyPython_ || goesBack ? StepPart::backward : StepPart::unknown;
+  if (!outermost) return allocsHavePython_ || goesBack ? StepPart::backward : StepPart::unknown;
   // What a person starts begins in a file of theirs; autograd's threads begin in PyTorch.
   if (goesBack || isTorch(snapshot_.text(outermost->file))) return StepPart::backward;
   return moves ? StepPart::setup : StepPart::forward;

@@ -26,6 +26,12 @@ class MemoryPlaces {
   explicit MemoryPlaces(const MemorySnapshot& snapshot);
 
   StepPart part(std::uint32_t place) const { return parts_[place]; }
+  /// The part of the step in which memory is let go; unknown where the history has no stacks of that
+  /// (`context="alloc"`).
+  StepPart partOfFree(std::uint32_t place) const {
+    return freesHaveStacks_ || !isEmpty(place) ? parts_[place] : StepPart::unknown;
+  }
+  bool isEmpty(std::uint32_t place) const { return snapshot_.places[place].stack == 0; }
   /// "train.py:14 in forward": the innermost line that is not of a library; else the innermost; else says that there
   /// is none.
   std::string line(std::uint32_t place) const;
@@ -51,7 +57,9 @@ class MemoryPlaces {
   std::string frameText(const MemoryFrame& frame, bool whole) const;
 
   const MemorySnapshot& snapshot_;
-  bool anyPython_ = false;
+  void lookAtEvents();
+
+  bool allocsHavePython_ = false, freesHaveStacks_ = false;
   std::vector<StepPart> parts_;
 };
 

@@ -244,7 +244,7 @@ class Joiner {
     return tracedForward_.size();
   }
 
-  /// What is made after an op's result and gone before the next op's is the op's own, as far as the order says.
+  /// An allocation after an op's result that is gone before the next op's is the op's own, as far as the order says.
   void findWithin(const std::vector<std::size_t>& made) {
     auto last = TracedAllocation::none;
     std::size_t begin = 0;

@@ -45,8 +45,8 @@ MemoryJoin joinMemory(const HeldMemory& history, const MemoryPlaces& places, Tra
 /// For whom an allocation is held: "saved for aten.gelu_backward of blocks.0", "gradient", "unknown".
 std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation);
 
-/// What is held at a moment, by what is known of it. The bytes of the levels, and those of the holders, sum to the
-/// moment's.
+/// Allocations that are held at a moment, by the level of their join and by holder. The bytes of the levels, and those
+/// of the holders, sum to the moment's.
 struct JoinedMoment {
   std::array<std::uint64_t, joinLevelCount> bytes{};
   std::vector<MemoryGroup> holders;  ///< largest first

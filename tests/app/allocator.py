@@ -1,0 +1,156 @@
+"""PyTorch's caching allocator in Python, as far as its history shows: what tests make snapshots of, with the truth about them. Rounding to 512 bytes, pools of small and
+large requests by stream, the smallest free block that fits, cutting, joining, segments of 2 and 20 MiB, expandable segments, a limit of the device."""
+
+SMALL, UNIT, SMALL_SEGMENT, LARGE_SEGMENT = 1 << 20, 512, 2 << 20, 20 << 20
+
+
+class Allocator:
+    def __init__(self, device=0, limit=None, expandable=False):
+        self.device, self.limit, self.expandable = device, limit, expandable
+        self.events, self.blocks, self.segments = [], [], []  # blocks: dicts in the order of addresses, by segment
+        self.next, self.time, self.bytes, self.peak = 0x7f0000000000 + (device << 40), 1000, 0, 0
+
+    def event(self, action, address, size, stream, frames):
+        self.time += 10
+        where = "device_free" if action == "oom" else "addr"
+        self.events.append({"action": action, where: address, "size": size, "stream": stream, "time_us": self.time, "frames": frames})
+
+    def reserved(self):
+        return sum(s["size"] for s in self.segments)
+
+    def grow(self, size, stream, small, frames):
+        """A free block of this size from the driver; None where the device has no room."""
+        whole = SMALL_SEGMENT if small else LARGE_SEGMENT if size < LARGE_SEGMENT // 2 else -(-size // SMALL_SEGMENT) * SMALL_SEGMENT
+        if self.expandable:  # a free block at the end of the segment takes part
+            part = SMALL_SEGMENT if small else LARGE_SEGMENT
+            own = [b for b in self.blocks if b["stream"] == stream and b["small"] == small]
+            lacks = size - (own[-1]["size"] if own and own[-1]["free"] else 0)
+            whole = -(-lacks // part) * part
+        if self.limit and self.reserved() + whole > self.limit:
+            return None
+        if self.expandable:
+            segment = next((s for s in self.segments if s["stream"] == stream and s["small"] == small), None)
+            if segment is None:
+                segment = {"address": self.next, "size": 0, "stream": stream, "small": small}
+                self.next += 1 << 36
+                self.segments.append(segment)
+            address = segment["address"] + segment["size"]
+            segment["size"] += whole
+            self.event("segment_map", address, whole, stream, frames)
+        else:
+            address = self.next
+            self.next += whole + (1 << 21)
+            self.segments.append({"address": address, "size": whole, "stream": stream, "small": small})
+            self.event("segment_alloc", address, whole, stream, frames)
+        block = {"address": address, "size": whole, "free": True, "stream": stream, "small": small}
+        self.blocks.append(block)
+        self.blocks.sort(key=lambda b: b["address"])
+        return self.join(block)
+
+    def segment_of(self, block):
+        return next(s for s in self.segments if s["address"] <= block["address"] < s["address"] + s["size"])
+
+    def join(self, block):
+        at = self.blocks.index(block)
+        for other in (self.blocks[at + 1:at + 2] + self.blocks[max(at - 1, 0):at]):
+            if other["free"] and self.segment_of(other) is self.segment_of(block) and other is not block:
+                first, second = sorted((block, other), key=lambda b: b["address"])
+                if first["address"] + first["size"] != second["address"]:
+                    continue
+                first["size"] += second["size"]
+                self.blocks.remove(second)
+                block = first
+        return block
+
+    def alloc(self, requested, frames, stream=0):
+        """The address, or None where memory runs out."""
+        size = max(-(-requested // UNIT) * UNIT, UNIT)
+        small = size <= SMALL
+        fits = [b for b in self.blocks if b["free"] and b["stream"] == stream and b["small"] == small and b["size"] >= size]
+        block = min(fits, key=lambda b: (b["size"], b["address"])) if fits else self.grow(size, stream, small, frames)
+        if block is None:
+            self.event("oom", (self.limit or 0) - self.reserved(), requested, stream, frames)
+            return None
+        rest = block["size"] - size
+        if rest >= UNIT and (small or self.expandable or rest > SMALL):
+            self.blocks.insert(self.blocks.index(block) + 1, {**block, "address": block["address"] + size, "size": rest})
+            block["size"] = size
+        block.update(free=False, requested=requested, frames=frames)
+        self.event("alloc", block["address"], requested, stream, frames)
+        self.bytes += block["size"]
+        self.peak = max(self.peak, self.bytes)
+        return block["address"]
+
+    def free(self, address, frames):
+        block = next(b for b in self.blocks if b["address"] == address and not b["free"])
+        for action in "free_requested", "free_completed":
+            self.event(action, address, block["requested"], block["stream"], frames)
+        self.bytes -= block["size"]
+        block["free"] = True
+        self.join(block)
+
+    def segments_as_pytorch_says(self, addresses=True):
+        for segment in self.segments:
+            blocks = []
+            for b in self.blocks:
+                if not segment["address"] <= b["address"] < segment["address"] + segment["size"]:
+                    continue
+                block = {"size": b["size"], "requested_size": 0 if b["free"] else b["requested"],
+                         "state": "inactive" if b["free"] else "active_allocated", "frames": [] if b["free"] else b["frames"]}
+                blocks.append({"address": b["address"], **block} if addresses else block)
+            yield {"device": self.device, "address": segment["address"], "total_size": segment["size"], "stream": segment["stream"],
+                   "segment_type": "small" if segment["small"] else "large", "is_expandable": self.expandable, "blocks": blocks}
+
+
+def snapshot(*allocators, entries=None, settings=True, addresses=True):
+    """What torch.cuda.memory._snapshot() gives; `entries` as max_entries."""
+    found = {"segments": [s for a in allocators for s in a.segments_as_pytorch_says(addresses)],
+             "device_traces": [a.events[-entries:] if entries else a.events for a in allocators]}
+    if settings:
+        found["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0,
+                                       "expandable_segments": any(a.expandable for a in allocators), "roundup_power2_divisions": {}}
+    return found
+
+
+def frame(file, line, function):
+    return {"filename": file, "line": line, "name": function}
+
+
+TRAIN = frame("/job/train.py", 40, "main")
+
+
+def forward(layer, line=12):
+    return [frame("/lib/python3/site-packages/torch/nn/modules/linear.py", 134, "forward"), frame("/job/net.py", line, "forward"), TRAIN]
+
+
+BACKWARD = [frame("/lib/python3/site-packages/torch/autograd/__init__.py", 347, "backward"), TRAIN]
+OPTIMIZER = [frame("/lib/python3/site-packages/torch/optim/adamw.py", 80, "step"), TRAIN]
+
+
+def train(allocator, steps=3, layers=4, width=3 << 20, keep=None, stream=0):
+    """A training loop: parameters, saved tensors, gradients, an optimizer's states. `keep`: a list that a tensor of each step goes to. False where memory ran out."""
+    setup = [frame("/lib/python3/site-packages/torch/nn/modules/module.py", 900, "_apply"), TRAIN]
+    for _ in range(layers):
+        allocator.alloc(width // 3, setup, stream)
+    states = []
+    for step in range(steps):
+        saved = []
+        for layer in range(layers):
+            address = allocator.alloc(width + step % 2 * 700, forward(layer, 12 + layer), stream)
+            if address is None:
+                return False
+            saved.append(address)
+        if keep is not None:
+            keep.append(allocator.alloc(width // 2, [frame("/job/train.py", 44, "main")], stream))
+        gradients = []
+        for address in reversed(saved):
+            gradients.append(allocator.alloc(width // 3, BACKWARD, stream))
+            if gradients[-1] is None:
+                return False
+            allocator.free(address, BACKWARD)
+        if not states:
+            states = [allocator.alloc(width // 3, OPTIMIZER, stream) for _ in range(2 * layers)]
+        zero = [frame("/lib/python3/site-packages/torch/optim/optimizer.py", 950, "zero_grad"), TRAIN]
+        for gradient in gradients:
+            allocator.free(gradient, zero)
+    return True

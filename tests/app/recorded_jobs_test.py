@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""`retrograd memory` (the program is the first argument) on histories of jobs of all kinds, of an allocator in Python that knows the truth about them."""
+import json
+import pickle
+import sys
+import unittest
+
+import allocator
+import support
+from allocator import Allocator, frame, snapshot, train
+from support import Case
+
+
+class RecordedJobs(Case):
+    def write(self, content, protocol=None):
+        path = self.path / "memory.pickle"
+        path.write_bytes(pickle.dumps(content, protocol))
+        return path
+
+    def report(self, content, *options, protocol=None):
+        report = json.loads(self.good("memory", self.write(content, protocol), "--format", "json", "--model", *options).stdout)
+        self.assertEqual(sum(c["bytes"] for c in report["categories"]), report["at"]["bytes"])
+        self.assertEqual(sum(g["bytes"] for g in report["groups"]), report["at"]["bytes"])
+        return report, {c["name"]: c["bytes"] for c in report["categories"]}
+
+    def trained(self, **options):
+        device = Allocator(**options)
+        self.assertTrue(train(device, steps=6))
+        return device
+
+    def test_M7_peaks_are_those_of_the_allocator(self):
+        for options in {}, {"expandable": True}:
+            device = self.trained(**options)
+            report, categories = self.report(snapshot(device))
+            self.assertEqual(report["peak_bytes"], device.peak)
+            self.assertEqual(categories["parameter"], 4 << 20)
+            self.assertEqual(categories["optimizer"], 8 << 20)
+            self.assertEqual(report["findings"], [])
+            # The model follows segments that grow, too.
+            self.assertEqual(report["model"]["peak_bytes"], device.peak)
+            self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"])
+            self.assertEqual(report["model"]["reserved_peak_bytes"], device.reserved())
+
+    def test_M7_several_streams_and_devices(self):
+        device = Allocator()
+        self.assertTrue(train(device, stream=0) and train(device, stream=7))
+        report, _ = self.report(snapshot(device))
+        self.assertEqual(report["peak_bytes"], device.peak)
+        self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"])
+        first, second = Allocator(0), Allocator(1)
+        self.assertTrue(train(first) and train(second, layers=7))
+        both = snapshot(first, second)
+        self.assertEqual(self.report(both)[0]["peak_bytes"], first.peak)
+        self.assertEqual(self.report(both, "--device", "1")[0]["peak_bytes"], second.peak)
+
+    def test_M7_a_history_that_was_cut_says_what_it_knows(self):
+        device = self.trained()
+        report, categories = self.report(snapshot(device, entries=60))
+        self.assertEqual(report["peak_bytes"], device.peak)
+        self.assertEqual(categories["parameter"], 4 << 20)  # by the stacks of blocks that are older
+        self.assertEqual(categories["optimizer"], 8 << 20)
+        self.assertEqual([f for f in report["findings"] if f["kind"] == "fragmentation"], [])
+        self.assertIn("the model knows nothing of what was held before", self.good("memory", self.write(snapshot(device, entries=60)), "--model").stdout)
+
+    def test_M7_less_is_recorded(self):
+        device = self.trained()
+        whole, categories = self.report(snapshot(device))
+        state = snapshot(device)
+        state["device_traces"] = [[]]
+        report, held = self.report(state)
+        self.assertEqual((report["peak_bytes"], report["at"]["event"]), (device.bytes, None))
+        self.assertEqual(held, {"optimizer": 8 << 20, "parameter": 4 << 20})
+        # context="state": blocks have stacks, events have none.
+        without = snapshot(device)
+        without["device_traces"] = [[{**e, "frames": []} for e in device.events]]
+        report, held = self.report(without)
+        self.assertEqual((report["peak_bytes"], held), (device.peak, {"unknown": device.peak}))
+        # context="alloc": what is let go has no stack. What is made meanwhile says that the backward came between.
+        without["device_traces"] = [[{**e, "frames": [] if e["action"].startswith("free") else e["frames"]} for e in device.events]]
+        self.assertEqual(self.report(without)[1]["activation"], categories["activation"])
+        # PyTorch before 2.1: no settings, no addresses of blocks, no times; protocol 2.
+        old = snapshot(device, settings=False, addresses=False)
+        old["device_traces"] = [[{k: v for k, v in e.items() if k != "time_us"} for e in device.events]]
+        report, held = self.report(old, protocol=2)
+        self.assertEqual((report["peak_bytes"], held), (device.peak, categories))
+        # cudaMallocAsync: the driver's pool has no segments.
+        apart = snapshot(device)
+        apart["segments"] = []
+        self.assertEqual(self.report(apart)[0]["peak_bytes"], device.peak)
+
+    def test_M3_a_leak_runs_out_of_memory(self):
+        device, kept = Allocator(limit=80 << 20), []
+        self.assertFalse(train(device, steps=60, keep=kept))
+        report, _ = self.report(snapshot(device), "--at", "oom")
+        self.assertEqual(report["at"]["bytes"], device.bytes)
+        kinds = {f["kind"]: f for f in report["findings"]}
+        self.assertEqual(kinds["leak"]["line"], "train.py:44 in main")
+        self.assertIn("did not fit", kinds["fragmentation"]["text"])
+        self.assertIn(f"a request failed at event {len(device.events) - 1}; --at oom", self.good("memory", self.write(snapshot(device))).stdout)
+        cut, _ = self.report(snapshot(device, entries=80), "--at", "oom")
+        self.assertIn("pieces are not known", next(f for f in cut["findings"] if f["kind"] == "fragmentation")["text"])
+
+    def test_M1_fragments_are_named_with_their_neighbours(self):
+        device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
+        pieces = [device.alloc(5 << 20, load) for _ in range(12)]
+        for address in pieces[::2]:
+            device.free(address, load)
+        self.assertIsNone(device.alloc(12 << 20, [frame("/job/data.py", 30, "load"), allocator.TRAIN]))
+        report, _ = self.report(snapshot(device), "--at", "oom")
+        text = report["findings"][0]["text"]
+        self.assertIn("12 MiB asked for at data.py:30 in load did not fit: 30 MiB are held, 30 MiB are reserved and free in 6 pieces, the device had 4.0 MiB free", text)
+        self.assertIn("between 5.0 MiB of data.py:7 in load and 5.0 MiB of data.py:7 in load", text)
+        # One that grows has no borders between its parts.
+        device = Allocator(limit=70 << 20, expandable=True)
+        pieces = [device.alloc(5 << 20, load) for _ in range(12)]
+        for address in pieces[2:6]:
+            device.free(address, load)
+        self.assertIsNone(device.alloc(40 << 20, load))
+        report, _ = self.report(snapshot(device), "--at", "oom")
+        self.assertIn("20 MiB are reserved and free in 1 pieces", report["findings"][0]["text"])
+
+
+if __name__ == "__main__":
+    support.PROGRAM = sys.argv.pop(1)
+    unittest.main()
