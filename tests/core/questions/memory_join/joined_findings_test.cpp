@@ -52,7 +52,7 @@ class SavedBlock {
   MemoryJoin join_;
 };
 
-TEST(JoinedFindings, M3_ASavedTensorThatIsReadIsNoFinding) { EXPECT_TRUE(SavedBlock().findings().empty()); }
+TEST(JoinedFindings, M3_NothingIsSaidOfASavedTensorThatIsRead) { EXPECT_TRUE(SavedBlock().findings().empty()); }
 
 TEST(JoinedFindings, M3_ACopyOfWhatIsSavedTooIsSavedTwice) {
   SavedBlock saved;
