@@ -61,6 +61,13 @@ class Memory(Case):
         self.assertFalse([h for h in end["held_for"] if h["name"].startswith("saved for")])
         self.assertIn("cannot", self.bad("debug", model, "-c", "memory nowhere.pickle").stderr)
 
+    def test_M2_another_program_does_not_agree_by_chance(self):
+        path, other = HISTORIES / "plain.pickle.xz", TOP / "resources" / "samples" / "recorded"
+        joined = self.report(path, "--trace", other)["joined"]
+        self.assertEqual((joined["exact_bytes"], joined["aligned_bytes"]), (0, 0))
+        self.assertIn("is the history of this program?", self.good("memory", path, "--trace", other).stdout)
+        self.assertNotIn("is the history of this program?", self.good("memory", path, "--trace", HISTORIES / "plain.txt").stdout)
+
     def test_M2_each_block_of_the_peak_has_its_op_and_its_reader(self):
         for history, least in ("plain", 0.9), ("checkpoint", 0.9):
             report = self.report(HISTORIES / f"{history}.pickle.xz", "--trace", HISTORIES / "plain.txt", "--rows", "1000")

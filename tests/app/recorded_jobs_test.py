@@ -88,6 +88,13 @@ class RecordedJobs(Case):
         apart["segments"] = []
         self.assertEqual(self.report(apart)[0]["peak_bytes"], device.peak)
 
+    def test_M7_generated_code_has_the_line_that_called_it(self):
+        device = Allocator()
+        inductor = [frame("/tmp/torchinductor_me/ab/cabc.py", 210, "call"), frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 400, "__call__")]
+        device.alloc(3 << 20, [*inductor, frame("/job/net.py", 12, "forward"), allocator.TRAIN])
+        report, _ = self.report(snapshot(device))
+        self.assertEqual(report["groups"][0]["name"], "net.py:12 in forward")
+
     def test_M3_a_leak_runs_out_of_memory(self):
         device, kept = Allocator(limit=80 << 20), []
         self.assertFalse(train(device, steps=60, keep=kept))

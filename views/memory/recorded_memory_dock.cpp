@@ -23,6 +23,7 @@ constexpr std::size_t mostRows = 1000;
 QString sizeText(std::uint64_t bytes) { return bytesText(static_cast<std::int64_t>(bytes)); }
 
 QString signedText(std::int64_t bytes) {
+  if (bytes == 0) return bytesText(0);
   return (bytes < 0 ? QStringLiteral("\u2212") : QStringLiteral("+")) + bytesText(bytes < 0 ? -bytes : bytes);
 }
 
@@ -266,6 +267,7 @@ QString RecordedMemoryDock::momentText() const {
                                                                 : tr("after event %1").arg(moment_.event);
   auto text = tr("%1: %2 held %3").arg(file, sizeText(moment_.bytes), at);
   if (!recorded.join) return memory_->notJoined().isEmpty() ? text : text + QStringLiteral(". ") + memory_->notJoined();
+  if (!agrees(*recorded.join)) return text + tr(". Nothing in it agrees with the open model: is it of this program?");
   const auto bytes = [&](JoinLevel level) { return sizeText(moment_.levels[static_cast<std::size_t>(level)]); };
   return text + tr(". Joined: %1 exact, %2 aligned, %3 unknown")
                     .arg(bytes(JoinLevel::exact), bytes(JoinLevel::aligned), bytes(JoinLevel::unknown));
@@ -309,16 +311,11 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
     showPairs(moment.pairs);
   } else {
     groups_->setHorizontalHeaderLabels({tr("Held by"), tr("Bytes"), tr("Share"), tr("Blocks"), tr("Category")});
-    const auto& stack = *memory_->shown().stack;
     for (const auto& group : moment.groups) {
       if (static_cast<std::size_t>(groups_->rowCount()) == mostRows) break;
-      const auto band = std::ranges::find(stack.bands(), group.name, &MemoryStack::Band::name);
       const double share =
           moment.bytes == 0 ? 0 : 100 * static_cast<double>(group.bytes) / static_cast<double>(moment.bytes);
-      auto* title = cell(toQt(group.name));
-      const auto at = band == stack.bands().end() ? stack.bands().size() - 1
-                                                  : static_cast<std::size_t>(band - stack.bands().begin());
-      title->setIcon(swatch(MemoryHistoryView::colorOf(*context_.theme, stack, at)));
+      auto* title = groupCell(group.name);
       groups_->appendRow({title, bytesCell(group.bytes), number(tr("%1 %").arg(share, 0, 'f', 1), share),
                           number(QString::number(group.count), static_cast<double>(group.count)),
                           cell(toQt(retrograd::name(group.category)))});
@@ -333,12 +330,23 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
   askForBlocks();
 }
 
+/// With the colour of its band.
+QStandardItem* RecordedMemoryDock::groupCell(const std::string& name) const {
+  const auto& stack = *memory_->shown().stack;
+  auto* item = cell(toQt(name));
+  const auto found = std::ranges::find(stack.bands(), name, &MemoryStack::Band::name);
+  const auto band =
+      found == stack.bands().end() ? stack.bands().size() - 1 : static_cast<std::size_t>(found - stack.bands().begin());
+  item->setIcon(swatch(MemoryHistoryView::colorOf(*context_.theme, stack, band)));
+  return item;
+}
+
 void RecordedMemoryDock::showPairs(const std::vector<MemoryPair>& pairs) {
   groups_->setHorizontalHeaderLabels({tr("Held by"), tr("More or less"), tr("First"), tr("Second"), tr("Category")});
   for (const auto& pair : pairs) {
     if (static_cast<std::size_t>(groups_->rowCount()) == mostRows) break;
     const auto difference = pair.difference();
-    groups_->appendRow({cell(toQt(pair.name)), number(signedText(difference), static_cast<double>(difference)),
+    groups_->appendRow({groupCell(pair.name), number(signedText(difference), static_cast<double>(difference)),
                         bytesCell(pair.before), bytesCell(pair.after), cell(toQt(retrograd::name(pair.category)))});
   }
 }

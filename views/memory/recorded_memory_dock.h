@@ -69,6 +69,7 @@ class RecordedMemoryDock : public Panel {
   void tell();
   void askForMoment();
   void showMoment(const Moment& moment);
+  QStandardItem* groupCell(const std::string& name) const;
   void showPairs(const std::vector<MemoryPair>& pairs);
   void askForBlocks();
   void showBlocks(const std::vector<Block>& blocks, std::size_t all);

@@ -57,6 +57,8 @@ void printJoin(const MemoryArguments& arguments, const OpenedMemory& opened) {
   const auto bytes = [&](JoinLevel level) { return opened.joined.bytes[static_cast<std::size_t>(level)]; };
   fmt::print("\njoined with {} step(s): {} bytes exact, {} aligned, {} unknown\n", opened.join->steps,
              bytes(JoinLevel::exact), bytes(JoinLevel::aligned), bytes(JoinLevel::unknown));
+  if (!agrees(*opened.join))
+    fmt::print("no allocation agrees in line and size, and no frame names a node: is the history of this program?\n");
   fmt::print("\n{:>15} {:>8} {:>6}  held for\n", "bytes", "share", "blocks");
   printGroups(opened.joined.holders, whole, arguments.rows, false);
   fmt::print("\n{:>15}  block\n", "bytes");

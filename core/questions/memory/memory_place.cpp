@@ -84,7 +84,7 @@ StepPart MemoryPlaces::partOf(const MemoryPlace& place) const {
 bool MemoryPlaces::isLibrary(const MemoryFrame& frame) const {
   const auto file = snapshot_.text(frame.file);
   return !isPython(file) || file.starts_with("<") || has(file, "/site-packages/") || has(file, "/dist-packages/") ||
-         isTorch(file) || has(file, "/lib/python3");
+         isTorch(file) || has(file, "/lib/python3") || has(file, "/torchinductor_");  // whose files Inductor generates
 }
 
 bool MemoryPlaces::innermostIsLibrary(std::uint32_t place) const {

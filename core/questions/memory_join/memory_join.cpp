@@ -156,6 +156,8 @@ class Joiner {
 
   void joinStep(HistoryStep& step) {
     align(step.forward, tracedForward_, [&](std::size_t i, std::size_t j) { return forwardWeight(step, i, j); });
+    // Where no line of the forward agrees, orders and sizes of the backward that do are another program's by chance.
+    if (std::ranges::none_of(step.forward, [&](auto i) { return join_.allocations[i].traced >= 0; })) return;
     align(step.backward, tracedBackward_, [&](std::size_t i, std::size_t j) { return backwardWeight(step, i, j); });
     for (const auto& region : step.regions) joinRegion(step, region);
     for (const auto* made : {&step.forward, &step.backward}) findWithin(*made);
@@ -333,6 +335,10 @@ std::string_view name(JoinLevel level) {
 
 MemoryJoin joinMemory(const HeldMemory& history, const MemoryPlaces& places, TracedStep trace) {
   return Joiner(history, places, std::move(trace)).run();
+}
+
+bool agrees(const MemoryJoin& join) {
+  return std::ranges::any_of(join.allocations, [](const JoinedAllocation& each) { return each.traced >= 0; });
 }
 
 std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation) {

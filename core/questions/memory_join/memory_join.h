@@ -42,6 +42,9 @@ struct MemoryJoin {
 /// Joins a whole history (wholeHistory()) with what a step of the model allocates. The cost is linear in the history.
 MemoryJoin joinMemory(const HeldMemory& history, const MemoryPlaces& places, TracedStep trace);
 
+/// Whether anything of a step was found in the history; else it is probably of another program.
+bool agrees(const MemoryJoin& join);
+
 /// For whom an allocation is held: "saved for aten.gelu_backward of blocks.0", "gradient", "unknown".
 std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation);
 
