@@ -60,7 +60,7 @@ void DerivedForward::derive(TensorMap inputs) {
   takeConstants();
   takeCotangents();
   joint_.reset();  // of other cotangents
-  mend();
+  takeFromJoint();
 }
 
 void DerivedForward::open(const TensorMap& inputs) {
@@ -160,7 +160,7 @@ void DerivedForward::settleDoubts() {
   const auto before = cuts.unrecorded;
   const auto model = model_;
   const auto results = results_;
-  const auto mended = mended_;
+  const auto fromJoint = fromJoint_;
   std::vector<std::size_t> doubted;
   for (const auto& doubt : cuts.doubts) doubted.push_back(doubt.node);
   std::vector<std::size_t> aliases, detaches;
@@ -179,14 +179,14 @@ void DerivedForward::settleDoubts() {
   cuts.unrecorded = before;
   model_ = model;
   results_ = results;
-  mended_ = mended;
+  fromJoint_ = fromJoint;
   findUnknown();
   takeCotangents();
   joint_.reset();
 }
 
-void DerivedForward::mend() {
-  mended_.clear();
+void DerivedForward::takeFromJoint() {
+  fromJoint_.clear();
   for (std::size_t i = 0; i < passesUnknown_.size() && i < graphs_.backward.outputs.size(); ++i) {
     if (passesUnknown(i) || !isDifferentiated(graphs_, i)) continue;
     const auto* derived = gradient(i);
@@ -199,10 +199,10 @@ void DerivedForward::mend() {
     const auto& expected = joint()->at(i);
     if (!expected || (derived == nullptr ? !isZero(*expected) : !shapeDifference(*expected, *derived).empty()))
       continue;
-    auto mended = derived == nullptr ? *expected : finiteOr(*derived, *expected);
-    if (derived != nullptr && identical(mended, *derived)) continue;
-    results_[gradientName(i)] = std::move(mended);
-    mended_.insert(i);
+    auto taken = derived == nullptr ? *expected : finiteOr(*derived, *expected);
+    if (derived != nullptr && identical(taken, *derived)) continue;
+    results_[gradientName(i)] = std::move(taken);
+    fromJoint_.insert(i);
   }
 }
 
@@ -221,7 +221,7 @@ bool DerivedForward::isAsJoint(Judge& judge, std::size_t i, const TensorData* gr
 
 TensorVerdict DerivedForward::compare(Judge& judge, std::size_t i, const TensorData& gradient,
                                       const TensorData& expected) {
-  if ((passesUnknown(i) || isMended(i)) && joint() != nullptr) return compareByJoint(i, gradient, expected);
+  if ((passesUnknown(i) || isFromJoint(i)) && joint() != nullptr) return compareByJoint(i, gradient, expected);
   return judge.compare(gradientName(i), gradient, expected);
 }
 

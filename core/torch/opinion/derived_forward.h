@@ -45,7 +45,7 @@ class DerivedForward {
   /// joint graph, as is a gradient of zeros that no op here passes on.
   const TensorData* gradient(std::size_t i) const;
   /// Whether it has elements of the joint graph.
-  bool isMended(std::size_t i) const { return mended_.contains(i); }
+  bool isFromJoint(std::size_t i) const { return fromJoint_.contains(i); }
   /// Whether the gradient of the i-th input has a part through an op that is opaque or has no derivative here.
   bool passesUnknown(std::size_t i) const { return passesUnknown_[i] != 0; }
   /// Whether the loss, or another output that has a tangent, depends on an opaque op.
@@ -71,7 +71,7 @@ class DerivedForward {
   void takeConstants();
   TensorMeta tangentMeta(std::size_t k) const;
   void takeCotangents();
-  void mend();
+  void takeFromJoint();
   TensorVerdict compareByJoint(std::size_t i, const TensorData& gradient, const TensorData& expected);
   bool isDerivedAsJoint();
   std::vector<std::optional<TensorData>> runJointGraph();
@@ -87,7 +87,7 @@ class DerivedForward {
   std::vector<TensorData> cotangents_;
   std::set<std::string> underived_;
   std::vector<char> passesUnknown_;  ///< by input
-  std::set<std::size_t> mended_;     ///< inputs whose gradient has elements of the joint graph
+  std::set<std::size_t> fromJoint_;  ///< inputs whose gradient has elements of the joint graph
   bool dependsOnOpaque_ = false;
   bool hasJoint_ = false;  ///< a joint graph of the forward's inputs, results and draws
   std::optional<std::vector<std::optional<TensorData>>> joint_;

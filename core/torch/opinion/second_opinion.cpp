@@ -244,7 +244,7 @@ class Opinion {
       return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None"
                                           : "is a tensor, and its input requires no gradient";
     auto verdict = derived_.compare(judge, i, *imported, *derived);
-    if (derived_.isMended(i)) witnessed_.mended.push_back(inputLabel(graphs_, i));
+    if (derived_.isFromJoint(i)) witnessed_.byJoint.push_back(inputLabel(graphs_, i));
     else if (!verdict.good() && derived_.joint() == nullptr && isOnlyUndefined(judge, i, *imported, *derived))
       return {};
     return textOf(i, std::move(verdict), *derived);

@@ -47,11 +47,11 @@ void Witnessed::settleExplained(const Differentiated& forward, SecondOpinion& op
 
 /// An op that was decomposed before its derivative was taken, as the norm of zeros.
 void Witnessed::settleUndefined(SecondOpinion& opinion) const {
-  if (!mended.empty())
+  if (!byJoint.empty())
     opinion.notes.push_back(
         "derived from the forward's decomposed ops it is NaN, infinite or None where autograd's own formula is finite "
         "(as for the norm of zeros), and is compared there with the joint graph of the same compile: " +
-        shortList(mended));
+        shortList(byJoint));
   if (!undefined.empty() && opinion.reason.empty())
     opinion.reason =
         "derived from the forward's ops it is NaN or infinite where the job's is finite (as for the norm of zeros, "

@@ -12,7 +12,7 @@ namespace retrograd {
 struct Witnessed {
   std::vector<std::string> explained;  ///< they are the joint graph's, and not the derived ones; with what differs
   std::vector<std::string> unknown;    ///< only a joint graph could say them, and there is none
-  std::vector<std::string> mended;     ///< compared with the joint graph's where the derived ones are not finite
+  std::vector<std::string> byJoint;    ///< compared with the joint graph's where the derived ones are not finite
   std::vector<std::string> undefined;  ///< they would have to be, and there is no joint graph
 
   /// What they mean for the verdict: a note, or the reason why it is not possible. `gradients`: how many there are.
