@@ -64,7 +64,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._storages: dict[int, tuple[Held, Memory]] = {}
         self._gone: deque[Held] = deque()
         self._freed: list[int] = []  # ids of storages, until it is written
-        self._roles: dict[int, tuple[str, str, Optional[str]]] = {}
+        self._roles: dict[int, tuple[weakref.ref[Any], str, str, Optional[str]]] = {}  # of storages that no op has had yet
         self._generators: dict[str, torch.Tensor] = {}
         self._modes: Optional[dict[str, Any]] = None
         self._part = 0
@@ -113,15 +113,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _role(self, tensor: Any, role: str, name: str, state: Optional[str] = None) -> None:
         if isinstance(tensor, torch.Tensor) and type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
-            self._forget_gone()
-            key = tensor.untyped_storage()._cdata
-            self._roles[key] = (role, name, state)
-            found = self._storages.get(key)
-            if found is not None:
-                self._write_name(found[1].id, key)
+            storage = tensor.untyped_storage()
+            memory = self.memory(tensor)
+            if memory is not None:
+                self._write_name(memory.id, role, name, state)
+            else:
+                self._roles[storage._cdata] = (weakref.ref(storage), role, name, state)
 
-    def _write_name(self, storage: int, key: int) -> None:
-        role, name, state = self._roles.pop(key)
+    def _write_name(self, storage: int, role: str, name: str, state: Optional[str]) -> None:
         self.stream.once("name", (storage, role, name, state), lambda: {"storage": storage, "role": role, "name": name} | ({"state": state} if state else {}))
 
     def _name_model(self, model: torch.nn.Module) -> None:
@@ -182,8 +181,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         held.key, held.number = key, number
         self._storages[key] = (held, memory)
         self.on_gpu |= tensor.device.type == "cuda"
-        if key in self._roles:
-            self._write_name(number, key)
+        waiting = self._roles.pop(key, None)
+        if waiting is not None and waiting[0]() is storage:  # else its storage went, as gradients from before the step do, and another has its place
+            self._write_name(number, *waiting[1:])
         return number
 
     def _forget_gone(self) -> None:
@@ -193,7 +193,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             found = self._storages.get(held.key)
             if found is not None and found[0] is held:
                 del self._storages[held.key]
-                self._roles.pop(held.key, None)
             self._freed.append(held.number)
 
     def memory(self, tensor: torch.Tensor) -> Optional[Memory]:

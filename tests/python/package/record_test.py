@@ -465,6 +465,22 @@ class Contents(InFolder):
         self.assertEqual((modules[addmm["module"]]["path"], modules[addmm["module"]]["class"]), ("first", "Linear"))
         self.assertIn("# the loss", frames[stacks[phases["loss"][0]["stack"]]["frames"][-1]]["code"])
 
+    def test_C2_what_takes_the_place_of_an_old_gradient_has_not_its_name(self):
+        model = torch.nn.Linear(6, 6)
+        optimizer = torch.optim.SGD(model.parameters())
+        with told():
+            model(torch.randn(4, 6)).sum().backward()
+            with retrograd.record("here", model=model, optimizer=optimizer):
+                optimizer.zero_grad()
+                others = [torch.randn(6, 6) + 1 for _ in range(60)]
+                model(torch.randn(4, 6)).sum().backward()
+                optimizer.step()
+        self.assertEqual(len(others), 60)
+        records = read_records("here")
+        storage_of = {record["id"]: record["storage"] for record in records if record["k"] == "tensor"}
+        before = {storage_of[op["out"]["t"]] for op in records if op["k"] == "op" and isinstance(op["out"], dict) and "node" not in op}
+        self.assertEqual([record for record in records if record["k"] == "name" and record["role"] == "gradient" and record["storage"] in before], [])
+
     def test_C2_storages_come_and_go(self):
         def step():
             x = torch.ones(1000)
