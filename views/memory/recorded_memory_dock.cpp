@@ -330,11 +330,12 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
   askForBlocks();
 }
 
-/// With the colour of its band.
+/// With the colour of its band; a group of the second snapshot alone has none.
 QStandardItem* RecordedMemoryDock::groupCell(const std::string& name) const {
   const auto& stack = *memory_->shown().stack;
   auto* item = cell(toQt(name));
   const auto found = std::ranges::find(stack.bands(), name, &MemoryStack::Band::name);
+  if (found == stack.bands().end() && (stack.bands().empty() || !stack.bands().back().name.empty())) return item;
   const auto band =
       found == stack.bands().end() ? stack.bands().size() - 1 : static_cast<std::size_t>(found - stack.bands().begin());
   item->setIcon(swatch(MemoryHistoryView::colorOf(*context_.theme, stack, band)));
