@@ -75,22 +75,23 @@ BoundSymbolId StreamReader::opNumbered(std::int64_t number) const {
 
 /// Whether all of them can be made and are as the schema says.
 bool StreamReader::readArguments(const Json& record, const Op& op, Call& call) {
-  const Symbol& symbol = document_.symbol(op.symbol);
-  if (symbol.schema.empty()) return false;
-  std::vector<const Json*> given(symbol.arguments.size(), nullptr);
+  // Asked anew each time: to read an operand may add views, and with them symbols.
+  const auto symbol = [&]() -> const Symbol& { return document_.symbol(op.symbol); };
+  if (symbol().schema.empty()) return false;
+  std::vector<const Json*> given(symbol().arguments.size(), nullptr);
   const auto positional = record.at("in").items();
   if (positional.size() > given.size()) return false;
   for (std::size_t i = 0; i < positional.size(); ++i) given[i] = &positional[i];
   if (const Json* keyed = record.find("kw"))
     for (const auto& [key, value] : keyed->members()) {
-      const int position = symbol.argumentIndex(key);
+      const int position = symbol().argumentIndex(key);
       if (position < 0 || given[position]) return false;
       given[position] = &value;
     }
   ArgumentReader reader(call.operands, [this](std::int64_t number) { return use(number); });
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) {
-      if (!symbol.arguments[i].defaultValue) return false;
+      if (!symbol().arguments[i].defaultValue) return false;
       call.pattern.arguments.push_back(Argument::ofMissing());
       continue;
     }
