@@ -81,7 +81,7 @@ class Links:
         if name != record["op"]:
             self.wrong.append((record["n"], f"{record['op']} repeats {name}"))
         a, b = ([self.first.get(one, one) for one in self.reads[n]] for n in (record["n"], of))
-        fresh = [x in self.inputs and y in self.inputs for x, y in zip(a, b)]  # Python makes the data of both anew
+        fresh = [x in self.inputs and y in self.inputs for x, y in zip(a, b)]  # Python makes the data of both again
         if len(a) != len(b) or any(x != y and not is_fresh for x, y, is_fresh in zip(a, b, fresh)):
             self.wrong.append((record["n"], f"{record['op']} reads {a} and repeats op {of}, which reads {b}"))
         for mine, repeated in zip(self.outs[record["n"]], self.outs[of]):
