@@ -241,8 +241,32 @@ class Tie {
   bool repeatsForward(const Expression& state, const Expression& call) const {
     if (!state.is(Kind::value)) return false;
     const auto drawn = calls_.find(state.valueIndex());
-    return drawn != calls_.end() &&
-           backwardNames_.text(call) == forwardNames_.text(producer(forward_, drawn->second)->call);
+    if (drawn == calls_.end()) return false;
+    const auto& of = producer(forward_, drawn->second)->call;
+    return backwardNames_.text(call) == forwardNames_.text(of) || drawsAlike(call, of);
+  }
+
+  /// Whether both draw like tensors of one type, whose contents do not matter: the backward may have computed its own
+  /// anew, from other draws.
+  bool drawsAlike(const Expression& call, const Expression& of) const {
+    const auto likeOf = [](const Expression& e) -> const Expression* {
+      const bool isLike = e.is(Kind::call) && e.items.size() > 1 && e.items[0].is(Kind::path) &&
+                          e.items[0].text.find("_like.") != std::string::npos && e.items[1].is(Kind::value);
+      return isLike ? &e.items[1] : nullptr;
+    };
+    const auto *mine = likeOf(call), *theirs = likeOf(of);
+    if (mine == nullptr || theirs == nullptr) return false;
+    const auto typeOf = [](const fx::Graph& graph, const Expression& e) {
+      const auto type = graph.valueType(e.valueIndex());
+      return type == fx::noIndex ? nullptr : &graph.types[type];
+    };
+    const auto *a = typeOf(backward_, *mine), *b = typeOf(forward_, *theirs);
+    if (a == nullptr || b == nullptr || a->kind != fx::Type::Kind::tensor || a->text != b->text) return false;
+    const auto without = [](Expression e) {
+      e.items.erase(e.items.begin() + 1);
+      return e;
+    };
+    return backwardNames_.text(without(call)) == forwardNames_.text(without(of));
   }
 
   /// The results of node `n` become those of a call of the forward.
@@ -374,7 +398,7 @@ Expression path(std::string text) {
   return e;
 }
 
-/// Makes a draw of float64 one of float32 that is cast, as Inductor draws: both graphs have the same numbers then.
+/// Makes a draw of another type one of float32 that is cast, as Inductor draws: both graphs have the same numbers then.
 class DrawsInSingle {
  public:
   DrawsInSingle(fx::Graph& graph, const std::unordered_set<std::size_t>& nodes) : graph_(graph), nodes_(nodes) {}
@@ -401,13 +425,13 @@ class DrawsInSingle {
     type.dtype = DType::f32;
     draw.type = static_cast<std::uint32_t>(graph_.types.size());
     graph_.types.push_back(std::move(type));
+    Expression own;
     for (auto& item : draw.call.items)
-      if (item.is(Kind::keyword) && item.text == "dtype") item.items[0] = path("torch.float32");
+      if (item.is(Kind::keyword) && item.text == "dtype") own = std::exchange(item.items[0], path("torch.float32"));
     graph_.nodes.push_back(std::move(draw));
     Expression cast;
     cast.kind = Kind::call;
-    cast.items = {path("torch.ops.prims.convert_element_type.default"), valueOf(graph_.valueCount() - 1),
-                  path("torch.float64")};
+    cast.items = {path("torch.ops.prims.convert_element_type.default"), valueOf(graph_.valueCount() - 1), own};
     node.call = std::move(cast);
   }
 
@@ -431,7 +455,8 @@ void drawAlike(JobGraphs& graphs, const SymbolLookup& lookup) {
   std::unordered_set<std::size_t> nodes;
   for (std::size_t k = 0; k < ours.size(); ++k) {
     const auto& node = joint.nodes[theirs[k]];
-    if (dtypeOf(joint, node) == DType::f64 && node.call.keyword("dtype") != nullptr &&
+    const auto type = dtypeOf(joint, node);
+    if (type && isFloating(*type) && *type != DType::f32 && node.call.keyword("dtype") != nullptr &&
         dtypeOf(graphs.forward, graphs.forward.nodes[ours[k]]) == DType::f32)
       nodes.insert(theirs[k]);
   }

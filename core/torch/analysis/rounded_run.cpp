@@ -1,6 +1,9 @@
 #include "core/torch/analysis/rounded_run.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/rand.h>
 
 #include <algorithm>
 #include <random>
@@ -30,19 +33,43 @@ at::Tensor fewRoundedOtherwise(const at::Tensor& tensor, std::uint64_t seed) {
   return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(moved);
 }
 
-}  // namespace
+/// The tensor with each element up to three steps off, as the exponentials and sums of two libraries are; what is 0, or
+/// not finite, stays.
+at::Tensor eachRoundedOtherwise(const at::Tensor& tensor, std::uint64_t seed) {
+  constexpr double steps = 3;
+  const auto step = tensor.scalar_type() == at::kDouble ? 0x1p-52 : 0x1p-23;
+  const auto drawn = at::rand(tensor.sizes(), at::detail::createCPUGenerator(seed), tensor.options());
+  auto moved = tensor * (1 + (drawn * 2 - 1) * (steps * step));
+  if (!tensor.is_non_overlapping_and_dense()) return moved;
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(moved);
+}
 
-RunResult runJointRounded(const Analysis& analysis, std::uint64_t seed, bool backwardOnly) {
+template <class Round>
+RunResult runRounded(const Analysis& analysis, bool backwardOnly, Round&& round) {
   const auto& document = *analysis.document;
   return runJoint(analysis, [&](Evaluator& evaluator, BoundSymbolId op) {
     const auto& bound = document.boundSymbol(op);
     if ((backwardOnly && !isBackward(bound.origin.role)) || document.symbol(bound.symbol).isView) return;
     for (const auto output : document.outputs(op)) {
       if (!output || !evaluator.has(output) || !evaluator.value(output).isTensor()) continue;
-      const auto tensor = evaluator.tensor(output);
-      if (tensor.scalar_type() != at::kBFloat16 && tensor.scalar_type() != at::kHalf) continue;
-      evaluator.bind(output, fewRoundedOtherwise(tensor, ++seed));
+      if (const auto rounded = round(evaluator.tensor(output)); rounded.defined()) evaluator.bind(output, rounded);
     }
+  });
+}
+
+}  // namespace
+
+RunResult runJointRounded(const Analysis& analysis, std::uint64_t seed, bool backwardOnly) {
+  return runRounded(analysis, backwardOnly, [&](const at::Tensor& tensor) {
+    const bool isHalf = tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
+    return isHalf ? fewRoundedOtherwise(tensor, ++seed) : at::Tensor();
+  });
+}
+
+RunResult runRoundedByStep(const Analysis& analysis, std::uint64_t seed) {
+  return runRounded(analysis, false, [&](const at::Tensor& tensor) {
+    const bool isFull = tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble;
+    return isFull && tensor.layout() == at::kStrided ? eachRoundedOtherwise(tensor, ++seed) : at::Tensor();
   });
 }
 

@@ -82,6 +82,8 @@ TensorVerdict Judge::compare(const std::string& name, const TensorData& actual, 
   verdict.tolerance = noiseFactor * times * noise_.of(name) + floor;
   if (verdict.failure.empty() && verdict.deviation > verdict.tolerance)
     verdict.tolerance = noiseFactor * times * noise_.refined(name) + floor;
+  if (verdict.failure.empty() && verdict.deviation > verdict.tolerance)
+    verdict.tolerance = noiseFactor * times * noise_.finest(name) + floor;
   return verdict;
 }
 

@@ -1,6 +1,7 @@
 #include "core/torch/checking/noise.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/derivation/precision.h"
 #include "core/torch/analysis/cast_model.h"
@@ -164,6 +165,35 @@ double Noise::refined(const std::string& name) {
   const auto noise = of(name);
   if (!refined_) refine();
   return std::max(noise, movementOf(*refined_, name));
+}
+
+double Noise::finest(const std::string& name) {
+  const auto noise = refined(name);
+  if (options_.rounds == HalfOps::none) return noise;
+  if (!finest_) roundEachOp();
+  return std::max(noise, movementOf(*finest_, name));
+}
+
+/// A movement that is no rounding any more, as where a step off turns a comparison round, is left out.
+void Noise::roundEachOp() {
+  constexpr std::uint64_t runs = 3, ofFew = 32;
+  constexpr double mostSteps = 1e3;
+  const auto unit = ownPrecision(analysis_->file) == DType::f64 ? 0x1p-53 : 0x1p-24;
+  const auto joint = namedResults(*analysis_, runJoint(*analysis_));
+  double flowing = 0;
+  for (const auto& [position, tensor] : analysis_->request.cotangents)
+    flowing = std::max(flowing, difference(tensor, tensor, true).scale);
+  Movements movements;
+  for (std::uint64_t i = 0; i < (countElements(*analysis_) < fewElements ? ofFew : runs); ++i) {
+    Movements moved;
+    raise(moved, attempt([&] { return namedResults(*analysis_, runRoundedByStep(*analysis_, (i + 1) << 32)); }), joint);
+    for (const auto& [name, movement] : moved) {
+      const auto scale = difference(joint.at(name), joint.at(name), true).scale;
+      const auto most = std::max(std::sqrt(unit) * scale, mostSteps * unit * (flowing > 0 ? flowing : 1));
+      if (movement <= most) movements[name] = std::max(movements[name], movement);
+    }
+  }
+  finest_ = std::move(movements);
 }
 
 /// One run at a time: each has as many bytes of results as the model gives.

@@ -41,6 +41,9 @@ class Noise {
   double of(const std::string& name);
   /// The same with the runs that differ by one rounding step.
   double refined(const std::string& name);
+  /// The same with runs of the joint trace in which the results of all ops are a few rounding steps off, where
+  /// Options::rounds is not none: the other side may write the same formula in other ops.
+  double finest(const std::string& name);
 
  private:
   using Run = std::optional<TensorMap>;
@@ -53,6 +56,7 @@ class Noise {
   TensorMap run(const Analysis& analysis, std::uint64_t roundedGradients = 0) const;
   Run rounded(std::uint64_t seed) const;
   void refine();
+  void roundEachOp();
 
   std::shared_ptr<const Analysis> analysis_;
   Options options_;
@@ -60,6 +64,7 @@ class Noise {
   Run base_;
   std::string refusal_;
   std::optional<Movements> double_;
+  std::optional<Movements> finest_;
   std::optional<Movements> refined_;  ///< of all runs that differ by one rounding step
 };
 

@@ -81,7 +81,7 @@ void DerivedForward::open(const TensorMap& inputs) {
   model_ = openGraph(forward_.graph, forward_.place, options, request, progress_);
   auto analysis = std::make_shared<Analysis>(*model_.analysis);
   for (auto& [position, tensor] : analysis->request.cotangents)
-    tensor = isOfLoss() ? filledTensor(tensor.meta, ofLoss_) : withZeros(tensor);
+    tensor = isOfLoss() ? filledTensor(tensor.meta, ofLoss_) : withZeros(tensor, seed_);
   model_.analysis = std::move(analysis);
 }
 
@@ -148,9 +148,9 @@ void DerivedForward::takeCotangents() {
       continue;
     }
     const auto meta = tangentMeta(k);
-    cotangents_.push_back(isOfLoss()
-                              ? filledTensor(meta, ofLoss_)
-                              : withZeros(drawnInput(meta, graphs_.backward.inputs[graphs_.tangents[k]].name, seed_)));
+    cotangents_.push_back(
+        isOfLoss() ? filledTensor(meta, ofLoss_)
+                   : withZeros(drawnInput(meta, graphs_.backward.inputs[graphs_.tangents[k]].name, seed_), seed_));
   }
 }
 

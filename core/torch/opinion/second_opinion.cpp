@@ -309,10 +309,12 @@ class Opinion {
     if (derived_.passesUnknown(i)) return false;
     if ((derived_.forward().isKnown && !derived_.forward().cuts.matter()) || derived_.joint() == nullptr) return false;
     const auto* imported = job_.gradient(i);
-    if (!derived_.isAsJoint(judge, i, imported)) return false;
+    const bool isTensor = imported != nullptr && derived_.joint()->at(i);
+    // By the roundings of the joint graph: those of the derived gradient are of another number.
+    if (!isTensor ? !derived_.isAsJoint(judge, i, imported) : !derived_.againstJoint(i, *imported).good()) return false;
     witnessed_.explained.push_back(fmt::format("{}: {}", inputLabel(graphs_, i), text));
-    if (imported != nullptr) {
-      auto verdict = derived_.compare(judge, i, *imported, *derived_.joint()->at(i));
+    if (isTensor) {
+      auto verdict = derived_.againstJoint(i, *imported);
       verdict.name = inputLabel(graphs_, i);
       if (!opinion_.gradients.empty() && opinion_.gradients.back().name == verdict.name) opinion_.gradients.pop_back();
       else ++opinion_.compared;  // the derived one is None
@@ -375,7 +377,9 @@ class Opinion {
     constexpr std::size_t ofFew = 5;
     const auto& analysis = *derived_.model().analysis;
     if (drawsRandomNumbers(analysis)) return countElements(analysis) < fewElements ? ofFew : 1;
-    return derived_.isOfLoss() && !job_.scalesBy(otherCotangent) ? 1 : 0;
+    if (derived_.isOfLoss()) return job_.scalesBy(otherCotangent) ? 0 : 1;
+    return countElements(analysis) < fewElements ? 1
+                                                 : 0;  // where a 0 flows in, a fault of that element alone is hidden
   }
 
   void addFinding(const std::string& gradient, const std::string& what, std::optional<std::size_t> node) {

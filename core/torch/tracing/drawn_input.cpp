@@ -16,8 +16,9 @@ TensorData drawnInput(const TensorMeta& meta, std::string_view name, std::uint64
   return copyOut(drawTensor(meta, generator));
 }
 
-TensorData withZeros(const TensorData& tensor) {
-  constexpr std::int64_t first = 5, apart = 8;
+TensorData withZeros(const TensorData& tensor, std::uint64_t seed) {
+  constexpr std::uint64_t firstOfZero = 5, apart = 8;
+  const auto first = static_cast<std::int64_t>((firstOfZero + seed) % apart);
   auto copy = borrowTensor(tensor).clone(at::MemoryFormat::Contiguous);
   if (copy.numel() > first) copy.view(-1).slice(0, first, std::nullopt, apart).zero_();
   return copyOut(copy);

@@ -123,6 +123,19 @@ TEST(JobTruth, R2_GeneratorsOfBothGraphsAreTied) {
   EXPECT_EQ(opinionOn(withGenerators("bwd_rng_state_1")).verdict, Verdict::differs);
 }
 
+// A draw like a tensor asks for its type alone: in the backward that tensor may be another, as one that is computed
+// from a draw of the backward's own.
+TEST(JobTruth, R2_ADrawLikeAnotherTensorOfTheTypeIsTied) {
+  const std::string draw =
+      "torch.ops.aten.rand.default, [4, 6], dtype = torch.float32, device = device(type='cpu'), pin_memory = False)";
+  const auto like = [](const std::string& tensor) { return "torch.ops.aten.rand_like.default, " + tensor + ")"; };
+  auto text = edited(textOf("ck2"), "\"aot_forward_graph\"", "run_and_save_rng_state(" + draw,
+                     "run_and_save_rng_state(" + like("mm"));
+  text = edited(text, ofBackward, "rng_state_output_0, " + draw, "rng_state_output_0, " + like("mul_8"));
+  const auto opinion = opinionOn(text);
+  EXPECT_EQ(opinion.verdict, Verdict::agrees) << reasonsOf(opinion);
+}
+
 // A size that is a symbol has another name in each graph, and the same expression.
 TEST(JobTruth, R2_DrawsOfASymbolicSizeAreTied) {
   auto text = textOf("seeds");

@@ -58,6 +58,23 @@ TEST(SecondOpinion, R3_SomeOfWhatFlowsInIsZero) {
   EXPECT_EQ(opinion.findings.front().what.substr(0, 6), "off by") << opinion.findings.front().what;
 }
 
+// A fault of one element alone, into which a zero flows at the first look.
+TEST(SecondOpinion, R3_AFaultOfAnElementIntoWhichAZeroFlowsIsFound) {
+  const std::string sum = "        sum_1: \"f32[][]cpu\" = torch.ops.aten.sum.default(mul);  mul = None\n";
+  const auto whole = replaced(replaced(forward, sum, ""), "            sum_1,", "            mul,");
+  auto back = replaced(backward, "tangents_1: \"f32[][]cpu\"", "tangents_1: \"f32[4, 5][5, 1]cpu\"");
+  const std::string line = "        expand: \"f32[4, 5][0, 0]cpu\" = ";
+  back = replaced(back, line,
+                  "        arange: \"i64[20][1]cpu\" = torch.ops.aten.arange.default(20)\n"
+                  "        eq: \"b8[20][1]cpu\" = torch.ops.aten.eq.Scalar(arange, 5)\n"
+                  "        chosen: \"b8[4, 5][5, 1]cpu\" = torch.ops.aten.view.default(eq, [4, 5])\n"
+                  "        neg: \"f32[4, 5][5, 1]cpu\" = torch.ops.aten.neg.default(tangents_1)\n" +
+                      line);
+  back = replaced(back, "aten.expand.default(tangents_1, [4, 5])", "aten.where.self(chosen, neg, tangents_1)");
+  const auto opinion = opinionOn(whole, back);
+  EXPECT_EQ(opinion.verdict, Verdict::differs) << opinion.reason;
+}
+
 // R11: the graphs have tensor subclasses part by part, as plain tensors, and sizes of a part as inputs of their own.
 TEST(SecondOpinion, R11_GraphsOfTensorSubclassesAreComparedPartByPart) {
   const std::string size =
