@@ -760,13 +760,16 @@ INTERRUPTED = """
 import torch, retrograd
 model = torch.nn.Sequential(*(torch.nn.Linear(8, 8) for _ in range(4)))
 optimizer = torch.optim.AdamW(model.parameters())
+def step():
+    model(torch.randn(4, 8)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+step()  # PyTorch imports much then, and what it imports may drop an interrupt
 try:
     with retrograd.record("interrupted", model=model, optimizer=optimizer):
         print("begun", flush=True)
         while True:
-            model(torch.randn(4, 8)).square().mean().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            step()
 except KeyboardInterrupt as error:
     print(type(error).__name__, flush=True)
 """
@@ -802,6 +805,7 @@ class Ends(InFolder):
             self.assertEqual(process.stdout.readline(), "begun\n")
             time.sleep(wait)
             process.send_signal(signal.SIGINT)
+            self.addCleanup(process.kill)
             out, err = process.communicate(timeout=120)
             self.assertEqual((process.returncode, out), (0, "KeyboardInterrupt\n"), err)
             manifest = self.opens("interrupted", 0)
