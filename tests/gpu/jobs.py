@@ -146,6 +146,8 @@ def steps(pack):
     if pack.python:
         yield Job("catch and replay", "catch and replay", [pack.python, str(here / "caught.py"), pack.program, pack.device,
                                                            str(pack.work / "caught")], 180, read_exit, False)
+        yield Job("record and replay", "record and replay", [pack.python, str(here / "recorded.py"), pack.program, pack.device,
+                                                             str(pack.work / "recorded")], 180, read_exit, False)
     for name in ("gpt2", "dropout_train"):
         if pack.model(name):
             command = [sys.executable, str(here / "both_ways.py"), pack.program, pack.model(name), pack.device, str(pack.work)]
