@@ -135,7 +135,7 @@ void RecordedMemoryTest::M1_theHistoryIsWalkedByKeyAndMouse() {
   QCOMPARE(chart.range(), (std::pair<std::size_t, std::size_t>{0, 1929}));
   const QPoint middle(chart.width() / 2, chart.height() / 2);
   QTest::mouseClick(&chart, Qt::LeftButton, Qt::NoModifier, middle);
-  QCOMPARE(chart.current(), chart.eventAt(middle));
+  QCOMPARE(chart.current(), chart.positionAt(middle));
   // The blocks of a group are listed alone.
   auto* groups = open.f.window().findChild<QTreeView*>(QStringLiteral("memory-groups"));
   QVERIFY(at(Qt::Key_P) == 837u);
