@@ -90,7 +90,7 @@ class RecordedJobs(Case):
 
     def test_M7_generated_code_has_the_line_that_called_it(self):
         device = Allocator()
-        inductor = [frame("/tmp/torchinductor_me/ab/cabc.py", 210, "call"), frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 400, "__call__")]
+        inductor = [frame("/job/torchinductor_me/ab/cabc.py", 210, "call"), frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 400, "__call__")]
         device.alloc(3 << 20, [*inductor, frame("/job/net.py", 12, "forward"), allocator.TRAIN])
         report, _ = self.report(snapshot(device))
         self.assertEqual(report["groups"][0]["name"], "net.py:12 in forward")

@@ -75,7 +75,7 @@ BoundSymbolId StreamReader::opNumbered(std::int64_t number) const {
 
 /// Whether all of them can be made and are as the schema says.
 bool StreamReader::readArguments(const Json& record, const Op& op, Call& call) {
-  // Asked anew each time: to read an operand may add views, and with them symbols.
+  // Asked each time: to read an operand may add views, and with them symbols.
   const auto symbol = [&]() -> const Symbol& { return document_.symbol(op.symbol); };
   if (symbol().schema.empty()) return false;
   std::vector<const Json*> given(symbol().arguments.size(), nullptr);

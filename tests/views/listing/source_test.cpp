@@ -76,15 +76,15 @@ QString message(WindowFixture& f) {
 }  // namespace
 
 void SourceTest::namesLeadToPaths() {
-  SourcePaths paths({{QStringLiteral("/home/ann"), QStringLiteral("/src")},
-                     {QStringLiteral("/home/ann/lib"), QStringLiteral("/lib")}});
-  const auto found = paths.candidates(QStringLiteral("/home/ann/lib/a/m.py"), QStringLiteral("/models"));
+  SourcePaths paths({{QStringLiteral("/users/ann"), QStringLiteral("/src")},
+                     {QStringLiteral("/users/ann/lib"), QStringLiteral("/lib")}});
+  const auto found = paths.candidates(QStringLiteral("/users/ann/lib/a/m.py"), QStringLiteral("/models"));
   QCOMPARE(found, (QStringList{QStringLiteral("/lib/a/m.py"), QStringLiteral("/src/lib/a/m.py"),
-                               QStringLiteral("/home/ann/lib/a/m.py"), QStringLiteral("/models/home/ann/lib/a/m.py"),
+                               QStringLiteral("/users/ann/lib/a/m.py"), QStringLiteral("/models/users/ann/lib/a/m.py"),
                                QStringLiteral("/models/ann/lib/a/m.py"), QStringLiteral("/models/lib/a/m.py"),
                                QStringLiteral("/models/a/m.py"), QStringLiteral("/models/m.py")}));
-  QCOMPARE(paths.candidates(QStringLiteral("/home/anna/m.py"), {}),
-           QStringList{QStringLiteral("/home/anna/m.py")});               // whole folders only
+  QCOMPARE(paths.candidates(QStringLiteral("/users/anna/m.py"), {}),
+           QStringList{QStringLiteral("/users/anna/m.py")});              // whole folders only
   QCOMPARE(paths.candidates(QStringLiteral("m.py"), {}), QStringList());  // next to no model
   QCOMPARE(paths.candidates(QStringLiteral("../../etc/m.py"), QStringLiteral("/models")),
            (QStringList{QStringLiteral("/models/etc/m.py"), QStringLiteral("/models/m.py")}));
@@ -100,7 +100,7 @@ void SourceTest::aChosenFileMakesAMapping() {
     QCOMPARE(mapping.to, QLatin1String(to));
     QCOMPARE(SourcePaths({mapping}).candidates(QLatin1String(file), {}).first(), QLatin1String(chosen));
   };
-  check("/home/ann/proj/pkg/m.py", "/src/proj/pkg/m.py", "/home/ann", "/src");
+  check("/users/ann/proj/pkg/m.py", "/src/proj/pkg/m.py", "/users/ann", "/src");
   check("/a/m.py", "/b/other.py", "/a/m.py", "/b/other.py");
   check("m.py", "/b/m.py", "m.py", "/b/m.py");
   check("pkg/m.py", "/b/pkg/m.py", "pkg", "/b/pkg");
