@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any, Optional
 
 import torch
 
 from ._folder import first_line, rank, ranks, readable, say, text_of
-from ._program import ProgramNotFound, find
+from ._program import ProgramNotFound, run
 
 _HINT = "torch.cuda.memory._record_memory_history(max_entries=1_000_000, stacks=\"python\") before the loop"
 _SECONDS = 120  # for the program to read a snapshot
@@ -39,9 +39,9 @@ def say_who_held_it(error: BaseException, target: Path) -> Optional[Path]:
 def _report(path: Path) -> Optional[dict[str, Any]]:
     """What the program says of the request that failed; None where there is no program, or no such request in the history."""
     try:
-        done = subprocess.run([str(find()), "memory", str(path), "--at", "oom", "--format", "json"], capture_output=True, text=True, timeout=_SECONDS)
+        done = run(["memory", str(path), "--at", "oom", "--format", "json"], timeout=_SECONDS)
         return json.loads(done.stdout) if done.returncode == 0 else None
-    except (ProgramNotFound, OSError, subprocess.SubprocessError, ValueError):
+    except (ProgramNotFound, OSError, SubprocessError, ValueError):
         return None
 
 

@@ -58,7 +58,7 @@ class OutOfMemory(InFolder):
         self.assertIsNone(c.snapshot)
 
     def test_M6_without_the_program_the_snapshot_is_kept_all_the_same(self):
-        with mock.patch.object(_memory, "find", side_effect=retrograd.ProgramNotFound()):
+        with mock.patch.object(_memory, "run", side_effect=retrograd.ProgramNotFound()):
             c, text = self.run_out(recorded())
         self.assertTrue(c.snapshot.exists())
         self.assertIn("Tried to allocate 1.00 GiB", text)

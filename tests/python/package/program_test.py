@@ -36,6 +36,12 @@ class Program(InFolder):
         if _program.carried() is None:
             self.assertRaises(ProgramNotFound, _program.find)
 
+    def test_one_module_starts_the_program(self):
+        """The program of a wheel needs LibTorch's folder in its environment, which _program.run gives. A module that starts it otherwise works until the package is a wheel."""
+        for module in Path(_program.__file__).parent.glob("*.py"):
+            if module.name != "_program.py":
+                self.assertNotRegex(module.read_text(), r"(?m)^\s*import subprocess|subprocess\.(run|Popen)|import .*\bPopen", module.name)
+
     @unittest.skipUnless(_program.carried(), "the package is not that of a wheel")
     def test_G2_the_program_of_the_wheel_finds_its_kernels(self):
         done = subprocess.run([_program.carried(), "version", "--format", "json"], capture_output=True, text=True, timeout=60)
