@@ -45,7 +45,7 @@ void restoreStorages(const ModelFile& model) {
 bool isUntyped(const ModelFile& model) {
   const auto& document = *model.document;
   const auto lacksType = [&](BoundSymbolId op) {
-    const auto& symbol = document.symbol(document.boundSymbol(op).symbol);
+    const auto& symbol = document.symbol(op);
     const auto outputs = document.outputs(op);
     return symbol.schema.find("Tensor", symbol.schema.rfind("->")) != std::string::npos &&
            std::any_of(outputs.begin(), outputs.end(), [&](ValueId id) { return id && !document.isTensor(id); });

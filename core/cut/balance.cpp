@@ -177,7 +177,7 @@ std::vector<std::int64_t> bytesAcross(const Document& document, const Computatio
   });
   std::vector<std::int64_t> bytes(size, 0);
   for (const auto& [id, span] : life) {
-    const std::int64_t each = document.isTensor(id) ? document.meta(document.value(id).meta).bytes() : 8;
+    const std::int64_t each = document.isTensor(id) ? document.meta(id).bytes() : 8;
     bytes[span.first + 1] += each;
     bytes[span.second + 1] -= each;
   }
@@ -206,14 +206,13 @@ Cuts balancedCuts(const Document& document, const Computation& computation, std:
 
 std::vector<double> parameterCosts(const Document& document, const Computation& computation) {
   return weightCosts(document, computation, [&](const InputSpec& input, ValueId id) {
-    return input.kind == InputKind::parameter ? static_cast<double>(document.meta(document.value(id).meta).elements())
-                                              : 0.0;
+    return input.kind == InputKind::parameter ? static_cast<double>(document.meta(id).elements()) : 0.0;
   });
 }
 
 std::vector<double> byteCosts(const Document& document, const Computation& computation) {
   auto cost = weightCosts(document, computation, [&](const InputSpec&, ValueId id) {
-    return document.isTensor(id) ? static_cast<double>(document.meta(document.value(id).meta).bytes()) : 0.0;
+    return document.isTensor(id) ? static_cast<double>(document.meta(id).bytes()) : 0.0;
   });
   std::unordered_set<StorageId> seen;
   for (const auto& input : computation.inputs)

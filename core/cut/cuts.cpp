@@ -181,7 +181,7 @@ class PointFinder {
 }  // namespace
 
 bool isStageMarker(const Document& document, BoundSymbolId op) {
-  return document.symbol(document.boundSymbol(op).symbol).name == "pippy._pipe_split.default";
+  return document.symbol(op).name == "pippy._pipe_split.default";
 }
 
 Cuts markedCuts(const Document& document, const Computation& computation) {

@@ -20,7 +20,7 @@ std::vector<StageWeight> weightsOf(const ModelFile& model, const PipelineSplit& 
     const auto& input = model.computation.inputs[i];
     if (input.kind != kind) continue;
     weights.push_back({kind == InputKind::parameter ? names.at(i) : input.target,
-                       document.isTensor(input.value) ? document.meta(document.value(input.value).meta).bytes() : 0});
+                       document.isTensor(input.value) ? document.meta(input.value).bytes() : 0});
   }
   return weights;
 }
@@ -52,7 +52,7 @@ EdgeDescription describeEdge(const ModelFile& model, const PipelineEdge& edge) {
   const auto& document = *model.document;
   EdgeDescription described{nameOf(model, edge.value), "torch.int64", {}, 8};
   if (document.isTensor(edge.value)) {
-    const auto& meta = document.meta(document.value(edge.value).meta);
+    const auto& meta = document.meta(edge.value);
     described.dtype = "torch." + std::string(torchName(meta.dtype));
     described.shape = meta.sizes;
     described.bytes = meta.bytes();

@@ -298,7 +298,7 @@ void nameOutputs(Computation& computation, const std::vector<std::string>& paths
 
 void requireScalarLoss(const Document& document, const Computation& computation, std::size_t output) {
   const auto id = computation.outputs[output].value;
-  const auto& meta = document.meta(document.value(id).meta);
+  const auto& meta = document.meta(id);
   if (meta.elements() != 1 || !isDifferentiable(meta.dtype))
     throw refused(fmt::format("grad can be implicitly created only for scalar outputs; {} is {}",
                               document.displayName(id), typeComment(meta)));
@@ -311,8 +311,7 @@ std::vector<LossChoice> lossChoices(const Document& document, const Computation&
     LossChoice choice;
     choice.place = output.target.empty() ? std::to_string(choices.size()) : output.target;
     if (output.value) choice.value = document.displayName(output.value);
-    if (output.value && document.isTensor(output.value))
-      choice.type = typeComment(document.meta(document.value(output.value).meta));
+    if (output.value && document.isTensor(output.value)) choice.type = typeComment(document.meta(output.value));
     try {
       requireScalarLoss(document, computation, lossOutput(document, computation, choice.place));
     } catch (const Error& error) {

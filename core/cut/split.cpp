@@ -15,6 +15,7 @@
 #include "core/base/id_vector.h"
 #include "core/base/overlap.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -219,7 +220,7 @@ class Splitter {
           refuse(op, s,
                  fmt::format("it writes through {}, which stage {} makes, to an input or buffer of the model",
                              document_.displayName(received[0]), definedIn(received[0])));
-        if (!external && overlapsItself(document_.meta(document_.value(received[0]).meta)))
+        if (!external && overlapsItself(document_.meta(received[0])))
           refuse(op, s,
                  fmt::format("it writes in place to memory of {}, several elements of which share a place; it comes "
                              "from another stage, and a copy has a place for "
@@ -240,14 +241,12 @@ class Splitter {
     if (isHigherOrder(op)) return bodiesChangeGeometry(op, document_.value(written).meta);
     const auto outputs = document_.outputs(op);
     if (outputs.size() != 1 || !outputs[0] || storageOf(outputs[0]) != storageOf(written)) return false;
-    const auto& before = document_.meta(document_.value(written).meta);
-    const auto& after = document_.meta(document_.value(outputs[0]).meta);
+    const auto& before = document_.meta(written);
+    const auto& after = document_.meta(outputs[0]);
     return before.sizes != after.sizes || before.strides != after.strides;
   }
 
-  bool isHigherOrder(BoundSymbolId op) const {
-    return document_.symbol(document_.boundSymbol(op).symbol).isHigherOrder;
-  }
+  bool isHigherOrder(BoundSymbolId op) const { return document_.symbol(op).isHigherOrder; }
 
   /// Whether a body of the op may change a tensor that looks like this and may be one of its inputs. Nothing
   /// is known of how values within a body look.
@@ -264,8 +263,8 @@ class Splitter {
     const auto& body = document_.subgraph(SubgraphId(argument.integer));
     return std::any_of(body.ops.begin(), body.ops.end(), [&](BoundSymbolId op) {
       if (isHigherOrder(op)) return bodiesChangeGeometry(op, like);
-      const auto& name = document_.symbol(document_.boundSymbol(op).symbol).name;
-      if (!changesGeometryOnly(name) || name.starts_with("aten.detach_.")) return false;
+      const auto& name = document_.symbol(op).name;
+      if (!hasTrait(name, OpTrait::changesGeometry) || hasTrait(name, OpTrait::detach)) return false;
       const auto written = document_.value(document_.operands(op)[0]).meta;
       return !written || written == like;
     });
@@ -410,7 +409,7 @@ class Splitter {
       if (!done.insert(storage).second) continue;
       SharedParameter shared;
       shared.use = useOf(input);
-      shared.bytes = document_.meta(document_.value(input.value).meta).bytes();
+      shared.bytes = document_.meta(input.value).bytes();
       addName(shared.names, input.target);
       for (const auto& other : computation_.inputs)
         if (other.kind == InputKind::parameter && other.value && storageOf(other.value) == storage)

@@ -18,7 +18,7 @@ std::vector<ValueId> savedValues(const Analysis& whole) {
   std::vector<ValueId> saved;
   for (std::size_t i = 0; i < whole.backward.savedCount; ++i)
     if (const auto id = whole.backward.inputs[i];
-        id && whole.document->value(id).storage && !whole.document->storage(whole.document->value(id).storage).external)
+        id && whole.document->value(id).storage && !whole.document->storage(id).external)
       saved.push_back(id);
   return saved;
 }
@@ -33,7 +33,7 @@ void addWeights(StageFacts& facts, const ModelFile& model, const PipelineStage& 
   for (auto i : stage.held) {
     const auto& input = model.computation.inputs[i];
     if (!input.value || !document.isTensor(input.value)) continue;
-    const auto& meta = document.meta(document.value(input.value).meta);
+    const auto& meta = document.meta(input.value);
     if (input.kind == InputKind::parameter) {
       ++facts.parameters;
       facts.parameterElements += meta.elements();

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/implied.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -92,7 +93,7 @@ class Extraction {
       return emit(op, std::move(arguments), {operand});
     };
     const std::vector<Argument> first{Argument::ofOperand(0)};
-    const auto lazily = from_.meta(from_.value(id).meta);
+    const auto lazily = from_.meta(id);
     auto meta = to_.meta(value.meta);
     auto content = received;
     if (lazily.conjugate) content = emitInNewMemory("aten.conj_physical.default", first, content);
@@ -338,8 +339,7 @@ class StageBuilder {
       return addInput(extraction.hold(input.value), std::move(spec));
     }
     spec.name = document.displayName(input.value);
-    spec.requiresGrad =
-        document.isTensor(input.value) && isDifferentiable(document.meta(document.value(input.value).meta).dtype);
+    spec.requiresGrad = document.isTensor(input.value) && isDifferentiable(document.meta(input.value).dtype);
     if (file.traced) file.inputSource[spec.name] = fmt::format("sent by stage {}", input.source);
     addInput(extraction.receive(input.value), std::move(spec));
   }
@@ -348,15 +348,14 @@ class StageBuilder {
   void checkStrides() const {
     const auto& document = *model_.document;
     for (auto op : stage_.ops) {
-      if (!document.symbol(document.boundSymbol(op).symbol).name.starts_with("aten.as_strided")) continue;
+      if (!hasTrait(document.symbol(op).name, OpTrait::readsMemory)) continue;
       const auto base = document.operands(op)[0];
       for (const auto& input : stage_.inputs) {
         if (input.source < 0 || document.value(input.value).storage != document.value(base).storage ||
             !document.isTensor(input.value))
           continue;
-        const auto& meta = document.meta(document.value(input.value).meta);
-        if (sentMeta(meta) == meta && isDense(meta) &&
-            document.storage(document.value(input.value).storage).bytes <= meta.storageBytes())
+        const auto& meta = document.meta(input.value);
+        if (sentMeta(meta) == meta && isDense(meta) && document.storage(input.value).bytes <= meta.storageBytes())
           continue;
         throw Error(ErrorCode::badUse,
                     fmt::format("it reads memory around {}, of which stage {} sends only the elements; move the cut so "

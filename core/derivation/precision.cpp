@@ -63,9 +63,9 @@ class CallCast {
   bool nameWhatItMakes(BoundSymbolId op, CallPattern& pattern) const {
     const auto outputs = document_.outputs(op);
     if (outputs.empty() || !outputs[0] || !document_.isTensor(outputs[0])) return false;
-    const auto made = document_.meta(document_.value(outputs[0]).meta).dtype;
+    const auto made = document_.meta(outputs[0]).dtype;
     const auto wanted = castDType(made, from_, to_);
-    const auto& entries = document_.symbol(document_.boundSymbol(op).symbol).arguments;
+    const auto& entries = document_.symbol(op).arguments;
     const auto readsTensor = [](const SchemaEntry& entry) { return entry.type.starts_with("Tensor"); };
     if (wanted == made || std::any_of(entries.begin(), entries.end(), readsTensor)) return false;
     const auto dtype = std::find_if(entries.begin(), entries.end(),
@@ -90,7 +90,7 @@ std::optional<DType> mostOf(const ModelFile& file, Counts&& counts) {
   std::map<DType, std::int64_t> elements;
   for (const auto& input : file.computation.inputs) {
     if (!input.value || !document.isTensor(input.value) || !counts(input.kind)) continue;
-    const auto& meta = document.meta(document.value(input.value).meta);
+    const auto& meta = document.meta(input.value);
     if (const auto part = partOf(meta.dtype); isKnown(part))
       elements[part] += std::max<std::int64_t>(meta.elements(), 1);
   }

@@ -206,7 +206,7 @@ class GuardText {
       const auto expression = document.sizeExpression(input->value);
       return expression.empty() ? std::nullopt : std::optional(wrapped(expression));
     }
-    const auto& meta = document.meta(document.value(input->value).meta);
+    const auto& meta = document.meta(input->value);
     const bool isSize = take(text, ".size()[");
     if (!isSize && !take(text, ".stride()[")) return std::nullopt;
     const auto index = evaluateSize(takeUntil(text, ']'), {});
@@ -249,7 +249,7 @@ std::vector<SizeCondition> sizeConditions(const ModelFile& file) {
   for (const auto& guard : file.guards)
     if (auto text = guards.translate(guard)) add(*std::move(text));
   for (auto op : file.computation.trace.ops) {
-    if (document.symbol(document.boundSymbol(op).symbol).name != "aten._assert_scalar.default") continue;
+    if (document.symbol(op).name != "aten._assert_scalar.default") continue;
     const auto operands = document.operands(op);
     if (!operands.empty()) add(std::string(document.sizeExpression(operands[0])));
   }

@@ -78,9 +78,9 @@ class EventWriter {
     arguments["bytes"] = facts_.newBytes(op);
     arguments["saved"] = facts_.savesOutput(op);
     const auto& origin = document_.boundSymbol(op).origin;
-    if (origin.op) arguments["origin"] = document_.symbol(document_.boundSymbol(origin.op).symbol).name;
+    if (origin.op) arguments["origin"] = document_.symbol(origin.op).name;
     event({{"ph", "X"},
-           {"name", shortOpName(document_.symbol(document_.boundSymbol(op).symbol).name)},
+           {"name", shortOpName(document_.symbol(op).name)},
            {"cat", std::string(facts_.role(op))},
            {"pid", process},
            {"tid", track(position)},

@@ -102,7 +102,7 @@ class DotWriter {
 
   void node(BoundSymbolId op, const std::string& indent) {
     progress_.check();
-    std::vector<std::string> lines{shortOpName(document_.symbol(document_.boundSymbol(op).symbol).name)};
+    std::vector<std::string> lines{shortOpName(document_.symbol(op).name)};
     for (auto output : document_.outputs(op))
       if (output) lines.push_back(document_.displayName(output) + ": " + shortType(document_, output));
     const bool isSaved = facts_.savesOutput(op);

@@ -167,9 +167,7 @@ class SectionWriter {
     sink_.write("</div>\n");
   }
 
-  std::string opName(BoundSymbolId op) const {
-    return shortOpName(document_.symbol(document_.boundSymbol(op).symbol).name);
-  }
+  std::string opName(BoundSymbolId op) const { return shortOpName(document_.symbol(op).name); }
 
   void writeOp(BoundSymbolId op) {
     progress_.check();
@@ -204,7 +202,7 @@ class SectionWriter {
     for (auto output : document_.outputs(op))
       if (trace_.kind != TraceKind::backward && facts_.isSaved(output) &&
           counted.insert(document_.value(output).storage).second && document_.value(output).storage)
-        bytes += document_.storage(document_.value(output).storage).bytes;
+        bytes += document_.storage(output).bytes;
     if (!counted.empty()) line += fmt::format(" <span class=\"saved\">saved {}</span>", bytesText(bytes));
     if (bound.recomputed) line += " <span class=\"again\">recomputed</span>";
     if (bound.replays) line += " <span class=\"again\">replays its draw</span>";

@@ -36,7 +36,7 @@ std::int64_t OpFacts::newBytes(BoundSymbolId op) const {
   std::int64_t bytes = 0;
   for (auto output : document_.outputs(op)) {
     if (!output || !document_.value(output).storage || !known.insert(document_.value(output).storage).second) continue;
-    bytes += document_.storage(document_.value(output).storage).bytes;
+    bytes += document_.storage(output).bytes;
   }
   return bytes;
 }
@@ -80,7 +80,7 @@ std::vector<std::string_view> modulePath(std::string_view module) {
 std::string shortType(const Document& document, ValueId value) {
   if (!value) return "None";
   if (!document.isTensor(value)) return "number";
-  auto text = typeComment(document.meta(document.value(value).meta));
+  auto text = typeComment(document.meta(value));
   if (constexpr std::string_view usual = "cpu "; text.starts_with(usual)) text.erase(0, usual.size());
   return text;
 }

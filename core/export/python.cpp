@@ -33,8 +33,7 @@ class ScriptCall final : public CallText {
   /// A body returns a tuple, also of one.
   std::string targets(BoundSymbolId op) const override {
     const auto text = CallText::targets(op);
-    const bool isTuple =
-        document().symbol(document().boundSymbol(op).symbol).isHigherOrder && document().outputs(op).size() == 1;
+    const bool isTuple = document().symbol(op).isHigherOrder && document().outputs(op).size() == 1;
     return isTuple ? "(" + text + ",)" : text;
   }
 
@@ -265,7 +264,7 @@ class ScriptWriter {
   /// Adds a tensor to the file; the expression has it on the device where the traces want it.
   std::string placed(ValueId id, const std::string& name, const TensorData& data) {
     const auto expression = tensors_.add(name, data);
-    const auto device = document_.isTensor(id) ? document_.meta(document_.value(id).meta).device : Device();
+    const auto device = document_.isTensor(id) ? document_.meta(id).device : Device();
     return device.type == Device::Type::cpu ? expression
                                             : fmt::format("{}.to({})", expression, pythonString(toString(device)));
   }

@@ -64,7 +64,7 @@ class Table {
     Json names = Json::array(), dtypes = Json::array(), shapes = Json::array();
     for (auto output : document_.outputs(op)) {
       if (!output) continue;
-      const auto* meta = document_.isTensor(output) ? &document_.meta(document_.value(output).meta) : nullptr;
+      const auto* meta = document_.isTensor(output) ? &document_.meta(output) : nullptr;
       names.push_back(document_.displayName(output));
       dtypes.push_back(meta ? Json(torchName(meta->dtype)) : Json());
       shapes.push_back(meta ? Json(meta->sizes) : Json());
@@ -74,7 +74,7 @@ class Table {
     json["shapes"] = std::move(shapes);
     json["bytes"] = facts_.newBytes(op);
     json["role"] = facts_.role(op);
-    json["origin"] = origin.op ? Json(document_.symbol(document_.boundSymbol(origin.op).symbol).name) : Json();
+    json["origin"] = origin.op ? Json(document_.symbol(origin.op).name) : Json();
     json["origin_id"] = origin.op ? Json(origin.op.index) : Json();
     json["gradient_of"] =
         origin.role == Role::gradient && origin.value ? Json(document_.displayName(origin.value)) : Json();

@@ -98,7 +98,7 @@ std::string operationTitle(const GraphTree& tree, std::int32_t node, Lane lane) 
   const auto& n = tree.node(node);
   const auto& document = tree.document();
   std::string title;
-  if (n.op) title = bareOpName(document.symbol(document.boundSymbol(n.op).symbol).name);
+  if (n.op) title = bareOpName(document.symbol(n.op).name);
   else if (n.ops[lane] > 0) title = "ops";
   if (lane == Lane::forward) return title;
   return title + (onlyRecomputes(tree, node) ? " recomputed" : " backward");
@@ -127,7 +127,7 @@ BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane) {
   const auto ops = n.ops[lane];
   BoxText text;
   if (const auto op = onlyOp(tree, node, lane)) {
-    text.title = bareOpName(document.symbol(document.boundSymbol(op).symbol).name);
+    text.title = bareOpName(document.symbol(op).name);
     const auto outputs = document.outputs(op);
     for (auto output : outputs)
       if (text.detail.empty()) text.detail = typeOf(document, output);

@@ -93,7 +93,7 @@ std::vector<std::int64_t> LineIndex::bytes(const Progress& progress) const {
   for (const auto& edge : tree.edges()) {
     if (++done % 4096 == 0) progress.check();
     if (!edge.value || !tree.document().isTensor(edge.value)) continue;
-    const auto size = tree.document().meta(tree.document().value(edge.value).meta).bytes();
+    const auto size = tree.document().meta(edge.value).bytes();
     for (auto i : linesOf(edge))
       if (counted.insert(static_cast<std::uint64_t>(i) << 32 | static_cast<std::uint32_t>(edge.value.index)).second)
         bytes[i] += size;

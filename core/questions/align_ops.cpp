@@ -37,7 +37,7 @@ std::map<Origin, std::vector<std::size_t>> byOrigin(const Analysis& analysis) {
 
 /// The op's name, the same for a write in place.
 std::string_view kindOf(const Document& document, BoundSymbolId op) {
-  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
+  const std::string_view name = document.symbol(op).name;
   const auto overload = name.rfind('.');
   const auto end = overload == std::string_view::npos ? name.size() : overload;
   return name.substr(0, end > 0 && name[end - 1] == '_' ? end - 1 : end);
@@ -63,8 +63,7 @@ class Pairing {
     if (kindOf(documentA, opA) != kindOf(documentB, opB)) return 0;
     const auto outputsA = documentA.outputs(opA), outputsB = documentB.outputs(opB);
     const auto sizes = [](const Document& document, ValueId value) {
-      return value && document.isTensor(value) ? document.meta(document.value(value).meta).sizes
-                                               : std::vector<std::int64_t>();
+      return value && document.isTensor(value) ? document.meta(value).sizes : std::vector<std::int64_t>();
     };
     const bool same = std::equal(outputsA.begin(), outputsA.end(), outputsB.begin(), outputsB.end(),
                                  [&](ValueId x, ValueId y) { return sizes(documentA, x) == sizes(documentB, y); });

@@ -117,7 +117,7 @@ std::vector<Finding> layersThatDiffer(const Analysis& analysis,
     const auto pattern = layerPattern(input.target);
     const auto norm = pattern.empty() ? std::nullopt : normOf(gradients[i]);
     if (norm && std::isfinite(*norm))
-      layers[{pattern, document.meta(document.value(input.value).meta).sizes}].push_back({i, gradients[i], *norm});
+      layers[{pattern, document.meta(input.value).sizes}].push_back({i, gradients[i], *norm});
   }
   std::vector<Finding> findings;
   for (const auto& [layer, members] : layers) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -160,7 +161,7 @@ IntendedInfinities::IntendedInfinities(const Analysis& analysis, const std::func
   symbols.assign(document.symbolCount(), Passes::unknown);
   written.assign(document.storageCount(), 0);
   const auto holds = [&](ValueId v) {
-    if (!v || !document.isTensor(v) || !isFloating(document.meta(document.value(v).meta).dtype)) return false;
+    if (!v || !document.isTensor(v) || !isFloating(document.meta(v).dtype)) return false;
     const auto storage = document.value(v).storage;
     return mayHold(v) || (storage && written[storage]);
   };
@@ -195,8 +196,7 @@ bool IntendedInfinities::isFault(ValueId value, const TensorStatistics& statisti
 }
 
 bool leavesUninitialised(const Document& document, BoundSymbolId op) {
-  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
-  return name.starts_with("aten.empty") || name.starts_with("aten.new_empty");
+  return hasTrait(document.symbol(op).name, OpTrait::leavesUnwritten);
 }
 
 }  // namespace retrograd

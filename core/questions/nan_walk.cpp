@@ -9,17 +9,13 @@
 
 #include "core/questions/faults.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
 
 /// Results are read behind the last op.
 std::size_t endOf(const Analysis& analysis) { return analysis.joint.ops.size(); }
-
-bool fillsWhole(const Document& document, BoundSymbolId op) {
-  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
-  return name.starts_with("aten.copy_.");
-}
 
 class Walker {
  public:
@@ -117,7 +113,9 @@ class Walker {
     std::vector<ValueId> bad;
     const auto operands = document_.operands(op);
     for (std::size_t k = 0; k < operands.size(); ++k) {
-      if (!operands[k] || !isFault(operands[k], position) || (k == 0 && fillsWhole(document_, op))) continue;
+      if (!operands[k] || !isFault(operands[k], position) ||
+          (k == 0 && hasTrait(document_.symbol(op).name, OpTrait::fillsWhole)))
+        continue;
       const auto source = sourceOf(operands[k], position);
       if (!source || !leavesUninitialised(document_, source)) bad.push_back(operands[k]);
     }
@@ -178,7 +176,7 @@ class Walker {
   /// numbers near the end of the dtype.
   std::string explain(BoundSymbolId op) const {
     const auto position = positionOf(op);
-    const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
+    const auto& symbol = document_.symbol(op);
     const auto& arguments = document_.pattern(document_.boundSymbol(op).pattern).arguments;
     std::string text;
     const auto operands = document_.operands(op);

@@ -45,7 +45,7 @@ class Reach {
 
  private:
   bool isNumber(ValueId value) const {
-    return document_.isTensor(value) && isDifferentiable(document_.meta(document_.value(value).meta).dtype);
+    return document_.isTensor(value) && isDifferentiable(document_.meta(value).dtype);
   }
 
   const Document& document_;
@@ -185,7 +185,7 @@ class Calls {
       for (auto operand : document_.operands(op)) {
         if (!operand || !document_.isTensor(operand)) continue;
         const auto maker = makers_[operand];
-        if (!isDifferentiable(document_.meta(document_.value(operand).meta).dtype) || contains(call, maker)) continue;
+        if (!isDifferentiable(document_.meta(operand).dtype) || contains(call, maker)) continue;
         const bool isWrong = maker ? reached.isSuspect(maker) : given.wrong.contains(operand);
         const auto name = document_.displayName(operand);
         if (isWrong && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);

@@ -5,6 +5,7 @@
 #include "core/base/enum_array.h"
 #include "core/derivation/gradient_of.h"
 #include "core/questions/why.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 
@@ -97,7 +98,7 @@ class GradientQuestion {
     auto next = way;
     next.path.push_back(op);
     if (!bound.gradMode || disablesGrad(op)) return stop(Kind::noGradRegion, op, next);
-    if (symbol.name.starts_with("aten.detach")) return stop(Kind::detached, op, next);
+    if (hasTrait(symbol.name, OpTrait::detach)) return stop(Kind::detached, op, next);
     bool any = false;
     for (auto output : document_.outputs(op)) {
       // Where the file gives no shape the value is taken to be differentiable.

@@ -81,8 +81,7 @@ class SavedQuestion {
         plan.impossible = reasonAgainst(op);
         return;
       }
-      const bool tooDear =
-          !isOwn && (isHeavy(familyOf(document_.symbol(document_.boundSymbol(op).symbol).name)) || !marks[op]);
+      const bool tooDear = !isOwn && (isHeavy(familyOf(document_.symbol(op).name)) || !marks[op]);
       if (tooDear) continue;
       if (!positions.insert(producer).second) continue;
       for (auto operand : document_.operands(op))

@@ -31,8 +31,7 @@ class Marker {
   void markCheckpoints() {
     markWhere([&](BoundSymbolId op) {
       return hasAncestor(op, [&](BoundSymbolId ancestor) {
-        return document_.symbol(document_.boundSymbol(ancestor).symbol)
-            .name.starts_with("higher_order.tag_activation_checkpoint");
+        return document_.symbol(ancestor).name.starts_with("higher_order.tag_activation_checkpoint");
       });
     });
   }

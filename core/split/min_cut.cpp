@@ -210,9 +210,7 @@ std::vector<char> CutGraph::findViewsToRemake(const Cut& cut, const OpMarks& mar
   };
   std::vector<Sums> sums(memories_.size());
   IdVector<ValueId, char> counted(document_.valueCount(), 0), countedRoot(document_.valueCount(), 0);
-  const auto bytesOf = [&](ValueId value) {
-    return document_.isTensor(value) ? document_.meta(document_.value(value).meta).bytes() : 0;
-  };
+  const auto bytesOf = [&](ValueId value) { return document_.isTensor(value) ? document_.meta(value).bytes() : 0; };
   const auto read = [&](ValueId value) {
     if (isFree(value) || std::exchange(counted[value], 1)) return;
     const auto memory = memoryOf_[memoryKey(value)];
@@ -346,7 +344,7 @@ SavedBytes savedBytes(const Document& document, const Trace& joint) {
   SavedBytes saved;
   const auto read = [&](ValueId value) {
     if (!value || !document.isTensor(value) || !std::exchange(made[value], 0)) return;
-    saved.values += document.meta(document.value(value).meta).bytes();
+    saved.values += document.meta(value).bytes();
     const auto storage = document.value(value).storage;
     if (storage && !document.storage(storage).external && !std::exchange(counted[storage], 1))
       saved.storages += document.storage(storage).bytes;

@@ -86,10 +86,10 @@ bool matches(std::string_view name, std::string_view text) {
 }
 
 std::int64_t bytesOf(const Document& document, ValueId value) {
-  return value && document.isTensor(value) ? document.meta(document.value(value).meta).bytes() : 0;
+  return value && document.isTensor(value) ? document.meta(value).bytes() : 0;
 }
 std::int64_t elementsOf(const Document& document, ValueId value) {
-  return value && document.isTensor(value) ? document.meta(document.value(value).meta).elements() : 0;
+  return value && document.isTensor(value) ? document.meta(value).elements() : 0;
 }
 
 /// Of the op's operands, tensors of at least two dimensions.
@@ -97,8 +97,7 @@ std::vector<std::span<const std::int64_t>> matrixSizes(const Document& document,
   std::vector<std::span<const std::int64_t>> found;
   for (auto operand : document.operands(op))
     if (operand && document.isTensor(operand))
-      if (const auto& sizes = document.meta(document.value(operand).meta).sizes; sizes.size() >= 2)
-        found.emplace_back(sizes);
+      if (const auto& sizes = document.meta(operand).sizes; sizes.size() >= 2) found.emplace_back(sizes);
   return found;
 }
 
@@ -135,7 +134,7 @@ std::int64_t summedElements(const Document& document, BoundSymbolId op, OpFamily
       family == OpFamily::convolution && name.find("backward") != std::string_view::npos && !operands.empty();
   for (auto output : outputs) {
     if (!isBackward) elements += elementsOf(document, output);
-    else if (output && document.isTensor(output) && document.meta(document.value(output).meta).sizes.size() >= 2)
+    else if (output && document.isTensor(output) && document.meta(output).sizes.size() >= 2)
       elements += elementsOf(document, operands[0]);
   }
   return elements;
@@ -153,7 +152,7 @@ OpFamily familyOf(std::string_view opName) {
 }
 
 std::int64_t opCost(const Document& document, BoundSymbolId op) {
-  const std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
+  const std::string_view name = document.symbol(op).name;
   std::int64_t bytes = 0;
   for (auto operand : document.operands(op)) bytes += bytesOf(document, operand);
   for (auto output : document.outputs(op)) bytes += bytesOf(document, output);

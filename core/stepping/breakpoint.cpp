@@ -128,7 +128,7 @@ class Parser {
   std::vector<std::string> kinds() const {
     std::set<std::string> names;
     for (auto op : analysis_.joint.ops) {
-      const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+      const std::string name = document_.symbol(op).name;
       const auto first = name.find('.'), last = name.rfind('.');
       if (first < last) names.insert(name.substr(first + 1, last - first - 1));
     }

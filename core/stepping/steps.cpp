@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/trace/op_traits.h"
+
 namespace retrograd {
 
 Steps::Steps(std::shared_ptr<const Analysis> analysis)
@@ -17,13 +19,7 @@ BoundSymbolId Steps::opAt(std::size_t position) const {
 }
 
 /// A region in which ops run under another mode, or are run again in the backward: it does nothing by itself.
-bool Steps::isRegion(BoundSymbolId op) const {
-  static constexpr std::array<std::string_view, 5> regions{
-      "higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast",
-      "higher_order.tag_activation_checkpoint", "higher_order.wrap_activation_checkpoint", "higher_order.checkpoint"};
-  const std::string_view name = analysis_->document->symbol(analysis_->document->boundSymbol(op).symbol).name;
-  return std::any_of(regions.begin(), regions.end(), [&](std::string_view region) { return name.starts_with(region); });
-}
+bool Steps::isRegion(BoundSymbolId op) const { return hasTrait(analysis_->document->symbol(op).name, OpTrait::region); }
 
 /// The ops of the computation that the position's op is within, the innermost first.
 std::vector<BoundSymbolId> Steps::around(std::size_t position) const {

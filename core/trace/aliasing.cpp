@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/trace/op_traits.h"
+
 namespace retrograd {
 namespace {
 
@@ -22,16 +24,9 @@ bool viewable(const TensorMeta& from, const TensorMeta& to) {
 }  // namespace
 
 bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to) {
-  static constexpr std::array<std::string_view, 9> unlessCopied{
-      "aten.reshape", "aten.contiguous",          "aten.to.",      "aten.flatten", "aten.reshape_as", "aten.type_as",
-      "aten.ravel",   "aten._reshape_alias_copy", "aten.unflatten"};
-  const bool mayCopy = std::any_of(unlessCopied.begin(), unlessCopied.end(),
-                                   [&](std::string_view n) { return symbol.name.starts_with(n); });
-  if (!mayCopy) return true;
+  if (!hasTrait(symbol.name, OpTrait::copiesAtNeed)) return true;
   if (from.dtype != to.dtype || from.device != to.device || from.offset != to.offset) return false;
-  if (symbol.name.starts_with("aten.contiguous") || symbol.name.starts_with("aten.to.") ||
-      symbol.name.starts_with("aten.type_as"))
-    return from.strides == to.strides;
+  if (hasTrait(symbol.name, OpTrait::copiesOtherwise)) return from.strides == to.strides;
   return viewable(from, to);
 }
 

@@ -119,11 +119,14 @@ class Document {
 
   MetaId internMeta(const TensorMeta&);
   const TensorMeta& meta(MetaId id) const { return metas_[id]; }
+  /// The shape, dtype and place of a tensor; the value is one (isTensor).
+  const TensorMeta& meta(ValueId id) const { return metas_[values_[id].meta]; }
 
   /// Adds the symbol unless one of that name is there; returns its id.
   SymbolId internSymbol(const Symbol&);
   SymbolId findSymbol(std::string_view name) const;
   const Symbol& symbol(SymbolId id) const { return symbols_[id]; }
+  const Symbol& symbol(BoundSymbolId id) const { return symbols_[boundSymbols_[id].symbol]; }
 
   PatternId internPattern(const CallPattern&);
   const CallPattern& pattern(PatternId id) const { return patterns_[id]; }
@@ -133,6 +136,7 @@ class Document {
 
   StorageId addStorage(std::int64_t bytes, ValueId first = {}, bool external = false);
   const Storage& storage(StorageId id) const { return storages_[id]; }
+  const Storage& storage(ValueId id) const { return storages_[values_[id].storage]; }
   Storage& storage(StorageId id) { return storages_[id]; }
 
   ValueId addValue(const Value&);
@@ -188,7 +192,7 @@ class Document {
   /// Display name: the file's, else t<id>; never a name the file gave to something else.
   std::string displayName(ValueId id) const;
   /// "torch.ops.aten.linear.default"
-  std::string opName(BoundSymbolId id) const { return symbol(boundSymbol(id).symbol).qualifiedName(); }
+  std::string opName(BoundSymbolId id) const { return symbol(id).qualifiedName(); }
   /// Allocated bytes of the tables (not of tensors); for the memory budget of large traces.
   std::size_t tableBytes() const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/trace/op_traits.h"
+
 namespace retrograd {
 namespace {
 
@@ -52,8 +54,8 @@ bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
 
 bool mayDoAnything(const Symbol& symbol) {
   const auto& n = symbol.name;
-  return !symbol.known || n.starts_with("pippy.") || n.starts_with("aten._assert") ||
-         n.starts_with("aten.sym_constrain") || n.starts_with("aten._print") || n == "higher_order.with_effects";
+  return !symbol.known || n.starts_with("pippy.") || hasTrait(n, OpTrait::check) || hasTrait(n, OpTrait::prints) ||
+         n == "higher_order.with_effects";
 }
 
 bool bodyWrites(const Document& document, const Subgraph& body);
@@ -83,7 +85,7 @@ std::vector<ValueId> tensorOperands(const Document& document, BoundSymbolId op) 
 bool indexesByMask(const Document& document, std::span<const ValueId> operands) {
   return std::any_of(operands.begin() + (operands.empty() ? 0 : 1), operands.end(), [&](ValueId operand) {
     if (!operand || !document.isTensor(operand)) return false;
-    const auto dtype = document.meta(document.value(operand).meta).dtype;
+    const auto dtype = document.meta(operand).dtype;
     return dtype == DType::b8 || dtype == DType::u8;
   });
 }
@@ -155,13 +157,6 @@ std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op)
     });
   }
   return written;
-}
-
-bool changesGeometryOnly(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> ops{
-      "aten.transpose_.", "aten.t_.",      "aten.squeeze_.",    "aten.unsqueeze_.", "aten.swapaxes_.",
-      "aten.swapdims_.",  "aten.detach_.", "aten.as_strided_.", "aten.movedim_.",   "aten.permute_."};
-  return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return name.starts_with(op); });
 }
 
 bool hasSideEffect(const Document& document, BoundSymbolId op) {

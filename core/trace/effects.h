@@ -25,10 +25,6 @@ std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol
 /// because a body's inputs stand for them.
 std::vector<ValueId> writtenOperands(const Document& document, BoundSymbolId op);
 
-/// Whether an op of this name gives the tensor other sizes or strides in place and writes no element: transpose_,
-/// unsqueeze_ and their kin; also detach_, which changes neither.
-bool changesGeometryOnly(std::string_view name);
-
 /// True where the op does more than make its outputs, so that leaving it out could be seen.
 bool hasSideEffect(const Document& document, BoundSymbolId op);
 

@@ -6,6 +6,7 @@
 
 #include "core/trace/aliasing.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -56,9 +57,7 @@ ValueId base(const Document& document, BoundSymbolId op, std::size_t output) {
   const auto value = document.outputs(op)[output];
   if (!value || !document.isTensor(value)) return {};
   const auto from = aliasedOperand(document, symbol, pattern, document.operands(op), returnOf(pattern, output));
-  if (!from ||
-      !sharesStorage(symbol, document.meta(document.value(from).meta), document.meta(document.value(value).meta)))
-    return {};
+  if (!from || !sharesStorage(symbol, document.meta(from), document.meta(value))) return {};
   return from;
 }
 
@@ -92,8 +91,7 @@ ValueKind kind(InputKind input) {
 bool requiresGrad(const Document& document, BoundSymbolId op, std::size_t output) {
   const auto& origin = document.boundSymbol(op).origin;
   const auto value = document.outputs(op)[output];
-  if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype))
-    return false;
+  if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(value).dtype)) return false;
   if (origin.role == Role::recompute) return origin.value && document.value(origin.value).requiresGrad;
   if (origin.role != Role::forward || !origin.op || !document.boundSymbol(origin.op).gradMode) return false;
   if (!contains(document.outputs(origin.op), value)) return false;
@@ -164,17 +162,9 @@ bool isTensor(const Document& document, BoundSymbolId op, std::size_t output) {
 }
 
 std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op) {
-  static constexpr std::array<std::string_view, 8> passing{"higher_order.cond",
-                                                           "higher_order.wrap_with_set_grad_enabled",
-                                                           "higher_order.wrap_with_autocast",
-                                                           "higher_order.invoke_subgraph",
-                                                           "higher_order.wrap",
-                                                           "higher_order.tag_activation_checkpoint",
-                                                           "higher_order.hints_wrapper",
-                                                           "higher_order.checkpoint"};
   const auto& bound = document.boundSymbol(op);
   std::vector<ValueId> passed;
-  if (std::find(passing.begin(), passing.end(), document.symbol(bound.symbol).name) == passing.end()) return passed;
+  if (!hasTrait(document.symbol(bound.symbol).name, OpTrait::passesOperands)) return passed;
   const auto& arguments = document.pattern(bound.pattern).arguments;
   std::size_t lastGraph = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i)

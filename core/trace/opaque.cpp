@@ -9,15 +9,13 @@ namespace retrograd {
 
 bool isOpaque(const Symbol& symbol) { return !symbol.known; }
 
-bool isOpaque(const Document& document, BoundSymbolId op) {
-  return isOpaque(document.symbol(document.boundSymbol(op).symbol));
-}
+bool isOpaque(const Document& document, BoundSymbolId op) { return isOpaque(document.symbol(op)); }
 
 bool mayWriteUnseen(const Document& document, BoundSymbolId op) {
   const auto outputs = document.outputs(op);
   if (std::none_of(outputs.begin(), outputs.end(), [&](ValueId output) { return output && document.isTensor(output); }))
     return true;
-  std::string_view name = document.symbol(document.boundSymbol(op).symbol).name;
+  std::string_view name = document.symbol(op).name;
   if (const auto dot = name.rfind('.'); dot != std::string_view::npos && name.find('.') != dot)
     name = name.substr(0, dot);
   return (name.ends_with('_') && !name.ends_with("__")) || name.find("mutation") != std::string_view::npos ||
@@ -71,7 +69,7 @@ LeftOut leftOutOf(const Document& document, std::span<const BoundSymbolId> ops, 
 std::string opaqueOpsText(const Document& document, std::span<const BoundSymbolId> ops) {
   std::map<std::string, int> counts;
   for (auto op : ops)
-    if (isOpaque(document, op)) ++counts[document.symbol(document.boundSymbol(op).symbol).name];
+    if (isOpaque(document, op)) ++counts[document.symbol(op).name];
   std::string text;
   for (const auto& [name, count] : counts) {
     text += (text.empty() ? "" : ", ") + name;

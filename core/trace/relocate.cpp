@@ -113,8 +113,7 @@ void relocate(Document& document, Device device) {
 Device deviceOf(const Document& document, const std::vector<ValueId>& values) {
   for (auto id : values)
     if (id && document.isTensor(id))
-      if (const auto device = document.meta(document.value(id).meta).device; device.type != Device::Type::cpu)
-        return device;
+      if (const auto device = document.meta(id).device; device.type != Device::Type::cpu) return device;
   return {};
 }
 

@@ -84,7 +84,7 @@ TEST(Determinism, G1_TensorsWithoutDimensionsAreIndexedAsInEager) {
     ASSERT_TRUE(analysis->derived()) << one.op << (analysis->problems.empty() ? "" : analysis->problems.back().message);
     const auto& document = *analysis->document;
     for (const auto op : analysis->joint.ops) {
-      const auto& name = document.symbol(document.boundSymbol(op).symbol).name;
+      const auto& name = document.symbol(op).name;
       if (!refusesWithoutDimensions(name)) continue;
       const auto choice = gpuKernelOf(document, op);
       EXPECT_FALSE(choice.usesMode()) << one.op << ": " << name;
@@ -103,7 +103,7 @@ TEST(Determinism, G1_WhereTheDeterministicKernelIsRightItIsTaken) {
       return gpuKernelOf(document, op).usesMode();
     })) << one.op;
     for (const auto op : analysis->joint.ops) {
-      if (document.symbol(document.boundSymbol(op).symbol).name != "aten.index_reduce.default") continue;
+      if (document.symbol(op).name != "aten.index_reduce.default") continue;
       EXPECT_FALSE(gpuKernelOf(document, op).usesMode()) << "a mean has no index_put";
       EXPECT_FALSE(gpuKernelOf(document, op).lastBit.empty());
     }
@@ -127,7 +127,7 @@ TEST(Determinism, G1_TheWrongKernelOfReflectionPadIsNotTaken) {
   const auto& document = *analysis->document;
   bool isThere = false;
   for (const auto op : analysis->joint.ops) {
-    if (!document.symbol(document.boundSymbol(op).symbol).name.starts_with("aten.reflection_pad2d_backward")) continue;
+    if (!document.symbol(op).name.starts_with("aten.reflection_pad2d_backward")) continue;
     isThere = true;
     const auto choice = gpuKernelOf(document, op);
     EXPECT_EQ(choice.kernel, GpuKernel::wrong);

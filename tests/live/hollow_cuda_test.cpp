@@ -41,8 +41,8 @@ void expectOnCuda(const Analysis& analysis) {
       for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
         EXPECT_FALSE(namesCpu(argument)) << document.opName(op) << " is told of the CPU";
       for (auto output : document.outputs(op))
-        if (output && document.isTensor(output) && !document.meta(document.value(output).meta).wrappedNumber)
-          EXPECT_EQ(document.meta(document.value(output).meta).device, cuda) << document.opName(op);
+        if (output && document.isTensor(output) && !document.meta(output).wrappedNumber)
+          EXPECT_EQ(document.meta(output).device, cuda) << document.opName(op);
     }
 }
 
@@ -187,8 +187,7 @@ void expectGradientShapes(const Analysis& analysis) {
   for (std::size_t i = 0; i < analysis.computation().trace.inputs.size(); ++i) {
     const auto gradient = analysis.joint.outputs.at(analysis.joint.resultCount + i);
     if (!gradient) continue;
-    EXPECT_EQ(document.meta(document.value(gradient).meta).sizes,
-              document.meta(document.value(analysis.computation().trace.inputs[i]).meta).sizes);
+    EXPECT_EQ(document.meta(gradient).sizes, document.meta(analysis.computation().trace.inputs[i]).sizes);
   }
 }
 

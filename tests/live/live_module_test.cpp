@@ -33,8 +33,7 @@ using Tensors = std::vector<at::Tensor>;
 
 std::vector<std::string> opsOf(const ModelFile& file) {
   std::vector<std::string> names;
-  for (const auto op : file.computation.trace.ops)
-    names.push_back(file.document->symbol(file.document->boundSymbol(op).symbol).name);
+  for (const auto op : file.computation.trace.ops) names.push_back(file.document->symbol(op).name);
   return names;
 }
 

@@ -153,7 +153,7 @@ class ModelBuilder {
 inline std::string opNames(const Analysis& analysis, const Trace& trace) {
   std::string text;
   for (auto op : trace.ops) {
-    const auto& name = analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name;
+    const auto& name = analysis.document->symbol(op).name;
     text += (text.empty() ? "" : " ") + name.substr(5, name.rfind('.') - 5);
   }
   return text;

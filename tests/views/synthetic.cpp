@@ -261,7 +261,7 @@ ValueState FakeRunner::state(ValueId value) const {
 TensorData FakeRunner::contents(ValueId value) const {
   if (!state(value).present) throw Error(ErrorCode::badUse, "not computed yet");
   TensorData data;
-  data.meta = analysis_->document->meta(analysis_->document->value(value).meta);
+  data.meta = analysis_->document->meta(value);
   auto numbers = std::make_shared<std::vector<float>>(static_cast<std::size_t>(data.meta.elements()));
   for (std::size_t i = 0; i < numbers->size(); ++i)
     (*numbers)[i] = filled_.contains(value)

@@ -125,13 +125,12 @@ double GraphOverlay::amountOf(BoundSymbolId op, const RunNumbers& numbers) {
                  : 0;
     case Overlay::dtype:
       for (auto output : outputs)
-        if (output && document.isTensor(output))
-          return static_cast<double>(document.meta(document.value(output).meta).dtype);
+        if (output && document.isTensor(output)) return static_cast<double>(document.meta(output).dtype);
       return nothing;
     case Overlay::device:
       for (auto output : outputs) {
         if (!output || !document.isTensor(output)) continue;
-        const auto device = document.meta(document.value(output).meta).device;
+        const auto device = document.meta(output).device;
         const auto place = std::find(devices_.begin(), devices_.end(), device) - devices_.begin();
         if (static_cast<std::size_t>(place) == devices_.size()) devices_.push_back(device);
         return static_cast<double>(place);

@@ -27,7 +27,7 @@ LineValues::LineValues(const layout::Scene& scene, const Progress& progress)
     value.index = static_cast<decltype(value.index)>(static_cast<std::uint32_t>(pair));
     values_.push_back(value);
     ++begin_[line + 1];
-    bytes_[line] += document.meta(document.value(value).meta).bytes();
+    bytes_[line] += document.meta(value).bytes();
   }
   for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
 }

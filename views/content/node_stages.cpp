@@ -66,7 +66,7 @@ QString NodeStages::makeEdgeText(const layout::Scene& scene, const layout::Scene
       for (const auto& one : tree_.edgesFrom(i))
         if (one.kind == edge.kind && tree_.within(one.to, to) && values.insert(one.value).second &&
             tree_.document().isTensor(one.value))
-          bytes += tree_.document().meta(tree_.document().value(one.value).meta).bytes();
+          bytes += tree_.document().meta(one.value).bytes();
     }
     return bytes;
   };

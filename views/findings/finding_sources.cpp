@@ -18,7 +18,7 @@ std::string countsOf(const TensorStatistics& statistics) {
 }
 
 std::string callOf(const Document& document, BoundSymbolId op) {
-  return fmt::format("#{} {}", op.index, document.symbol(document.boundSymbol(op).symbol).name);
+  return fmt::format("#{} {}", op.index, document.symbol(op).name);
 }
 
 Finding rootFinding(const Document& document, BoundSymbolId op, ValueId value, const TensorStatistics& statistics,

@@ -15,7 +15,7 @@ InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : QAbstr
     row.name = QString::fromStdString(spec.name);
     row.dtype = tr("number");
     if (spec.value && tables.isTensor(spec.value)) {
-      const auto& meta = tables.meta(tables.value(spec.value).meta);
+      const auto& meta = tables.meta(spec.value);
       row.dtype = toQt(torchName(meta.dtype));
       row.shape = shapeText(meta);
       row.differentiable = isDifferentiable(meta.dtype);

@@ -152,8 +152,8 @@ QString elementAtRoot(const QuestionContext& context, const NanWalk& walk, const
       operands << elementText(contents, *at);
     }
     auto op = shortOpName(document, walk.root).section(QLatin1Char('.'), 1, 1);
-    const bool isPlain = !made.meta.sizes.empty() && !operands.isEmpty() &&
-                         !isHeavy(familyOf(document.symbol(document.boundSymbol(walk.root).symbol).name));
+    const bool isPlain =
+        !made.meta.sizes.empty() && !operands.isEmpty() && !isHeavy(familyOf(document.symbol(walk.root).name));
     return isPlain ? QStringLiteral("%1 = %2").arg(callText(op, operands), where) : where;
   } catch (const Error&) {
     return {};  // the walk is the answer; this is more of it where it can be had

@@ -173,7 +173,7 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
       return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped)
                          : QString::number(edge.destination);
     case value: return QString::fromStdString(described.name);
-    case type: return tables.isTensor(edge.value) ? typeText(tables.meta(tables.value(edge.value).meta)) : tr("number");
+    case type: return tables.isTensor(edge.value) ? typeText(tables.meta(edge.value)) : tr("number");
     case bytes: return bytesText(described.bytes);
     case allBytes: return bytesText(described.bytes * microbatches_);
     default: return edge.source < 0 ? QString() : hasGradient ? tr("\u2190 sent back") : tr("none");

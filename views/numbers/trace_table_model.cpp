@@ -35,8 +35,7 @@ QString textOf(const Document& document, BoundSymbolId op, int column) {
     case TraceTableModel::opName: return toQt(document.symbol(bound.symbol).name);
     case TraceTableModel::module: return bound.module ? toQt(document.text(bound.module)) : QString();
     case TraceTableModel::output: return first ? toQt(document.displayName(first)) : QString();
-    case TraceTableModel::type:
-      return first && document.value(first).meta ? typeText(document.meta(document.value(first).meta)) : QString();
+    case TraceTableModel::type: return first && document.value(first).meta ? typeText(document.meta(first)) : QString();
     default: return {};
   }
 }

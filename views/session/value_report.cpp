@@ -46,7 +46,7 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool
           {written, false, true, labels[static_cast<std::size_t>(operand - operands.begin())] + ", after", {}, {}, {}});
   }
   const auto outputs = document.outputs(op);
-  const auto& returns = document.symbol(document.boundSymbol(op).symbol).returns;
+  const auto& returns = document.symbol(op).returns;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]) continue;
     const auto name = i < returns.size() && outputs.size() == returns.size() ? returns[i].name : std::string();

@@ -94,7 +94,7 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
   bool isSaved = false;
   for (auto value : document.outputs(op)) {
     if (!value || !document.isTensor(value)) continue;
-    const auto& meta = document.meta(document.value(value).meta);
+    const auto& meta = document.meta(value);
     ++comment.tensors;
     if (comment.shapes.size() < 4) comment.shapes << typeText(meta);
     if (!saved || !saved->contains(value)) continue;
@@ -128,7 +128,7 @@ const QString gap = QStringLiteral("  ");  ///< between the parts of a column
 }  // namespace
 
 QString shortOpName(const Document& document, BoundSymbolId op) {
-  auto name = toQt(document.symbol(document.boundSymbol(op).symbol).name);
+  auto name = toQt(document.symbol(op).name);
   if (name.endsWith(QLatin1String(".default"))) name.chop(8);
   return name;
 }

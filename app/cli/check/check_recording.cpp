@@ -45,8 +45,7 @@ std::string count(std::size_t n, const char* what) { return fmt::format("{} {}{}
 std::string placeOf(const Analysis& analysis, BoundSymbolId op) {
   const auto& recorded = analysis.file.recording->op(op);
   const auto line = recordedLine(*analysis.document, op);
-  return fmt::format("op {} (#{}), {}{}{}", recorded.number, op.index,
-                     analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name,
+  return fmt::format("op {} (#{}), {}{}{}", recorded.number, op.index, analysis.document->symbol(op).name,
                      line.empty() ? "" : ", ", line);
 }
 
@@ -81,8 +80,7 @@ Verdict verdictOf(const Found& found) {
 /// Ops that nobody can run: "c10d.allreduce_.default (2 times)".
 std::vector<std::string> opaqueNames(const Analysis& analysis, const ReplayResult& result) {
   std::map<std::string, int> calls;
-  for (const auto op : result.opaque)
-    ++calls[analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name];
+  for (const auto op : result.opaque) ++calls[analysis.document->symbol(op).name];
   std::vector<std::string> names;
   for (const auto& [name, times] : calls)
     names.push_back(times == 1 ? name : fmt::format("{} ({} times)", name, times));

@@ -43,7 +43,7 @@ std::size_t positionAfter(const Session& session, const std::string& text) {
     for (auto output : document.outputs(op))
       if (output && document.displayName(output) == text) return p + 1;
     const auto name = document.opName(op);
-    if (!byOp && (name == text || document.symbol(document.boundSymbol(op).symbol).name == text)) byOp = p + 1;
+    if (!byOp && (name == text || document.symbol(op).name == text)) byOp = p + 1;
   }
   if (byOrigin) return *byOrigin;
   if (!byOp)

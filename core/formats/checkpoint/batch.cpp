@@ -38,8 +38,7 @@ struct UserInputs {
     for (const auto& input : file.computation.inputs) {
       if (input.kind != InputKind::user) continue;
       names.push_back(input.name);
-      if (input.value && document.isTensor(input.value))
-        tensors.emplace(input.name, document.meta(document.value(input.value).meta));
+      if (input.value && document.isTensor(input.value)) tensors.emplace(input.name, document.meta(input.value));
     }
   }
 };

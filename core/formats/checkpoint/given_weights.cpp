@@ -17,7 +17,7 @@ bool isWeight(const InputSpec& spec) { return spec.kind == InputKind::parameter 
 /// What a name of the model is in the file: its description in the graph, or the tensor itself.
 const TensorMeta* metaOf(const ModelFile& file, const InputSpec& spec) {
   const auto& document = *file.document;
-  if (spec.value && document.isTensor(spec.value)) return &document.meta(document.value(spec.value).meta);
+  if (spec.value && document.isTensor(spec.value)) return &document.meta(spec.value);
   const auto it = file.weights.find(spec.target);
   return it == file.weights.end() ? nullptr : &it->second.meta;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/formats/fx/lower_prims.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd::jobs {
 namespace {
@@ -153,7 +154,7 @@ class Copy {
     for (std::size_t n = 0; n < from_.nodes.size(); ++n) {
       const auto& made = from_.nodes[n].call;
       const auto op = opOf(made);
-      if (op.starts_with("aten.empty") || op.starts_with("aten.new_empty")) unset_[from_.inputs.size() + n] = 1;
+      if (hasTrait(op, OpTrait::leavesUnwritten)) unset_[from_.inputs.size() + n] = 1;
       const auto symbol = op.empty() ? std::nullopt : lookup_(op);
       if (symbol && symbol->isView && made.items.size() > 1 && made.items[1].is(Kind::value))
         unset_[from_.inputs.size() + n] = unset_[made.items[1].valueIndex()];

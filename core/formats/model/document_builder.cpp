@@ -247,7 +247,7 @@ bool DocumentBuilder::describeResult(BoundSymbolId op, std::size_t result, const
 }
 
 void DocumentBuilder::addUnknown(BoundSymbolId op, int line) {
-  unknown_[document_->symbol(document_->boundSymbol(op).symbol).name].emplace_back(op, line);
+  unknown_[document_->symbol(op).name].emplace_back(op, line);
 }
 
 std::vector<Problem> DocumentBuilder::problems() const {

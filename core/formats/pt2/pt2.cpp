@@ -76,8 +76,7 @@ void readProgram(const Json& program, const pt2::WeightTable& weights, const Sym
   for (auto& problem : reader.problems()) file.problems.push_back(std::move(problem));
   for (const auto& spec : computation.inputs)
     if (const pt2::Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target))
-      file.document->storage(file.document->value(spec.value).storage).bytes =
-          static_cast<std::int64_t>(weight->tensor.bytes);
+      file.document->storage(spec.value).bytes = static_cast<std::int64_t>(weight->tensor.bytes);
 }
 
 }  // namespace

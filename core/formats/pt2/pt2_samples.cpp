@@ -37,7 +37,7 @@ void match(const Pickle& pickle, ModelFile& file, TensorMap& tensors, std::map<s
     const auto& leaf = pickle.at(leaves[next++]);
     if (spec.value && file.document->isTensor(spec.value)) {
       if (leaf.kind != PickleValue::Kind::tensor) badInput("the sample for '" + spec.name + "' is not a tensor");
-      checkFits(leaf.tensor.meta, file.document->meta(file.document->value(spec.value).meta), spec.name);
+      checkFits(leaf.tensor.meta, file.document->meta(spec.value), spec.name);
       tensors[spec.name] = leaf.tensor;
     } else {
       numbers[spec.name] = numberOf(leaf);

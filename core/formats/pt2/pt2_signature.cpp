@@ -135,7 +135,7 @@ void checkWeights(const std::vector<InputSpec>& specs, const WeightTable& weight
     if (!weight) continue;
     if (!spec.value || !document.isTensor(spec.value))
       throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
-    const auto& graph = document.meta(document.value(spec.value).meta);
+    const auto& graph = document.meta(spec.value);
     const auto& stored = weight->tensor.meta;
     if (graph.dtype != stored.dtype || graph.sizes != stored.sizes)
       throw Error(ErrorCode::badInput,

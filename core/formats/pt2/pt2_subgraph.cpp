@@ -21,7 +21,7 @@ std::string joined(const std::vector<std::string>& parts) {
 }  // namespace
 
 void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMode) {
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const std::string name = document_.symbol(op).name;
   if (depth_ >= maxNesting) throw Error(ErrorCode::badInput, "graphs nested deeper than " + std::to_string(maxNesting));
   ++depth_;
   bool inner = gradMode;
@@ -57,7 +57,7 @@ void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, st
     }
     const auto from = share && document_.isTensor(passed[i]) ? document_.value(passed[i]).storage : StorageId();
     const auto id = defineTensor(name, scope, ValueKind::activation, from);
-    auto& storage = document_.storage(document_.value(id).storage);
+    auto& storage = document_.storage(id);
     if (!storage.first) storage.first = id;
     body.inputs.push_back(id);
   }

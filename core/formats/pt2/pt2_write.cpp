@@ -133,7 +133,7 @@ class GraphWriter {
 
  private:
   void describe(ValueId id, bool requiresGrad) {
-    values_[document_.displayName(id)] = metaJson(document_.meta(document_.value(id).meta), requiresGrad);
+    values_[document_.displayName(id)] = metaJson(document_.meta(id), requiresGrad);
   }
   OrderedJson name(ValueId id) const { return {{"name", document_.displayName(id)}}; }
   OrderedJson tensor(ValueId id) const { return {{"as_tensor", name(id)}}; }

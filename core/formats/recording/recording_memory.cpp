@@ -82,7 +82,7 @@ ValueId StreamReader::addInput(TensorRow& row, StorageRow& memory) {
 
 /// A view that PyTorch made where the recorder does not see it.
 ValueId StreamReader::addView(const TensorRow& row, StorageRow& memory) {
-  auto meta = document_.meta(document_.value(memory.base).meta);
+  auto meta = document_.meta(memory.base);
   auto value = memory.base;
   const auto hole = Argument::ofOperand(0);
   if (meta.dtype != row.meta.dtype) {  // the whole memory, then in the other dtype

@@ -329,7 +329,7 @@ void StreamReader::readPut(std::int64_t number, const std::string& data, const J
   call.pattern.arguments = {Argument::ofOperand(0)};
   call.pattern.operandCount = 1;
   ++writesTo(memory.id);
-  const auto made = makeValue(document_.meta(document_.value(memory.latest).meta), memory.id);
+  const auto made = makeValue(document_.meta(memory.latest), memory.id);
   for (auto& row : tensors_)
     if (row.current == memory.latest) row.current = made;
   memory.latest = made;

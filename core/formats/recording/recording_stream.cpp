@@ -173,7 +173,7 @@ void StreamReader::readBackward() {
   if (recording_.ops.empty()) return;
   const BoundSymbolId last(static_cast<std::int64_t>(recording_.ops.size()) - 1);
   const auto operands = document_.operands(last);
-  if (document_.symbol(document_.boundSymbol(last).symbol).name != "aten.ones_like.default" || operands.empty()) return;
+  if (document_.symbol(last).name != "aten.ones_like.default" || operands.empty()) return;
   if (document_.isTensor(operands[0])) recording_.losses.push_back(operands[0]);
   awaitsLoss_ = false;
 }
@@ -186,7 +186,7 @@ void StreamReader::findLoss(BoundSymbolId op) {
   awaitsLoss_ = false;
   const auto outputs = document_.outputs(from);
   if (outputs.empty() || !document_.isTensor(outputs[0])) return;
-  const auto& meta = document_.meta(document_.value(outputs[0]).meta);
+  const auto& meta = document_.meta(outputs[0]);
   if (meta.elements() == 1 && isDifferentiable(meta.dtype)) recording_.losses.push_back(outputs[0]);
 }
 

@@ -157,7 +157,7 @@ class TraceChecker {
     const auto& joint = session_.joint;
     checkTrace(joint, TraceKind::joint);
     for (auto op : joint.ops) {
-      const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
+      const auto& symbol = document_.symbol(op);
       if (symbol.known && symbol.schema.empty()) fail("holds " + symbol.name + ", which cannot be run", "joint");
     }
     const auto inputs = computation_.inputs.size(), outputs = computation_.outputs.size();
@@ -261,7 +261,7 @@ void checkWeights(const ModelFile& model) {
     const bool found = it != model.weights.end() || (it = model.constants.find(input.target)) != model.constants.end();
     if (!found) fail("there is no data for it", "'" + input.target + "'");
     if (!document.isTensor(value)) fail("is not a tensor in the trace", "'" + input.target + "'");
-    const auto& expected = document.meta(document.value(value).meta);
+    const auto& expected = document.meta(value);
     if (it->second.meta.dtype != expected.dtype || it->second.meta.sizes != expected.sizes)
       fail("is " + typeComment(expected) + " in the trace but " + typeComment(it->second.meta) + " as stored",
            "'" + input.target + "'");

@@ -165,7 +165,7 @@ void TextReader::describeOutputs(BoundSymbolId op, const Targets& targets, const
   const auto outputSpan = std::as_const(document_).outputs(op);
   const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
   const bool isDerived = scope.kind != TraceKind::computation;
-  const bool hasSchema = !document_.symbol(document_.boundSymbol(op).symbol).schema.empty();
+  const bool hasSchema = !document_.symbol(op).schema.empty();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto id = outputs[i];
     if (!id) continue;

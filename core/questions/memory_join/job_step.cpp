@@ -105,7 +105,7 @@ class JobStepBuilder {
     if (!document.isTensor(operand) || !document.value(operand).storage) return;
     auto at = made[document.value(operand).storage];
     if (at < 0 && which == 1) {
-      const auto first = document.storage(document.value(operand).storage).first;
+      const auto first = document.storage(operand).first;
       const auto found = savedAs_.find(document.displayName(first ? first : operand));
       if (found != savedAs_.end()) at = found->second;
     }
@@ -124,7 +124,7 @@ class JobStepBuilder {
                                 std::size_t position, std::uint8_t which) const {
     const auto& document = *graph.listing.document;
     TracedAllocation allocation;
-    allocation.bytes = static_cast<std::uint64_t>(document.storage(document.value(output).storage).bytes);
+    allocation.bytes = static_cast<std::uint64_t>(document.storage(output).bytes);
     allocation.op = name;
     allocation.name = document.displayName(output);
     if (const auto& stack = document.source(document.boundSymbol(op).source); !stack.empty()) {

@@ -50,8 +50,7 @@ class TracedStepBuilder {
 
   /// Whether the model runs on a GPU and this value is on the CPU all the same, as a generator's state.
   bool isThere(ValueId value) const {
-    return analysis_.device.type == Device::Type::cpu ||
-           document_.meta(document_.value(value).meta).device.type != Device::Type::cpu;
+    return analysis_.device.type == Device::Type::cpu || document_.meta(value).device.type != Device::Type::cpu;
   }
 
   void findReaders() {
@@ -126,7 +125,7 @@ class TracedStepBuilder {
     saved_.insert(allocation.name);
     allocation.lastForward = std::max(readers.lastOfForward, life.from);
     allocation.firstBackward = readers.firstInBackward;
-    allocation.isFloat32 = document_.meta(document_.value(life.value).meta).dtype == DType::f32;
+    allocation.isFloat32 = document_.meta(life.value).dtype == DType::f32;
     if (readers.firstOfBackward) {
       allocation.reader = shortOpName(document_.opName(readers.firstOfBackward));
       allocation.readerModule = moduleOf(readers.firstOfBackward);
@@ -140,8 +139,7 @@ class TracedStepBuilder {
     const auto outputs = document_.outputs(op);
     if (outputs.size() != 1 || !document_.isTensor(outputs[0])) return {};
     if (const auto name = document_.opName(op); name.find("aten._to_copy") == std::string::npos) return {};
-    const auto from = document_.meta(document_.value(value).meta).dtype,
-               to = document_.meta(document_.value(outputs[0]).meta).dtype;
+    const auto from = document_.meta(value).dtype, to = document_.meta(outputs[0]).dtype;
     return itemSize(to) < itemSize(from) ? std::string(torchName(to)) : std::string();
   }
 
@@ -152,8 +150,7 @@ class TracedStepBuilder {
     if (name.find("aten.clone") == std::string::npos && name.find("aten._to_copy") == std::string::npos) return {};
     for (const auto operand : document_.operands(op)) {
       if (!document_.isTensor(operand) || !storageOf(operand)) continue;
-      if (document_.meta(document_.value(operand).meta).dtype != document_.meta(document_.value(life.value).meta).dtype)
-        return {};
+      if (document_.meta(operand).dtype != document_.meta(life.value).dtype) return {};
       const auto first = document_.storage(storageOf(operand)).first;
       return document_.displayName(first ? first : operand);
     }

@@ -62,8 +62,7 @@ std::vector<char> differentiated(const ModelFile& file, const DerivationRequest&
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto& input = computation.inputs[i];
     const auto value = computation.trace.inputs[i];
-    if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(document.value(value).meta).dtype))
-      continue;
+    if (!value || !document.isTensor(value) || !isDifferentiable(document.meta(value).dtype)) continue;
     if (input.kind == InputKind::parameter) wanted[i] = input.requiresGrad;
     if (input.kind == InputKind::user)
       wanted[i] = request.gradInputs ? std::find(request.gradInputs->begin(), request.gradInputs->end(), input.name) !=
@@ -165,7 +164,7 @@ class Deriver {
       if (it == analysis_.request.inputs.end() || !value || !document_.isTensor(value)) return std::nullopt;
       auto now = it->second.meta;
       now.device = analysis_.device;
-      const auto& declared = document_.meta(document_.value(value).meta);
+      const auto& declared = document_.meta(value);
       if (sizes_) return inputMetaAt(declared, now, analysis_.file.document->sizeHints(), *sizes_);
       return declared.isSymbolic() && now.sizes == declared.sizes && now.strides == declared.strides &&
                      now.offset == declared.offset
@@ -191,9 +190,9 @@ class Deriver {
     std::map<std::string, TensorMeta> metas;
     const auto position = userOutputPosition(analysis_.computation(), outputOfCotangent_.at(id));
     Analysis scratch;
-    metas[position] = document_.meta(document_.value(id).meta);
+    metas[position] = document_.meta(id);
     chooseCotangents(scratch, request_, metas);
-    const auto device = document_.meta(document_.value(id).meta).device;
+    const auto device = document_.meta(id).device;
     return Placement().place(scratch.request.cotangents.at(position),
                              deviceStatus(device).available ? device : Device());
   }
@@ -267,7 +266,7 @@ void derive(Analysis& analysis, const DerivationRequest& request, const Progress
   std::map<std::string, TensorMeta> cotangents;
   for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
     if (auto id = analysis.joint.inputs[inputCount + i])
-      cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(document.value(id).meta);
+      cotangents[userOutputPosition(analysis.computation(), i)] = document.meta(id);
   chooseCotangents(analysis, request, cotangents);
 }
 

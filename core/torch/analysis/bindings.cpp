@@ -15,7 +15,7 @@ namespace {
 
 Device placeOf(const Analysis& analysis, ValueId id) {
   const auto& document = *analysis.file.document;
-  return id && document.isTensor(id) ? document.meta(document.value(id).meta).device : Device();
+  return id && document.isTensor(id) ? document.meta(id).device : Device();
 }
 
 /// The same view in memory of its own, of which all bytes are a copy: a recorded step writes to it.

@@ -12,6 +12,7 @@
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/last_use.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -74,7 +75,7 @@ void EagerInterpreter::runTrace(const Trace& trace) {
 }
 
 void EagerInterpreter::runAny(BoundSymbolId op) {
-  const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol);
+  const auto& symbol = document_.symbol(op);
   if (walk_) walk_->visit(op);
   if (left_.isLeftOut(op)) {
     for (auto output : document_.outputs(op))
@@ -116,9 +117,7 @@ void EagerInterpreter::bindOutputs(BoundSymbolId op, const std::vector<c10::IVal
 void EagerInterpreter::runOp(BoundSymbolId op) {
   const auto& bound = document_.boundSymbol(op);
   const auto& symbol = document_.symbol(bound.symbol);
-  if (symbol.returns.empty() &&
-      (symbol.name.starts_with("aten._assert") || symbol.name.starts_with("aten.sym_constrain")))
-    return;
+  if (symbol.returns.empty() && hasTrait(symbol.name, OpTrait::check)) return;
   const auto handle = requireOperator(symbol.name);
   auto stack = PreparedCall(handle, document_.pattern(bound.pattern)).arguments([&](std::size_t hole) {
     return value(document_.operands(op)[hole]);
@@ -243,7 +242,7 @@ void EagerInterpreter::runWithEffects(BoundSymbolId op, const CallPattern& patte
   std::string wrapped = pattern.arguments.at(1).text;
   if (wrapped.starts_with("torch.ops.")) wrapped.erase(0, 10);
   std::vector<c10::IValue> results{argument(op, pattern.arguments[0])};
-  if (!wrapped.starts_with("aten._assert") && !wrapped.starts_with("aten._print")) {
+  if (!hasTrait(wrapped, OpTrait::check) && !hasTrait(wrapped, OpTrait::prints)) {
     const auto symbol = lookupSymbol(wrapped);
     if (!symbol) throw Error(ErrorCode::unknownOp, "LibTorch has no such op, or it may not run from a file", wrapped);
     CallPattern inner;

@@ -169,7 +169,7 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
     const auto value = file.computation.trace.inputs[i];
     const auto it = request.inputs.find(input.name);
     if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == request.inputs.end()) continue;
-    const auto& meta = document.meta(document.value(value).meta);
+    const auto& meta = document.meta(value);
     auto tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), "input " + input.name);
     if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size()))
       checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
@@ -187,7 +187,7 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
       else if (auto number = numberFor(file, input, value)) analysis.request.numbers[input.name] = *number;
       continue;
     }
-    const auto& meta = document.meta(document.value(value).meta);
+    const auto& meta = document.meta(value);
     at::Tensor tensor;
     std::string source;
     if (file.traced) {
@@ -285,7 +285,7 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
   std::int64_t used = 0;
   for (const auto& spec : file.computation.inputs) {
     if (!isWeight(spec)) continue;
-    const auto& meta = document.meta(document.value(spec.value).meta);
+    const auto& meta = document.meta(spec.value);
     auto& storage = storages[spec.storageKey];
     if (storage.offset < 0) {
       const auto count = (storage.bytes + itemSize(meta.dtype) - 1) / itemSize(meta.dtype);

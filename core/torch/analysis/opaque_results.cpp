@@ -28,8 +28,7 @@ std::map<ValueId, TensorData> filledResults(const Analysis& analysis, const Docu
                                 : "no opaque op has this result; they have " + known,
                   "fill " + name);
     }
-    filled.emplace(found->second,
-                   fittedInput(tensor, document.meta(document.value(found->second).meta), "fill " + name));
+    filled.emplace(found->second, fittedInput(tensor, document.meta(found->second), "fill " + name));
   }
   return filled;
 }

@@ -32,8 +32,7 @@ RunValues runValues(const Analysis& analysis, const Progress& progress) {
   for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
     const auto op = analysis.joint.ops[i];
-    progress.at(document.symbol(document.boundSymbol(op).symbol).name,
-                static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));
+    progress.at(document.symbol(op).name, static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));
     evaluator.run(op);
     for (auto output : document.outputs(op)) {
       if (!evaluator.has(output)) continue;

@@ -11,9 +11,9 @@
 #include <unordered_map>
 
 #include "core/base/id_vector.h"
+#include "core/derivation/size_fit.h"
 #include "core/derivation/size_points.h"
 #include "core/formats/files/deferred_check.h"
-#include "core/trace/size_fit.h"
 
 namespace retrograd {
 namespace {
@@ -252,7 +252,7 @@ class SizeWriter {
     const auto samples = aligned_.metasOf(value);
     if (samples.empty()) return;
     const auto [it, isNew] = metas_.try_emplace(aligned_.metaKey(value));
-    if (isNew) it->second = expressed(document_.meta(document_.value(value).meta), samples);
+    if (isNew) it->second = expressed(document_.meta(value), samples);
     document_.value(value).meta = it->second.first;
     if (!it->second.second.empty() && op)
       notes_.add(op, it->second.second + " of " + document_.displayName(value) + unknown);

@@ -33,7 +33,7 @@ TensorData AgainstReference::fitUnits(const Analysis& analysis, const std::strin
   const auto declared = values.find(name);
   const auto& document = *analysis.document;
   if (declared == values.end() || !declared->second || !document.isTensor(declared->second) ||
-      document.meta(document.value(declared->second).meta).sizes != actual.meta.sizes)
+      document.meta(declared->second).sizes != actual.meta.sizes)
     return actual;
   auto note = name + " has the file's shape, which differs from the reference's by dimensions of size 1";
   if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end())

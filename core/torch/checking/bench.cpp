@@ -36,7 +36,7 @@ void addSaved(const Analysis& analysis, BenchReport& report) {
   const auto saved = savedValues(analysis);
   for (auto value : document.valueIds())
     if (saved.contains(value) && document.isTensor(value) && document.value(value).kind == ValueKind::activation)
-      report.savedBytes += document.meta(document.value(value).meta).bytes();
+      report.savedBytes += document.meta(value).bytes();
   report.savedStorageBytes = saved.bytes;
 }
 

@@ -332,7 +332,7 @@ struct ModelCheck::Impl {
       if (input.kind != InputKind::user || !input.value || !document.isTensor(input.value) ||
           document.value(input.value).requiresGrad)
         continue;
-      if (isDifferentiable(document.meta(document.value(input.value).meta).dtype)) report.notCompared.push_back(name);
+      if (isDifferentiable(document.meta(input.value).dtype)) report.notCompared.push_back(name);
     }
   }
 

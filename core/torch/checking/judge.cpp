@@ -36,7 +36,7 @@ std::map<std::string, double> countTerms(const Analysis& analysis) {
     auto& most = terms[name];
     for (auto operand : document.operands(maker->second))
       if (operand && document.isTensor(operand))
-        most = std::max(most, static_cast<double>(document.meta(document.value(operand).meta).elements()));
+        most = std::max(most, static_cast<double>(document.meta(operand).elements()));
   }
   return terms;
 }

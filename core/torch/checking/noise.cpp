@@ -25,7 +25,7 @@ std::uint64_t roundedRunsOf(const Analysis& analysis) {
   for (const auto op : analysis.joint.ops)
     for (const auto output : document.outputs(op)) {
       if (!output || !document.isTensor(output)) continue;
-      const auto& meta = document.meta(document.value(output).meta);
+      const auto& meta = document.meta(output);
       if (meta.dtype == DType::bf16 || meta.dtype == DType::f16) elements += std::min(meta.elements(), few);
     }
   return elements < few ? ofFew : runs;
@@ -95,8 +95,7 @@ std::int64_t countElements(const Analysis& analysis) {
   std::int64_t count = 0;
   for (const auto op : analysis.joint.ops)
     for (const auto output : document.outputs(op))
-      if (output && document.isTensor(output))
-        count += std::min(document.meta(document.value(output).meta).elements(), fewElements);
+      if (output && document.isTensor(output)) count += std::min(document.meta(output).elements(), fewElements);
   return count;
 }
 

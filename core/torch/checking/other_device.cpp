@@ -50,11 +50,11 @@ std::optional<std::string> refusedTransform(const Document& document, BoundSymbo
   if (!symbol.name.starts_with("aten._fft_")) return std::nullopt;
   const auto operands = document.operands(op), outputs = document.outputs(op);
   if (operands.empty() || outputs.empty() || !outputs[0]) return std::nullopt;
-  const auto& in = document.meta(document.value(operands[0]).meta);
+  const auto& in = document.meta(operands[0]);
   if (in.dtype != DType::f16 && in.dtype != DType::c32) return std::nullopt;
   // Of a transform from half a spectrum the result has the size, else the operand.
   const bool fromHalf = symbol.name.starts_with("aten._fft_c2r");
-  const auto& sizes = fromHalf ? document.meta(document.value(outputs[0]).meta).sizes : in.sizes;
+  const auto& sizes = fromHalf ? document.meta(outputs[0]).sizes : in.sizes;
   for (const auto& dim : document.pattern(bound.pattern).arguments.at(1).items) {
     const auto at = dim.integer < 0 ? dim.integer + static_cast<std::int64_t>(sizes.size()) : dim.integer;
     if (at < 0 || static_cast<std::size_t>(at) >= sizes.size()) continue;

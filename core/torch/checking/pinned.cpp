@@ -28,8 +28,7 @@ std::optional<std::string> pinnedPrecision(const Analysis& asWritten, const Anal
   for (const auto* trace : {&inDouble.forward, &inDouble.backward})
     for (auto op : trace->ops)
       for (auto output : doubles.outputs(op))
-        if (!found && output && doubles.isTensor(output) &&
-            isBelowDouble(doubles.meta(doubles.value(output).meta).dtype))
+        if (!found && output && doubles.isTensor(output) && isBelowDouble(doubles.meta(output).dtype))
           found = doubles.opName(op);
   return found;
 }

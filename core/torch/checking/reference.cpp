@@ -166,7 +166,7 @@ std::string positionOfLoss(const Reference& reference, const ModelFile& file) {
     const auto& output = file.computation.outputs[outputs[i]];
     if (outputs.size() == 1 || output.kind == OutputKind::loss || output.target == "loss") return std::to_string(i);
     if (!output.value || !document.isTensor(output.value)) continue;
-    const auto& meta = document.meta(document.value(output.value).meta);
+    const auto& meta = document.meta(output.value);
     if (isFloating(meta.dtype) && meta.elements() == 1) scalars.push_back(std::to_string(i));
   }
   if (scalars.size() == 1) return scalars.front();

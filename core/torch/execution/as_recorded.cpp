@@ -42,7 +42,7 @@ at::Tensor viewOn(const c10::Storage& storage, const TensorMeta& meta) {
 }
 
 bool isCollective(const Document& document, BoundSymbolId op) {
-  const auto& name = document.symbol(document.boundSymbol(op).symbol).name;
+  const auto& name = document.symbol(op).name;
   return name.find("c10d.") != std::string::npos || name.find("_c10d_functional") != std::string::npos;
 }
 

@@ -95,7 +95,7 @@ const KernelRule* ruleOf(std::string_view name) {
 }
 
 const TensorMeta* metaOf(const Document& document, ValueId id) {
-  return id && document.isTensor(id) ? &document.meta(document.value(id).meta) : nullptr;
+  return id && document.isTensor(id) ? &document.meta(id) : nullptr;
 }
 
 /// The literal of a text argument by name, as `reduce`; empty where there is none.
@@ -132,7 +132,7 @@ bool isByIndexPut(const Document& document, BoundSymbolId op) {
 std::span<const KernelRule> gpuKernelRules() { return rules; }
 
 KernelChoice gpuKernelOf(const Document& document, BoundSymbolId op) {
-  const auto& symbol = document.symbol(document.boundSymbol(op).symbol);
+  const auto& symbol = document.symbol(op);
   const auto* rule = ruleOf(symbol.name);
   if (!rule) return {};
   const bool isChosen =
@@ -146,7 +146,7 @@ std::string lastBitNote(const Document& document, std::span<const BoundSymbolId>
   std::map<std::string_view, std::string_view> reasons;
   for (const auto op : ops)
     if (const auto choice = gpuKernelOf(document, op); !choice.lastBit.empty())
-      reasons.emplace(baseName(document.symbol(document.boundSymbol(op).symbol).name), choice.lastBit);
+      reasons.emplace(baseName(document.symbol(op).name), choice.lastBit);
   std::string text;
   for (const auto& [name, reason] : reasons)
     text += (text.empty() ? "" : ", ") + std::string(name) + " (" + std::string(reason) + ")";

@@ -103,7 +103,7 @@ c10::Device Evaluator::deviceOf(BoundSymbolId op) const {
   for (const auto values : {document_.outputs(op), document_.operands(op)})
     for (auto id : values)
       if (id && document_.isTensor(id))
-        if (const auto device = document_.meta(document_.value(id).meta).device; device.type == Device::Type::cuda)
+        if (const auto device = document_.meta(id).device; device.type == Device::Type::cuda)
           return toTorchDevice(device);
   return c10::kCPU;
 }
@@ -155,7 +155,7 @@ void Evaluator::bindFilled(BoundSymbolId op) {
   for (auto output : document_.outputs(op)) {
     const auto filled = leftOut_->filled.find(output);
     if (filled == leftOut_->filled.end()) continue;
-    const auto device = standIn_.value_or(toTorchDevice(document_.meta(document_.value(output).meta).device));
+    const auto device = standIn_.value_or(toTorchDevice(document_.meta(output).device));
     bind(output, copyStrided(borrowTensor(filled->second)).to(device));  // ops may write to it
   }
 }

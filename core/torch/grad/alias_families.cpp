@@ -4,12 +4,14 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/trace/op_traits.h"
+
 namespace retrograd {
 
 void AliasFamilies::noteOp(BoundSymbolId op) {
   const auto operands = document_.operands(op);
   const auto outputs = std::as_const(document_).outputs(op);
-  const bool writes = document_.symbol(document_.boundSymbol(op).symbol).isMutable;
+  const bool writes = document_.symbol(op).isMutable;
   ++now_;
   madeAt_.resize(document_.valueCount());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -97,22 +99,22 @@ bool AliasFamilies::breaksGradient(const ViewStep& step, ValueId result) const {
   const auto& bound = document_.boundSymbol(step.view);
   if (isUnsafe(step)) return true;
   const auto base = document_.operands(step.view)[step.base];
-  const auto dtype = [&](ValueId value) { return document_.meta(document_.value(value).meta).dtype; };
+  const auto dtype = [&](ValueId value) { return document_.meta(value).dtype; };
   // A view in another dtype is none that autograd differentiates, even where the dtype is the same.
   if (document_.symbol(bound.symbol).name == "aten.view.dtype") return true;
-  return !bound.gradMode || document_.symbol(bound.symbol).name == "aten.detach.default" ||
+  return !bound.gradMode || hasTrait(document_.symbol(bound.symbol).name, OpTrait::detach) ||
          (isDifferentiable(dtype(base)) && !isDifferentiable(dtype(result)));
 }
 
 /// as_strided counts in the memory, whatever it was taken of: after a write autograd says so of its base, not of the
 /// views between.
 bool AliasFamilies::readsMemory(const ViewStep& step) const {
-  return step.view && document_.symbol(document_.boundSymbol(step.view).symbol).name == "aten.as_strided.default";
+  return step.view && hasTrait(document_.symbol(step.view).name, OpTrait::readsMemory);
 }
 
 bool AliasFamilies::sameElements(ValueId a, ValueId b) const {
-  const auto& first = document_.meta(document_.value(a).meta);
-  const auto& second = document_.meta(document_.value(b).meta);
+  const auto& first = document_.meta(a);
+  const auto& second = document_.meta(b);
   return first.dtype == second.dtype && first.conjugate == second.conjugate && first.negative == second.negative;
 }
 

@@ -82,9 +82,7 @@ class AliasFamilies {
   const std::vector<AliasFamily>& families() const { return families_; }
   std::size_t memoryCount() const { return memories_.size(); }
   /// Whether autograd does not know that such a view shares memory (unsafe_split, _unsafe_view).
-  bool isUnsafe(const ViewStep& step) const {
-    return step.view && !document_.symbol(document_.boundSymbol(step.view).symbol).isView;
-  }
+  bool isUnsafe(const ViewStep& step) const { return step.view && !document_.symbol(step.view).isView; }
   /// A write to a tensor of `family` with this geometry left `content` in its place. `seen`: autograd's version counter
   /// went on.
   void noteWrite(std::int32_t family, ValueId content, MetaId geometry, bool seen);

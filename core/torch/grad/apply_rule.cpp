@@ -7,7 +7,7 @@ namespace retrograd {
 void JointBuilder::refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const {
   if (!region_.autocast.active || !region_.autocast.enabled || tensors.empty()) return;
   const auto& name = document_.symbol(symbol).name;
-  const auto dtype = document_.meta(document_.value(tensors[0]).meta).dtype;
+  const auto dtype = document_.meta(tensors[0]).dtype;
   if (name.starts_with("aten.linalg_pinv.") && dtype != DType::f64 && dtype != DType::c128)
     throw Error(
         ErrorCode::unsupportedOp,

@@ -37,7 +37,7 @@ void JointBuilder::seedCotangents() {
     if (!output || !document_.isTensor(output) || !document_.value(output).requiresGrad) continue;
     if (kind != OutputKind::user && kind != OutputKind::loss) continue;
     if (options_.hasCotangent && !options_.hasCotangent(i)) continue;
-    const auto& like = document_.meta(document_.value(output).meta);
+    const auto& like = document_.meta(output);
     TensorMeta meta;
     meta.dtype = like.dtype;
     meta.device = like.device;

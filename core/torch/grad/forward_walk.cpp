@@ -2,6 +2,7 @@
 
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/grad/numbers.h"
+#include "core/trace/op_traits.h"
 #include "core/trace/opaque.h"
 
 namespace retrograd {
@@ -118,7 +119,7 @@ void JointBuilder::visit(BoundSymbolId op) {
   if (name.starts_with("aten._assert_async")) return emitVerbatim(op);
   if (symbol.schema.empty() || name.starts_with("aten.sym_")) return evaluateNumbers(op);
   // Checks of what was true on export; shapes are checked by the ops themselves.
-  if (symbol.returns.empty() && (name.starts_with("aten._assert") || name.starts_with("aten.sym_constrain"))) return;
+  if (symbol.returns.empty() && hasTrait(name, OpTrait::check)) return;
   refuseSharedStatistics(op);
   if (symbol.isMutable) return applyMutation(op);
   applyOp(op);
@@ -205,7 +206,7 @@ void JointBuilder::bindOutputs(BoundSymbolId op, const Instance& instance, const
 }
 
 void JointBuilder::evaluateNumbers(BoundSymbolId op) {
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const std::string name = document_.symbol(op).name;
   const CallPattern pattern = document_.pattern(document_.boundSymbol(op).pattern);
   const auto outputSpan = std::as_const(document_).outputs(op);
   std::optional<Argument> number;
@@ -213,7 +214,7 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
       pattern.arguments[0].kind == Argument::Kind::operand) {
     const auto value = resolve(document_.operands(op)[pattern.arguments[0].integer]).value;
     if (value && document_.isTensor(value)) {
-      const auto& meta = document_.meta(document_.value(value).meta);
+      const auto& meta = document_.meta(value);
       const auto at = [&](const std::vector<std::int64_t>& list) {
         auto dim = argumentValue(op, pattern.arguments.at(1)).integer;
         if (dim < 0) dim += static_cast<std::int64_t>(list.size());

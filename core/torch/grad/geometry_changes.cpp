@@ -6,6 +6,7 @@
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/grad/literals.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -32,7 +33,7 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   const std::string name = nameOf(op);
   const auto call = callOf(op);
   const auto target = call.computationValues.at(0);
-  if (region_.gradMode && !name.starts_with("aten.detach_.")) refuseLeaf(tensorOf(target)->family);
+  if (region_.gradMode && !hasTrait(name, OpTrait::detach)) refuseLeaf(tensorOf(target)->family);
   const auto before = resolve(target).value;
   const bool isUnseen = !region_.gradMode && document_.value(before).requiresGrad;
   // Of a view autograd makes the history again when it sees a new version, from the sizes and strides that it has then:
@@ -88,7 +89,7 @@ bool JointBuilder::isReplayedAsItWas(const ViewPath& path) const {
     if (!step.view) continue;
     replayed = replayed || isReplayed(nameOf(step.view));
     if (const auto origin = document_.boundSymbol(step.view).origin.op;
-        replayed && origin && changesGeometryOnly(nameOf(origin)))
+        replayed && origin && hasTrait(nameOf(origin), OpTrait::changesGeometry))
       return true;
   }
   return false;
@@ -140,14 +141,14 @@ ValueId JointBuilder::unusedLeaf(const TensorState& tensor) const {
 /// sizes that are new. Of any other tensor autograd sums what arrives to the sizes that it knows, which undoes new
 /// dimensions in front; it refuses any other.
 ValueId JointBuilder::changeUnseen(BoundSymbolId op, ValueId leaf, ValueId before, ValueId changed) {
-  const auto& known = document_.meta(document_.value(before).meta).sizes;
-  const std::vector<std::int64_t> sizes = document_.meta(document_.value(changed).meta).sizes;
+  const auto& known = document_.meta(before).sizes;
+  const std::vector<std::int64_t> sizes = document_.meta(changed).sizes;
   if (known == sizes) return withGradientOf(op, changed, before);
   if (leaf) result_.gradientSizes[leaf] = sizes;
   else if (sizes.size() < known.size() || !std::equal(known.rbegin(), known.rend(), sizes.rbegin()))
     throw Error(ErrorCode::unsupportedOp,
                 "it changes the sizes of a tensor that requires a gradient, unseen by autograd",
-                "torch.ops." + document_.symbol(document_.boundSymbol(op).symbol).name);
+                "torch.ops." + document_.symbol(op).name);
   const GradModeScope recorded(region_, true);
   return withGradientOf(op, changed, call1(op, "aten.reshape.default", {integers(sizes)}, before));
 }

@@ -62,7 +62,7 @@ void GradientSums::refuse(ValueId value, BoundSymbolId through) {
 void GradientSums::reshape(const std::map<ValueId, std::vector<std::int64_t>>& sizesOf) {
   for (const auto& [input, sizes] : sizesOf) {
     auto& slot = gradients_[input];
-    if (!slot.sum || slot.refused || document_.meta(document_.value(slot.sum).meta).sizes == sizes) continue;
+    if (!slot.sum || slot.refused || document_.meta(slot.sum).sizes == sizes) continue;
     Origin origin;
     origin.role = Role::gradient;
     origin.value = input;

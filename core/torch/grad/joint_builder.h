@@ -123,7 +123,7 @@ class JointBuilder {
   void refuseViewsOf(BoundSymbolId op, std::int32_t former) const;
   bool isReplayedAsItWas(const ViewPath& path) const;
   [[noreturn]] void refuseReplayed(BoundSymbolId writer) const;
-  const std::string& nameOf(BoundSymbolId op) const { return document_.symbol(document_.boundSymbol(op).symbol).name; }
+  const std::string& nameOf(BoundSymbolId op) const { return document_.symbol(op).name; }
   ValueId unusedLeaf(const TensorState& tensor) const;
 
   // late_reads.cpp

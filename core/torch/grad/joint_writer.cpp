@@ -88,7 +88,7 @@ void JointWriter::addConstants(const RuleConstants& constants, std::size_t local
   for (const auto& [local, data] : constants) {
     const auto id = locals_[localsBegin + local];
     document_.value(id).kind = ValueKind::constant;
-    document_.storage(document_.value(id).storage).external = true;
+    document_.storage(id).external = true;
     constants_[id] = data;
     if (realValues_) realValues_->addConstant(id, data);
   }

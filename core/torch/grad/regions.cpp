@@ -7,6 +7,7 @@
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -142,7 +143,7 @@ bool JointBuilder::truth(const Binding& predicate) {
 }
 
 void JointBuilder::applyHigherOrder(BoundSymbolId op) {
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const std::string name = document_.symbol(op).name;
   const auto kind = name.substr(name.find('.') + 1);
   const CallPattern pattern = document_.pattern(document_.boundSymbol(op).pattern);
   const auto parts = partsOf(pattern);
@@ -242,8 +243,7 @@ Binding JointBuilder::stack(BoundSymbolId op, const std::vector<Binding>& slices
 std::int64_t JointBuilder::leadingSize(const std::vector<Binding>& stacked, std::string_view op) const {
   std::optional<std::int64_t> length;
   for (const auto& x : stacked) {
-    const auto* meta =
-        x.value && document_.isTensor(x.value) ? &document_.meta(document_.value(x.value).meta) : nullptr;
+    const auto* meta = x.value && document_.isTensor(x.value) ? &document_.meta(x.value) : nullptr;
     if (!meta || meta->sizes.empty())
       throw Error(ErrorCode::badInput, "it can only run over tensors of at least one dimension", std::string(op));
     if (length && *length != meta->sizes[0])
@@ -332,7 +332,7 @@ void JointBuilder::applyWithEffects(BoundSymbolId op, const CallPattern& pattern
   std::string wrapped = pattern.arguments[1].text;
   if (wrapped.starts_with("torch.ops.")) wrapped.erase(0, 10);
   std::vector<Binding> results{bindingOf(op, pattern.arguments[0])};
-  if (!wrapped.starts_with("aten._assert") && !wrapped.starts_with("aten._print")) {
+  if (!hasTrait(wrapped, OpTrait::check) && !hasTrait(wrapped, OpTrait::prints)) {
     const auto allowed = lookupSymbol(wrapped);  // the name comes from the file: only allow-listed ops run
     if (!allowed) throw Error(ErrorCode::unknownOp, "LibTorch has no such op, or it may not run from a file", wrapped);
     const auto symbol = document_.internSymbol(*allowed);

@@ -3,15 +3,9 @@
 #include <optional>
 
 #include "core/torch/tracing/recorder.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
-namespace {
-
-/// as_strided and its kin see all of the memory that a tensor lies in.
-bool looksBeyond(std::string_view symbol) { return symbol.starts_with("aten.as_strided"); }
-
-}  // namespace
-
 at::Tensor RuleFinder::real(ValueId value) {
   if (!options_.realValues) throw Error(ErrorCode::needsData, "its result depends on data, and no inputs are at hand");
   return options_.realValues->value(document_, emitted_, value);
@@ -24,7 +18,7 @@ std::unique_ptr<Rule> RuleFinder::deriveWithData(DeriveRequest request, std::spa
   bool sparse = runReal;
   for (auto tensor : tensors) {
     request.real.push_back(real(tensor));
-    sparse |= document_.meta(document_.value(tensor).meta).layout != Layout::strided;
+    sparse |= document_.meta(tensor).layout != Layout::strided;
   }
   if (!sparse) {
     try {
@@ -45,7 +39,7 @@ DeriveRequest RuleFinder::request(const std::string& symbol, const CallPattern& 
   for (auto tensor : tensors) {
     request.operands.push_back(document_.value(tensor).meta);
     request.requiresGrad.push_back(document_.value(tensor).requiresGrad);
-    if (looksBeyond(symbol)) request.memoryBytes.push_back(document_.storage(document_.value(tensor).storage).bytes);
+    if (hasTrait(symbol, OpTrait::readsMemory)) request.memoryBytes.push_back(document_.storage(tensor).bytes);
   }
   request.gradMode = region.gradMode;
   request.writes = writes;
@@ -64,7 +58,7 @@ RuleFinder::Found RuleFinder::find(SymbolId symbol, PatternId pattern, std::span
     const auto& value = document_.value(tensor);
     key.push_back(value.meta.index * 2 + (value.requiresGrad ? 1 : 0));
     strided &= document_.meta(value.meta).layout == Layout::strided;
-    if (!looksBeyond(document_.symbol(symbol).name) || !value.storage) continue;
+    if (!hasTrait(document_.symbol(symbol).name, OpTrait::readsMemory) || !value.storage) continue;
     const auto bytes = document_.storage(value.storage).bytes;
     key.insert(key.end(), {static_cast<std::int32_t>(bytes >> 31), static_cast<std::int32_t>(bytes & 0x7fffffff)});
   }

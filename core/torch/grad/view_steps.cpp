@@ -4,6 +4,7 @@
 
 #include "core/torch/grad/joint_builder.h"
 #include "core/torch/grad/literals.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 ValueId JointBuilder::call(BoundSymbolId origin, std::string_view symbol, CallPattern pattern,
@@ -41,13 +42,12 @@ ValueId JointBuilder::applyView(BoundSymbolId origin, const ViewStep& step, Valu
 /// The base with `content` where the path leads. `ownsMemory`: no other tensor holds what lies around the base.
 ValueId JointBuilder::scatterThrough(BoundSymbolId origin, const ViewPath& path, ValueId base, ValueId content,
                                      bool ownsMemory) {
-  if (isComplex(document_.meta(document_.value(base).meta).dtype)) gradients_.addByParts(base);
+  if (isComplex(document_.meta(base).dtype)) gradients_.addByParts(base);
   std::vector<ValueId> bases{base};
   for (const auto& step : path) bases.push_back(applyView(origin, step, bases.back()));
-  const auto metaOf = [&](ValueId value) -> const TensorMeta& { return document_.meta(document_.value(value).meta); };
+  const auto metaOf = [&](ValueId value) -> const TensorMeta& { return document_.meta(value); };
   for (std::size_t i = ownsMemory ? 1 : 0; i < path.size(); ++i)
-    if ((!path[i].view ||
-         document_.symbol(document_.boundSymbol(path[i].view).symbol).name == "aten.as_strided.default") &&
+    if ((!path[i].view || hasTrait(document_.symbol(path[i].view).name, OpTrait::readsMemory)) &&
         !liesWithin(metaOf(bases[i + 1]), metaOf(bases[i])))
       throw Error(ErrorCode::unsupportedOp, "a write through it reaches beyond the tensor that it was taken of",
                   "torch.ops.aten.as_strided.default");
@@ -72,7 +72,7 @@ ValueId JointBuilder::flat(BoundSymbolId origin, ValueId tensor) {
 
 /// A flat tensor's memory in another dtype: as many whole elements as it has.
 ValueId JointBuilder::inDType(BoundSymbolId origin, ValueId flat, DType dtype) {
-  const auto& meta = document_.meta(document_.value(flat).meta);
+  const auto& meta = document_.meta(flat);
   const auto elements = meta.sizes.at(0),
              whole = elements - elements * itemSize(meta.dtype) % itemSize(dtype) / itemSize(meta.dtype);
   if (meta.dtype == dtype) return flat;
@@ -87,7 +87,7 @@ ValueId JointBuilder::stridedView(BoundSymbolId origin, ValueId tensor, const Te
 
 /// A view of the same memory that is lazily conjugated and negated as `like` is.
 ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const TensorMeta& like) {
-  const TensorMeta meta = document_.meta(document_.value(tensor).meta);
+  const TensorMeta meta = document_.meta(tensor);
   if (meta.conjugate != like.conjugate) tensor = call1(op, "aten._conj.default", {}, tensor);
   if (meta.negative != like.negative) tensor = call1(op, "aten._neg_view.default", {}, tensor);
   return tensor;
@@ -97,7 +97,7 @@ ValueId JointBuilder::withLaziness(BoundSymbolId op, ValueId tensor, const Tenso
 /// with its base.
 ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view view, ValueId base, ValueId viewed,
                                         ValueId content) {
-  const TensorMeta from = document_.meta(document_.value(base).meta), to = document_.meta(document_.value(viewed).meta);
+  const TensorMeta from = document_.meta(base), to = document_.meta(viewed);
   if (from.dtype != to.dtype || from.conjugate != to.conjugate || from.negative != to.negative ||
       from.layout != Layout::strided)
     throw Error(ErrorCode::unsupportedOp, "a write through this view cannot be made functional",
@@ -109,8 +109,7 @@ ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view v
   std::vector<Argument> arguments{Argument::ofOperand(0), Argument::ofOperand(1)};
   for (auto& argument : stridedArguments(to)) arguments.push_back(std::move(argument));
   auto whole = flat(origin, base);
-  if (document_.storage(document_.value(base).storage).bytes % itemSize(from.dtype) !=
-      0)  // LibTorch scatters into whole elements alone
+  if (document_.storage(base).bytes % itemSize(from.dtype) != 0)  // LibTorch scatters into whole elements alone
     whole = call1(origin, "aten.clone.default", {}, whole);
   const auto memory =
       call(origin, "aten.as_strided_scatter.default", {std::move(arguments), {}, 2, {}}, {whole, content});
@@ -122,9 +121,9 @@ ValueId JointBuilder::scatterByGeometry(BoundSymbolId origin, std::string_view v
 ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, ValueId base, ValueId viewed,
                                  ValueId content) {
   if (!step.view) return scatterByGeometry(origin, "aten.as_strided.default", base, viewed, content);
-  const std::string name = document_.symbol(document_.boundSymbol(step.view).symbol).name;
+  const std::string name = document_.symbol(step.view).name;
   const auto pattern = document_.pattern(document_.boundSymbol(step.view).pattern).arguments;
-  const TensorMeta meta = document_.meta(document_.value(base).meta);
+  const TensorMeta meta = document_.meta(base);
   const auto rank = static_cast<std::int64_t>(meta.sizes.size());
   const std::vector<Argument> rest(pattern.begin() + (pattern.empty() ? 0 : 1), pattern.end());
   const auto wrap = [&](std::int64_t dim) { return dim < 0 ? dim + rank : dim; };

@@ -11,30 +11,10 @@
 #include "core/torch/grad/literals.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
-
-template <std::size_t N>
-bool startsWithAny(std::string_view name, const std::array<std::string_view, N>& prefixes) {
-  for (auto prefix : prefixes)
-    if (name.starts_with(prefix)) return true;
-  return false;
-}
-
-/// Ops that give a tensor other memory.
-bool replacesMemory(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> ops{"aten.resize_", "aten.set_.", "aten._resize_output_"};
-  return startsWithAny(name, ops);
-}
-
-/// Whether PyTorch's kernels of the op take conjugates and negatives as they are. For any other op PyTorch makes copies
-/// of them first, also of what is written, and what the op leaves there is copied back: then nothing is read that was
-/// just written.
-bool readsConjugates(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> ops{"aten.copy_.", "aten.addmm_.", "aten.baddbmm_."};
-  return startsWithAny(name, ops);
-}
 
 bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
   return a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset && a.conjugate == b.conjugate &&
@@ -47,7 +27,7 @@ bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
 bool tellsVersions(std::string_view name) {
   const auto overload = std::min(name.rfind('.'), name.size());
   return name.substr(0, overload).ends_with('_') || name.substr(overload).find("out") != std::string_view::npos ||
-         name.starts_with("aten.instance_norm.");
+         hasTrait(name, OpTrait::writesStatistics);
 }
 
 }  // namespace
@@ -65,7 +45,7 @@ bool JointBuilder::needsAliases() const {
     const auto& symbol = document_.symbol(bound.symbol);
     if (symbol.isMutable) return true;
     if (symbol.isHigherOrder || !(bound.effects & effect::writes)) continue;
-    if (symbol.name.starts_with("aten.instance_norm.")) return true;
+    if (hasTrait(symbol.name, OpTrait::writesStatistics)) return true;
     for (auto operand : writtenOperands(document_, op)) {
       if (document_.value(operand).producer)
         return true;  // computed: it may lie in the memory of an input, or of what others read
@@ -145,7 +125,7 @@ void JointBuilder::catchUp(std::int32_t index) {
 /// ops of its own, or to memory that other tensors lie in, too.
 bool JointBuilder::writesUnseen(BoundSymbolId op) const {
   if (!tracksAliases_ || !(document_.boundSymbol(op).effects & effect::writes)) return false;
-  if (document_.symbol(document_.boundSymbol(op).symbol).name.starts_with("aten.instance_norm.")) return true;
+  if (hasTrait(document_.symbol(op).name, OpTrait::writesStatistics)) return true;
   for (auto operand : writtenOperands(document_, op)) {
     const auto tensor = bindings_[operand].tensor;
     if (tensor < 0) continue;
@@ -179,8 +159,7 @@ void JointBuilder::refuseSharedStatistics(BoundSymbolId op) {
     const auto *one = tensorOf(a), *other = tensorOf(b);
     const bool isOneMemory = one && other ? aliases_.family(one->family).memory == aliases_.family(other->family).memory
                                           : document_.value(first).storage == document_.value(second).storage;
-    return isOneMemory &&
-           overlap(document_.meta(document_.value(first).meta), document_.meta(document_.value(second).meta));
+    return isOneMemory && overlap(document_.meta(first), document_.meta(second));
   };
   for (auto written : writtenArguments(symbol, arguments))
     for (const auto& [i, value] : read)
@@ -192,9 +171,9 @@ void JointBuilder::refuseSharedStatistics(BoundSymbolId op) {
 }
 
 void JointBuilder::applyMutation(BoundSymbolId op) {
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
-  if (changesGeometryOnly(name)) return applyGeometryChange(op);
-  if (replacesMemory(name))
+  const std::string name = document_.symbol(op).name;
+  if (hasTrait(name, OpTrait::changesGeometry)) return applyGeometryChange(op);
+  if (hasTrait(name, OpTrait::replacesMemory))
     throw Error(ErrorCode::unsupportedOp, "it gives a tensor other memory, which a trace cannot follow",
                 "torch.ops." + name);
   for (auto operand : writtenOperands(document_, op)) renewFromBase(op, operand);
@@ -239,21 +218,19 @@ void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode wri
 /// one copy, and the gradient from the rule.
 ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t written, ValueId content) {
   const std::size_t target = written;
-  const auto geometry = [&](std::size_t hole) -> const TensorMeta& {
-    return document_.meta(document_.value(call.tensors[hole]).meta);
-  };
+  const auto geometry = [&](std::size_t hole) -> const TensorMeta& { return document_.meta(call.tensors[hole]); };
   const auto memoryOf = [&](std::size_t hole) {
     const auto* tensor = tensorOf(call.computationValues[hole]);
     return tensor ? aliases_.family(tensor->family).memory : -1;
   };
-  const std::string name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const std::string name = document_.symbol(op).name;
   const auto isResolved = [&](std::size_t hole) {
-    return (geometry(hole).conjugate || geometry(hole).negative) && !readsConjugates(name);
+    return (geometry(hole).conjugate || geometry(hole).negative) && !hasTrait(name, OpTrait::readsConjugates);
   };
   // copy_ goes element by element: one that is where it is copied to is read before it is written.
   const auto isInStep = [&](std::size_t hole) {
     const auto &from = geometry(hole), &to = geometry(target);
-    return name.starts_with("aten.copy_.") && from.sizes == to.sizes && from.strides == to.strides &&
+    return hasTrait(name, OpTrait::fillsWhole) && from.sizes == to.sizes && from.strides == to.strides &&
            from.offset == to.offset;
   };
   if (isResolved(target)) return content;
@@ -292,7 +269,7 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
 /// data alone, and keep their gradients.
 void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, WriteMode writes) {
   const bool recorded = region_.gradMode && writes == WriteMode::cloneMarked;
-  const bool seen = tellsVersions(document_.symbol(document_.boundSymbol(op).symbol).name);
+  const bool seen = tellsVersions(document_.symbol(op).name);
   resolve(target);
   const auto* tensor = tensorOf(target);
   if (!tensor) throw Error(ErrorCode::internal, "a written value is in no alias family", document_.displayName(target));
@@ -305,7 +282,7 @@ void JointBuilder::write(BoundSymbolId op, ValueId target, ValueId content, Writ
   auto& memory = aliases_.memoryOf(aliases_.family(index));
   if (memory.unsure)
     throw Error(ErrorCode::unsupportedOp, "it writes to memory that two results of one op share",
-                "torch.ops." + document_.symbol(document_.boundSymbol(op).symbol).name);
+                "torch.ops." + document_.symbol(op).name);
   ++memory.version;
   memory.lastWriter = op;
   replaceBase(op, index, path, content, recorded);
@@ -394,7 +371,7 @@ void JointBuilder::copyBack() {
                                             : tensor->path;  // under no_grad it began a family of its own
     if (path.empty()) continue;
     const auto geometry = document_.value(tensor->value).meta;
-    if (sameGeometry(document_.meta(geometry), document_.meta(document_.value(input).meta))) continue;
+    if (sameGeometry(document_.meta(geometry), document_.meta(input))) continue;
     const auto written = result_.mutated.find(i);
     leaveInInput(
         i, "aten.as_strided_.default", stridedArguments(document_.meta(geometry)),

@@ -363,7 +363,7 @@ class Opinion {
       const auto value = values.find(node.name);
       if (value == values.end() || !document.isTensor(value->second)) continue;
       const auto& type = graphs_.backward.types[node.type];
-      const auto& meta = document.meta(document.value(value->second).meta);
+      const auto& meta = document.meta(value->second);
       if (meta.dtype != type.dtype) {
         addFinding(
             "", fmt::format("{} is {}, and the graph says {}", node.name, shortName(meta.dtype), shortName(type.dtype)),

@@ -221,9 +221,8 @@ void KeptValues::lighten(std::int64_t enough) {
         continue;
       }
       if (!repeats || !canGo(output)) continue;
-      const bool isBase = memory_.bytes() > enough &&
-                          document_.storage(document_.value(output).storage).first == output &&
-                          seconds + needed[output] <= limit_;
+      const bool isBase =
+          memory_.bytes() > enough && document_.storage(output).first == output && seconds + needed[output] <= limit_;
       if (!isBase && !baseIsGone(output)) continue;
       drop(versions_[output][0]);
       versions_[output][0].isLetGo = true;

@@ -240,8 +240,7 @@ struct Session::Impl {
 
   /// Names the op that is about to run or to be undone, before it takes its time.
   void announce(const Progress& progress, std::size_t at, double fraction) const {
-    if (!progress.stopRequested())
-      progress.at(document.symbol(document.boundSymbol(program[at]).symbol).name, fraction);
+    if (!progress.stopRequested()) progress.at(document.symbol(program[at]).name, fraction);
   }
 
   bool isFault(ValueId value, const at::Tensor& tensor) const {
@@ -293,7 +292,7 @@ struct Session::Impl {
       const auto tensor = evaluator.tensor(output);
       if (!tensor.defined()) continue;
       const auto statistics = condition.when == Breakpoint::When::meta ? TensorStatistics() : computeStatistics(tensor);
-      if (meets(condition, statistics, metaOf(tensor), document.meta(document.value(output).meta))) return true;
+      if (meets(condition, statistics, metaOf(tensor), document.meta(output))) return true;
     }
     return false;
   }

@@ -90,7 +90,7 @@ class BorderRun {
   /// In the strides that the stage has it in: others than its source's only where it is written (stageModel).
   static at::Tensor arrived(const at::Tensor& tensor, const Document& document, ValueId value) {
     if (tensor.layout() != at::kStrided || !document.isTensor(value)) return tensor;
-    const auto& meta = document.meta(document.value(value).meta);
+    const auto& meta = document.meta(value);
     return tensor.sizes() == at::IntArrayRef(meta.sizes) && tensor.strides() != at::IntArrayRef(meta.strides)
                ? laidOut(tensor, meta.strides)
                : tensor;

@@ -37,7 +37,7 @@ void seedLoss(DerivationRequest& options, const Document& document, const Comput
   std::size_t position = 0;
   for (std::size_t i = 0; i < output; ++i)
     position += computation.outputs[i].kind == OutputKind::user || computation.outputs[i].kind == OutputKind::loss;
-  const auto& meta = document.meta(document.value(computation.outputs[output].value).meta);
+  const auto& meta = document.meta(computation.outputs[output].value);
   Analysis scratch;
   chooseCotangents(scratch, {}, {{std::to_string(position), meta}});  // the only one, and a scalar: 1
   options.cotangents = std::move(scratch.request.cotangents);

@@ -91,8 +91,7 @@ TensorMap gradientsOf(const Analysis& stage, const Evaluator& evaluator, Results
 
 /// Where the stage has the value.
 at::Tensor placed(const Analysis& stage, ValueId id, const TensorData& data) {
-  return Placement().place(
-      data, stage.document->isTensor(id) ? stage.document->meta(stage.document->value(id).meta).device : Device());
+  return Placement().place(data, stage.document->isTensor(id) ? stage.document->meta(id).device : Device());
 }
 
 /// What a backward starts from.
@@ -141,8 +140,7 @@ StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, con
     const auto found = input.kind == InputKind::user ? buffers.end() : buffers.find(resultKey(input, "b."));
     if (value && found != buffers.end())
       evaluator.bind(value, placed(stage, value,
-                                   fittedInput(found->second, stage.document->meta(stage.document->value(value).meta),
-                                               "buffer " + input.target)));
+                                   fittedInput(found->second, stage.document->meta(value), "buffer " + input.target)));
   }
   for (std::size_t i = 0; i < computation.inputs.size(); ++i) {
     const auto it =

@@ -94,8 +94,7 @@ bool BackwardWalk::isNode(std::size_t position) const {
 
 /// A detach of autograd's own, which keeps a result: right after the op that made it.
 bool BackwardWalk::isSavedAlias(std::size_t position) const {
-  if (position == 0 || document_.symbol(document_.boundSymbol(ops_[position]).symbol).name != "aten.detach.default")
-    return false;
+  if (position == 0 || document_.symbol(ops_[position]).name != "aten.detach.default") return false;
   const auto made = document_.outputs(ops_[position - 1]);
   const auto read = document_.operands(ops_[position]);
   const auto &own = document_.boundSymbol(ops_[position]), &before = document_.boundSymbol(ops_[position - 1]);
@@ -106,8 +105,7 @@ bool BackwardWalk::isSavedAlias(std::size_t position) const {
 /// The tensor that an op wrote, or of which it is a detached alias, as it was before; none for another op.
 ValueId BackwardWalk::sameTensorBefore(BoundSymbolId op) const {
   if (!op) return {};
-  if (document_.symbol(document_.boundSymbol(op).symbol).name == "aten.detach.default")
-    return document_.operands(op)[0];
+  if (document_.symbol(op).name == "aten.detach.default") return document_.operands(op)[0];
   const auto written = writtenOperands(document_, op);
   return written.size() == 1 ? written[0] : ValueId();
 }
@@ -275,8 +273,7 @@ void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId
                                                      static_cast<std::size_t>(source.index), span_.last);
             !writes.empty())
           because = fmt::format("what it read or made was written later, by {} at {}",
-                                document_.symbol(document_.boundSymbol(ops_[writes[0]]).symbol).name,
-                                recordedLine(document_, ops_[writes[0]]));
+                                document_.symbol(ops_[writes[0]]).name, recordedLine(document_, ops_[writes[0]]));
   addCut(GradientCut::Kind::builtin, source, actual, expected, value, because);
 }
 
@@ -353,7 +350,7 @@ void BackwardWalk::derive(std::size_t position, const std::vector<at::Tensor>& c
   for (std::size_t i = 0; i < operands.size(); ++i) {
     auto gradient = found->byOperand[i];
     if (!wanted[i] || !gradient.defined()) continue;
-    const auto dtype = toScalarType(document_.meta(document_.value(operands[i]).meta).dtype);
+    const auto dtype = toScalarType(document_.meta(operands[i]).dtype);
     if (gradient.scalar_type() != dtype) gradient = gradient.to(dtype);
     Part part;
     part.tensor = gradient;
@@ -443,7 +440,7 @@ void BackwardWalk::visit(std::size_t position) {
       any |= !parts[o].empty();
     }
   if (!any || (position >= span_.begin && !isNode(position))) return;
-  const auto& symbol = document_.symbol(document_.boundSymbol(op).symbol).name;
+  const auto& symbol = document_.symbol(op).name;
   if (!isNode(position) && symbol == "aten.detach.default" && !recording_.op(op).function)
     return pass(position, parts[0]);
   std::vector<Candidate> candidates;

@@ -9,6 +9,7 @@
 #include "core/torch/steps/backward_walk.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -45,7 +46,7 @@ BoundSymbolId BackwardWalk::functionStart(std::size_t position) const {
 GradientCut::Kind BackwardWalk::kindOf(BoundSymbolId cut) const {
   using Kind = GradientCut::Kind;
   if (recording_.op(cut).function) return Kind::function;
-  if (document_.symbol(document_.boundSymbol(cut).symbol).name.starts_with("aten.detach")) return Kind::detach;
+  if (hasTrait(document_.symbol(cut).name, OpTrait::detach)) return Kind::detach;
   return writtenOperands(document_, cut).empty() ? Kind::noGrad : Kind::inPlace;
 }
 
@@ -125,8 +126,7 @@ void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Te
   const auto& recorded = recording_.op(op);
   const bool byFunction = kind == GradientCut::Kind::function;
   cut.name = document_.text(byFunction ? recorded.function : recorded.hook ? recorded.hook : recorded.function);
-  if (kind == GradientCut::Kind::builtin || cut.name.empty())
-    cut.name = document_.symbol(document_.boundSymbol(op).symbol).name;
+  if (kind == GradientCut::Kind::builtin || cut.name.empty()) cut.name = document_.symbol(op).name;
   cut.at = byFunction ? backwardOf(op) : op;
   cut.line = recordedLine(document_, cut.at);
   cut.parameters = trained_.behind(value);

@@ -9,6 +9,7 @@
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/recorder.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -36,7 +37,7 @@ Rule* OpDerivatives::ruleFor(BoundSymbolId op, const OpTensors& tensors, const s
     strided &= tensor.layout() == at::kStrided;
     request.operands.push_back(document_.internMeta(metaOf(tensor)));
     request.requiresGrad.push_back(wanted[i] && canFlow(tensor));
-    if (name.starts_with("aten.as_strided"))
+    if (hasTrait(name, OpTrait::readsMemory))
       request.memoryBytes.push_back(static_cast<std::int64_t>(tensor.storage().nbytes()));
     key.push_back(request.operands.back().index * 2 + (request.requiresGrad.back() ? 1 : 0));
     if (!request.memoryBytes.empty()) key.push_back(static_cast<std::int32_t>(request.memoryBytes.back()));

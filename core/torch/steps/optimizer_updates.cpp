@@ -196,7 +196,7 @@ std::string describe(const OptimizerUpdates& updates, const Document& document, 
   const auto& step = updates.steps[bad.step];
   auto text = fmt::format("the update of {} in {} is not finite: {}", step.parameters[bad.parameter].parameter,
                           titleOf(updates, step), bad.why);
-  if (bad.op) text += fmt::format("; #{} {}", bad.op.index, document.symbol(document.boundSymbol(bad.op).symbol).name);
+  if (bad.op) text += fmt::format("; #{} {}", bad.op.index, document.symbol(bad.op).name);
   return bad.line.empty() ? text : text + ", " + bad.line;
 }
 

@@ -7,7 +7,7 @@ namespace retrograd {
 namespace {
 
 bool isReal(const Document& document, ValueId value) {
-  return value && document.isTensor(value) && isDifferentiable(document.meta(document.value(value).meta).dtype);
+  return value && document.isTensor(value) && isDifferentiable(document.meta(value).dtype);
 }
 
 }  // namespace

@@ -33,9 +33,7 @@ at::Tensor wide(const at::Tensor& tensor) {
   return tensor.is_complex() || tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
 }
 
-std::string_view symbolName(const Document& document, BoundSymbolId op) {
-  return document.symbol(document.boundSymbol(op).symbol).name;
-}
+std::string_view symbolName(const Document& document, BoundSymbolId op) { return document.symbol(op).name; }
 
 bool unscales(std::string_view name) { return name.starts_with("aten._amp_foreach_non_finite_check_and_unscale_"); }
 

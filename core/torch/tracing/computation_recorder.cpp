@@ -325,7 +325,7 @@ void ComputationRecorder::addMutation(OutputKind kind, const std::string& target
 /// A value without a name in the program is called after its op, as in an exported program.
 void ComputationRecorder::nameOutputs() {
   for (const auto op : file_.computation.trace.ops) {
-    const std::string_view full = document_.symbol(document_.boundSymbol(op).symbol).name;
+    const std::string_view full = document_.symbol(op).name;
     const auto begin = full.find('.') + 1;
     const auto base = identifier(full.substr(begin, full.rfind('.') - begin));
     const auto outputs = std::as_const(document_).outputs(op);

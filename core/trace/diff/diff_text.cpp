@@ -75,7 +75,7 @@ std::string typeChange(const TraceDiff& diff, const DiffRow& row, std::string Ty
   }
   for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) {
     if (!here[i] || !there[i] || !a.isTensor(here[i]) || !b.isTensor(there[i])) continue;
-    const auto x = typeTextOf(a.meta(a.value(here[i]).meta)), y = typeTextOf(b.meta(b.value(there[i]).meta));
+    const auto x = typeTextOf(a.meta(here[i])), y = typeTextOf(b.meta(there[i]));
     if (x.*part != y.*part) return fmt::format("{} -> {}", x.*part, y.*part);
   }
   return {};

@@ -134,7 +134,7 @@ struct FilterRun::Impl {
       };
       const auto before = outputs.first(i);
       if (document.value(outputs[i]).storage && std::any_of(before.begin(), before.end(), sameStorage)) continue;
-      sum += document.meta(document.value(outputs[i]).meta).bytes();
+      sum += document.meta(outputs[i]).bytes();
     }
     return sum;
   }
@@ -211,7 +211,7 @@ std::set<std::string> valuesOf(const Document& document, const Trace& trace, Fil
     if (found.size() < mostCandidates && text.starts_with(prefix)) found.insert(filterWord(text));
   };
   const auto opName = [&](BoundSymbolId op) {
-    const std::string_view full = document.symbol(document.boundSymbol(op).symbol).name;
+    const std::string_view full = document.symbol(op).name;
     const auto first = full.find('.'), last = full.rfind('.');
     if (last > first && first != std::string_view::npos) add(full.substr(first + 1, last - first - 1));
     if (!prefix.empty()) add(full);
@@ -229,7 +229,7 @@ std::set<std::string> valuesOf(const Document& document, const Trace& trace, Fil
         break;
       case Filter::Field::dtype:
         for (auto output : document.outputs(op))
-          if (output && document.isTensor(output)) add(shortName(document.meta(document.value(output).meta).dtype));
+          if (output && document.isTensor(output)) add(shortName(document.meta(output).dtype));
         break;
       case Filter::Field::name:
         for (auto output : document.outputs(op))

@@ -26,8 +26,7 @@ struct JointBuilder : Builder {
   /// A forward op with one output; `name` names the output and the node.
   ValueId forward(const std::string& op, std::vector<ValueId> operands, const std::string& name,
                   std::uint8_t effects = 0, const std::string& module = {}, BoundSymbolId parent = {}) {
-    const auto sizes =
-        operands.empty() ? std::vector<std::int64_t>{4} : document.meta(document.value(operands[0]).meta).sizes;
+    const auto sizes = operands.empty() ? std::vector<std::int64_t>{4} : document.meta(operands[0]).sizes;
     return make(op, std::move(operands), name, sizes, {}, {from(name, module, parent), Role::forward}, effects, module);
   }
   /// A view of `base`.
@@ -48,9 +47,8 @@ struct JointBuilder : Builder {
       document.internSymbol(s);
     }
     const auto self = operands[0];
-    return make(op, std::move(operands), name, document.meta(document.value(self).meta).sizes,
-                document.value(self).storage, {from(name), Role::forward},
-                static_cast<std::uint8_t>(effects | effect::writes), {});
+    return make(op, std::move(operands), name, document.meta(self).sizes, document.value(self).storage,
+                {from(name), Role::forward}, static_cast<std::uint8_t>(effects | effect::writes), {});
   }
 
   void backward(std::vector<ValueId> results) {
@@ -64,7 +62,7 @@ struct JointBuilder : Builder {
     return input("cotangent", std::move(sizes), ValueKind::cotangent);
   }
   ValueId gradient(const std::string& op, std::vector<ValueId> operands, const std::string& name = {}) {
-    const auto sizes = document.meta(document.value(operands[0]).meta).sizes;
+    const auto sizes = document.meta(operands[0]).sizes;
     return make(op, std::move(operands), name, sizes, {}, {from("gradient"), Role::gradient}, 0, {});
   }
 
@@ -90,7 +88,7 @@ struct JointBuilder : Builder {
     for (auto output : document.outputs(op)) text += (text.empty() ? "" : ", ") + document.displayName(output);
     for (auto operand : document.operands(op))
       operands += (operands.empty() ? "" : ", ") + document.displayName(operand);
-    const auto& name = document.symbol(document.boundSymbol(op).symbol).name;
+    const auto& name = document.symbol(op).name;
     return text + " = " + name.substr(5, name.rfind('.') - 5) + "(" + operands + ")";
   }
 
@@ -105,7 +103,7 @@ struct JointBuilder : Builder {
                std::vector<std::int64_t> sizes, StorageId storage, Origin origin, std::uint8_t effects,
                const std::string& module) {
     const auto out = value(std::move(sizes), ValueKind::activation, name, storage);
-    if (!storage) document.storage(document.value(out).storage).bytes = document.meta(document.value(out).meta).bytes();
+    if (!storage) document.storage(out).bytes = document.meta(out).bytes();
     const auto id = bind(symbol(op, static_cast<int>(operands.size())), operands, {out}, origin, effects);
     document.value(out).producer = id;
     if (!module.empty()) document.boundSymbol(id).module = document.intern(module);

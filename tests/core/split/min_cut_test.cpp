@@ -98,10 +98,10 @@ TEST(MinCut, B15_ANarrowValueIsCutInsteadOfAWideOne) {
              wide = m.forward("aten.mm.default", {x, w}, "wide");
   const auto narrow = m.forward("aten.sum.default", {wide}, "narrow");
   m.document.value(narrow).meta = m.meta({1});
-  m.document.storage(m.document.value(narrow).storage).bytes = 4;
+  m.document.storage(narrow).bytes = 4;
   const auto y = m.forward("aten.expand_copy.default", {narrow}, "y");
   m.document.value(y).meta = m.meta({8});
-  m.document.storage(m.document.value(y).storage).bytes = 32;
+  m.document.storage(y).bytes = 32;
   m.backward({y});
   m.trace.outputs.push_back(m.gradient("aten.mul.Tensor", {m.cotangent({8}), y}, "g"));
   const auto result = partition(m.document, m.trace, minCut());

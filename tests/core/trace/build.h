@@ -75,7 +75,7 @@ struct Builder {
 
   /// One output of the shape of the first operand.
   ValueId call(const std::string& name, std::vector<ValueId> operands, Origin origin = {}, std::uint8_t effects = 0) {
-    const auto out = value(document.meta(document.value(operands.at(0)).meta).sizes);
+    const auto out = value(document.meta(operands.at(0)).sizes);
     const auto id = bind(symbol(name, static_cast<int>(operands.size())), operands, {out}, origin, effects);
     document.value(out).producer = id;
     return out;
@@ -91,8 +91,7 @@ struct Builder {
       changed.arguments[0].isWrite = true;
       s = document.internSymbol(changed);
     }
-    const auto out =
-        value(document.meta(document.value(self).meta).sizes, ValueKind::activation, {}, document.value(self).storage);
+    const auto out = value(document.meta(self).sizes, ValueKind::activation, {}, document.value(self).storage);
     others.insert(others.begin(), self);
     bind(s, others, {out}, {}, effect::writes);
     return out;

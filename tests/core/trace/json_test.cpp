@@ -65,7 +65,7 @@ TEST(TraceJson, savedActivationsHaveTheirOwnKind) {
 TEST(TraceJson, symbolicSizesKeepTheirNumbers) {
   Builder b;
   const auto x = b.input("x", {8, 3});
-  auto meta = b.document.meta(b.document.value(x).meta);
+  auto meta = b.document.meta(x);
   meta.symbols = {"2*s0", ""};
   meta.strideSymbols = {"", "s0"};
   b.document.value(x).meta = b.document.internMeta(meta);

@@ -12,7 +12,7 @@ using test::Builder;
 
 std::vector<std::string> names(const Builder& b, const Trace& trace) {
   std::vector<std::string> list;
-  for (auto op : trace.ops) list.push_back(b.document.symbol(b.document.boundSymbol(op).symbol).name);
+  for (auto op : trace.ops) list.push_back(b.document.symbol(op).name);
   return list;
 }
 using Names = std::vector<std::string>;

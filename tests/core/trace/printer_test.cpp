@@ -116,7 +116,7 @@ TEST(Printer, whatIsNotAsUsualIsBehindTheType) {
   Builder b;
   const auto x = b.input("x", {2, 3});
   const auto base = b.value({2, 3});
-  TensorMeta meta = b.document.meta(b.document.value(base).meta);
+  TensorMeta meta = b.document.meta(base);
   meta.strides = {1, 2};
   meta.offset = 4;
   meta.conjugate = true;

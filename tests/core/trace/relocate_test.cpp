@@ -39,12 +39,12 @@ TEST(Relocate, tensorsAndDeviceLiteralsMove) {
   const auto y = b.call("aten.sin.default", {x});
   const auto named = b.bind(factory(b), factoryCall("cpu"), {}, {b.value({2})});
   relocate(b.document, cuda);
-  EXPECT_EQ(typeComment(b.document.meta(b.document.value(x).meta)), "cuda:0 f32[2]");
-  EXPECT_EQ(typeComment(b.document.meta(b.document.value(y).meta)), "cuda:0 f32[2]");
+  EXPECT_EQ(typeComment(b.document.meta(x)), "cuda:0 f32[2]");
+  EXPECT_EQ(typeComment(b.document.meta(y)), "cuda:0 f32[2]");
   EXPECT_EQ(argument(b, named, 1), Argument::ofDevice("cuda:0"));
   EXPECT_EQ(deviceOf(b.document, {x}), cuda);
   relocate(b.document, Device());
-  EXPECT_EQ(typeComment(b.document.meta(b.document.value(x).meta)), "cpu f32[2]");
+  EXPECT_EQ(typeComment(b.document.meta(x)), "cpu f32[2]");
   EXPECT_EQ(argument(b, named, 1), Argument::ofDevice("cpu"));
   EXPECT_EQ(deviceOf(b.document, {x}), Device());
 }

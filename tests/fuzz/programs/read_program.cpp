@@ -30,7 +30,7 @@ class Reading {
                  : spec.kind == InputKind::user    ? Input::Kind::user
                                                    : Input::Kind::buffer;
     input.name = spec.name;
-    const auto& meta = document_.meta(document_.value(value).meta);
+    const auto& meta = document_.meta(value);
     input.dtype = meta.dtype;
     input.sizes = meta.sizes;
     input.strides = meta.strides;

@@ -73,7 +73,7 @@ void GraphMarksTest::linesSayBytesOrNorms() {
   choose("bytes");
   for (const auto& [line, values] : lines) {
     std::int64_t bytes = 0;
-    for (auto value : values) bytes += document.meta(document.value(value).meta).bytes();
+    for (auto value : values) bytes += document.meta(value).bytes();
     QCOMPARE(graph().labelOf(line), bytesText(bytes));
   }
   const auto withBytes = graph().grab().toImage();

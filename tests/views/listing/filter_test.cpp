@@ -67,7 +67,7 @@ std::vector<BoundSymbolId> opsShown(ListingView& view) {
 std::vector<BoundSymbolId> named(const Analysis& analysis, const Trace& trace, std::string_view symbol) {
   std::vector<BoundSymbolId> ops;
   for (auto op : trace.ops)
-    if (analysis.document->symbol(analysis.document->boundSymbol(op).symbol).name == symbol) ops.push_back(op);
+    if (analysis.document->symbol(op).name == symbol) ops.push_back(op);
   return ops;
 }
 
@@ -338,8 +338,7 @@ void FilterTest::filtersOfTheSelectedOp() {
   f.selection().select(op);
   f.window().findChild<QAction*>(QStringLiteral("action-filter-op"))->trigger();
   QTRY_VERIFY(filter(f).ops());
-  const auto alike = named(f.analysis(), f.analysis().forward,
-                           f.analysis().document->symbol(f.analysis().document->boundSymbol(op).symbol).name);
+  const auto alike = named(f.analysis(), f.analysis().forward, f.analysis().document->symbol(op).name);
   QCOMPARE(filter(f).ops()->trace(TraceKind::forward).count(), static_cast<int>(alike.size()));
   f.window().findChild<QAction*>(QStringLiteral("action-filter-module"))->trigger();
   QTRY_VERIFY(filter(f).words().startsWith(QStringLiteral("module:")));

@@ -100,7 +100,7 @@ void ModelsTest::symbolicSizesAreShown() {
   auto analysis = std::make_shared<Analysis>(*plain->analysis);
   const auto op = analysis->forward.ops[0];
   const auto output = document->outputs(op)[0];
-  auto meta = document->meta(document->value(output).meta);
+  auto meta = document->meta(output);
   meta.symbols.resize(meta.sizes.size());
   meta.symbols[0] = "2*s7";
   document->value(output).meta = document->internMeta(meta);

@@ -266,7 +266,7 @@ void StartTest::theReportShowsTheOp() {
   for (auto op : f.analysis().backward.ops) {
     const auto text = bugReport(&document, op, f.execution(), made);
     const auto& tables = *f.analysis().document;
-    const auto& symbol = tables.symbol(tables.boundSymbol(op).symbol);
+    const auto& symbol = tables.symbol(op);
     QVERIFY(text.contains(toQt(symbol.qualifiedName())) && text.contains(toQt(symbol.schema)));
     QCOMPARE(text.count(QStringLiteral("- operand")), static_cast<int>(tables.operands(op).size()));
     QVERIFY(!text.contains(QFileInfo(mlp()).path()));

@@ -268,7 +268,7 @@ class LiveEngine : public Engine {
                    const Progress& progress) override {
     RecordOptions options;
     for (const auto& [value, number] : fills)
-      options.replaced[value] = filledWith(analysis.document->meta(analysis.document->value(value).meta), number);
+      options.replaced[value] = filledWith(analysis.document->meta(value), number);
     return recordRun(analysis, options, progress);
   }
 

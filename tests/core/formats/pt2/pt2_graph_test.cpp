@@ -73,7 +73,7 @@ TEST(Pt2Graph, symbolicSizes) {
            tensor("full"));
   const auto file = graph.read();
   const auto& document = *file.document;
-  const auto& x = document.meta(document.value(file.computation.inputs[0].value).meta);
+  const auto& x = document.meta(file.computation.inputs[0].value);
   EXPECT_EQ(x.sizes[0], 6);
   EXPECT_EQ(x.symbols[0], "s0");
   EXPECT_EQ(document.symbol(boundOf(file, 0).symbol).name, "_operator.mul");

@@ -121,7 +121,7 @@ TEST(Recording, C15_AnOpThatIsNotOnTheListIsOpaqueAndItsNameHasNoPower) {
                                R"(","in":[{"t":0},"rm -rf /"],"out":{"t":1},"values":["v0.0"]})" + "\n" + end);
     const auto op = file.computation.trace.ops.at(0);
     EXPECT_TRUE(file.recording->op(op).opaque) << name;
-    EXPECT_FALSE(file.document->symbol(file.document->boundSymbol(op).symbol).known) << name;
+    EXPECT_FALSE(file.document->symbol(op).known) << name;
     EXPECT_EQ(file.recording->puts.at(0).data, "v0.0");
   }
 }

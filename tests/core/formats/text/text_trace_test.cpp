@@ -67,7 +67,7 @@ TEST(TextTrace, FiveLinesByHandAreAComputation) {
   EXPECT_EQ(inputs[1].kind, InputKind::parameter);
   EXPECT_EQ(inputs[1].target, "w");
   EXPECT_FALSE(inputs[1].storageKey.empty());
-  EXPECT_TRUE(document.storage(document.value(inputs[1].value).storage).external);
+  EXPECT_TRUE(document.storage(inputs[1].value).external);
   EXPECT_EQ(document.opName(op(traces, 0)), "torch.ops.aten.linear.default");
   EXPECT_FALSE(document.isTensor(document.outputs(op(traces, 0))[0])) << "its type is left to the grad transform";
   EXPECT_EQ(traces.computation->outputs.size(), 1u);

@@ -102,9 +102,7 @@ std::vector<std::string> listing(const Analysis& analysis, const Trace& trace) {
   std::vector<std::string> lines;
   const auto typed = [&](ValueId value) {
     std::string text = analysis.document->displayName(value) + ": ";
-    return analysis.document->isTensor(value)
-               ? text + symbolicShape(analysis.document->meta(analysis.document->value(value).meta))
-               : text;
+    return analysis.document->isTensor(value) ? text + symbolicShape(analysis.document->meta(value)) : text;
   };
   for (auto input : trace.inputs) lines.push_back(input ? typed(input) : "None");
   for (auto op : trace.ops) {
@@ -162,7 +160,7 @@ TEST_P(GenericFile, everyExpressionComesToItsHint) {
           });
         for (auto output : document.outputs(op)) {
           if (!output || !document.isTensor(output)) continue;
-          const auto& meta = document.meta(document.value(output).meta);
+          const auto& meta = document.meta(output);
           const auto same = metaAt(meta, hints);
           EXPECT_EQ(same.sizes, meta.sizes);
           EXPECT_EQ(same.strides, meta.strides);
@@ -282,7 +280,7 @@ TEST(DynamicShapes, whatIsTracedDifferentlyForOtherSizesIsReportedAndTheRestIsSy
   ModelBuilder m;
   const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4, 50}), v = m.parameter("v", {50, 40});
   auto& document = m.document();
-  auto meta = document.meta(document.value(x).meta);
+  auto meta = document.meta(x);
   meta.symbols = {"n", ""};
   document.value(x).meta = document.internMeta(meta);
   document.setSizeSymbols({{"n", 3, 2, {}}});

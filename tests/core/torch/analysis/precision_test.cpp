@@ -59,7 +59,7 @@ TEST(Precision, MovesParametersInputsAndLiterals) {
     for (auto op : analysis->joint.ops)
       for (auto output : document.outputs(op))
         if (output && document.isTensor(output))
-          EXPECT_EQ(document.meta(document.value(output).meta).dtype, precision) << document.opName(op);
+          EXPECT_EQ(document.meta(output).dtype, precision) << document.opName(op);
     EXPECT_EQ(analysis->request.precision, precision);
     EXPECT_EQ(ownPrecision(analysis->file), precision);
   }
@@ -73,8 +73,7 @@ TEST(Precision, LeavesWhatTheModelHasInAnother) {
   const auto analysis = moved(m, DType::f64);
   const auto& document = *analysis->document;
   std::vector<DType> made;
-  for (auto op : analysis->forward.ops)
-    made.push_back(document.meta(document.value(document.outputs(op)[0]).meta).dtype);
+  for (auto op : analysis->forward.ops) made.push_back(document.meta(document.outputs(op)[0]).dtype);
   EXPECT_EQ(made, (std::vector{DType::f64, DType::bf16, DType::bf16, DType::f64}));
 }
 
@@ -93,8 +92,7 @@ def computation(x):
   const auto analysis = openModel(path, options);
   ASSERT_EQ(analysis->forward.ops.size(), 2u);
   for (auto op : analysis->forward.ops)
-    EXPECT_EQ(analysis->document->meta(analysis->document->value(analysis->document->outputs(op)[0]).meta).dtype,
-              DType::f64)
+    EXPECT_EQ(analysis->document->meta(analysis->document->outputs(op)[0]).dtype, DType::f64)
         << analysis->document->opName(op);
 }
 

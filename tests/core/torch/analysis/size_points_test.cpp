@@ -18,7 +18,7 @@ ModelFile fileWith(const std::vector<std::string>& sizes, std::vector<SizeSymbol
   char name = 'x';
   for (const auto& size : sizes) {
     const auto input = m.input(std::string(1, name++), {evaluateSize(size, hints).value(), 4});
-    auto meta = m.document().meta(m.document().value(input).meta);
+    auto meta = m.document().meta(input);
     meta.symbols = {size, ""};
     m.document().value(input).meta = m.document().internMeta(meta);
   }
@@ -94,7 +94,7 @@ TEST(SizePoints, aModelThatDividesWithoutSayingSoIsDerivedForMultiples) {
   ModelBuilder m;
   const auto x = m.input("x", {6, 4});
   auto& document = m.document();
-  auto meta = document.meta(document.value(x).meta);
+  auto meta = document.meta(x);
   meta.symbols = {"n", ""};
   document.value(x).meta = document.internMeta(meta);
   document.setSizeSymbols({{"n", 6, 2, {}}});
@@ -105,8 +105,7 @@ TEST(SizePoints, aModelThatDividesWithoutSayingSoIsDerivedForMultiples) {
   std::set<std::string> symbols;
   for (auto op : analysis->joint.ops)
     for (auto output : analysis->document->outputs(op))
-      for (const auto& symbol : analysis->document->meta(analysis->document->value(output).meta).symbols)
-        symbols.insert(symbol);
+      for (const auto& symbol : analysis->document->meta(output).symbols) symbols.insert(symbol);
   EXPECT_EQ(symbols, (std::set<std::string>{"", "4*n//3", "n"}));
 }
 

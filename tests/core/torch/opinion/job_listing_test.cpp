@@ -230,7 +230,7 @@ TEST(JobListing, H2_ArgumentsFitTheSchema) {
       "device(type='cpu'), dtype = torch.float64)\n");
   const auto& document = *listing.document;
   const auto& call = document.pattern(document.boundSymbol(listing.trace.ops.at(0)).pattern);
-  const auto& symbol = document.symbol(document.boundSymbol(listing.trace.ops[0]).symbol);
+  const auto& symbol = document.symbol(listing.trace.ops[0]);
   EXPECT_EQ(call.arguments.at(symbol.argumentIndex("dtype")), Argument::ofDType(DType::f64));
   EXPECT_EQ(call.arguments.at(symbol.argumentIndex("device")), Argument::ofDevice("cpu"));
   EXPECT_EQ(call.arguments.at(symbol.argumentIndex("memory_format")), Argument::ofMemoryFormat(2));

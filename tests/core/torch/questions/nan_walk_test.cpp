@@ -160,7 +160,7 @@ TEST(CompareRuns, MemoryThatNobodyWroteIsNotCompared) {
 TEST(CompareRuns, APlantedChangeIsWhereTheyDiverge) {
   const auto a = openModel(sourcePath("tests/data/models/mlp/model.pt2"));
   const auto third = a->document->outputs(a->joint.ops[2])[0];
-  const auto& meta = a->document->meta(a->document->value(third).meta);
+  const auto& meta = a->document->meta(third);
   RecordOptions options;
   options.replaced[third] =
       floatTensor(meta.sizes, std::vector<float>(static_cast<std::size_t>(meta.elements()), 0.25f));

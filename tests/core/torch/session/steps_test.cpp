@@ -79,8 +79,7 @@ TEST(Steps, R19_ARegionIsNotSteppedOver) {
   std::size_t count = 0;
   for (std::size_t p = 0; p < steps.forwardSize(); p = steps.goal(Step::over, p), ++count) {
     const auto origin = OriginLinks::origin(document, steps.opAt(p));
-    if (const auto parent = document.boundSymbol(origin).parent)
-      regions.insert(document.symbol(document.boundSymbol(parent).symbol).name);
+    if (const auto parent = document.boundSymbol(origin).parent) regions.insert(document.symbol(parent).name);
     const auto end = steps.goal(Step::over, p);
     for (auto inside = p; inside < end; ++inside)
       EXPECT_EQ(OriginLinks::origin(document, steps.opAt(inside)), origin) << p;

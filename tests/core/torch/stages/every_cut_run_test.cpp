@@ -71,7 +71,7 @@ TEST(EveryCut, N12_ValuesCrossInTheirStrides) {
     for (std::size_t i = 0; i < split.inputs.size(); ++i) {
       if (split.inputs[i].source < 0) continue;
       const auto& name = stage.computation().inputs[split.held.size() + i].name;
-      const auto& whole = pipeline.whole->document->meta(pipeline.whole->document->value(split.inputs[i].value).meta);
+      const auto& whole = pipeline.whole->document->meta(split.inputs[i].value);
       EXPECT_EQ(stage.request.inputs.at(name).meta.strides, whole.strides) << op << " " << name;
       gaps += whole.strides != contiguousStrides(whole.sizes);
     }

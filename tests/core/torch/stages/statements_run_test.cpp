@@ -297,8 +297,7 @@ std::string opsOn(const Pipeline& pipeline, std::size_t s) {
   for (const auto* trace : {&stage.forward, &stage.backward})
     for (auto op : trace->ops)
       for (auto output : stage.document->outputs(op))
-        if (output && stage.document->isTensor(output))
-          text += toString(stage.document->meta(stage.document->value(output).meta).device) + " ";
+        if (output && stage.document->isTensor(output)) text += toString(stage.document->meta(output).device) + " ";
   return text;
 }
 

@@ -17,14 +17,13 @@ using test::traceFile;
 
 std::vector<std::string> opsOf(const ModelFile& file) {
   std::vector<std::string> names;
-  for (const auto op : file.computation.trace.ops)
-    names.push_back(file.document->symbol(file.document->boundSymbol(op).symbol).name);
+  for (const auto op : file.computation.trace.ops) names.push_back(file.document->symbol(op).name);
   return names;
 }
 
 BoundSymbolId firstOp(const ModelFile& file, std::string_view name, std::size_t skip = 0) {
   for (const auto op : file.computation.trace.ops)
-    if (file.document->symbol(file.document->boundSymbol(op).symbol).name == name && skip-- == 0) return op;
+    if (file.document->symbol(op).name == name && skip-- == 0) return op;
   return {};
 }
 

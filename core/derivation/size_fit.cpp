@@ -1,4 +1,4 @@
-#include "core/trace/size_fit.h"
+#include "core/derivation/size_fit.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/trace/size_fit.h"
+#include "core/derivation/size_fit.h"
 
 #include <gtest/gtest.h>
 

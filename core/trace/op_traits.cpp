@@ -1,0 +1,95 @@
+#include "core/trace/op_traits.h"
+
+#include <unordered_map>
+
+namespace retrograd {
+namespace {
+
+constexpr std::uint32_t bits(auto... traits) { return (static_cast<std::uint32_t>(traits) | ...); }
+
+const std::unordered_map<std::string_view, std::uint32_t>& table() {
+  using enum OpTrait;
+  static const std::unordered_map<std::string_view, std::uint32_t> traits{
+      {"aten._assert_async", bits(check)},
+      {"aten._assert_scalar", bits(check)},
+      {"aten._assert_tensor_metadata", bits(check)},
+      {"aten._print", bits(prints)},
+      {"aten.sym_constrain_range", bits(check)},
+      {"aten.sym_constrain_range_for_size", bits(check)},
+
+      {"aten.detach", bits(detach)},
+      {"aten.detach_", bits(detach, changesGeometry)},
+      {"aten.detach_copy", bits(detach)},
+
+      {"aten.as_strided", bits(readsMemory)},
+      {"aten.as_strided_", bits(readsMemory, changesGeometry)},
+      {"aten.as_strided_copy", bits(readsMemory)},
+      {"aten.as_strided_scatter", bits(readsMemory)},
+
+      {"aten.empty", bits(leavesUnwritten)},
+      {"aten.empty_like", bits(leavesUnwritten)},
+      {"aten.empty_permuted", bits(leavesUnwritten)},
+      {"aten.empty_quantized", bits(leavesUnwritten)},
+      {"aten.empty_strided", bits(leavesUnwritten)},
+      {"aten.new_empty", bits(leavesUnwritten)},
+      {"aten.new_empty_strided", bits(leavesUnwritten)},
+
+      {"aten.copy_", bits(fillsWhole, readsConjugates)},
+      {"aten.addmm_", bits(readsConjugates)},
+      {"aten.baddbmm_", bits(readsConjugates)},
+
+      {"aten.movedim_", bits(changesGeometry)},
+      {"aten.permute_", bits(changesGeometry)},
+      {"aten.squeeze_", bits(changesGeometry)},
+      {"aten.swapaxes_", bits(changesGeometry)},
+      {"aten.swapdims_", bits(changesGeometry)},
+      {"aten.t_", bits(changesGeometry)},
+      {"aten.transpose_", bits(changesGeometry)},
+      {"aten.unsqueeze_", bits(changesGeometry)},
+
+      {"aten.resize_", bits(replacesMemory)},
+      {"aten.resize_as_", bits(replacesMemory)},
+      {"aten.resize_as_sparse_", bits(replacesMemory)},
+      {"aten._resize_output_", bits(replacesMemory)},
+      {"aten.set_", bits(replacesMemory)},
+
+      {"aten.instance_norm", bits(writesStatistics)},
+
+      {"aten.contiguous", bits(copiesAtNeed, copiesOtherwise)},
+      {"aten.to", bits(copiesAtNeed, copiesOtherwise)},
+      {"aten.type_as", bits(copiesAtNeed, copiesOtherwise)},
+      {"aten._reshape_alias_copy", bits(copiesAtNeed)},
+      {"aten.flatten", bits(copiesAtNeed)},
+      {"aten.ravel", bits(copiesAtNeed)},
+      {"aten.reshape", bits(copiesAtNeed)},
+      {"aten.reshape_as", bits(copiesAtNeed)},
+      {"aten.unflatten", bits(copiesAtNeed)},
+
+      {"higher_order.checkpoint", bits(region, passesOperands)},
+      {"higher_order.tag_activation_checkpoint", bits(region, passesOperands)},
+      {"higher_order.wrap_activation_checkpoint", bits(region)},
+      {"higher_order.wrap_with_autocast", bits(region, passesOperands)},
+      {"higher_order.wrap_with_set_grad_enabled", bits(region, passesOperands)},
+      {"higher_order.cond", bits(passesOperands)},
+      {"higher_order.hints_wrapper", bits(passesOperands)},
+      {"higher_order.invoke_subgraph", bits(passesOperands)},
+      {"higher_order.wrap", bits(passesOperands)},
+  };
+  return traits;
+}
+
+/// "aten.detach" of "aten.detach.default"; "higher_order.cond" has no overload.
+std::string_view withoutOverload(std::string_view op) {
+  const auto first = op.find('.');
+  return first == std::string_view::npos ? op : op.substr(0, op.find('.', first + 1));
+}
+
+}  // namespace
+
+bool hasTrait(std::string_view op, OpTrait trait) {
+  const auto& traits = table();
+  const auto found = traits.find(withoutOverload(op));
+  return found != traits.end() && (found->second & static_cast<std::uint32_t>(trait)) != 0;
+}
+
+}  // namespace retrograd
