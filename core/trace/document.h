@@ -138,6 +138,7 @@ class Document {
   const Storage& storage(StorageId id) const { return storages_[id]; }
   const Storage& storage(ValueId id) const { return storages_[values_[id].storage]; }
   Storage& storage(StorageId id) { return storages_[id]; }
+  Storage& storage(ValueId id) { return storages_[values_[id].storage]; }
 
   ValueId addValue(const Value&);
   const Value& value(ValueId id) const { return values_[id]; }
