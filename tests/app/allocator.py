@@ -9,11 +9,13 @@ class Allocator:
         self.device, self.limit, self.expandable = device, limit, expandable
         self.events, self.blocks, self.segments = [], [], []  # blocks: dicts in the order of addresses, by segment
         self.next, self.time, self.bytes, self.peak = 0x7f0000000000 + (device << 40), 1000, 0, 0
+        self.held = []  # bytes after each event
 
     def event(self, action, address, size, stream, frames):
         self.time += 10
         where = "device_free" if action == "oom" else "addr"
         self.events.append({"action": action, where: address, "size": size, "stream": stream, "time_us": self.time, "frames": frames})
+        self.held.append(self.bytes)
 
     def reserved(self):
         return sum(s["size"] for s in self.segments)
@@ -47,6 +49,15 @@ class Allocator:
         self.blocks.sort(key=lambda b: b["address"])
         return self.join(block)
 
+    def give_back(self, frames):
+        """Segments that are free as a whole, as PyTorch does before it says that memory ran out. False where there are none."""
+        whole = [s for s in self.segments if not self.expandable and any(b["free"] and b["address"] == s["address"] and b["size"] == s["size"] for b in self.blocks)]
+        for segment in whole:
+            self.segments.remove(segment)
+            self.blocks = [b for b in self.blocks if b["address"] != segment["address"]]
+            self.event("segment_free", segment["address"], segment["size"], segment["stream"], frames)
+        return bool(whole)
+
     def segment_of(self, block):
         return next(s for s in self.segments if s["address"] <= block["address"] < s["address"] + s["size"])
 
@@ -68,6 +79,8 @@ class Allocator:
         small = size <= SMALL
         fits = [b for b in self.blocks if b["free"] and b["stream"] == stream and b["small"] == small and b["size"] >= size]
         block = min(fits, key=lambda b: (b["size"], b["address"])) if fits else self.grow(size, stream, small, frames)
+        if block is None and self.give_back(frames):
+            block = self.grow(size, stream, small, frames)
         if block is None:
             self.event("oom", (self.limit or 0) - self.reserved(), requested, stream, frames)
             return None
@@ -78,6 +91,7 @@ class Allocator:
         block.update(free=False, requested=requested, frames=frames)
         self.event("alloc", block["address"], requested, stream, frames)
         self.bytes += block["size"]
+        self.held[-1] = self.bytes
         self.peak = max(self.peak, self.bytes)
         return block["address"]
 
@@ -86,6 +100,7 @@ class Allocator:
         for action in "free_requested", "free_completed":
             self.event(action, address, block["requested"], block["stream"], frames)
         self.bytes -= block["size"]
+        self.held[-1] = self.bytes
         block["free"] = True
         self.join(block)
 
@@ -110,6 +125,28 @@ def snapshot(*allocators, entries=None, settings=True, addresses=True):
         found["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0,
                                        "expandable_segments": any(a.expandable for a in allocators), "roundup_power2_divisions": {}}
     return found
+
+
+def replay(allocator, events):
+    """Asks for what a recorded job asked for. Where memory runs out, the exception lets go what the forward made and the job let go later. False then."""
+    held, last, goes = {}, {}, set()
+    for number, event in enumerate(events):
+        if event["action"] == "alloc":
+            last[event["addr"]] = number
+        elif event["action"] == "free_completed":
+            goes.add(last.pop(event["addr"]))
+    for number, event in enumerate(events):
+        if event["action"] == "alloc":
+            address = allocator.alloc(event["size"], event["frames"], event["stream"])
+            if address is None:
+                for address, was, frames in list(held.values()):
+                    if was in goes and any(f["name"] == "forward" for f in frames):
+                        allocator.free(address, event["frames"][-1:])
+                return False
+            held[event["addr"]] = (address, number, event["frames"])
+        elif event["action"] == "free_completed":
+            allocator.free(held.pop(event["addr"])[0], event["frames"])
+    return True
 
 
 def frame(file, line, function):

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """`retrograd memory` (the program is the first argument) on histories of jobs of all kinds, of an allocator in Python that knows the truth about them."""
+import copy
 import json
+import lzma
 import pickle
 import sys
 import unittest
 
 import allocator
 import support
-from allocator import Allocator, frame, snapshot, train
-from support import Case
+from allocator import Allocator, frame, replay, snapshot, train
+from support import TOP, Case
 
 
 class RecordedJobs(Case):
@@ -60,7 +62,17 @@ class RecordedJobs(Case):
         self.assertEqual(categories["parameter"], 4 << 20)  # by the stacks of blocks that are older
         self.assertEqual(categories["optimizer"], 8 << 20)
         self.assertEqual([f for f in report["findings"] if f["kind"] == "fragmentation"], [])
-        self.assertIn("the model knows nothing of what was held before", self.good("memory", self.write(snapshot(device, entries=60)), "--model").stdout)
+        self.assertEqual(report["model"]["at_their_address"], report["model"]["allocations"])  # the model begins with it, too
+
+    def test_M7_a_history_that_was_cut_anywhere_has_the_allocators_bytes(self):
+        for options in {}, {"expandable": True}:
+            device = Allocator(**options)
+            self.assertTrue(train(device, layers=3, steps=3) and train(device, layers=2, steps=2, width=700_000, stream=7))
+            for cut in range(1, len(device.events), 9):
+                report, _ = self.report(snapshot(device, entries=len(device.events) - cut))
+                self.assertEqual(report["peak_bytes"], max(device.held[cut - 1:]), cut)
+                self.assertEqual(report["end_bytes"], device.bytes)
+                self.assertEqual(report["model"]["peak_bytes"], report["peak_bytes"])
 
     def test_M7_less_is_recorded(self):
         device = self.trained()
@@ -104,19 +116,21 @@ class RecordedJobs(Case):
         self.assertEqual(kinds["leak"]["line"], "train.py:44 in main")
         self.assertIn("did not fit", kinds["fragmentation"]["text"])
         self.assertIn(f"a request failed at event {len(device.events) - 1}; --at oom", self.good("memory", self.write(snapshot(device))).stdout)
-        cut, _ = self.report(snapshot(device, entries=80), "--at", "oom")
-        self.assertIn("pieces are not known", next(f for f in cut["findings"] if f["kind"] == "fragmentation")["text"])
+        cut, _ = self.report(snapshot(device, entries=80), "--at", "oom")  # what is older is known from the end
+        self.assertEqual([f["text"] for f in cut["findings"] if f["kind"] == "fragmentation"], [kinds["fragmentation"]["text"]])
 
     def test_M1_fragments_are_named_with_their_neighbours(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
         pieces = [device.alloc(5 << 20, load) for _ in range(12)]
-        for address in pieces[::2]:
+        for address in pieces[1::2]:
             device.free(address, load)
         self.assertIsNone(device.alloc(12 << 20, [frame("/job/data.py", 30, "load"), allocator.TRAIN]))
         report, _ = self.report(snapshot(device), "--at", "oom")
         text = report["findings"][0]["text"]
         self.assertIn("12 MiB asked for at data.py:30 in load did not fit: 30 MiB are held, 30 MiB are reserved and free in 6 pieces, the device had 4.0 MiB free", text)
         self.assertIn("between 5.0 MiB of data.py:7 in load and 5.0 MiB of data.py:7 in load", text)
+        cut, _ = self.report(snapshot(device, entries=5), "--at", "oom")
+        self.assertIn("30 MiB are reserved and free in 6 pieces", cut["findings"][0]["text"])
         # One that grows has no borders between its parts.
         device = Allocator(limit=70 << 20, expandable=True)
         pieces = [device.alloc(5 << 20, load) for _ in range(12)]
@@ -124,7 +138,37 @@ class RecordedJobs(Case):
             device.free(address, load)
         self.assertIsNone(device.alloc(40 << 20, load))
         report, _ = self.report(snapshot(device), "--at", "oom")
-        self.assertIn("20 MiB are reserved and free in 1 pieces", report["findings"][0]["text"])
+        self.assertIn("20 MiB are reserved and free in 1 piece,", report["findings"][0]["text"])
+
+    def test_M1_a_request_may_not_have_what_is_of_another_stream_or_graph(self):
+        device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
+        other = device.alloc(30 << 20, load, stream=7)
+        device.alloc(21 << 20, load)
+        device.free(other, load)
+        device.alloc(2 << 20, load, stream=7)
+        self.assertIsNone(device.alloc(24 << 20, load))
+        stream = snapshot(device)
+        graph = copy.deepcopy(stream)  # the same, of one stream with the pool of a CUDA graph
+        for segment in graph["segments"]:
+            segment["segment_pool_id"] = (0, 1) if segment["stream"] == 7 else (0, 0)
+            segment["stream"] = 0
+        for event in graph["device_traces"][0]:
+            event["stream"] = 0
+        for content, whose in (stream, "other streams"), (graph, "CUDA graphs and other pools"):
+            text = self.report(content, "--at", "oom")[0]["findings"][0]["text"]
+            self.assertIn("28 MiB are reserved and free in 1 piece", text)
+            self.assertIn(f"28 MiB of that for {whose}", text)
+            self.assertNotIn("the largest free piece", text)
+
+    def test_M1_a_small_request_may_not_have_what_is_of_large_ones(self):
+        history = pickle.loads(lzma.decompress((TOP / "tests" / "data" / "memory" / "plain.pickle.xz").read_bytes()))
+        device = Allocator(limit=60_000_000)
+        self.assertFalse(replay(device, history["device_traces"][0]))
+        report, categories = self.report(snapshot(device), "--at", "oom")
+        self.assertGreater(categories["activation"], 2 << 20)  # although an exception lets it go, and no backward
+        self.assertNotIn("temporary", categories)
+        text = next(f for f in report["findings"] if f["kind"] == "fragmentation")["text"]
+        self.assertIn("18 MiB of that for requests above 1 MiB, the device had 1.2 MiB free where a new segment takes 2.0 MiB; the largest free piece has 384 KiB, between", text)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,9 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
                            MainWindow::tr("Chooses the event of the recorded memory after which most was held"), {});
   auto* failed = actions.add("memory-failed", MainWindow::tr("The Request That Failed"),
                              MainWindow::tr("Chooses the event at which the GPU's memory ran out"), {});
+  auto* block =
+      actions.add("memory-of-op", MainWindow::tr("Recorded &Block of the Selected Op"),
+                  MainWindow::tr("Chooses the memory that the selected op made, where and when it was made"), {});
   open->setIconText(MainWindow::tr("Open..."));
   compare->setIconText(MainWindow::tr("Compare..."));
   close->setIconText(MainWindow::tr("Close"));
@@ -98,6 +101,10 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
     return !why.isEmpty()                          ? why
            : memory->shown().recorded->failed >= 0 ? QString()
                                                    : MainWindow::tr("No request of this history failed");
+  });
+  actions.allowUnless(block, [dock, whyNone] {
+    const auto why = whyNone();
+    return why.isEmpty() ? dock->whyNoBlock() : why;
   });
   QObject::connect(dock, &RecordedMemoryDock::roomWanted, &window, [&window, dock] {
     window.showPanel(*dock);
@@ -122,9 +129,10 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
   };
   choose(peak, &RecordedMemoryDock::goToPeak);
   choose(failed, &RecordedMemoryDock::goToFailed);
+  choose(block, &RecordedMemoryDock::goToBlock);
   window.menu("file")->insertActions(actions.close, {open, compare, close});
   window.menu("file")->insertSeparator(actions.close);
-  window.menu("go")->addActions({peak, failed});
+  window.menu("go")->addActions({peak, failed, block});
   window.setOpener([show](const QString& path) {
     if (!isSnapshotName(path)) return false;
     show(QFileInfo::exists(path) ? QFileInfo(path).absoluteFilePath() : path);

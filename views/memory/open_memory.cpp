@@ -19,14 +19,32 @@ void stack(ShownMemory& shown, MemoryGrouping by) {
       std::make_shared<const MemoryStack>(shown.recorded->history, *shown.grouped, std::size_t{OpenMemory::bands});
 }
 
+/// Of each op of the open document a block that it made.
+std::unordered_map<BoundSymbolId, std::int32_t> blocksOf(const MemoryJoin& join, std::int64_t peakEvent) {
+  std::unordered_map<BoundSymbolId, std::int32_t> blocks;
+  const auto peakStep = stepWith(join, peakEvent);
+  for (std::size_t i = 0; i < join.allocations.size(); ++i) {
+    const auto& each = join.allocations[i];
+    const auto maker = makerOf(join, each);
+    if (!maker) continue;
+    const auto [found, isNew] = blocks.try_emplace(maker, static_cast<std::int32_t>(i));
+    if (!isNew && each.step == peakStep && join.allocations[static_cast<std::size_t>(found->second)].step != peakStep)
+      found->second = static_cast<std::int32_t>(i);
+  }
+  return blocks;
+}
+
 /// Joins what was read with a step; without one it is as it was read. On the pool.
-ShownMemory joined(const ShownMemory& read, const std::shared_ptr<const TracedStep>& step, MemoryGrouping by) {
-  ShownMemory shown{read.read, read.read, {}, {}, {}};
+ShownMemory joined(const ShownMemory& read, const OpenStep& step, MemoryGrouping by) {
+  ShownMemory shown{read.read, read.read, {}, {}, {}, {}, {}};
   if (!read.read) return shown;
-  if (step) {
+  if (step.what) {
+    shown.joinedWith = step.of;
     const auto both = std::make_shared<RecordedMemory>(*read.read);
-    joinRecorded(*both, *step);
+    joinRecorded(*both, *step.what);
     shown.recorded = both;
+    shown.blocks = std::make_shared<const std::unordered_map<BoundSymbolId, std::int32_t>>(
+        blocksOf(*both->join, both->history.peakEvent));
     shown.prediction = std::make_shared<const MemoryPrediction>(memoryPrediction(*both->join, both->history.peakEvent));
   }
   stack(shown, by);
@@ -35,10 +53,21 @@ ShownMemory joined(const ShownMemory& read, const std::shared_ptr<const TracedSt
 
 }  // namespace
 
+BoundSymbolId ShownMemory::makerOf(std::int32_t allocation, const std::shared_ptr<const Analysis>& analysis) const {
+  if (!analysis || !recorded || !recorded->join || allocation < 0 || joinedWith.lock() != analysis) return {};
+  return retrograd::makerOf(*recorded->join, recorded->join->allocations[static_cast<std::size_t>(allocation)]);
+}
+
+std::int32_t ShownMemory::blockOf(BoundSymbolId op, const std::shared_ptr<const Analysis>& analysis) const {
+  if (!analysis || !blocks || joinedWith.lock() != analysis) return -1;
+  const auto found = blocks->find(op);
+  return found == blocks->end() ? -1 : found->second;
+}
+
 OpenMemory::OpenMemory(DocumentController* controller, QObject* parent) : QObject(parent), controller_(controller) {
   connect(controller_, &DocumentController::documentAboutToChange, this, [this] {
     joining_.cancel();
-    step_.reset();
+    step_ = {};
   });
   connect(controller_, &DocumentController::documentChanged, this, &OpenMemory::documentChanged);
   connect(&opening_, &PoolJob::progressed, this, [this](const QString& stage, double fraction) {
@@ -93,8 +122,8 @@ void OpenMemory::replay(const std::shared_ptr<const MemorySnapshot>& snapshot, S
       (side == Side::first ? shown_ : other_) = shown;
       if (side == Side::first) other_ = {};
       setBusy({});
-      if (step != step_ || by != by_) join();
-      else if (!step_) askForStep();
+      if (step.what != step_.what || by != by_) join();
+      else if (!step_.what) askForStep();
       Q_EMIT opened(path);
       Q_EMIT changed();
     };
@@ -139,8 +168,8 @@ void OpenMemory::askForStep() {
   const auto work = [this](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     const auto step = std::make_shared<const TracedStep>(
         context.engine.gpuStep(*context.document.analysis, context.document.request, progress));
-    return [this, step] {
-      step_ = step;
+    return [this, step, of = std::weak_ptr(context.document.analysis)] {
+      step_ = {step, of};
       notJoined_.clear();
       join();
     };

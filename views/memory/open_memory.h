@@ -1,6 +1,7 @@
 #pragma once
 #include <QObject>
 #include <memory>
+#include <unordered_map>
 
 #include "core/questions/memory/memory_stack.h"
 #include "core/questions/memory_join/memory_prediction.h"
@@ -17,6 +18,20 @@ struct ShownMemory {
   std::shared_ptr<const GroupedAllocations> grouped;
   std::shared_ptr<const MemoryStack> stack;
   std::shared_ptr<const MemoryPrediction> prediction;  ///< where it is joined
+  std::weak_ptr<const Analysis> joinedWith;            ///< whose ops the makers of its blocks are
+
+  std::shared_ptr<const std::unordered_map<BoundSymbolId, std::int32_t>> blocks;  ///< of each op, see blockOf()
+
+  /// The op of an analysis that made a block of the history; invalid where that is not known.
+  BoundSymbolId makerOf(std::int32_t allocation, const std::shared_ptr<const Analysis>& analysis) const;
+  /// A block that an op made, in the step with the peak if there is one; -1 where none is known.
+  std::int32_t blockOf(BoundSymbolId op, const std::shared_ptr<const Analysis>& analysis) const;
+};
+
+/// What a step of a document allocates.
+struct OpenStep {
+  std::shared_ptr<const TracedStep> what;
+  std::weak_ptr<const Analysis> of;
 };
 
 /// The snapshots of CUDA's allocator that are open in a window: one, and one that it is compared with. They are read
@@ -71,8 +86,8 @@ class OpenMemory : public QObject {
   PoolJob opening_, joining_;
   ShownMemory shown_, other_;
   MemoryGrouping by_ = MemoryGrouping::category;
-  std::shared_ptr<const TracedStep> step_;  ///< of the open document
-  QString path_;                            ///< of what is being read
+  OpenStep step_;  ///< of the open document
+  QString path_;   ///< of what is being read
   QString busyText_, notJoined_;
 };
 

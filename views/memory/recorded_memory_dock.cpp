@@ -4,6 +4,7 @@
 #include <QHeaderView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <span>
 
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
@@ -43,9 +44,8 @@ QStandardItem* number(const QString& text, double value) {
 
 QStandardItem* bytesCell(std::uint64_t bytes) { return number(sizeText(bytes), static_cast<double>(bytes)); }
 
-QString eventText(std::int64_t event, const QString& outside) { return event < 0 ? outside : QString::number(event); }
-
-constexpr int lineRole = Qt::UserRole + 40;  // of a finding: its line of Python
+constexpr int lineRole = Qt::UserRole + 40;        // of a finding: its line of Python
+constexpr int allocationRole = Qt::UserRole + 41;  // of a block: which allocation of the history
 
 void addFinding(QStandardItemModel& model, const MemoryFinding& finding) {
   auto* kind = cell(toQt(retrograd::name(finding.kind)).replace(QLatin1Char('_'), QLatin1Char(' ')));
@@ -92,6 +92,9 @@ RecordedMemoryDock::RecordedMemoryDock(ViewContext context, OpenMemory* memory, 
   connect(memory_, &OpenMemory::busyChanged, this, &RecordedMemoryDock::tell);
   connect(view_, &MemoryHistoryView::picked, this, &RecordedMemoryDock::askForMoment);
   connect(context_.theme, &Theme::changed, this, &RecordedMemoryDock::invalidate);
+  connect(context_.selection, &Selection::changed, this, [this] {
+    if (inSight()) markBlocks();
+  });
   showGroupings();
   tell();
 }
@@ -139,9 +142,11 @@ QWidget* RecordedMemoryDock::makeLists() {
   for (auto* tree : {groupsTree_, blocksTree_}) new SortedRows(*tree);
   tabs_ = new QTabWidget(this);
   tabs_->setDocumentMode(true);
-  tabs_->setAccessibleName(tr("Findings and blocks"));
+  tabs_->setAccessibleName(tr("Findings, blocks and addresses"));
   tabs_->addTab(findingsTree_, tr("Findings"));
   tabs_->addTab(blocksTree_, tr("Blocks"));
+  addresses_ = new AddressMapPanel(context_.theme, tabs_);
+  tabs_->addTab(addresses_, tr("Addresses"));
   lists_ = new QSplitter(this);
   lists_->setChildrenCollapsible(false);
   lists_->addWidget(groupsTree_);
@@ -152,6 +157,17 @@ QWidget* RecordedMemoryDock::makeLists() {
   setList(groupsTree_);
   connect(groupsTree_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
           &RecordedMemoryDock::askForBlocks);
+  connect(blocksTree_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& row) {
+    if (row.isValid()) addresses_->choose(row.siblingAtColumn(0).data(allocationRole).toInt());
+  });
+  connect(addresses_, &AddressMapPanel::chosen, this, [this](std::int32_t allocation) {
+    chooseBlock(allocation);
+    if (const auto op = makerOf(allocation)) context_.selection->select(op);
+  });
+  connect(addresses_, &AddressMapPanel::activated, this, [this](std::int32_t allocation) {
+    if (const auto op = makerOf(allocation)) Q_EMIT jumpRequested(op);
+  });
+  connect(addresses_, &AddressMapPanel::shown, this, &RecordedMemoryDock::markBlocks);
   return lists_;
 }
 
@@ -191,6 +207,7 @@ void RecordedMemoryDock::refresh() {
     momentJob_.cancel();
     groups_->clear();
     blocks_->clear();
+    addresses_->clear();
     return tell();
   }
   if (shownOf_ != shown.read) {
@@ -204,6 +221,7 @@ void RecordedMemoryDock::refresh() {
 void RecordedMemoryDock::leave() {
   momentJob_.cancel();
   blocksJob_.cancel();
+  addresses_->cancel();
 }
 
 QString RecordedMemoryDock::emptyText() const {
@@ -223,6 +241,7 @@ void RecordedMemoryDock::goToPeak() {
 
 void RecordedMemoryDock::goToFailed() {
   if (!memory_->shown().recorded || memory_->shown().recorded->failed < 0) return;
+  tabs_->setCurrentWidget(addresses_);
   view_->setCurrent(static_cast<std::size_t>(memory_->shown().recorded->failed));
   askForMoment();
 }
@@ -328,6 +347,7 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
   chooseGroup();
   tell();
   askForBlocks();
+  addresses_->show(memory_->shown(), moment.event);
 }
 
 /// With the colour of its band; a group of the second snapshot alone has none.
@@ -376,26 +396,8 @@ void RecordedMemoryDock::askForBlocks() {
             held.push_back(i);
         std::ranges::stable_sort(held, std::greater(), [&](auto i) { return allocations[i].size; });
         std::vector<Block> blocks;
-        for (const auto i : held) {
-          if (blocks.size() == mostRows) break;
-          const auto& what = allocations[i];
-          Block block{.bytes = what.size};
-          block.line = toQt(recorded.places->line(what.place));
-          block.made = eventText(what.from, tr("before"));
-          block.freed = eventText(what.to, tr("never"));
-          block.maker = toQt(retrograd::name(what.category));
-          if (recorded.join) {
-            const auto& each = recorded.join->allocations[i];
-            const auto facts = factsOf(*recorded.places, *recorded.join, each);
-            block.maker = toQt(facts.maker);
-            block.line = toQt(facts.line);
-            block.holder = toQt(facts.holder);
-            block.level = toQt(retrograd::name(each.level));
-            if (each.couldBeFreed >= 0)
-              block.could = tr("%1, after %2").arg(each.couldBeFreed).arg(toQt(facts.lastReader));
-          }
-          blocks.push_back(std::move(block));
-        }
+        for (const auto i : std::span(held).first(std::min(held.size(), mostRows)))
+          blocks.push_back({static_cast<std::int32_t>(i), blockWords(recorded, i)});
         return [this, blocks = std::move(blocks), all = held.size()] { showBlocks(blocks, all); };
       });
 }
@@ -406,15 +408,51 @@ void RecordedMemoryDock::showBlocks(const std::vector<Block>& blocks, std::size_
   QStringList titles{tr("Bytes"), isJoined ? tr("Made by") : tr("Category"), tr("Line"), tr("Made"), tr("Freed")};
   if (isJoined) titles << tr("Held for") << tr("Could be freed") << tr("Join");
   blocks_->setHorizontalHeaderLabels(titles);
-  for (const auto& block : blocks) {
-    QList<QStandardItem*> row{bytesCell(block.bytes), cell(block.maker), cell(block.line), cell(block.made),
-                              cell(block.freed)};
-    if (isJoined) row << cell(block.holder) << cell(block.could) << cell(block.level);
+  for (const auto& [allocation, words] : blocks) {
+    QList<QStandardItem*> row{bytesCell(words.bytes), cell(words.maker), cell(words.line), cell(words.made),
+                              cell(words.freed)};
+    if (isJoined) row << cell(words.holder) << cell(words.could) << cell(words.level);
+    row[0]->setData(allocation, allocationRole);
+    const auto op = makerOf(allocation);
+    for (auto* each : row) each->setData(op ? op.index : -1, opRole);
     blocks_->appendRow(row);
   }
   for (int column = 0; column < blocks_->columnCount(); ++column) blocksTree_->resizeColumnToContents(column);
   tabs_->setTabText(
       1, all > blocks.size() ? tr("Blocks (%1 of %2)").arg(blocks.size()).arg(all) : tr("Blocks (%1)").arg(all));
+}
+
+BoundSymbolId RecordedMemoryDock::makerOf(std::int32_t allocation) const {
+  const auto open = document();
+  return open ? memory_->shown().makerOf(allocation, open->analysis) : BoundSymbolId();
+}
+
+void RecordedMemoryDock::markBlocks() {
+  std::set<std::int32_t> marked;
+  const auto op = context_.selection->op();
+  for (const auto& piece : addresses_->view().picture().layout.pieces)
+    if (op && piece.allocation >= 0 && makerOf(piece.allocation) == op) marked.insert(piece.allocation);
+  addresses_->setMarked(std::move(marked));
+}
+
+std::int32_t RecordedMemoryDock::blockOfSelection() const {
+  const auto open = document();
+  return open ? memory_->shown().blockOf(context_.selection->op(), open->analysis) : LaidOutPiece::free;
+}
+
+void RecordedMemoryDock::goToBlock() {
+  const auto block = blockOfSelection();
+  if (block < 0) return;
+  const auto& allocation = memory_->shown().recorded->history.allocations[static_cast<std::size_t>(block)];
+  tabs_->setCurrentWidget(addresses_);
+  if (allocation.from >= 0) view_->setCurrent(static_cast<std::size_t>(allocation.from));
+  addresses_->chooseNext(block);
+  askForMoment();
+}
+
+void RecordedMemoryDock::chooseBlock(std::int32_t allocation) {
+  const auto found = blocks_->match(blocks_->index(0, 0), allocationRole, allocation, 1, Qt::MatchExactly);
+  blocksTree_->setCurrentIndex(found.isEmpty() ? QModelIndex() : shownIn(*blocksTree_, found.front()));
 }
 
 void RecordedMemoryDock::activate(const QModelIndex& row) {

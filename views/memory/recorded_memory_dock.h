@@ -8,13 +8,15 @@
 
 #include "core/questions/memory/memory_difference.h"
 #include "views/docks/panel.h"
+#include "views/memory/address_map_panel.h"
+#include "views/memory/block_words.h"
 #include "views/memory/memory_history_view.h"
 
 namespace retrograd::views {
 
 /// What PyTorch's allocator recorded of a job, next to what the open model predicts: the history as a stack of
-/// categories, lines, modules or holders; of the chosen moment its groups and its blocks; findings. With a second
-/// snapshot, what that holds more and less. It works without an open file, too.
+/// categories, lines, modules or holders; of the chosen moment its groups, its blocks and where they are; findings.
+/// With a second snapshot, what that holds more and less. It works without an open file, too.
 class RecordedMemoryDock : public Panel {
   Q_OBJECT
 
@@ -25,15 +27,23 @@ class RecordedMemoryDock : public Panel {
   RecordedMemoryDock(ViewContext context, OpenMemory* memory, const Actions& actions, QWidget* parent = nullptr);
 
   QString caption() const { return caption_->text(); }
+  const OpenMemory& memory() const { return *memory_; }
   bool busy() const override {
-    return Panel::busy() || memory_->busy() || view_->busy() || momentJob_.busy() || blocksJob_.busy();
+    return Panel::busy() || memory_->busy() || view_->busy() || momentJob_.busy() || blocksJob_.busy() ||
+           addresses_->busy();
   }
   /// In front, with room for its chart and lists.
   Q_INVOKABLE void open(const QString& path);
   Q_INVOKABLE void compareWith(const QString& path) { memory_->compareWith(path); }
-  /// Chooses the peak, or the request that failed.
+  /// Chooses the peak, or the request that failed with what it could have had.
   void goToPeak();
   void goToFailed();
+  /// Chooses a block that the selected op made, at the event that made it: in the step with the peak, if it is there.
+  void goToBlock();
+  /// Why there is none; empty where there is one.
+  QString whyNoBlock() const {
+    return blockOfSelection() >= 0 ? QString() : tr("No recorded block is known to be of the selected op");
+  }
 
  Q_SIGNALS:
   /// A snapshot is opened: it wants to be seen.
@@ -55,10 +65,9 @@ class RecordedMemoryDock : public Panel {
     std::vector<MemoryPair> pairs;  ///< with a second snapshot: the groups of both at their peaks
     std::array<std::uint64_t, joinLevelCount> levels{};
   };
-  /// A block in words.
   struct Block {
-    std::uint64_t bytes = 0;
-    QString maker, line, holder, level, made, freed, could;
+    std::int32_t allocation = -1;
+    BlockWords words;
   };
 
   QWidget* makeControls(const Actions& actions);
@@ -73,6 +82,13 @@ class RecordedMemoryDock : public Panel {
   void showPairs(const std::vector<MemoryPair>& pairs);
   void askForBlocks();
   void showBlocks(const std::vector<Block>& blocks, std::size_t all);
+  /// Underlines what the selected op made.
+  void markBlocks();
+  std::int32_t blockOfSelection() const;
+  /// The op of the open document that made an allocation.
+  BoundSymbolId makerOf(std::int32_t allocation) const;
+  /// Chooses the row of a block, where it is listed.
+  void chooseBlock(std::int32_t allocation);
   QString chosenGroup() const;
   /// Chooses the group that is wanted, if it is among those that are shown.
   void chooseGroup();
@@ -86,6 +102,7 @@ class RecordedMemoryDock : public Panel {
   QSplitter* lists_ = nullptr;
   QTabWidget* tabs_ = nullptr;
   QStandardItemModel *groups_, *blocks_, *findings_;
+  AddressMapPanel* addresses_ = nullptr;
   QTreeView *groupsTree_, *blocksTree_, *findingsTree_;
   PoolJob momentJob_, blocksJob_;
   Moment moment_;

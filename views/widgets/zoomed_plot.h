@@ -31,6 +31,9 @@ class ZoomedPlot : public QWidget {
   /// Shows these positions, at least two.
   void zoomTo(double begin, double end);
 
+  /// A colour of a line as that of the ground below it.
+  static QColor softer(const QColor& color, const QColor& paper);
+
  Q_SIGNALS:
   /// A person chose a position: by click or key.
   void picked(std::size_t position);
@@ -58,8 +61,6 @@ class ZoomedPlot : public QWidget {
   /// Selects it, as a person does, and brings it into sight.
   void pick(std::size_t position);
 
-  /// A colour of a line as that of the ground below it.
-  static QColor softer(const QColor& color, const QColor& paper);
   /// How far apart numbers below the axis are: 1, 2, 5, 10..., with room for the last one.
   std::size_t ticksApart() const;
   void paintBytes(QPainter& painter, const QRect& area) const;

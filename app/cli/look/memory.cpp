@@ -77,7 +77,6 @@ MemoryChange changeIn(const std::string& text) {
 
 void tryChanges(OpenedMemory& opened, const MemoryArguments& arguments) {
   if (!arguments.model && arguments.whatIf.empty() && arguments.choices == 0) return;
-  opened.modelIsWhole = std::ranges::none_of(opened.held.allocations, [](const auto& each) { return each.from < 0; });
   if (!opened.join) {
     const auto requests = allocatorRequests(*opened.snapshot, opened.device);
     opened.model = modelledMemory(*opened.snapshot, opened.device, requests);
@@ -96,15 +95,6 @@ void tryChanges(OpenedMemory& opened, const MemoryArguments& arguments) {
   for (auto& choice : experiment.best(arguments.choices)) opened.whatIfs.push_back(std::move(choice));
 }
 
-/// A peak is looked at once more for what is free then.
-void addFindings(OpenedMemory& opened, const MemoryMoment& moment, const Progress& progress) {
-  if (!moment.event && opened.held.event >= 0) {
-    const MemoryMoment peak{static_cast<std::size_t>(opened.held.event)};
-    opened.held.free = heldMemory(*opened.snapshot, opened.device, *opened.places, peak, progress).free;
-  }
-  opened.findings = memoryFindings(*opened.snapshot, opened.device, *opened.places, opened.held);
-}
-
 OpenedMemory openMemory(const MemoryArguments& arguments, const TracedStep* trace, const Progress& progress) {
   requireFile(arguments.path);
   OpenedMemory opened;
@@ -115,7 +105,7 @@ OpenedMemory openMemory(const MemoryArguments& arguments, const TracedStep* trac
   opened.held = heldMemory(*opened.snapshot, opened.device, *opened.places, moment, progress);
   opened.categories = memoryGroups(opened.held, *opened.places, MemoryGrouping::category);
   opened.groups = memoryGroups(opened.held, *opened.places, groupingOf(arguments.by));
-  addFindings(opened, moment, progress);
+  opened.findings = memoryFindings(*opened.snapshot, opened.device, *opened.places, opened.held);
   if (trace) join(opened, *trace, moment, progress);
   if (arguments.other.empty()) tryChanges(opened, arguments);
   return opened;

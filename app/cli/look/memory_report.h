@@ -30,7 +30,6 @@ struct OpenedMemory {
   std::optional<MemoryJoin> join;  ///< with --trace
   JoinedMoment joined;
   std::vector<MemoryFinding> findings;
-  bool modelIsWhole = true;             ///< the model has all that was held
   std::optional<ModelledMemory> model;  ///< with --model, --what-if or --choices
   std::vector<MemoryWhatIf> whatIfs;
 };

@@ -76,8 +76,6 @@ void printModel(const OpenedMemory& opened) {
   const auto& model = *opened.model;
   fmt::print("\nmodel of the allocator: peak {} bytes, {} reserved; {} of {} allocations where they were in fact\n",
              model.peakBytes, sizeText(model.peakReserved), model.atTheirAddress, model.allocations);
-  if (!opened.modelIsWhole)
-    fmt::print("  the history begins later than the job: the model knows nothing of what was held before\n");
   for (const auto& result : opened.whatIfs) {
     const auto freed = static_cast<std::int64_t>(model.peakBytes) - static_cast<std::int64_t>(result.peakBytes);
     fmt::print("what if {} {}: peak {} bytes, {} {} ({} tensors of {} module(s) in all steps)\n",

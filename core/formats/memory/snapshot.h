@@ -44,6 +44,7 @@ struct MemorySegment {
   std::int64_t device = 0, stream = 0;
   std::uint64_t address = 0, size = 0;
   bool small = false, expandable = false;
+  bool isPrivate = false;                      ///< of a pool of its own, as a CUDA graph or a MemPool has
   std::size_t firstBlock = 0, blockCount = 0;  ///< in MemorySnapshot::blocks
 };
 

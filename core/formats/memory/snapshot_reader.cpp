@@ -39,6 +39,7 @@ enum class Tag : std::uint8_t {
   marks,
   settings,
   divisions,
+  pool,  ///< its name; 0: the common one, (0, 0)
   snapshot
 };
 
@@ -125,6 +126,12 @@ class SnapshotMachine {
   void pushTuple(int count) {
     for (; count > 0; --count) take();
     push(Tag::other);
+  }
+  /// Pairs of numbers name pools.
+  void pushPair() {
+    const auto second = take(), first = take();
+    const bool areNumbers = first.tag() == Tag::number && second.tag() == Tag::number;
+    push(areNumbers ? Word(Tag::pool, first.number() != 0 || second.number() != 0 ? 1 : 0) : Word(Tag::other));
   }
   void remember(std::uint64_t slot) {
     auto& top = stack_.top();
@@ -229,7 +236,7 @@ void SnapshotMachine::step(std::uint8_t opcode) {
       push(Tag::other);
       return;
     case tuple1: pushTuple(1); return;
-    case tuple2: pushTuple(2); return;
+    case tuple2: pushPair(); return;
     case tuple3: pushTuple(3); return;
     case emptyList: push(Tag::list); return;
     case emptyDict: push(Tag::dict); return;
@@ -401,6 +408,10 @@ Word SnapshotMachine::madeSegment() {
   segment.size = natural(names::totalSize);
   segment.small = snapshot_.text(text(names::segmentType)) == "small";
   segment.expandable = number(names::isExpandable) != 0;
+  if (fields_.has(names::segmentPool)) {
+    const auto pool = fields_.words[names::segmentPool];
+    segment.isPrivate = pool.tag() == Tag::pool && pool.number() != 0;
+  }
   if (const auto list = fields_.words[names::blocks]; list.tag() == Tag::blocks)
     std::tie(segment.firstBlock, segment.blockCount) = blockLists_[list.id()];
   auto blocks = std::span(snapshot_.blocks).subspan(segment.firstBlock, segment.blockCount);

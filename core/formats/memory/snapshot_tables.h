@@ -28,6 +28,7 @@ enum Name : std::uint32_t {
   state,
   totalSize,
   segmentType,
+  segmentPool,
   isExpandable,
   blocks,
   device,

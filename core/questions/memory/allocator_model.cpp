@@ -1,10 +1,50 @@
 #include "core/questions/memory/allocator_model.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/questions/memory/address_map.h"
 
 namespace retrograd {
+
+void AllocatorModel::begin(const HistoryOutline& outline) {
+  std::vector<SegmentLife> older;
+  std::ranges::copy_if(outline.segments, std::back_inserter(older), [](const auto& each) { return each.from < 0; });
+  std::ranges::sort(older, {}, &SegmentLife::address);
+  for (const auto& segment : older) {
+    const Pool pool{segment.stream, segment.small};
+    auto& grown = grown_[pool];
+    const bool goesOn = segment.expandable && grown.end == segment.address && grown.end > 0;
+    auto& block = blocks_[goesOn ? grown.begin : segment.address];
+    if (goesOn) freeOf(pool).erase({block.size, grown.begin});
+    else block = {0, segment.address, false, pool};
+    block.size += segment.size;
+    freeOf(pool).insert({block.size, block.segment});
+    reserved_ += segment.size;
+    if (segment.expandable) grown = {block.segment, segment.address + segment.size};
+  }
+  peakReserved_ = reserved_;
+  for (const auto& block : outline.older) hold(block);
+  peakBytes_ = bytes_;
+}
+
+void AllocatorModel::hold(const OlderBlock& older) {
+  auto at = blocks_.upper_bound(older.address);
+  if (at == blocks_.begin()) return;
+  --at;
+  const auto end = at->first + at->second.size;
+  if (at->second.held || older.size == 0 || older.address + older.size > end) return;  // of no segment
+  freeOf(at->second.pool).erase({at->second.size, at->first});
+  if (at->first < older.address) {
+    cut(at->first, older.address - at->first);
+    freeOf(at->second.pool).insert({at->second.size, at->first});
+    at = std::next(at);
+    freeOf(at->second.pool).erase({at->second.size, at->first});
+  }
+  if (older.address + older.size < end) cut(older.address, older.size);
+  at->second.held = true;
+  bytes_ += at->second.size;
+}
 
 void AllocatorModel::expectSegment(std::uint64_t size, std::int64_t stream, std::uint64_t address) {
   auto& list = expected_[{size, stream}];
@@ -139,19 +179,25 @@ AllocatorRequests allocatorRequests(const MemorySnapshot& snapshot, std::size_t 
   using Kind = AllocatorRequest::Kind;
   AllocatorRequests all;
   AddressMap held;
+  all.outline = historyOutline(snapshot, device);
+  for (const auto& block : all.outline.older) {
+    if (held.find(block.address) == AddressMap::none)
+      held.add(block.address, static_cast<std::int32_t>(all.addresses.size()));
+    all.addresses.push_back(block.address);
+    all.madeAt.push_back(SegmentLife::outside);
+  }
   EventLog::Cursor cursor(snapshot.events[device]);
   MemoryEvent event;
   const auto release = [&](std::int64_t at) {
     const auto allocation = held.find(event.address);
-    if (allocation == AddressMap::none) return false;
+    if (allocation == AddressMap::none) return;
     held.remove(event.address);
     all.requests.push_back({Kind::release, static_cast<std::uint32_t>(allocation), 0, event.stream});
     all.events.push_back(at);
-    return true;
   };
   for (std::int64_t i = 0; cursor.next(event); ++i) {
     if (event.action == MemoryAction::freeCompleted) {
-      if (!release(i)) all.isWhole = false;
+      release(i);
     } else if (event.action == MemoryAction::segmentFree) {
       all.requests.push_back({Kind::giveBack, 0, event.address, event.stream});
       all.events.push_back(i);
@@ -171,12 +217,15 @@ AllocatorRequests allocatorRequests(const MemorySnapshot& snapshot, std::size_t 
 ModelledMemory modelledMemory(const MemorySnapshot& snapshot, std::size_t device, const AllocatorRequests& requests) {
   using Kind = AllocatorRequest::Kind;
   AllocatorModel model(snapshot.settings);
+  model.begin(requests.outline);
   EventLog::Cursor cursor(snapshot.events[device]);
   for (MemoryEvent event; cursor.next(event);)
     if (event.action == MemoryAction::segmentAlloc || event.action == MemoryAction::segmentMap)
       model.expectSegment(event.size, event.stream, event.address);
   ModelledMemory result;
   std::unordered_map<std::uint32_t, std::uint64_t> addresses;
+  for (std::size_t i = 0; i < requests.outline.older.size(); ++i)
+    addresses.emplace(static_cast<std::uint32_t>(i), requests.outline.older[i].address);
   for (const auto& request : requests.requests) {
     if (request.kind == Kind::giveBack) {
       model.giveBack(request.size);

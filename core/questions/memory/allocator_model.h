@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/questions/memory/block_sizes.h"
+#include "core/questions/memory/history_outline.h"
 
 namespace retrograd {
 
@@ -16,6 +16,8 @@ class AllocatorModel {
  public:
   explicit AllocatorModel(const AllocatorSettings& settings) : sizes_(settings) {}
 
+  /// What is there before the first request.
+  void begin(const HistoryOutline& outline);
   /// Where the driver puts the next segment, or the first part of an expandable one, of this size and stream; without
   /// it the model invents an address.
   void expectSegment(std::uint64_t size, std::int64_t stream, std::uint64_t address);
@@ -50,6 +52,7 @@ class AllocatorModel {
   std::uint64_t grow(const Pool& pool, std::uint64_t rounded);
   std::uint64_t placeOfSegment(std::uint64_t size, std::int64_t stream);
   void cut(std::uint64_t address, std::uint64_t size);
+  void hold(const OlderBlock& older);
   bool areJoinable(const Blocks::iterator& first, const Blocks::iterator& second) const;
   std::set<std::pair<std::uint64_t, std::uint64_t>>& freeOf(const Pool& pool) { return free_[pool]; }
 
@@ -77,11 +80,11 @@ struct AllocatorRequest {
 
 /// A history as requests alone, without the addresses that they got.
 struct AllocatorRequests {
+  HistoryOutline outline;  ///< what it begins with: its older blocks are the first allocations
   std::vector<AllocatorRequest> requests;
   std::vector<std::int64_t> events;      ///< of each request
   std::vector<std::uint64_t> addresses;  ///< that each allocation got in fact
   std::vector<std::int64_t> madeAt;      ///< of each allocation: its event
-  bool isWhole = true;                   ///< nothing was held before it begins
 };
 AllocatorRequests allocatorRequests(const MemorySnapshot& snapshot, std::size_t device);
 

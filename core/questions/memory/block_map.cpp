@@ -1,11 +1,51 @@
 #include "core/questions/memory/block_map.h"
 
 #include <algorithm>
-#include <functional>
-
-#include "core/questions/memory/held_memory.h"
+#include <utility>
 
 namespace retrograd {
+
+BlockMap::BlockMap(const AllocatorSettings& settings, const HistoryOutline& outline) : sizes_(settings) {
+  for (const auto& segment : outline.segments) {
+    if (segment.from >= 0) continue;
+    if (segment.expandable) map(segment.address, segment.size);
+    else addSegment(segment.address, segment.size);
+  }
+  begin(outline.older);
+}
+
+void BlockMap::hold(std::int32_t number, const OlderBlock& block) {
+  auto& what = at(number).what;
+  what.requested = block.requested;
+  what.event = HeldBlock::older;
+  what.place = block.place;
+  at(number).held = true;
+}
+
+/// Cuts what is held before the first event out of the segments.
+void BlockMap::begin(const std::vector<OlderBlock>& older) {
+  std::vector<std::pair<std::uint64_t, std::int32_t>> free;  // by address
+  for (std::size_t number = 0; number < blocks_.size(); ++number)
+    if (blocks_[number].used) free.emplace_back(blocks_[number].what.address, static_cast<std::int32_t>(number));
+  std::ranges::sort(free);
+  std::uint64_t last = 0;
+  for (const auto& block : older) {
+    if (block.size == 0 || block.address < last) continue;  // of a damaged history
+    last = block.address + block.size;
+    const auto behind = std::ranges::upper_bound(free, block.address, {}, [](const auto& each) { return each.first; });
+    auto number = behind == free.begin() ? none : std::prev(behind)->second;
+    const auto there = byAddress_.find(block.address);
+    if (number == none || at(number).what.address + at(number).what.size < last) {  // of no segment
+      if (there == none) hold(add(block.address, block.size), block);
+      continue;
+    }
+    if (there != none && there != number) continue;
+    if (there == none) number = cut(number, block.address - at(number).what.address);
+    if (at(number).what.size > block.size && byAddress_.find(last) == none)
+      *std::prev(behind) = {last, cut(number, block.size)};
+    hold(number, block);
+  }
+}
 
 std::int32_t BlockMap::add(std::uint64_t address, std::uint64_t size) {
   std::int32_t number = static_cast<std::int32_t>(blocks_.size());
@@ -102,30 +142,25 @@ void BlockMap::unmap(std::uint64_t address, std::uint64_t size) {
   if (upper.begin < upper.end) ranges_.push_back(upper);
 }
 
-void BlockMap::expectBlock(const MemoryBlock& block) {
-  if (expectedAt_.find(block.address) != AddressMap::none) return;
-  expectedAt_.add(block.address, static_cast<std::int32_t>(expected_.size()));
-  expected_.emplace_back(block.requested, block.size);
+/// Makes the rest of a block behind its first bytes one of its own.
+std::int32_t BlockMap::cut(std::int32_t number, std::uint64_t size) {
+  const auto other = add(at(number).what.address + size, at(number).what.size - size);
+  auto& block = at(number);
+  block.what.size = size;
+  at(other).before = number;
+  at(other).after = block.after;
+  if (block.after != none) at(block.after).before = other;
+  block.after = other;
+  return other;
 }
 
 const HeldBlock& BlockMap::allocate(const MemoryEvent& event, std::uint32_t index) {
   const auto size = sizes_.rounded(event.size);
   auto number = byAddress_.find(event.address);
-  if (number == none) {
-    const auto found = expectedAt_.find(event.address);
-    const auto* expected = found == AddressMap::none ? nullptr : &expected_[static_cast<std::size_t>(found)];
-    number = add(event.address, expected && expected->first == event.size ? expected->second : size);
-    knowsSegments_ = false;
-  } else if (const auto rest = at(number).what.size - size; at(number).what.size > size && sizes_.splits(size, rest) &&
-                                                            byAddress_.find(event.address + size) == none) {
-    const auto other = add(event.address + size, rest);
-    auto& block = at(number);
-    block.what.size = size;
-    at(other).before = number;
-    at(other).after = block.after;
-    if (block.after != none) at(block.after).before = other;
-    block.after = other;
-  }
+  if (number == none) number = add(event.address, size);
+  else if (const auto whole = at(number).what.size;
+           whole > size && sizes_.splits(size, whole - size) && byAddress_.find(event.address + size) == none)
+    cut(number, size);
   auto& block = at(number);
   if (block.what.size < size) block.what.size = size;
   block.held = true;
@@ -146,42 +181,12 @@ void BlockMap::joinWithNext(std::int32_t number) {
 
 const HeldBlock* BlockMap::release(std::uint64_t address) {
   auto number = byAddress_.find(address);
-  if (number == none || !at(number).held) {
-    knowsSegments_ = false;
-    return nullptr;
-  }
+  if (number == none || !at(number).held) return nullptr;
   released_ = at(number).what;
   at(number).held = false;
   if (const auto next = at(number).after; next != none && !at(next).held) joinWithNext(number);
   if (const auto before = at(number).before; before != none && !at(before).held) joinWithNext(before), number = before;
   return &released_;
-}
-
-FreeMemory BlockMap::free() const {
-  constexpr std::size_t most = 5;
-  FreeMemory free;
-  free.isWhole = knowsSegments_;
-  for (const auto& block : blocks_) {
-    if (!block.used || block.held) continue;
-    MemoryGap gap;
-    gap.address = block.what.address;
-    gap.size = block.what.size;
-    const auto neighbour = [&](std::int32_t number, std::optional<std::uint32_t>& place, std::uint64_t& bytes) {
-      if (number == none) return;
-      const auto& other = blocks_[static_cast<std::size_t>(number)].what;
-      place = other.place;
-      bytes = other.size;
-    };
-    neighbour(block.before, gap.placeBefore, gap.bytesBefore);
-    neighbour(block.after, gap.placeBehind, gap.bytesBehind);
-    free.bytes += gap.size;
-    ++free.count;
-    const auto at = std::ranges::lower_bound(free.largest, gap.size, std::greater(), &MemoryGap::size);
-    if (at == free.largest.end() && free.largest.size() >= most) continue;
-    free.largest.insert(at, gap);
-    if (free.largest.size() > most) free.largest.pop_back();
-  }
-  return free;
 }
 
 }  // namespace retrograd

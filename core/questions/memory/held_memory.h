@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/questions/memory/history_outline.h"
 #include "core/questions/memory/memory_place.h"
 
 namespace retrograd {
@@ -46,22 +47,6 @@ struct MemoryStep {
   std::uint64_t startBytes = 0, forwardBytes = 0, peakBytes = 0;  ///< held before it, before its backward, at most
 };
 
-/// Free memory between blocks that are held.
-struct MemoryGap {
-  std::uint64_t address = 0, size = 0;
-  std::optional<std::uint32_t> placeBefore,
-      placeBehind;  ///< where the neighbours were made; none at a segment's border
-  std::uint64_t bytesBefore = 0, bytesBehind = 0;
-};
-
-/// Memory that the allocator has from the driver and nobody holds.
-struct FreeMemory {
-  std::uint64_t bytes = 0;
-  std::size_t count = 0;
-  bool isWhole = true;             ///< all segments are known: none is older than the history
-  std::vector<MemoryGap> largest;  ///< first; at most five
-};
-
 /// What a device's allocator held at a moment. Sizes are those of its blocks; their sum is the allocator's own.
 struct HeldMemory {
   std::int64_t event = HeldAllocation::outside;  ///< after it
@@ -73,9 +58,8 @@ struct HeldMemory {
   std::uint64_t reservedBytes = 0;  ///< of the segments in the end
   std::uint64_t endBytes = 0;       ///< held in the end, as the snapshot says
   std::vector<HeldAllocation> end;  ///< those of them that the history made
-  std::size_t unmatchedFrees = 0;   ///< of allocations that are older than the history
   std::vector<MemoryStep> steps;
-  std::optional<FreeMemory> free;  ///< at the moment, where it is an event that was named
+  std::vector<SegmentLife> segments;  ///< of the whole history
 };
 
 HeldMemory heldMemory(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
@@ -86,8 +70,13 @@ HeldMemory heldMemory(const MemorySnapshot& snapshot, std::size_t device, const 
 HeldMemory wholeHistory(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
                         const MemoryMoment& moment = {}, const Progress& progress = {});
 
+/// What a whole history holds after an event, as heldMemory() has it.
+HeldMemory heldAfter(const HeldMemory& whole, std::int64_t event);
+
 /// The device that is asked about where none is named: the first with a history, else the first with segments.
 std::size_t firstDevice(const MemorySnapshot& snapshot);
+/// An event by its number.
+std::optional<MemoryEvent> eventAt(const MemorySnapshot& snapshot, std::size_t device, std::int64_t number);
 /// The event at which a request failed; none.
 std::optional<std::size_t> outOfMemoryEvent(const MemorySnapshot& snapshot, std::size_t device);
 

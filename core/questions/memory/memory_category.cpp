@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 namespace retrograd {
@@ -18,18 +19,11 @@ CategoryEvidence::CategoryEvidence(const MemorySnapshot& snapshot, std::size_t d
     if (mark.device == static_cast<std::int64_t>(device) && snapshot.text(mark.name).starts_with("Optimizer.step"))
       steps_.push_back(mark);
   std::ranges::stable_sort(steps_, {}, &MemoryMark::time);
-  for (std::size_t i = 0; i < snapshot.places.size(); ++i)
-    placeOfStack_.emplace(snapshot.places[i].stack, static_cast<std::uint32_t>(i));
 }
 
 std::uint64_t CategoryEvidence::keyOf(std::uint32_t place, std::uint64_t size) {
   const auto mixed = (size ^ (std::uint64_t{place} << 40)) * 0x9e3779b97f4a7c15ULL;
   return (mixed ^ (mixed >> 31)) | 1;
-}
-
-std::uint32_t CategoryEvidence::placeOfStack(std::uint32_t stack) const {
-  const auto found = placeOfStack_.find(stack);
-  return found == placeOfStack_.end() ? 0 : found->second;
 }
 
 void CategoryEvidence::see(const MemoryEvent& event, std::size_t index) {
@@ -41,9 +35,11 @@ void CategoryEvidence::see(const MemoryEvent& event, std::size_t index) {
       else stepEvents_.back().second = index;
       if (stepping_) newStep_ = static_cast<std::int64_t>(index);
     }
-  if (event.action != MemoryAction::alloc) return;
-  const auto part = places_.part(event.place);
   const auto at = static_cast<std::int64_t>(index);
+  if (event.action == MemoryAction::outOfMemory) failures_.emplace_back(at, std::numeric_limits<std::int64_t>::max());
+  if (event.action != MemoryAction::alloc) return;
+  if (!failures_.empty() && failures_.back().second > at) failures_.back().second = at;
+  const auto part = places_.part(event.place);
   if (part == StepPart::backward || part == StepPart::recompute) {
     if (lastBackward_ <= newStep_) backwardsBegin_.push_back(at);
     lastBackward_ = at;
@@ -65,6 +61,13 @@ bool CategoryEvidence::isInStep(std::int64_t event) const {
   return after != stepEvents_.begin() && at < std::prev(after)->second;
 }
 
+/// An exception lets go what was held when a request failed, whatever that was for.
+bool CategoryEvidence::isUnwound(const HeldAllocation& allocation) const {
+  const auto next =
+      std::ranges::upper_bound(failures_, allocation.to, {}, [](const auto& each) { return each.second; });
+  return next != failures_.end() && allocation.from < next->first && next->first < allocation.to;
+}
+
 /// Where a history has no stacks of what is let go, what was made meanwhile says which part of the step it is.
 StepPart CategoryEvidence::endOf(const HeldAllocation& allocation) const {
   if (allocation.to < 0) return StepPart::unknown;
@@ -79,8 +82,8 @@ StepPart CategoryEvidence::endOf(const HeldAllocation& allocation) const {
 }
 
 MemoryCategory CategoryEvidence::categoryOf(const HeldAllocation& allocation) const {
-  const bool isHeld = allocation.to < 0;
-  const auto end = endOf(allocation);
+  const bool isHeld = allocation.to < 0 || isUnwound(allocation);
+  const auto end = isHeld ? StepPart::unknown : endOf(allocation);
   if (allocation.from < 0 && places_.isEmpty(allocation.place))  // older than the history, which has no stack of it
     return end == StepPart::zeroGrad ? MemoryCategory::gradient : MemoryCategory::unknown;
   const auto part = places_.part(allocation.place);

@@ -17,8 +17,6 @@ class CategoryEvidence {
   }
   /// Gives each allocation its category, once the whole history was seen.
   void classify(std::vector<HeldAllocation>& allocations) const;
-  /// A place with this stack; 0 where the history has none.
-  std::uint32_t placeOfStack(std::uint32_t stack) const;
 
  private:
   /// Requests of one size from one place.
@@ -29,6 +27,7 @@ class CategoryEvidence {
 
   static std::uint64_t keyOf(std::uint32_t place, std::uint64_t size);
   bool isInStep(std::int64_t event) const;
+  bool isUnwound(const HeldAllocation& allocation) const;
   StepPart endOf(const HeldAllocation& allocation) const;
   MemoryCategory categoryOf(const HeldAllocation& allocation) const;
   bool mayBeWorkspace(const HeldAllocation& allocation) const;
@@ -42,7 +41,7 @@ class CategoryEvidence {
   std::int64_t lastBackward_ = -1, newStep_ = -1;  // events: of the last backward, of the forward or step after one
   std::vector<std::int64_t> backwardsBegin_;       // events: the first of each backward
   std::vector<std::int64_t> stepsBegin_;           // and of what follows it: the optimizer's step, or the next forward
-  std::unordered_map<std::uint32_t, std::uint32_t> placeOfStack_;  // the first place of each
+  std::vector<std::pair<std::int64_t, std::int64_t>> failures_;  // events: a request that failed, and the next one
   std::unordered_map<std::uint64_t, Requests> requests_;
   std::uint64_t lastKey_ = 0;
   std::uint32_t lastPlace_ = 0;

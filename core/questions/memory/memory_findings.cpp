@@ -4,9 +4,11 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/base/byte_size.h"
 #include "core/base/enum_array.h"
+#include "core/questions/memory/address_layout.h"
 #include "core/questions/memory/memory_finding.h"
 
 namespace retrograd {
@@ -108,26 +110,50 @@ void findWorkspaces(std::vector<MemoryFinding>& found, const MemoryPlaces& place
                      {}});
 }
 
-std::string neighbourText(const MemoryPlaces& places, const std::optional<std::uint32_t>& place, std::uint64_t bytes) {
-  return place ? fmt::format("{} of {}", sizeText(bytes), places.line(*place)) : std::string("the segment's border");
-}
+/// Free memory at a moment, with the words for it.
+class FreePieces {
+ public:
+  FreePieces(const MemorySnapshot& snapshot, const MemoryPlaces& places, const HeldMemory& moment,
+             const std::optional<MemoryRequest>& request = {})
+      : places_(places),
+        moment_(moment),
+        layout_(addressLayout(moment, moment.event)),
+        free_(freeMemory(layout_, request, snapshot.settings)) {}
 
-std::string gapText(const MemoryPlaces& places, const MemoryGap& gap) {
-  return fmt::format("the largest free piece has {}, between {} and {}", sizeText(gap.size),
-                     neighbourText(places, gap.placeBefore, gap.bytesBefore),
-                     neighbourText(places, gap.placeBehind, gap.bytesBehind));
-}
+  const FreeMemory& free() const { return free_; }
+  std::uint64_t largest() const { return free_.largest ? layout_.pieces[*free_.largest].size : 0; }
+  /// Of those that the request may have: "the largest free piece has 4.0 MiB, between 13 MiB of net.py:5 in keep and
+  /// the segment's border"
+  std::string largestText() const {
+    const auto [before, behind] = neighboursOf(layout_, *free_.largest);
+    return fmt::format("the largest free piece has {}, between {} and {}", sizeText(largest()), neighbourText(before),
+                       neighbourText(behind));
+  }
+
+ private:
+  std::string neighbourText(const LaidOutPiece* piece) const {
+    if (piece == nullptr || piece->allocation == LaidOutPiece::free) return "the segment's border";
+    const auto& block = moment_.allocations[static_cast<std::size_t>(piece->allocation)];
+    return fmt::format("{} of {}", sizeText(block.size), places_.line(block.place));
+  }
+
+  const MemoryPlaces& places_;
+  const HeldMemory& moment_;
+  AddressLayout layout_;
+  FreeMemory free_;
+};
 
 /// Free memory at the peak that is in more than one piece, none of which holds half of it.
-void findFragments(std::vector<MemoryFinding>& found, const MemoryPlaces& places, const HeldMemory& moment) {
-  if (!moment.free || !moment.free->isWhole || moment.free->largest.empty()) return;
-  const auto& free = *moment.free;
-  if (!isMuch(free.bytes, moment.bytes, fragmentShare) || 2 * free.largest.front().size > free.bytes) return;
-  found.push_back({Kind::fragmentation,
-                   free.bytes,
-                   fmt::format("{} are reserved and free in {} pieces; {}", sizeText(free.bytes), free.count,
-                               gapText(places, free.largest.front())),
-                   {}});
+void findFragments(std::vector<MemoryFinding>& found, const MemorySnapshot& snapshot, const MemoryPlaces& places,
+                   const HeldMemory& moment) {
+  const FreePieces pieces(snapshot, places, moment);
+  const auto& free = pieces.free();
+  if (!isMuch(free.bytes, moment.bytes, fragmentShare) || 2 * pieces.largest() > free.bytes) return;
+  found.push_back(
+      {Kind::fragmentation,
+       free.bytes,
+       fmt::format("{} are reserved and free in {} pieces; {}", sizeText(free.bytes), free.count, pieces.largestText()),
+       {}});
 }
 
 }  // namespace
@@ -147,29 +173,32 @@ std::vector<MemoryFinding> memoryFindings(const MemorySnapshot& snapshot, std::s
   findRounding(found, moment);
   findWorkspaces(found, places, moment);
   if (auto failed = whyNotFit(snapshot, device, places, moment)) found.push_back(std::move(*failed));
-  else findFragments(found, places, moment);
+  else findFragments(found, snapshot, places, moment);
   std::ranges::stable_sort(found, std::greater(), &MemoryFinding::bytes);
   return found;
 }
 
 std::optional<MemoryFinding> whyNotFit(const MemorySnapshot& snapshot, std::size_t device, const MemoryPlaces& places,
                                        const HeldMemory& failed) {
-  if (!failed.free || failed.event < 0) return std::nullopt;
-  EventLog::Cursor cursor(snapshot.events[device]);
-  MemoryEvent event;
-  for (std::int64_t i = 0; cursor.next(event); ++i) {
-    if (i < failed.event) continue;
-    if (event.action != MemoryAction::outOfMemory) return std::nullopt;
-    auto text = fmt::format("{} asked for at {} did not fit: {} are held, ", sizeText(event.size),
-                            places.line(event.place), sizeText(failed.bytes));
-    if (failed.free->isWhole)
-      text += fmt::format("{} are reserved and free in {} pieces, ", sizeText(failed.free->bytes), failed.free->count);
-    text += fmt::format("the device had {} free", sizeText(event.address));
-    if (!failed.free->isWhole) text += "; the history begins later than its segments, so pieces are not known";
-    else if (!failed.free->largest.empty()) text += "; " + gapText(places, failed.free->largest.front());
-    return MemoryFinding{Kind::fragmentation, event.size, std::move(text), places.line(event.place)};
-  }
-  return std::nullopt;
+  const auto event = failed.event < 0 ? std::nullopt : eventAt(snapshot, device, failed.event);
+  if (!event || event->action != MemoryAction::outOfMemory) return std::nullopt;
+  const FreePieces pieces(snapshot, places, failed, MemoryRequest{event->size, event->stream});
+  const auto& free = pieces.free();
+  auto text = fmt::format("{} asked for at {} did not fit: {} are held, {} are reserved and free in {} {}",
+                          sizeText(event->size), places.line(event->place), sizeText(failed.bytes),
+                          sizeText(free.bytes), free.count, free.count == 1 ? "piece" : "pieces");
+  const bool isSmall = BlockSizes::small(event->size);
+  for (const auto& [bytes, whose] :
+       {std::pair{free.ofOtherSizes, isSmall ? "requests above 1 MiB" : "requests up to 1 MiB"},
+        std::pair{free.ofOtherStreams, "other streams"}, std::pair{free.ofOtherPools, "CUDA graphs and other pools"}})
+    if (bytes > 0) text += fmt::format(", {} of that for {}", sizeText(bytes), whose);
+  text += fmt::format(", the device had {} free", sizeText(event->address));
+  const BlockSizes sizes(snapshot.settings);
+  if (const auto segment = BlockSizes::segment(sizes.rounded(event->size));
+      event->size <= event->address && segment > event->address && !sizes.expandable())
+    text += fmt::format(" where a new segment takes {}", sizeText(segment));
+  if (free.largest) text += "; " + pieces.largestText();
+  return MemoryFinding{Kind::fragmentation, event->size, std::move(text), places.line(event->place)};
 }
 
 }  // namespace retrograd

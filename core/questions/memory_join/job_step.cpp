@@ -146,6 +146,20 @@ class JobStepBuilder {
 
 }  // namespace
 
+void showJobMakersIn(TracedStep& step, const Analysis& shown) {
+  const auto& document = *shown.document;
+  std::unordered_map<std::string, BoundSymbolId> makers;
+  for (const auto op : shown.computation().trace.ops) {
+    const auto derived = shown.links.derived(op);
+    if (derived.empty()) continue;
+    makers.emplace(document.text(document.boundSymbol(op).name), derived.front());
+    for (const auto output : document.outputs(op)) makers.emplace(document.displayName(output), derived.front());
+  }
+  for (auto& allocation : step.allocations)
+    if (const auto found = makers.find(allocation.name); found != makers.end() && !allocation.backward)
+      allocation.maker = found->second;
+}
+
 TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Progress& progress,
                    const std::string& compile, std::optional<std::int64_t> rank) {
   const auto log = jobs::openJobLog(path, progress);

@@ -15,4 +15,7 @@ namespace retrograd {
 TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Progress& progress = {},
                    const std::string& compile = {}, std::optional<std::int64_t> rank = {});
 
+/// Has the forward's makers be ops of the open analysis of the same log, by the names of the graph's nodes.
+void showJobMakersIn(TracedStep& step, const Analysis& shown);
+
 }  // namespace retrograd

@@ -341,6 +341,11 @@ bool agrees(const MemoryJoin& join) {
   return std::ranges::any_of(join.allocations, [](const JoinedAllocation& each) { return each.traced >= 0; });
 }
 
+BoundSymbolId makerOf(const MemoryJoin& join, const JoinedAllocation& allocation) {
+  const auto traced = std::max(allocation.traced, allocation.within);
+  return traced < 0 ? BoundSymbolId() : join.trace.allocations[static_cast<std::size_t>(traced)].maker;
+}
+
 std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation) {
   using Use = TracedAllocation::Use;
   if (allocation.parameter >= 0)

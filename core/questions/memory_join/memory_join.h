@@ -45,6 +45,9 @@ MemoryJoin joinMemory(const HeldMemory& history, const MemoryPlaces& places, Tra
 /// Whether anything of a step was found in the history; else it is probably of another program.
 bool agrees(const MemoryJoin& join);
 
+/// The op that made an allocation; invalid where that is not known.
+BoundSymbolId makerOf(const MemoryJoin& join, const JoinedAllocation& allocation);
+
 /// For whom an allocation is held: "saved for aten.gelu_backward of blocks.0", "gradient", "unknown".
 std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation);
 

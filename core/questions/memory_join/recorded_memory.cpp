@@ -19,10 +19,8 @@ RecordedMemory recordedMemory(const std::string& path, std::shared_ptr<const Mem
   recorded.history = wholeHistory(*recorded.snapshot, device, *places, {}, progress);
   if (const auto event = outOfMemoryEvent(*recorded.snapshot, device))
     recorded.failed = static_cast<std::int64_t>(*event);
-  MemoryMoment first;
-  if (recorded.first() >= 0) first.event = static_cast<std::size_t>(recorded.first());
-  const auto held = heldMemory(*recorded.snapshot, device, *places, first, progress);
-  recorded.findings = memoryFindings(*recorded.snapshot, device, *places, held);
+  recorded.findings =
+      memoryFindings(*recorded.snapshot, device, *places, heldAfter(recorded.history, recorded.first()));
   return recorded;
 }
 

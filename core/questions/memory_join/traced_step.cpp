@@ -1,9 +1,12 @@
 #include "core/questions/memory_join/traced_step.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/base/op_name.h"
 #include "core/derivation/gradient_of.h"
+#include "core/questions/align_ops.h"
 #include "core/questions/memory_timeline.h"
 #include "core/trace/source.h"
 
@@ -97,6 +100,7 @@ class TracedStepBuilder {
       allocation.innermost = baseLine(stack.back());
     }
     allocation.position = life.from;
+    allocation.maker = opId;
     allocation.backward = life.from >= step_.forwardCount;
     allocation.mayReuse = op.origin.role == Role::accumulation;
     const auto& readers = readers_[life.storage];
@@ -179,5 +183,29 @@ class TracedStepBuilder {
 }  // namespace
 
 TracedStep tracedStep(const Analysis& analysis) { return TracedStepBuilder(analysis).run(); }
+
+void showMakersIn(TracedStep& step, const Analysis& traced, const Analysis& shown) {
+  const auto pairs = alignOps(traced, shown);
+  using Origin = std::pair<BoundSymbolId, bool>;  // the op of the computation, and whether in the backward
+  const auto originOf = [&](std::size_t position) {
+    return Origin{OriginLinks::origin(*traced.document, traced.joint.ops[position]), position >= step.forwardCount};
+  };
+  std::map<Origin, std::vector<std::size_t>> paired;  // positions, in order
+  for (std::size_t position = 0; position < pairs.size(); ++position)
+    if (pairs[position]) paired[originOf(position)].push_back(position);
+  for (auto& allocation : step.allocations) {
+    allocation.maker = {};
+    if (allocation.position >= pairs.size()) continue;
+    if (const auto same = pairs[allocation.position]) {
+      allocation.maker = shown.joint.ops[*same];
+      continue;
+    }
+    const auto origin = originOf(allocation.position);
+    const auto others = paired.find(origin);
+    if (!origin.first || others == paired.end()) continue;
+    const auto behind = std::ranges::upper_bound(others->second, allocation.position);
+    allocation.maker = shown.joint.ops[*pairs[behind == others->second.begin() ? *behind : *std::prev(behind)]];
+  }
+}
 
 }  // namespace retrograd

@@ -29,6 +29,7 @@ struct TracedAllocation {
   std::string storedAs;             ///< the dtype that its only reader casts it to at once, where that is narrower
   std::int32_t node = -1;           ///< of a job's graph: which of its nodes; -1: the trace is of no job
   std::string copyOf;               ///< saved: the value, saved too, that it is a copy of
+  BoundSymbolId maker;              ///< the op of the joint that makes it; invalid where that is not known
 };
 
 struct TracedParameter {
@@ -44,5 +45,9 @@ struct TracedStep {
 };
 
 TracedStep tracedStep(const Analysis& analysis);
+
+/// Has the makers of a step of `traced` be ops of `shown`, which is the same program derived for another device: the op
+/// that does the same, else the nearest that comes from the same op of the computation in the same direction.
+void showMakersIn(TracedStep& step, const Analysis& traced, const Analysis& shown);
 
 }  // namespace retrograd

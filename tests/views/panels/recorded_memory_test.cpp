@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QTest>
 #include <QTreeView>
+#include <algorithm>
 
 #include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
@@ -36,6 +37,7 @@ struct OpenHistory {
   }
   RecordedMemoryDock& panel() { return f.window().panel<RecordedMemoryDock>(); }
   MemoryHistoryView& chart() { return *f.window().findChild<MemoryHistoryView*>(); }
+  AddressMapView& map() { return *f.window().findChild<AddressMapView*>(); }
   QString prediction() { return user.label(QStringLiteral("recorded-memory-prediction")); }
   QStringList groups() { return user.rows(QStringLiteral("memory-groups")); }
   QStringList findings() { return user.rows(QStringLiteral("memory-findings")); }
@@ -60,7 +62,11 @@ class RecordedMemoryTest : public QObject {
   void M1_aDroppedSnapshotOpensNextToTheModel();
   void M1_theHistoryIsWalkedByKeyAndMouse();
   void M1_aDamagedSnapshotIsRefusedWithTheReason();
+  void M1_theAddressMapFollowsTheMoment();
+  void M1_theAddressMapIsWalkedByKeyAndMouse();
+  void M1_aRequestThatFailedShowsWhatItCouldHaveHad();
   void M2_aModelIsJoined();
+  void M2_aBlockLeadsToItsOpAndBack();
   void M3_leaksAreFindings();
   void M4_twoSnapshotsAreCompared();
   void M5_thePredictionIsExplained();
@@ -159,6 +165,148 @@ void RecordedMemoryTest::M1_aDamagedSnapshotIsRefusedWithTheReason() {
            qPrintable(open.f.window().messages().text()));
   QVERIFY(open.f.window().messages().isVisible());
   QVERIFY(open.panel().caption().isEmpty());
+}
+
+void RecordedMemoryTest::M1_theAddressMapFollowsTheMoment() {
+  OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
+  auto& map = open.map();
+  open.user.clickTab(QStringLiteral("Addresses"));
+  QVERIFY(map.isVisible());
+  const auto held = [&] {
+    std::uint64_t bytes = 0;
+    for (const auto& segment : map.picture().layout.segments) bytes += segment.held;
+    return bytes;
+  };
+  QCOMPARE(held(), 105560576u);
+  QCOMPARE(map.picture().layout.segments.size(), 15u);
+  open.chart().setFocus();
+  QTest::keyClick(&open.chart(), Qt::Key_Home);
+  QVERIFY(open.f.quiet());
+  QCOMPARE(held(), 0u);  // the first event is a segment without a block
+  QCOMPARE(map.picture().layout.segments.size(), 1u);
+  QTest::keyClick(&open.chart(), Qt::Key_P);
+  QVERIFY(open.f.quiet());
+  QCOMPARE(held(), 105560576u);
+  // A block has the colour of its group, whatever the groups are.
+  const auto before = map.grab().toImage();
+  open.by(QStringLiteral("By line"));
+  QVERIFY(map.grab().toImage() != before);
+}
+
+void RecordedMemoryTest::M1_theAddressMapIsWalkedByKeyAndMouse() {
+  OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
+  auto& map = open.map();
+  open.user.clickTab(QStringLiteral("Addresses"));
+  map.setFocus();
+  QVERIFY(!map.accessibleName().isEmpty() && map.accessibleDescription().isEmpty());
+  const auto at = [&](int key) {
+    QTest::keyClick(&map, static_cast<Qt::Key>(key));
+    return map.current();
+  };
+  QCOMPARE(at(Qt::Key_Right), 0);
+  QCOMPARE(at(Qt::Key_Right), 1);
+  QCOMPARE(at(Qt::Key_Left), 0);
+  const auto& segments = map.picture().layout.segments;
+  QCOMPARE(at(Qt::Key_End), static_cast<int>(segments[0].pieceCount) - 1);
+  QCOMPARE(at(Qt::Key_Home), 0);
+  const auto isIn = [&](const LaidOutSegment& segment, int piece) {
+    const auto at = static_cast<std::size_t>(piece);
+    return at >= segment.firstPiece && at < segment.firstPiece + segment.pieceCount;
+  };
+  QVERIFY(isIn(segments[1], at(Qt::Key_Down)));
+  QVERIFY(isIn(segments[0], at(Qt::Key_Up)));
+  QCOMPARE(at(Qt::Key_L), static_cast<int>(map.picture().largest.value()));
+  QVERIFY2(map.accessibleDescription().contains(QStringLiteral("free, between")),
+           qPrintable(map.accessibleDescription()));
+  // Zoomed, a block is wider; 0 shows whole rows.
+  at(Qt::Key_Home);
+  const auto wide = map.pieceRect(map.current()).width();
+  at(Qt::Key_Plus);
+  QVERIFY(map.pieceRect(map.current()).width() > wide);
+  at(Qt::Key_0);
+  QCOMPARE(map.pieceRect(map.current()).width(), wide);
+  // A click chooses a block here and in the list, and says what it is.
+  const auto& pieces = map.picture().layout.pieces;
+  const auto largest = std::ranges::max_element(
+      pieces, {}, [](const auto& piece) { return piece.allocation == LaidOutPiece::free ? 0 : piece.size; });
+  const auto piece = static_cast<int>(largest - pieces.begin());
+  map.setCurrent(piece);  // comes into sight
+  const auto rect = map.pieceRect(piece);
+  map.setCurrent(AddressMapView::none);
+  QTest::mouseClick(map.viewport(), Qt::LeftButton, Qt::NoModifier, rect.center().toPoint());
+  QCOMPARE(map.current(), piece);
+  const auto words = open.user.label(QStringLiteral("memory-address-words"));
+  QVERIFY2(words.startsWith(QStringLiteral("32 MiB, workspace, ")) && words.contains(QStringLiteral("freed never")),
+           qPrintable(words));
+  QCOMPARE(map.accessibleDescription(), words);
+  const auto* blocks = open.f.window().findChild<QTreeView*>(QStringLiteral("memory-blocks"));
+  QCOMPARE(blocks->currentIndex().siblingAtColumn(0).data().toString(), QStringLiteral("32 MiB"));
+  open.f.picture(QStringLiteral("memory-addresses"));
+}
+
+void RecordedMemoryTest::M1_aRequestThatFailedShowsWhatItCouldHaveHad() {
+  OpenHistory open(history("oom"), model());
+  QVERIFY2(open.panel().caption().contains(QStringLiteral("held when a request failed")),
+           qPrintable(open.panel().caption()));
+  QVERIFY2(has(open.findings(),
+               QStringLiteral("the device had 16 MiB free where a new segment takes 20 MiB; the largest free piece "
+                              "has 3.5 MiB")),
+           qPrintable(open.findings().join(QLatin1Char('\n'))));
+  open.user.clickTab(QStringLiteral("Addresses"));
+  QCOMPARE(open.map().current(), static_cast<int>(open.map().picture().largest.value()));
+  const auto words = open.user.label(QStringLiteral("memory-address-words"));
+  QVERIFY2(words.startsWith(
+               QStringLiteral("3.5 MiB free, the most that the request for 4.0 MiB could have: between 2.0 MiB of ")),
+           qPrintable(words));
+  open.f.picture(QStringLiteral("memory-oom"));
+  // At another moment it is a free piece as any.
+  command(open.f, "memory-peak")->trigger();
+  QVERIFY(open.f.quiet());
+  QCOMPARE(open.map().picture().wanted, 0u);
+}
+
+void RecordedMemoryTest::M2_aBlockLeadsToItsOpAndBack() {
+  OpenHistory open(history("plain"), model());
+  auto& map = open.map();
+  auto& selection = *open.f.window().context().selection;
+  open.user.clickTab(QStringLiteral("Addresses"));
+  map.setFocus();
+  // The block that blocks.1.up made: a click on it selects the op.
+  const auto& shown = open.panel().memory().shown();
+  const auto& join = *shown.recorded->join;
+  const auto& pieces = map.picture().layout.pieces;
+  const auto found = std::ranges::find_if(pieces, [&](const LaidOutPiece& piece) {
+    if (piece.allocation < 0) return false;
+    const auto traced = join.allocations[static_cast<std::size_t>(piece.allocation)].traced;
+    return traced >= 0 && join.trace.allocations[static_cast<std::size_t>(traced)].module == "blocks.1.up";
+  });
+  QVERIFY(found != pieces.end());
+  const auto piece = static_cast<int>(found - pieces.begin());
+  map.setCurrent(piece);
+  const auto at = map.pieceRect(piece).center().toPoint();
+  map.setCurrent(AddressMapView::none);
+  QTest::mouseClick(map.viewport(), Qt::LeftButton, Qt::NoModifier, at);
+  const auto op = selection.op();
+  QVERIFY(op);
+  const auto& document = *open.f.controller().document()->analysis->document;
+  QCOMPARE(QString::fromStdString(document.opName(op)), QStringLiteral("torch.ops.aten.addmm.default"));
+  QCOMPARE(QString::fromStdString(std::string(document.text(document.boundSymbol(op).module))),
+           QStringLiteral("blocks.1.up"));
+  // And back: what the op made is underlined, and a command shows it.
+  const auto before = map.grab().toImage();
+  selection.select({});
+  QVERIFY(open.f.quiet());
+  QVERIFY(map.grab().toImage() != before);
+  QVERIFY(!command(open.f, "memory-of-op")->isEnabled());
+  selection.select(op);
+  QVERIFY(command(open.f, "memory-of-op")->isEnabled());
+  open.user.clickTab(QStringLiteral("Blocks (172)"));
+  command(open.f, "memory-of-op")->trigger();
+  QVERIFY(open.f.quiet());
+  QVERIFY(map.isVisible());
+  QCOMPARE(open.chart().current().value(), 792u);  // the event that made it
+  QCOMPARE(map.picture().layout.pieces[static_cast<std::size_t>(map.current())].size, 2097152u);
+  open.f.picture(QStringLiteral("memory-of-op"));
 }
 
 void RecordedMemoryTest::M2_aModelIsJoined() {

@@ -181,13 +181,19 @@ class LiveEngine : public Engine {
   }
 
   TracedStep gpuStep(const Analysis& analysis, const OpenRequest& request, const Progress& progress) override {
-    if (jobs::isJobLog(request.path))
-      return jobStep(request.path, lookupSymbol, progress, request.data.compile, request.data.rank);
+    if (jobs::isJobLog(request.path)) {
+      auto step = jobStep(request.path, lookupSymbol, progress, request.data.compile, request.data.rank);
+      showJobMakersIn(step, analysis);
+      return step;
+    }
     if (analysis.device.type == Device::Type::cuda) return tracedStep(analysis);
     auto options = requestOf(request);
     options.device = Device{Device::Type::cuda, 0};  // deriving needs no GPU
     const auto derived = open(request, std::move(options), progress, {});
-    return tracedStep(derived->derived() ? *derived : analysis);
+    if (!derived->derived()) return tracedStep(analysis);
+    auto step = tracedStep(*derived);
+    showMakersIn(step, *derived, analysis);
+    return step;
   }
 
  private:

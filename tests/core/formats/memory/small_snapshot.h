@@ -39,6 +39,7 @@ class SmallSnapshot {
   }
   SmallSnapshot& segment(std::int64_t address, std::int64_t size, const std::vector<Block>& blocks, int device = 0) {
     std::string listed;
+    const auto begin = address;
     for (const auto& block : blocks) {
       listed += dict({{"address", number(address)},
                       {"size", number(block.size)},
@@ -48,7 +49,7 @@ class SmallSnapshot {
       address += block.size;
     }
     segments_ += dict({{"device", number(device)},
-                       {"address", number(address)},
+                       {"address", number(begin)},
                        {"total_size", number(size)},
                        {"stream", number(0)},
                        {"blocks", list(listed)}});

@@ -49,15 +49,15 @@ TEST(MemoryFindings, M3_RoundingAboveATenthIsSaid) {
   constexpr std::int64_t mib = 1 << 20, at = std::int64_t{1} << 30;
   const auto rounded = [&](std::int64_t size) {
     return test::read(SmallSnapshot()
-                          .event({"segment_alloc", at, 12 * mib})
+                          .event({"segment_alloc", at, 2 * mib})
                           .event({"alloc", at, size})
-                          .segment(at, 12 * mib, {{12 * mib, size}})
+                          .segment(at, 2 * mib, {{2 * mib, size}})
                           .pickle());
   };
-  const auto found = findingsOf(rounded(10 * mib + 700'000));  // the block is not cut, so that it has 12 MiB
+  const auto found = findingsOf(rounded(mib + 700'000));  // the block is not cut, so that it has 2 MiB
   ASSERT_NE(find(found, Kind::rounding), nullptr);
-  EXPECT_EQ(find(found, Kind::rounding)->bytes, 2u * mib - 700'000);
-  EXPECT_EQ(find(findingsOf(rounded(11 * mib + 1)), Kind::rounding), nullptr);
+  EXPECT_EQ(find(found, Kind::rounding)->bytes, mib - 700'000u);
+  EXPECT_EQ(find(findingsOf(rounded(2 * mib - 1000)), Kind::rounding), nullptr);
 }
 
 /// A request of 6 MiB fails next to 4 MiB and 3 MiB that are free.
