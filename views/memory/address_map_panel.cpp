@@ -24,9 +24,8 @@ AddressPicture pictureOf(const ShownMemory& shown, std::int64_t event) {
   AddressPicture picture{.layout = addressLayout(recorded.history, event), .stack = shown.stack};
   picture.bands.reserve(picture.layout.pieces.size());
   for (const auto& piece : picture.layout.pieces) {
-    const auto group = piece.allocation == LaidOutPiece::free
-                           ? 0
-                           : shown.grouped->groups[static_cast<std::size_t>(piece.allocation)];
+    const auto group =
+        piece.allocation == LaidOutPiece::free ? 0 : shown.grouped->groups[static_cast<std::size_t>(piece.allocation)];
     picture.bands.push_back(piece.allocation == LaidOutPiece::free ? 0 : shown.stack->bandOf()[group]);
   }
   const auto request = failedRequest(recorded, event);

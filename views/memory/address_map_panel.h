@@ -9,8 +9,8 @@ class QLabel;
 
 namespace retrograd::views {
 
-/// The address map of a moment, and a line with what there is to say of the chosen piece. At a request that failed it is
-/// the most that the request could have had.
+/// The address map of a moment, and a line with what there is to say of the chosen piece. At a request that failed it
+/// is the most that the request could have had.
 class AddressMapPanel : public QWidget {
   Q_OBJECT
 

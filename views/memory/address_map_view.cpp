@@ -82,7 +82,9 @@ int AddressMapView::labelWidth() const {
   return side + wide + side;
 }
 
-int AddressMapView::freeWidth() const { return side + fontMetrics().horizontalAdvance(tr("%1 free").arg(sizeText(1000 * 1024))); }
+int AddressMapView::freeWidth() const {
+  return side + fontMetrics().horizontalAdvance(tr("%1 free").arg(sizeText(1000 * 1024)));
+}
 
 double AddressMapView::plotWidth() const {
   return zoom_ * std::max(1, viewport()->width() - labelWidth() - freeWidth() - side);
@@ -119,8 +121,9 @@ int AddressMapView::pieceAt(const QPointF& point) const {
   const auto address = segment.address + static_cast<std::uint64_t>(share * static_cast<double>(segment.size));
   const auto pieces = std::span(layout.pieces).subspan(segment.firstPiece, segment.pieceCount);
   const auto behind = std::ranges::upper_bound(pieces, address, {}, &LaidOutPiece::address);
-  return behind == pieces.begin() ? none
-                                  : static_cast<int>(segment.firstPiece) + static_cast<int>(behind - pieces.begin()) - 1;
+  return behind == pieces.begin()
+             ? none
+             : static_cast<int>(segment.firstPiece) + static_cast<int>(behind - pieces.begin()) - 1;
 }
 
 void AddressMapView::placeBars() {
@@ -205,7 +208,8 @@ void AddressMapView::paintPiece(QPainter& painter, int piece) const {
     const bool isLargest = picture_.wanted > 0 && picture_.largest == static_cast<std::size_t>(piece);
     painter.fillRect(rect, QBrush(isLargest ? colors.bad : colors.gutterText, Qt::BDiagPattern));
   } else {
-    const auto color = MemoryHistoryView::colorOf(*theme_, *picture_.stack, picture_.bands[static_cast<std::size_t>(piece)]);
+    const auto color =
+        MemoryHistoryView::colorOf(*theme_, *picture_.stack, picture_.bands[static_cast<std::size_t>(piece)]);
     painter.fillRect(rect, ZoomedPlot::softer(color, colors.background));
     painter.fillRect(QRectF(rect.left(), rect.top(), 1, rect.height()), color);
     if (marked_.contains(what.allocation))
@@ -295,7 +299,9 @@ bool AddressMapView::viewportEvent(QEvent* event) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int piece = pieceAt(help->pos());
     if (piece == none) QToolTip::hideText();
-    else QToolTip::showText(help->globalPos(), words_(static_cast<std::size_t>(piece)), viewport(), pieceRect(piece).toRect());
+    else
+      QToolTip::showText(help->globalPos(), words_(static_cast<std::size_t>(piece)), viewport(),
+                         pieceRect(piece).toRect());
     return true;
   }
   return QAbstractScrollArea::viewportEvent(event);

@@ -32,7 +32,8 @@ BlockWords blockWords(const RecordedMemory& recorded, std::size_t block) {
 }
 
 QString BlockWords::sentence() const {
-  auto text = tr("%1, %2, %3; made %4, freed %5").arg(bytesText(static_cast<std::int64_t>(bytes)), maker, line, made, freed);
+  auto text =
+      tr("%1, %2, %3; made %4, freed %5").arg(bytesText(static_cast<std::int64_t>(bytes)), maker, line, made, freed);
   if (!holder.isEmpty()) text += tr("; %1 (%2)").arg(holder, level);
   return text;
 }

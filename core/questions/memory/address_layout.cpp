@@ -98,11 +98,11 @@ FreeMemory freeMemory(const AddressLayout& layout, const std::optional<MemoryReq
   for (const auto& segment : layout.segments) {
     const auto bytes = segment.size - segment.held;
     free.bytes += bytes;
-    auto* other = !request                              ? nullptr
-                  : segment.stream != request->stream   ? &free.ofOtherStreams
-                  : segment.isPrivate                   ? &free.ofOtherPools
-                  : segment.small != isSmall            ? &free.ofOtherSizes
-                                                        : nullptr;
+    auto* other = !request                            ? nullptr
+                  : segment.stream != request->stream ? &free.ofOtherStreams
+                  : segment.isPrivate                 ? &free.ofOtherPools
+                  : segment.small != isSmall          ? &free.ofOtherSizes
+                                                      : nullptr;
     if (other != nullptr) *other += bytes;
     for (auto i = segment.firstPiece; i < segment.firstPiece + segment.pieceCount; ++i) {
       const auto& piece = layout.pieces[i];

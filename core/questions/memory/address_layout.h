@@ -41,7 +41,7 @@ struct MemoryRequest {
 /// to 1 MiB, have pools of their own.
 struct FreeMemory {
   std::uint64_t bytes = 0;
-  std::size_t count = 0;                                               ///< pieces
+  std::size_t count = 0;                                                 ///< pieces
   std::uint64_t ofOtherStreams = 0, ofOtherPools = 0, ofOtherSizes = 0;  ///< bytes that the request may not have
   std::optional<std::size_t> largest;  ///< of those that it may have: into AddressLayout::pieces
 };

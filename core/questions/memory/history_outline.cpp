@@ -64,10 +64,9 @@ class OutlineBuilder {
 
   void open(const MemoryEvent& event, std::int64_t at, bool expandable) {
     if (event.size == 0 || event.address + event.size < event.address) return;
-    ranges_.try_emplace(event.address,
-                        Range{event.address + event.size,
-                              {event.address, event.size, event.stream, at, SegmentLife::outside, expandable,
-                               event.size <= allocator::smallSegment, false}});
+    ranges_.try_emplace(event.address, Range{event.address + event.size,
+                                             {event.address, event.size, event.stream, at, SegmentLife::outside,
+                                              expandable, event.size <= allocator::smallSegment, false}});
   }
 
   /// What is given back of each range that is there, and what was there before the history.
@@ -123,8 +122,14 @@ class OutlineBuilder {
     auto covered = segment.address;
     auto range = ranges_.upper_bound(segment.address);
     if (range != ranges_.begin() && std::prev(range)->second.end > segment.address) --range;
-    const SegmentLife life{0, 0, segment.stream, SegmentLife::outside, SegmentLife::outside, segment.expandable,
-                           segment.small, segment.isPrivate};
+    const SegmentLife life{0,
+                           0,
+                           segment.stream,
+                           SegmentLife::outside,
+                           SegmentLife::outside,
+                           segment.expandable,
+                           segment.small,
+                           segment.isPrivate};
     for (; range != ranges_.end() && range->first < end; ++range) {
       range->second.life.small = segment.small;
       range->second.life.isPrivate = segment.isPrivate;
@@ -186,9 +191,9 @@ class OutlineBuilder {
   BlockSizes sizes_;
   HistoryOutline outline_;
   std::vector<Candidate> older_;
-  std::map<std::uint64_t, Range> ranges_;  // that are there, by address
+  std::map<std::uint64_t, Range> ranges_;                          // that are there, by address
   std::unordered_map<std::uint32_t, std::uint32_t> placeOfStack_;  // the first place of each
-  AddressMap held_, known_;                // addresses: what the history made and holds; what it let go unmade
+  AddressMap held_, known_;  // addresses: what the history made and holds; what it let go unmade
 };
 
 }  // namespace
