@@ -191,3 +191,35 @@ def train(allocator, steps=3, layers=4, width=3 << 20, keep=None, stream=0):
         for gradient in gradients:
             allocator.free(gradient, zero)
     return True
+
+
+def run_recording(allocator, records):
+    """Asks for what the step of a recording (the lines of its ops.jsonl) would ask of a GPU: a storage where an op makes it, or where it is first seen, until it goes."""
+    frames, stacks, made, addresses, goes, phase = {}, {}, {}, {}, {}, "forward"
+    roles = {r["storage"]: r["role"] for r in records if r["k"] == "name"}
+    setup = [frame("/lib/python3/site-packages/torch/nn/modules/module.py", 900, "_apply"), TRAIN]
+    for record in records:
+        if record["k"] == "free":
+            goes.setdefault(record["at"], []).append(record["id"])
+    for record in records:
+        kind = record["k"]
+        if kind == "mode":
+            phase = record["phase"]
+        elif kind == "frame":
+            frames[record["id"]] = frame("/job/" + record["file"], record["line"], record["function"])
+        elif kind == "stack":
+            stacks[record["id"]] = [frames[number] for number in reversed(record["frames"])]
+        elif kind == "storage" and "data" in record:
+            own = {"parameter": setup, "buffer": setup, "optimizer": OPTIMIZER}
+            addresses[record["id"]] = allocator.alloc(record["bytes"], own.get(roles.get(record["id"]), [TRAIN]))
+        elif kind == "storage":
+            made[record["id"]] = record["bytes"]
+        elif kind == "op":
+            library = [frame("/lib/python3/site-packages/torch/nn/functional.py", 10, "f")]
+            here = BACKWARD if phase in ("backward", "accumulation", "hook") else OPTIMIZER if phase in ("optimizer", "clip") else library + stacks.get(record.get("stack"), [])
+            for storage, size in sorted(made.items()):
+                addresses[storage] = allocator.alloc(size, here)
+            made.clear()
+            for storage in goes.get(record["n"], []):
+                if storage in addresses:
+                    allocator.free(addresses.pop(storage), here)

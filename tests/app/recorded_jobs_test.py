@@ -9,7 +9,7 @@ import unittest
 
 import allocator
 import support
-from allocator import Allocator, frame, replay, snapshot, train
+from allocator import Allocator, frame, replay, run_recording, snapshot, train
 from support import TOP, Case
 
 
@@ -101,11 +101,30 @@ class RecordedJobs(Case):
         self.assertEqual(self.report(apart)[0]["peak_bytes"], device.peak)
 
     def test_M7_generated_code_has_the_line_that_called_it(self):
-        device = Allocator()
-        inductor = [frame("/job/torchinductor_me/ab/cabc.py", 210, "call"), frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 400, "__call__")]
-        device.alloc(3 << 20, [*inductor, frame("/job/net.py", 12, "forward"), allocator.TRAIN])
-        report, _ = self.report(snapshot(device))
-        self.assertEqual(report["groups"][0]["name"], "net.py:12 in forward")
+        for file in "torchinductor_me/ab/cabc.py", "cache/ab/c2mnbdvqrtlog3lniapotcncigoakii6xvyxd23ec3yhzmpkamij.py":  # wherever its cache is
+            device = Allocator()
+            inductor = [frame(f"/job/{file}", 210, "call"), frame("/lib/python3/site-packages/torch/_inductor/output_code.py", 400, "__call__")]
+            device.alloc(3 << 20, [*inductor, frame("/job/net.py", 12, "forward"), allocator.TRAIN])
+            report, _ = self.report(snapshot(device))
+            self.assertEqual(report["groups"][0]["name"], "net.py:12 in forward")
+
+    def test_M2_a_recording_is_joined_as_aligned(self):
+        folder, device = TOP / "resources" / "samples" / "recorded", Allocator()
+        run_recording(device, [json.loads(line) for line in (folder / "ops.jsonl").read_text().splitlines()])
+        content = snapshot(device)
+        border = next(i for i, e in enumerate(device.events) if e["action"] == "alloc" and e["frames"] == allocator.BACKWARD) - 1
+        report, _ = self.report(content, "--trace", folder, "--at", str(border), "--rows", "100")
+        joined, held = report["joined"], {h["name"]: h["bytes"] for h in report["held_for"]}
+        self.assertEqual(joined["exact_bytes"], 0)  # order, sizes and lines agree: no frame names an op
+        self.assertEqual(joined["aligned_bytes"] + joined["unknown_bytes"], report["at"]["bytes"])
+        self.assertEqual(held["parameter"], 4 * 512)
+        saved = [b for b in report["blocks"] if b["held_for"].startswith("saved for")]
+        self.assertEqual({b["made_by"] for b in saved} & {"aten.tanh", "aten._log_softmax"}, {"aten.tanh", "aten._log_softmax"})
+        for block in saved:
+            self.assertEqual(block["level"], "aligned")
+            self.assertIn("train_recorded.py:", block["line"])
+        unknown = [b for b in report["blocks"] if b["level"] == "unknown"]
+        self.assertEqual({b["line"] for b in unknown}, {"train.py:40 in main"})  # inputs, which no op made
 
     def test_M3_a_leak_runs_out_of_memory(self):
         device, kept = Allocator(limit=80 << 20), []
@@ -139,6 +158,14 @@ class RecordedJobs(Case):
         self.assertIsNone(device.alloc(40 << 20, load))
         report, _ = self.report(snapshot(device), "--at", "oom")
         self.assertIn("20 MiB are reserved and free in 1 piece,", report["findings"][0]["text"])
+
+    def test_M1_the_last_request_that_failed_is_the_one(self):
+        device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
+        self.assertIsNone(device.alloc(90 << 20, load))  # the job tries less
+        self.assertIsNotNone(device.alloc(40 << 20, load))
+        self.assertIsNone(device.alloc(41 << 20, load))
+        report, _ = self.report(snapshot(device), "--at", "oom")
+        self.assertEqual(report["at"], {"event": len(device.events) - 1, "bytes": 40 << 20, "requested_bytes": 40 << 20})
 
     def test_M1_a_request_may_not_have_what_is_of_another_stream_or_graph(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]

@@ -1,4 +1,5 @@
 // A snapshot of CUDA's allocator, and what is asked of it.
+#include "core/questions/memory/address_layout.h"
 #include "core/questions/memory/allocator_model.h"
 #include "core/questions/memory/memory_finding.h"
 #include "core/questions/memory/memory_groups.h"
@@ -36,7 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto device = firstDevice(snapshot);
     memoryFindings(snapshot, device, places, heldMemory(snapshot, device, places, {held.events - 1}));
     const auto whole = wholeHistory(snapshot, device, places);
-    const MemoryStack stack(whole, groupedAllocations(whole, places, MemoryGrouping::line), 5);
+    addressLayout(whole, static_cast<std::int64_t>(whole.events) / 2);
+    const MemoryStack stack(std::make_shared<const HeldMemory>(whole),
+                            groupedAllocations(whole, places, MemoryGrouping::line), 5);
     stack.columns(0, stack.events(), 64);
     modelledMemory(snapshot, device, allocatorRequests(snapshot, device));
   });

@@ -15,8 +15,8 @@ QString nameOf(const QString& path) { return QFileInfo(path).fileName(); }
 /// Groups a history and stacks it. On the pool.
 void stack(ShownMemory& shown, MemoryGrouping by) {
   shown.grouped = std::make_shared<const GroupedAllocations>(groupedAllocations(*shown.recorded, by));
-  shown.stack =
-      std::make_shared<const MemoryStack>(shown.recorded->history, *shown.grouped, std::size_t{OpenMemory::bands});
+  const std::shared_ptr<const HeldMemory> history(shown.recorded, &shown.recorded->history);
+  shown.stack = std::make_shared<const MemoryStack>(history, *shown.grouped, std::size_t{OpenMemory::bands});
 }
 
 /// Of each op of the open document a block that it made.

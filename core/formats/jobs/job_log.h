@@ -55,11 +55,18 @@ struct GraphRecord {
   bool damaged = false;  ///< cut off, or not what was written: its checksum differs
 };
 
+/// Code that Inductor wrote for a graph, in a file of its own.
+struct OutputCodeRecord {
+  std::string file;  ///< its name, without folders
+  Payload payload;
+};
+
 /// One try of a compile: Dynamo starts again where it meets what it cannot trace.
 struct Attempt {
   std::int64_t number = 0;
   std::string time;                 ///< "1122 08:20:21.133000" of its first record; empty where it is not recorded
   std::vector<GraphRecord> graphs;  ///< in the order of the log
+  std::vector<OutputCodeRecord> code;
   std::vector<std::uint64_t>
       descriptions;  ///< offsets of describe_tensor, describe_source and create_symbol records in `file`
   std::size_t file = 0;

@@ -165,6 +165,10 @@ void LogBuilder::addMetrics(Process& process, const Json& record, const Json& me
   }
 }
 
+void LogBuilder::addCode(Process& process, const Json& record, OutputCodeRecord code) {
+  attempt(process, idOf(record), attemptOf(record)).code.push_back(std::move(code));
+}
+
 void LogBuilder::addBreakReason(Process& process, const Json& record, std::string_view firstLine) {
   attempt(process, idOf(record), attemptOf(record)).graphBreak = firstLine;
 }

@@ -60,6 +60,7 @@ class LogBuilder {
   static std::optional<GraphKind> graphOf(const Json& record);
   static CompileId idOf(const Json& record);
   static std::int64_t attemptOf(const Json& record);
+  void addCode(Process& process, const Json& record, OutputCodeRecord code);
   void addBreakReason(Process& process, const Json& record, std::string_view firstLine);
   void addRecompileReasons(Process& process, const CompileId& id, std::int64_t attempt, std::string_view text);
 

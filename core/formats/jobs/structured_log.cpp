@@ -109,6 +109,7 @@ class Scan {
     const auto checksum = hash != nullptr && hash->isString() ? std::string(hash->text()) : std::string();
     if (const auto kind = hash != nullptr ? LogBuilder::graphOf(record) : std::nullopt)
       return readGraph(process, record, *kind, {}, checksum);
+    if (const auto* code = record.find("inductor_output_code")) return readCode(process, record, *code);
     const auto* artifact = record.find("artifact");
     const auto* name = artifact != nullptr ? artifact->find("name") : nullptr;
     const auto named = name != nullptr && name->isString() ? name->text() : std::string_view();
@@ -118,6 +119,18 @@ class Scan {
     if (named == "torch_version" || named == "dynamo_graph_break_reason" || named == "recompile_reasons")
       readArtifact(process, record, named);
     skipPayload();
+  }
+
+  void readCode(Process& process, const Json& record, const Json& code) {
+    OutputCodeRecord found;
+    if (const auto* name = code.find("filename"); name != nullptr && name->isString()) {
+      const auto path = name->text();
+      found.file = path.substr(path.rfind('/') + 1);
+    }
+    found.payload = {file_, lines_.offset(), 0, Payload::Lines::tabbed, lines_.number()};
+    skipPayload();
+    found.payload.bytes = lines_.offset() - found.payload.offset;
+    if (!found.file.empty()) builder_.addCode(process, record, std::move(found));
   }
 
   /// The artifact's name, else the record's own key.

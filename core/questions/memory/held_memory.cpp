@@ -74,6 +74,7 @@ class HistoryWalk {
       requested_.add(block.requested);
     });
     choose(HeldAllocation::outside);
+    if (whole_) released_.reserve(outline_.allocations + outline_.older.size());
     EventLog::Cursor cursor(log);
     MemoryEvent event;
     constexpr std::size_t steps = 1 << 16;
@@ -129,7 +130,7 @@ class HistoryWalk {
     requested_.now -= allocation.requested;
     const bool isAfter = moment_.event ? index_ > *moment_.event : true;
     if (!whole_ && (!isAfter || allocation.from > answer_.event)) return;
-    allocation.to = static_cast<std::int64_t>(index_);
+    allocation.to = static_cast<std::int32_t>(index_);
     allocation.freedAt = event.place;
     released_.push_back(allocation);
   }
@@ -139,7 +140,8 @@ class HistoryWalk {
     allocation.address = block.address;
     allocation.size = block.size;
     allocation.requested = block.requested;
-    allocation.from = block.event == HeldBlock::older ? HeldAllocation::outside : std::int64_t{block.event};
+    allocation.from =
+        block.event == HeldBlock::older ? HeldAllocation::outside : static_cast<std::int32_t>(block.event);
     allocation.place = block.place;
     return allocation;
   }
@@ -166,7 +168,8 @@ class HistoryWalk {
     evidence_.classify(answer_.end);
     answer_.steps = std::move(steps_).steps(static_cast<std::int64_t>(index_));
     answer_.segments = std::move(outline_.segments);
-    if (whole_) std::ranges::stable_sort(answer_.allocations, {}, &HeldAllocation::from);
+    if (whole_)  // in place
+      std::ranges::sort(answer_.allocations, {}, [](const auto& each) { return std::pair(each.from, each.address); });
     else sortBySize(answer_.allocations);
   }
 
@@ -243,9 +246,10 @@ std::optional<MemoryEvent> eventAt(const MemorySnapshot& snapshot, std::size_t d
 std::optional<std::size_t> outOfMemoryEvent(const MemorySnapshot& snapshot, std::size_t device) {
   EventLog::Cursor cursor(snapshot.events[device]);
   MemoryEvent event;
+  std::optional<std::size_t> last;
   for (std::size_t i = 0; cursor.next(event); ++i)
-    if (event.action == MemoryAction::outOfMemory) return i;
-  return std::nullopt;
+    if (event.action == MemoryAction::outOfMemory) last = i;
+  return last;
 }
 
 }  // namespace retrograd

@@ -28,7 +28,7 @@ std::string_view name(MemoryCategory category);
 struct HeldAllocation {
   static constexpr std::int64_t outside = -1;  ///< before the first event, or after the last
   std::uint64_t address = 0, size = 0, requested = 0;
-  std::int64_t from = outside, to = outside;  ///< events
+  std::int32_t from = outside, to = outside;  ///< events; a window holds millions of these
   std::uint32_t place = 0, freedAt = 0;
   MemoryCategory category = MemoryCategory::unknown;
 
@@ -77,7 +77,7 @@ HeldMemory heldAfter(const HeldMemory& whole, std::int64_t event);
 std::size_t firstDevice(const MemorySnapshot& snapshot);
 /// An event by its number.
 std::optional<MemoryEvent> eventAt(const MemorySnapshot& snapshot, std::size_t device, std::int64_t number);
-/// The event at which a request failed; none.
+/// The event at which a request failed, the last where a job went on after others; none.
 std::optional<std::size_t> outOfMemoryEvent(const MemorySnapshot& snapshot, std::size_t device);
 
 }  // namespace retrograd

@@ -46,6 +46,7 @@ class OutlineBuilder {
   void see(const MemoryEvent& event, std::int64_t at) {
     switch (event.action) {
       case MemoryAction::alloc:
+        ++outline_.allocations;
         if (held_.find(event.address) == AddressMap::none) held_.add(event.address, 0);
         return;
       case MemoryAction::freeCompleted:

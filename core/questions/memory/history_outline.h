@@ -29,6 +29,7 @@ struct OlderBlock {
 struct HistoryOutline {
   std::vector<SegmentLife> segments;
   std::vector<OlderBlock> older;  ///< by address
+  std::size_t allocations = 0;    ///< that the history makes
 };
 HistoryOutline historyOutline(const MemorySnapshot& snapshot, std::size_t device);
 

@@ -9,21 +9,30 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 
 bool isPython(std::string_view file) { return file.ends_with(".py") || file.starts_with("<"); }
 
-bool isTorch(std::string_view file) { return has(file, "/torch/"); }
-
 std::string_view baseName(std::string_view file) {
   const auto slash = file.rfind('/');
   return slash == std::string_view::npos ? file : file.substr(slash + 1);
-}
-
-std::string baseLine(std::string_view file, int line) {
-  return std::string(baseName(file)) + ":" + std::to_string(line);
 }
 
 /// "linear" of ".../torch/nn/modules/linear.py"
 std::string_view stem(std::string_view file) {
   const auto base = baseName(file);
   return base.substr(0, base.rfind('.'));
+}
+
+/// A file that Inductor writes: its name is a hash in base 32, whatever the folder of its cache is.
+bool isGenerated(std::string_view file) {
+  constexpr std::size_t length = 52;
+  const auto name = stem(file);
+  return has(file, "/torchinductor_") ||
+         (name.size() == length && name.starts_with('c') && file.ends_with(".py") &&
+          std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); }));
+}
+
+bool isTorch(std::string_view file) { return has(file, "/torch/"); }
+
+std::string baseLine(std::string_view file, int line) {
+  return std::string(baseName(file)) + ":" + std::to_string(line);
 }
 
 }  // namespace
@@ -84,7 +93,7 @@ StepPart MemoryPlaces::partOf(const MemoryPlace& place) const {
 bool MemoryPlaces::isLibrary(const MemoryFrame& frame) const {
   const auto file = snapshot_.text(frame.file);
   return !isPython(file) || file.starts_with("<") || has(file, "/site-packages/") || has(file, "/dist-packages/") ||
-         isTorch(file) || has(file, "/lib/python3") || has(file, "/torchinductor_");  // whose files Inductor generates
+         isTorch(file) || has(file, "/lib/python3") || isGenerated(file);
 }
 
 bool MemoryPlaces::innermostIsLibrary(std::uint32_t place) const {

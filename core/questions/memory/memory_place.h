@@ -45,6 +45,12 @@ class MemoryPlaces {
   std::string_view graphNode(std::uint32_t place) const;
   /// A file of code that torch.fx generated ("<eval_with_key>.3") and the line in it; line -1 where there is none.
   std::pair<std::int32_t, std::int32_t> graphLine(std::uint32_t place) const;
+  /// Calls `isIt(file, line)` for the frames from the innermost on until it says so.
+  template <class IsIt>
+  void findFrame(std::uint32_t place, const IsIt& isIt) const {
+    for (const auto id : snapshot_.stack(snapshot_.places[place].stack))
+      if (isIt(snapshot_.text(snapshot_.frames[id].file), snapshot_.frames[id].line)) return;
+  }
   /// "forward train.py:21 > train.py:14 > Linear": the calls of modules, outermost first, as far as frames say.
   std::string modules(std::uint32_t place) const;
   /// Whether the innermost frame is PyTorch's, as where an op was called through its Python function.

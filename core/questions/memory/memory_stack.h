@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,27 +26,27 @@ class MemoryStack {
   };
 
   MemoryStack() = default;
-  /// `most`: bands at most, that of the others included.
-  MemoryStack(const HeldMemory& whole, const GroupedAllocations& grouped, std::size_t most);
+  /// `most`: bands at most, that of the others included. Keeps the history, and two numbers for each allocation.
+  MemoryStack(std::shared_ptr<const HeldMemory> whole, const GroupedAllocations& grouped, std::size_t most);
 
   const std::vector<Band>& bands() const { return bands_; }
   /// Which band each group of GroupedAllocations is in.
   const std::vector<std::uint32_t>& bandOf() const { return bandOf_; }
-  std::size_t events() const { return events_; }
+  std::size_t events() const { return whole_ ? whole_->events : 0; }
   /// The events [begin, end) in `count` columns of equal width, or one for each event where those are fewer.
   std::vector<Column> columns(std::size_t begin, std::size_t end, std::size_t count) const;
 
  private:
-  struct Change {
-    std::int64_t bytes = 0;
-    std::uint32_t event = 0, band = 0;
-  };
+  /// Goes through what is made and let go, in order.
+  class Walk;
 
+  const HeldAllocation& at(std::size_t allocation) const { return whole_->allocations[allocation]; }
+
+  std::shared_ptr<const HeldMemory> whole_;
   std::vector<Band> bands_;
   std::vector<std::uint32_t> bandOf_;
-  std::vector<Change> changes_;        // by event
-  std::vector<std::uint64_t> before_;  // of each band, held before the first event
-  std::size_t events_ = 0;
+  std::vector<std::uint8_t> bandOfAllocation_;
+  std::vector<std::uint32_t> freed_;  // allocations that are let go, by the event that does
 };
 
 }  // namespace retrograd

@@ -1,5 +1,6 @@
 #include "core/questions/memory_join/job_step.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/listing/listing.h"
+#include "core/questions/memory_join/output_code.h"
 
 namespace retrograd {
 namespace {
@@ -25,7 +27,8 @@ class JobStepBuilder {
  public:
   JobStepBuilder(const JobGraph& forward, const JobGraph& backward) : forward_(forward), backward_(backward) {}
 
-  TracedStep run() {
+  /// `code`: what Inductor wrote, by the names of its files.
+  TracedStep run(const std::map<std::string, OutputCode>& code) {
     for (const auto& input : backward_.text.inputs) saved_.insert(input.name);
     for (const auto& output : forward_.listing.trace.outputs)
       if (output) results_.insert(forward_.listing.document->displayName(output));
@@ -34,6 +37,7 @@ class JobStepBuilder {
     step_.forwardCount = forward_.text.nodes.size();
     add(forward_, 0);
     add(backward_, 1);
+    for (const auto& [file, what] : code) addCode(file, what);
     return std::move(step_);
   }
 
@@ -87,9 +91,33 @@ class JobStepBuilder {
     }
   }
 
+  /// The code is that of the graph with as many results, whose memory has the sizes of the results.
+  void addCode(const std::string& file, const OutputCode& code) {
+    for (const auto which : {0, 1}) {
+      const auto& outputs = (which == 0 ? forward_ : backward_).listing.trace.outputs;
+      if (outputs.size() != code.outputCount) continue;
+      const auto& document = *(which == 0 ? forward_ : backward_).listing.document;
+      TracedCode found{file, which == 1, {}};
+      for (const auto& buffer : code.buffers) {
+        TracedCode::Line line{buffer.line, TracedAllocation::none, false, buffer.op};
+        if (!buffer.outputs.empty())
+          if (const auto value = outputs[buffer.outputs.back()]; value && document.isTensor(value))
+            if (const auto made = byName_[which].find(document.displayName(value)); made != byName_[which].end()) {
+              line.allocation = made->second;
+              line.isExact = !buffer.isReused && buffer.outputs.size() == 1;
+            }
+        found.lines.push_back(std::move(line));
+      }
+      std::ranges::stable_sort(found.lines, {}, &TracedCode::Line::line);
+      step_.code.push_back(std::move(found));
+      return;
+    }
+  }
+
   /// Values of one storage share what is known of its use.
   void note(const Document& document, ValueId value, std::uint8_t which, std::int32_t at) {
     const auto name = document.displayName(value);
+    byName_[which].emplace(name, at);
     auto& allocation = step_.allocations[static_cast<std::size_t>(at)];
     if (which == 0 && saved_.contains(name)) {
       allocation.use = TracedAllocation::Use::saved;
@@ -141,7 +169,8 @@ class JobStepBuilder {
   const JobGraph &forward_, &backward_;
   TracedStep step_;
   std::set<std::string> saved_, results_, gradients_;
-  std::map<std::string, std::int32_t> savedAs_;  // the name under which the backward gets it
+  std::unordered_map<std::string, std::int32_t> byName_[2];  // which allocation each value is in
+  std::map<std::string, std::int32_t> savedAs_;              // the name under which the backward gets it
 };
 
 }  // namespace
@@ -181,7 +210,10 @@ TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Pr
   };
   const auto forwardGraph = read(*forward, TraceKind::forward, nullptr);
   const auto backwardGraph = read(*backward, TraceKind::backward, &forwardGraph);
-  return JobStepBuilder(forwardGraph, backwardGraph).run();
+  std::map<std::string, OutputCode> code;
+  for (const auto& record : choice.attempt->code)
+    code[record.file] = readOutputCode(jobs::payloadText(log, record.payload));
+  return JobStepBuilder(forwardGraph, backwardGraph).run(code);
 }
 
 }  // namespace retrograd

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/base/enum_array.h"
+#include "core/questions/memory_join/code_lines.h"
 #include "core/questions/memory_join/graph_lines.h"
 #include "core/questions/memory_join/in_order.h"
 
@@ -59,6 +60,7 @@ class Joiner {
     joinStates();
     numberSteps();
     joinByNodes(places_, join_);
+    joinByCode(places_, join_);
     for (auto& step : steps_) joinStep(step);
     confirmWithin();
     for (const auto& step : steps_) join_.steps += step.backwardFrom >= 0 ? 1 : 0;
@@ -183,7 +185,7 @@ class Joiner {
                                       [&](std::size_t i, std::size_t j) { return weight(made[i], traced[j]); });
     for (std::size_t i = 0; i < made.size(); ++i) {
       auto& allocation = join_.allocations[made[i]];
-      if (pairs[i] < 0 || allocation.level == JoinLevel::exact) continue;
+      if (pairs[i] < 0 || allocation.level == JoinLevel::exact || allocation.inCode) continue;
       allocation.level = JoinLevel::aligned;
       allocation.traced = static_cast<std::int32_t>(traced[static_cast<std::size_t>(pairs[i])]);
     }
@@ -252,7 +254,8 @@ class Joiner {
     std::size_t begin = 0;
     const auto close = [&](std::size_t end, std::int64_t event) {
       for (auto k = begin; k < end && last >= 0; ++k)
-        if (auto& each = join_.allocations[made[k]]; each.traced < 0 && each.what.to >= 0 && each.what.to <= event)
+        if (auto& each = join_.allocations[made[k]];
+            each.traced < 0 && !each.inCode && each.what.to >= 0 && each.what.to <= event)
           each.within = last, ++within_[keyWithin(each)];
     };
     for (std::size_t k = 0; k < made.size(); ++k) {
@@ -294,7 +297,8 @@ class Joiner {
       if (traced.use == TracedAllocation::Use::gradient || traced.use == TracedAllocation::Use::result) return;
       const auto first = [](const auto& event) { return event.first; };
       const auto after = std::ranges::upper_bound(events, traced.lastRead, {}, first);
-      each.couldBeFreed = after == events.end() ? step.to : after->second;
+      // Kernels that do several ops have an order of their own, and the code may put other values into the memory.
+      if (!each.inCode) each.couldBeFreed = after == events.end() ? step.to : after->second;
       if (traced.use != TracedAllocation::Use::saved || traced.firstBackward == 0) return;
       const auto forward = std::ranges::upper_bound(events, traced.lastForward, {}, first);
       each.readInForward = forward == events.end() ? step.to : forward->second;

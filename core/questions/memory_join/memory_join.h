@@ -26,6 +26,7 @@ struct JoinedAllocation {
   std::int32_t parameter = -1;  ///< into TracedStep::parameters: a parameter, or an optimizer's state of it
   std::int32_t step = -1;       ///< the forward and backward of the history that it was made in
   bool recomputed = false;
+  bool inCode = false;  ///< a line of code that a compiler wrote made it, and says whose it is
   std::int64_t couldBeFreed = HeldAllocation::outside;    ///< the event at which its last reader had run
   std::int64_t readInForward = HeldAllocation::outside;   ///< the same of its last reader in the forward
   std::int64_t readInBackward = HeldAllocation::outside;  ///< the event with which its first reader there begins

@@ -68,8 +68,8 @@ class Prediction {
     positions_.clear();
     for (const auto i : steps_[static_cast<std::size_t>(step)]) {
       const auto& each = join_.allocations[i];
-      first_ = std::min(first_, each.what.from);
-      last_ = std::max(last_, each.what.from);
+      first_ = std::min(first_, std::int64_t{each.what.from});
+      last_ = std::max(last_, std::int64_t{each.what.from});
       if (each.traced >= 0 && !each.recomputed)
         positions_.emplace_back(each.what.from,
                                 join_.trace.allocations[static_cast<std::size_t>(each.traced)].position);
@@ -155,7 +155,7 @@ std::int64_t eventAfter(const MemoryJoin& join, std::int32_t step, std::size_t p
   auto first = HeldAllocation::outside, last = HeldAllocation::outside;
   for (const auto& each : join.allocations) {
     if (each.step != step) continue;
-    last = std::max(last, each.what.from);
+    last = std::max(last, std::int64_t{each.what.from});
     if (each.traced < 0 || each.recomputed) continue;
     const auto at = join.trace.allocations[static_cast<std::size_t>(each.traced)].position;
     if (at >= position && (first < 0 || each.what.from < first)) first = each.what.from;

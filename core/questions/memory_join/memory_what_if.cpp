@@ -123,7 +123,7 @@ void MemoryExperiment::change(const MemoryChange& wanted, const std::string& uni
     const auto& each = join_.allocations[i];
     const auto number = static_cast<std::uint32_t>(allocationAt_.at(each.what.from));
     const auto again = static_cast<std::uint32_t>(requests_.addresses.size() + 2 * i);
-    const auto let = std::max(each.readInForward, each.what.from);
+    const auto let = std::max(each.readInForward, std::int64_t{each.what.from});
     if (wanted.kind == Kind::bfloat16) edits.push_back({let, allocation(again + 1, each.what.requested / 2, 0), false});
     edits.push_back({let, release(number), false});
     edits.push_back({each.readInBackward - 1, allocation(again, each.what.requested, 0), false});
@@ -151,12 +151,12 @@ void MemoryExperiment::recompute(const std::string& unit, std::int32_t step, std
     const auto again = static_cast<std::uint32_t>(requests_.addresses.size() + 2 * i);
     forward.emplace_back(each.what.from, allocation(again, each.what.requested, 0));
     if (needed.contains(i)) {
-      edits.push_back({std::max(each.readInForward, each.what.from), release(number), false});
+      edits.push_back({std::max(each.readInForward, std::int64_t{each.what.from}), release(number), false});
       edits.push_back({each.what.to, {}, true});
       edits.push_back({each.what.to, release(again), false});
     } else {
       const auto end = each.what.to >= 0 && each.readInBackward < 0 ? each.what.to : each.readInForward;
-      forward.emplace_back(std::max(end, each.what.from), release(again));
+      forward.emplace_back(std::max(end, std::int64_t{each.what.from}), release(again));
     }
   }
   std::ranges::stable_sort(forward, {}, [](const auto& each) { return each.first; });

@@ -37,11 +37,25 @@ struct TracedParameter {
   std::uint64_t bytes = 0;
 };
 
+/// Code that a compiler wrote for the forward or the backward: what each of its lines takes memory for.
+struct TracedCode {
+  struct Line {
+    std::int32_t line = 0;
+    std::int32_t allocation = TracedAllocation::none;  ///< what is in it in the end; none: not known
+    bool isExact = false;                              ///< and nothing else was in it before
+    std::string op;                                    ///< that writes it
+  };
+  std::string file;  ///< its name, without folders
+  bool backward = false;
+  std::vector<Line> lines;  ///< by line
+};
+
 /// What a step allocates in the order of its ops, and what is there before: the side of a join that knows names.
 struct TracedStep {
   std::vector<TracedAllocation> allocations;  ///< by position
   std::vector<TracedParameter> parameters;    ///< and buffers, as a module lists them; shared ones once
   std::size_t forwardCount = 0;               ///< ops of the forward
+  std::vector<TracedCode> code;               ///< of a job that Inductor compiled
 };
 
 TracedStep tracedStep(const Analysis& analysis);

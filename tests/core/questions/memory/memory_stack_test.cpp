@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include <numeric>
 
 #include "tests/core/formats/memory/small_snapshot.h"
@@ -23,7 +25,7 @@ TEST(MemoryStack, M7_BandsSumToTheAllocatorsBytesAtEachEvent) {
     const auto whole = wholeHistory(*snapshot, 0, places);
     for (const auto by : {MemoryGrouping::category, MemoryGrouping::line, MemoryGrouping::module}) {
       const auto grouped = groupedAllocations(whole, places, by);
-      const MemoryStack stack(whole, grouped, 5);
+      const MemoryStack stack(std::make_shared<const HeldMemory>(whole), grouped, 5);
       EXPECT_LE(stack.bands().size(), 5u);
       const auto columns = stack.columns(0, whole.events, whole.events);
       ASSERT_EQ(columns.size(), whole.events);
@@ -45,7 +47,8 @@ TEST(MemoryStack, M1_AColumnIsTheEventAfterWhichMostIsHeld) {
   const auto snapshot = openMemorySnapshot(test::history("plain"));
   const MemoryPlaces places(*snapshot);
   const auto whole = wholeHistory(*snapshot, 0, places);
-  const MemoryStack stack(whole, groupedAllocations(whole, places, MemoryGrouping::category), 9);
+  const MemoryStack stack(std::make_shared<const HeldMemory>(whole),
+                          groupedAllocations(whole, places, MemoryGrouping::category), 9);
   for (const std::size_t width : {1, 7, 300}) {
     const auto columns = stack.columns(0, whole.events, width);
     ASSERT_EQ(columns.size(), width);
@@ -63,7 +66,8 @@ TEST(MemoryStack, M1_TheSmallestGroupsShareTheLastBand) {
   const auto snapshot = test::read(history.segment(16 << 20, 1 << 20, {}).pickle());
   const MemoryPlaces places(snapshot);
   const auto whole = wholeHistory(snapshot, 0, places);
-  const MemoryStack stack(whole, groupedAllocations(whole, places, MemoryGrouping::line), 3);
+  const MemoryStack stack(std::make_shared<const HeldMemory>(whole),
+                          groupedAllocations(whole, places, MemoryGrouping::line), 3);
   ASSERT_EQ(stack.bands().size(), 3u);
   EXPECT_EQ(stack.bands()[0].name, "a.py:4 in f");
   EXPECT_EQ(stack.bands()[1].name, "a.py:3 in f");
