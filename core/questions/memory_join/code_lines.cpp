@@ -56,12 +56,14 @@ class CodeJoiner {
     made.inCode = true;
     auto& taken = taken_[{made.step, &code}];
     const auto first = std::ranges::lower_bound(code.lines, number, {}, &TracedCode::Line::line);
-    const auto lines = std::span(first, std::ranges::upper_bound(first, code.lines.end(), number, {}, &TracedCode::Line::line));
+    const auto lines =
+        std::span(first, std::ranges::upper_bound(first, code.lines.end(), number, {}, &TracedCode::Line::line));
     for (const auto& line : lines)
       if (line.allocation >= 0 && sizeAgrees(made, line.allocation) && taken.insert(line.allocation).second)
         return take(made, line.allocation, line.isExact ? JoinLevel::exact : JoinLevel::aligned);
     for (const auto& line : lines)
-      if (const auto inner = line.allocation < 0 ? innerResult(code, line, made, taken) : TracedAllocation::none; inner >= 0)
+      if (const auto inner = line.allocation < 0 ? innerResult(code, line, made, taken) : TracedAllocation::none;
+          inner >= 0)
         return take(made, inner, JoinLevel::aligned);
   }
 

@@ -54,8 +54,8 @@ TEST(OutputCode, M2_EachLineOfGeneratedCodeHasWhatIsInItsMemory) {
 }
 
 TEST(OutputCode, M2_WhatIsNotSuchCodeHasNoLines) {
-  for (const auto* text : {"", "def call(", "def call(args):\n    return (", "def call(args):\n    buf0 = buf0[0\n  return (((",
-                           "buf0 = empty_strided_cuda((8), (1))"}) {
+  for (const auto* text : {"", "def call(", "def call(args):\n    return (",
+                           "def call(args):\n    buf0 = buf0[0\n  return (((", "buf0 = empty_strided_cuda((8), (1))"}) {
     const auto read = readOutputCode(text);
     EXPECT_TRUE(read.buffers.empty()) << text;
   }
