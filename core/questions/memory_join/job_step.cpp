@@ -66,6 +66,12 @@ class JobStepBuilder {
     return node;
   }
 
+  /// Memory of an input, of which the graph makes views.
+  static bool isGiven(const Document& document, StorageId storage) {
+    const auto first = document.storage(storage).first;
+    return first && !document.value(first).producer;
+  }
+
   void add(const JobGraph& graph, std::uint8_t which) {
     const auto& document = *graph.listing.document;
     std::unordered_map<std::string, std::size_t> nodes;
@@ -78,7 +84,7 @@ class JobStepBuilder {
       for (const auto operand : document.operands(op)) read(document, operand, name, base + node, made, which);
       for (const auto output : document.outputs(op)) {
         const auto storage = document.value(output).storage;
-        if (!storage || document.storage(storage).external) continue;
+        if (!storage || document.storage(storage).external || isGiven(document, storage)) continue;
         if (made[storage] >= 0) {
           note(document, output, which, made[storage]);
           continue;

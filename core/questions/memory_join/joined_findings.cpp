@@ -65,7 +65,8 @@ std::vector<MemoryFinding> joinedFindings(const MemoryJoin& join, const MemoryPl
            alike.line});
   for (const auto i : moment.blocks) {
     const auto& block = join.allocations[i];
-    if (block.within < 0 || 10 * block.what.size < whole) continue;
+    const bool isLibrarys = block.what.category == MemoryCategory::workspace;  // which keeps it
+    if (block.within < 0 || isLibrarys || 10 * block.what.size < whole) continue;
     found.push_back({Kind::workspace, block.what.size,
                      fmt::format("{} {}, while it runs", bytesText(static_cast<std::int64_t>(block.what.size)),
                                  holderOf(join, block)),

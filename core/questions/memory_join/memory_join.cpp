@@ -354,6 +354,8 @@ std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation)
   using Use = TracedAllocation::Use;
   if (allocation.parameter >= 0)
     return allocation.what.category == MemoryCategory::optimizer ? "optimizer" : "parameter";
+  // A library's own outlives the op that asked for it.
+  if (allocation.what.category == MemoryCategory::workspace) return std::string(name(MemoryCategory::workspace));
   if (allocation.within >= 0) {
     const auto& traced = join.trace.allocations[static_cast<std::size_t>(allocation.within)];
     return "workspace of " + (traced.module.empty() ? traced.op : traced.op + " of " + traced.module);
