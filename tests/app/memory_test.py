@@ -9,6 +9,7 @@ import unittest
 import jsonschema
 
 import support
+from allocator import Allocator, replay, snapshot
 from support import TOP, Case
 
 HISTORIES = TOP / "tests" / "data" / "memory"
@@ -128,6 +129,23 @@ class Memory(Case):
             result = self.bad("memory", HISTORIES / "plain.pickle.xz", "--trace", HISTORIES / "plain.txt", "--what-if", bad)
             self.assertIn(message, result.stderr)
         self.assertIn("need --trace", self.bad("memory", HISTORIES / "plain.pickle.xz", "--choices", "3").stderr)
+
+    def test_M5_choices_where_memory_ran_out_in_a_forward(self):
+        history = pickle.loads(lzma.decompress((HISTORIES / "plain.pickle.xz").read_bytes()))
+        device = Allocator(limit=70_000_000)
+        self.assertFalse(replay(device, history["device_traces"][0]))
+        self.assertNotIn("backward", {f["name"] for e in device.events for f in e["frames"]})  # there was none yet
+        report = self.report(self.write(snapshot(device)), "--trace", HISTORIES / "plain.txt", "--choices", "3")
+        freed = {choice["change"]: choice["freed_bytes"] for choice in report["what_if"]}
+        self.assertEqual(set(freed), {"recompute", "offload", "bfloat16"})
+        # As checkpointing keeps of each of three blocks: its input alone. The last block's are still read by the forward.
+        self.assertGreater(freed["recompute"], 2 * 7897088)
+        # A history that was cut begins with what the allocator had, also under a change.
+        whole = pickle.loads(lzma.decompress((HISTORIES / "plain.pickle.xz").read_bytes()))
+        whole["device_traces"][0] = whole["device_traces"][0][757:]
+        cut = self.report(self.write(whole), "--trace", HISTORIES / "plain.txt", "--what-if", "recompute:blocks")
+        self.assertEqual(cut["model"]["peak_bytes"], 105560576)
+        self.assertAlmostEqual(cut["what_if"][0]["freed_bytes"], 105560576 - 90430976, delta=(105560576 - 90430976) / 10)
 
     def test_M5_the_model_has_the_peaks_of_all_histories(self):
         for path in sorted(HISTORIES.glob("*.xz")):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "core/base/enum_array.h"
@@ -24,6 +25,12 @@ AllocatorRequest allocation(std::uint32_t number, std::uint64_t size, std::int64
 }
 
 AllocatorRequest release(std::uint32_t number) { return {AllocatorRequest::Kind::release, number, 0, 0}; }
+
+/// The backward reads it later, or would have: the forward is done with it.
+bool isHeldForBackward(const JoinedAllocation& each) {
+  if (each.readInBackward >= 0) return each.what.to >= each.readInBackward;
+  return each.readInForward >= 0 && (each.what.to < 0 || each.what.to > each.readInForward);
+}
 
 bool isNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -62,7 +69,9 @@ std::vector<std::string> MemoryExperiment::unitsOf(const std::string& module) co
 
 std::vector<std::string> MemoryExperiment::candidates() const {
   std::set<std::string> found;
-  for (const auto& traced : join_.trace.allocations) {
+  for (const auto& each : join_.allocations) {
+    if (each.traced < 0 || each.recomputed) continue;
+    const auto& traced = join_.trace.allocations[static_cast<std::size_t>(each.traced)];
     if (traced.backward || traced.use != TracedAllocation::Use::saved || traced.module.empty()) continue;
     auto path = layerOf(traced.module);
     if (const auto dot = path.rfind('.'); dot != std::string::npos) path.resize(dot);  // all layers of its list
@@ -76,11 +85,12 @@ MemoryWhatIf MemoryExperiment::run(const MemoryChange& wanted) const {
   Edits edits;
   const auto units = unitsOf(wanted.module);
   for (const auto& unit : units)
-    for (std::int32_t step = 0; step < static_cast<std::int32_t>(join_.steps); ++step)
+    for (std::int32_t step = 0; step < static_cast<std::int32_t>(join_.forwardEnds.size()); ++step)
       change(wanted, unit, step, edits, result);
   result.modules = units.size();
   std::ranges::stable_sort(edits, {}, &Edit::event);
   AllocatorRequests changed;
+  changed.outline = requests_.outline;
   changed.addresses = requests_.addresses;
   auto edit = edits.begin();
   for (std::size_t i = 0; i < requests_.requests.size(); ++i) {
@@ -99,7 +109,7 @@ MemoryWhatIf MemoryExperiment::run(const MemoryChange& wanted) const {
 }
 
 /// Tensors that the unit's forward makes and its own backward reads are let go after the forward read them last, and
-/// are there again before the backward reads one.
+/// are there again before the backward reads one; not again where memory ran out before that.
 void MemoryExperiment::change(const MemoryChange& wanted, const std::string& unit, std::int32_t step, Edits& edits,
                               MemoryWhatIf& result) const {
   std::vector<std::size_t> saved;
@@ -108,13 +118,11 @@ void MemoryExperiment::change(const MemoryChange& wanted, const std::string& uni
     const auto& each = join_.allocations[i];
     if (each.step != step || each.traced < 0 || each.recomputed) continue;
     const auto& traced = join_.trace.allocations[static_cast<std::size_t>(each.traced)];
-    if (traced.backward || traced.use != TracedAllocation::Use::saved || each.readInBackward < 0 ||
-        each.what.to < each.readInBackward)
-      continue;
+    if (traced.backward || traced.use != TracedAllocation::Use::saved || !isHeldForBackward(each)) continue;
     if (!isBelow(traced.module, unit) || !isBelow(traced.readerModule, unit)) continue;
     if (wanted.kind == Kind::bfloat16 && !traced.isFloat32) continue;
     saved.push_back(i);
-    backward = std::min(backward, each.readInBackward);
+    if (each.readInBackward >= 0) backward = std::min(backward, each.readInBackward);
   }
   if (saved.empty()) return;
   result.tensors += saved.size();
@@ -126,10 +134,13 @@ void MemoryExperiment::change(const MemoryChange& wanted, const std::string& uni
     const auto let = std::max(each.readInForward, std::int64_t{each.what.from});
     if (wanted.kind == Kind::bfloat16) edits.push_back({let, allocation(again + 1, each.what.requested / 2, 0), false});
     edits.push_back({let, release(number), false});
-    edits.push_back({each.readInBackward - 1, allocation(again, each.what.requested, 0), false});
-    if (wanted.kind == Kind::bfloat16) edits.push_back({each.readInBackward - 1, release(again + 1), false});
+    const bool isRead = each.readInBackward >= 0;
+    if (isRead) edits.push_back({each.readInBackward - 1, allocation(again, each.what.requested, 0), false});
+    if (isRead && wanted.kind == Kind::bfloat16) edits.push_back({each.readInBackward - 1, release(again + 1), false});
+    if (each.what.to < 0) continue;
     edits.push_back({each.what.to, {}, true});
-    edits.push_back({each.what.to, release(again), false});
+    if (isRead) edits.push_back({each.what.to, release(again), false});
+    else if (wanted.kind == Kind::bfloat16) edits.push_back({each.what.to, release(again + 1), false});
   }
 }
 
@@ -139,6 +150,7 @@ void MemoryExperiment::recompute(const std::string& unit, std::int32_t step, std
                                  const std::vector<std::size_t>& saved, Edits& edits) const {
   const std::set<std::size_t> needed(saved.begin(), saved.end());
   const auto last = saved.back();
+  const bool runsAgain = at != std::numeric_limits<std::int64_t>::max();
   std::vector<std::pair<std::int64_t, AllocatorRequest>> forward;  // by the event that it repeats
   for (std::size_t i = 0; i <= last; ++i) {
     const auto& each = join_.allocations[i];
@@ -152,13 +164,14 @@ void MemoryExperiment::recompute(const std::string& unit, std::int32_t step, std
     forward.emplace_back(each.what.from, allocation(again, each.what.requested, 0));
     if (needed.contains(i)) {
       edits.push_back({std::max(each.readInForward, std::int64_t{each.what.from}), release(number), false});
-      edits.push_back({each.what.to, {}, true});
-      edits.push_back({each.what.to, release(again), false});
+      if (each.what.to >= 0) edits.push_back({each.what.to, {}, true});
+      if (runsAgain && each.what.to >= 0) edits.push_back({each.what.to, release(again), false});
     } else {
       const auto end = each.what.to >= 0 && each.readInBackward < 0 ? each.what.to : each.readInForward;
       forward.emplace_back(std::max(end, std::int64_t{each.what.from}), release(again));
     }
   }
+  if (!runsAgain) return;
   std::ranges::stable_sort(forward, {}, [](const auto& each) { return each.first; });
   for (const auto& [event, request] : forward) edits.push_back({at - 1, request, false});
 }
