@@ -159,6 +159,17 @@ class RecordedJobs(Case):
         report, _ = self.report(snapshot(device), "--at", "oom")
         self.assertIn("20 MiB are reserved and free in 1 piece,", report["findings"][0]["text"])
 
+    def test_M1_a_limit_of_the_process_is_not_the_devices(self):
+        device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
+        device.alloc(60 << 20, load)
+        self.assertIsNone(device.alloc(8 << 20, load))
+        text = self.report(snapshot(device), "--at", "oom")[0]["findings"][0]["text"]
+        self.assertIn("the device had 4.0 MiB free", text)
+        self.assertNotIn("a limit of the process", text)
+        device.events[-1]["device_free"] = 100 << 30  # as cudaMemGetInfo says under set_per_process_memory_fraction
+        text = self.report(snapshot(device), "--at", "oom")[0]["findings"][0]["text"]
+        self.assertIn("the device had 100 GiB free where a new segment takes 20 MiB: a limit of the process", text)
+
     def test_M1_the_last_request_that_failed_is_the_one(self):
         device, load = Allocator(limit=64 << 20), [frame("/job/data.py", 7, "load"), allocator.TRAIN]
         self.assertIsNone(device.alloc(90 << 20, load))  # the job tries less

@@ -194,8 +194,12 @@ std::optional<MemoryFinding> whyNotFit(const MemorySnapshot& snapshot, std::size
     if (bytes > 0) text += fmt::format(", {} of that for {}", sizeText(bytes), whose);
   text += fmt::format(", the device had {} free", sizeText(event->address));
   const BlockSizes sizes(snapshot.settings);
-  if (const auto segment = BlockSizes::segment(sizes.rounded(event->size));
-      event->size <= event->address && segment > event->address && !sizes.expandable())
+  if (const auto segment = BlockSizes::segment(sizes.rounded(event->size)); segment <= event->address)
+    text += fmt::format(
+        " where a new segment takes {}: a limit of the process, such as set_per_process_memory_fraction, "
+        "or the driver refused it",
+        sizeText(segment));
+  else if (event->size <= event->address && !sizes.expandable())
     text += fmt::format(" where a new segment takes {}", sizeText(segment));
   if (free.largest) text += "; " + pieces.largestText();
   return MemoryFinding{Kind::fragmentation, event->size, std::move(text), places.line(event->place)};
