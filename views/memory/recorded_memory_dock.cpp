@@ -427,9 +427,22 @@ BoundSymbolId RecordedMemoryDock::makerOf(std::int32_t allocation) const {
   return open ? memory_->shown().makerOf(allocation, open->analysis) : BoundSymbolId();
 }
 
+/// The op whose memory the selected one gives: another where that makes a view.
+BoundSymbolId RecordedMemoryDock::selectedMaker() const {
+  const auto op = context_.selection->op();
+  const auto open = document();
+  if (!open || !op) return op;
+  const auto& document = *open->analysis->document;
+  const auto outputs = document.outputs(op);
+  if (outputs.empty() || !document.isTensor(outputs[0]) || !document.value(outputs[0]).storage) return op;
+  const auto first = document.storage(document.value(outputs[0]).storage).first;
+  const auto maker = first ? document.value(first).producer : BoundSymbolId();
+  return maker ? maker : op;
+}
+
 void RecordedMemoryDock::markBlocks() {
   std::set<std::int32_t> marked;
-  const auto op = context_.selection->op();
+  const auto op = selectedMaker();
   for (const auto& piece : addresses_->view().picture().layout.pieces)
     if (op && piece.allocation >= 0 && makerOf(piece.allocation) == op) marked.insert(piece.allocation);
   addresses_->setMarked(std::move(marked));
@@ -437,7 +450,7 @@ void RecordedMemoryDock::markBlocks() {
 
 std::int32_t RecordedMemoryDock::blockOfSelection() const {
   const auto open = document();
-  return open ? memory_->shown().blockOf(context_.selection->op(), open->analysis) : LaidOutPiece::free;
+  return open ? memory_->shown().blockOf(selectedMaker(), open->analysis) : LaidOutPiece::free;
 }
 
 void RecordedMemoryDock::goToBlock() {

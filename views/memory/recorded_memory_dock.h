@@ -85,6 +85,7 @@ class RecordedMemoryDock : public Panel {
   /// Underlines what the selected op made.
   void markBlocks();
   std::int32_t blockOfSelection() const;
+  BoundSymbolId selectedMaker() const;
   /// The op of the open document that made an allocation.
   BoundSymbolId makerOf(std::int32_t allocation) const;
   /// Chooses the row of a block, where it is listed.

@@ -307,6 +307,16 @@ void RecordedMemoryTest::M2_aBlockLeadsToItsOpAndBack() {
   QCOMPARE(open.chart().current().value(), 792u);  // the event that made it
   QCOMPARE(map.picture().layout.pieces[static_cast<std::size_t>(map.current())].size, 2097152u);
   open.f.picture(QStringLiteral("memory-of-op"));
+  // A view of it has no memory of its own: it leads to the same block.
+  const auto output = document.outputs(op)[0];
+  BoundSymbolId view;
+  for (const auto each : open.f.controller().document()->analysis->joint.ops)
+    if (const auto outputs = document.outputs(each);
+        each != op && outputs.size() == 1 && document.isTensor(outputs[0]) && document.value(outputs[0]).storage)
+      if (document.storage(document.value(outputs[0]).storage).first == output) view = each;
+  QVERIFY(view);
+  selection.select(view);
+  QVERIFY(command(open.f, "memory-of-op")->isEnabled());
 }
 
 void RecordedMemoryTest::M2_aModelIsJoined() {
