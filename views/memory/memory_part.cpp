@@ -84,7 +84,7 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
   auto* failed = actions.add("memory-failed", MainWindow::tr("The Request That Failed"),
                              MainWindow::tr("Chooses the event at which the GPU's memory ran out"), {});
   auto* block =
-      actions.add("memory-of-op", MainWindow::tr("Recorded &Block of the Selected Op"),
+      actions.add("memory-of-op", MainWindow::tr("Recorded Block of the Selected Op"),
                   MainWindow::tr("Chooses the memory that the selected op made, where and when it was made"), {});
   open->setIconText(MainWindow::tr("Open..."));
   compare->setIconText(MainWindow::tr("Compare..."));
