@@ -37,7 +37,7 @@ InputsDialog::InputsDialog(const OpenDocument& document, QWidget* parent)
     accept();
   });
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  if (document.analysis->file.sampleInputs.empty() && request_.source == InputSource::sample) {
+  if (document.analysis->file.sampleInputs.empty() && request_.inputs.empty() && !request_.drawn) {
     sample_->setEnabled(false);
     sample_->setToolTip(tr("The archive holds no sample inputs"));
     drawn_->setChecked(true);
@@ -51,11 +51,11 @@ QWidget* InputsDialog::makeSources() {
   sample_ = new QRadioButton(tr("&Sample inputs of the archive"), box);
   drawn_ = new QRadioButton(tr("&Drawn at random"), box);
   file_ = new QRadioButton(tr("From a &file, one tensor an input:"), box);
-  path_ = new QLineEdit(QString::fromStdString(request_.inputFile), box);
+  path_ = new QLineEdit(QString::fromStdString(request_.inputs), box);
   path_->setPlaceholderText(tr("inputs.safetensors"));
   path_->setAccessibleName(tr("File with inputs"));
   browse_ = new QPushButton(tr("&Browse..."), box);
-  seed_ = new QLineEdit(QString::number(request_.seed), box);  // 64 bits, more than a spin box takes
+  seed_ = new QLineEdit(QString::number(request_.seed.value_or(0)), box);  // 64 bits, more than a spin box takes
   seed_->setObjectName(QStringLiteral("inputs-seed"));
   seed_->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("000000000000000000000000")));
   seed_->setAccessibleName(tr("Seed of drawn inputs, cotangents and random ops"));
@@ -74,10 +74,7 @@ QWidget* InputsDialog::makeSources() {
   layout->addWidget(seedLabel, 3, 0);
   layout->addWidget(seed_, 3, 1, Qt::AlignLeft);
   layout->setColumnStretch(1, 1);
-  (request_.source == InputSource::sample  ? sample_
-   : request_.source == InputSource::drawn ? drawn_
-                                           : file_)
-      ->setChecked(true);
+  (request_.drawn ? drawn_ : request_.inputs.empty() ? sample_ : file_)->setChecked(true);
   for (auto* button : {sample_, drawn_, file_}) connect(button, &QRadioButton::toggled, this, &InputsDialog::update);
   for (auto* line : {path_, seed_}) connect(line, &QLineEdit::textChanged, this, &InputsDialog::update);
   connect(browse_, &QPushButton::clicked, this, &InputsDialog::browse);
@@ -110,11 +107,10 @@ void InputsDialog::update() {
 
 OpenRequest InputsDialog::request() const {
   auto request = request_;
-  request.source = sample_->isChecked()  ? InputSource::sample
-                   : drawn_->isChecked() ? InputSource::drawn
-                                         : InputSource::file;
-  request.inputFile = file_->isChecked() ? path_->text().toStdString() : std::string();
-  request.seed = seedFromText(seed_->text()).value_or(request_.seed);
+  request.drawn = drawn_->isChecked();
+  request.inputs = file_->isChecked() ? path_->text().toStdString() : std::string();
+  // Zero where nobody asked is no wish: what was recorded with a step may have a seed.
+  if (const auto seed = seedFromText(seed_->text()); seed && (*seed != 0 || request_.seed)) request.seed = seed;
   request.gradInputs = model_->gradInputs();
   return request;
 }

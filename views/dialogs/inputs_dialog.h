@@ -18,7 +18,7 @@ class InputsDialog : public QDialog {
   OpenRequest request() const;
 
  Q_SIGNALS:
-  void chosen(const retrograd::views::OpenRequest& request);
+  void chosen(const retrograd::OpenRequest& request);
 
  private:
   QWidget* makeSources();

@@ -18,27 +18,12 @@
 #include "core/torch/experiments/grad_check.h"
 #include "core/torch/experiments/passes.h"
 #include "core/torch/experiments/what_if.h"
+#include "core/torch/opening/open_model.h"
 #include "core/torch/session/allocator_peak.h"
 
 namespace retrograd::views {
 
 class PipelineEngine;
-
-/// Where the user inputs of a computation come from.
-enum class InputSource { sample, drawn, file };
-
-/// What to open and with which inputs.
-struct OpenRequest {
-  std::string path;
-  InputSource source = InputSource::sample;
-  std::string inputFile;  ///< safetensors with one tensor an input, for InputSource::file
-  std::uint64_t seed = 0;
-  std::optional<std::vector<std::string>> gradInputs;  ///< as DerivationRequest::gradInputs
-  PartitionOptions partition;
-  std::optional<Device> device;  ///< where to run; absent: where the file says
-  GivenData data;                ///< weights and batch of a training job, and which compile of its log
-  std::string loss;  ///< the output at which the gradient begins with 1 (core/cut/loss.h); empty: at all outputs
-};
 
 /// A debugging session as the window needs it: the functions of Session of the same names. Lives on the worker; what
 /// stops it may be set by any thread, as there.
@@ -108,7 +93,7 @@ class Engine {
   /// Nothing was asked for a while: memory that is only kept for the next run goes back to the system.
   virtual void rest() {}
   /// Reports on the worker what was read, before anything is derived from it; its argument grows afterwards.
-  using OnRead = std::function<void(const ModelFile&)>;
+  using OnRead = retrograd::OnRead;
   /// Throws Error as openModel() does. `onRead` may be empty, and is not called where a file brings what was derived
   /// along.
   virtual std::shared_ptr<const Analysis> open(const OpenRequest&, const Progress&, const OnRead& onRead) = 0;

@@ -311,7 +311,7 @@ void JobDock::ask(const Choice& choice) {
     SecondOpinionRequest request;
     request.compile = choice.compile;
     request.rank = choice.place.process->rank;
-    request.seed = context.document.request.seed;
+    request.seed = context.document.request.seed.value_or(0);
     request.useWhatBinds = true;
     if (!data.weights.empty()) request.weights = readWeights(data, progress);
     if (!data.batch.empty()) request.batch = readBatchFile(data.batch, progress).tensors;

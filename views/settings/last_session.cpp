@@ -44,12 +44,15 @@ CutRequest readCuts(const QVariantMap& map) {
   return cuts;
 }
 
+// Where inputs come from, as settings of earlier versions say it: samples, drawn, a file.
+constexpr int drawnSource = 1, lastSource = 2;
+
 QVariantMap written(const WindowRecord& window) {
   const auto& request = window.request;
   QVariantMap map{{QStringLiteral("path"), toQt(request.path)},
-                  {QStringLiteral("source"), static_cast<int>(request.source)},
-                  {QStringLiteral("input-file"), toQt(request.inputFile)},
-                  {QStringLiteral("seed"), static_cast<qulonglong>(request.seed)},
+                  {QStringLiteral("source"), request.drawn ? drawnSource : 0},
+                  {QStringLiteral("input-file"), toQt(request.inputs)},
+                  {QStringLiteral("seed"), static_cast<qulonglong>(request.seed.value_or(0))},
                   {QStringLiteral("geometry"), window.geometry},
                   {QStringLiteral("arrangement"), window.arrangement},
                   {QStringLiteral("selected"), window.selected},
@@ -66,12 +69,10 @@ std::optional<WindowRecord> read(const QVariantMap& map) {
   window.request.path = map.value(QStringLiteral("path")).toString().toStdString();
   const int source = map.value(QStringLiteral("source")).toInt();
   const int active = map.value(QStringLiteral("active")).toInt();
-  if (window.request.path.empty() || source < 0 || source > static_cast<int>(InputSource::file) || active < 0 ||
-      active > 3)
-    return {};
-  window.request.source = static_cast<InputSource>(source);
-  window.request.inputFile = map.value(QStringLiteral("input-file")).toString().toStdString();
-  window.request.seed = map.value(QStringLiteral("seed")).toULongLong();
+  if (window.request.path.empty() || source < 0 || source > lastSource || active < 0 || active > 3) return {};
+  window.request.drawn = source == drawnSource;
+  window.request.inputs = map.value(QStringLiteral("input-file")).toString().toStdString();
+  if (const auto seed = map.value(QStringLiteral("seed")).toULongLong()) window.request.seed = seed;
   if (const auto device = map.value(QStringLiteral("device")).toString(); !device.isEmpty()) try {
       window.request.device = deviceFromString(device.toStdString());
     } catch (const Error&) {  // without it, the file says

@@ -244,7 +244,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files,
   return QApplication::exec();
 }
 
-bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options) {
+bool renderWindowToPicture(const PictureOptions& options, const std::string& picture) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   qInstallMessageHandler(keepQtQuiet);
   int argc = 1;
@@ -261,16 +261,16 @@ bool renderWindowToPicture(const std::string& file, const std::string& picture, 
   theme.choose(options.highContrast ? Theme::Choice::highContrast
                : options.dark       ? Theme::Choice::dark
                                     : Theme::Choice::light);
-  auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(), &theme, &settings});
+  auto* window = new MainWindow({std::make_shared<Worker>(), liveEngine(options.model.rules), &theme, &settings});
   window->resize(options.width, options.height);
   window->show();
   auto& controller = *window->context().controller;
-  if (!file.empty() && !options.device) {
+  const auto& file = options.model.path;
+  if (!file.empty() && options.model.isDefault()) {
     window->openFile(QString::fromStdString(file));
   } else if (!file.empty()) {
-    OpenRequest request;
+    auto request = options.model;
     request.path = QFileInfo(QString::fromStdString(file)).absoluteFilePath().toStdString();
-    request.device = options.device;
     controller.open(request);
   }
   waitFor([&] { return !controller.opening(); });

@@ -6,6 +6,7 @@
 
 #include "core/base/tensor_meta.h"
 #include "core/derivation/registry.h"
+#include "core/torch/opening/open_request.h"
 #include "core/trace/trace.h"
 
 namespace retrograd {
@@ -16,6 +17,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files,
 
 /// What a picture of the window shows.
 struct PictureOptions {
+  OpenRequest model;  ///< what to open and on what to run it; no path: the start page
   bool dark = false;
   bool highContrast = false;           ///< light or dark as `dark` says
   bool graph = false;                  ///< the graph instead of the listings
@@ -31,13 +33,12 @@ struct PictureOptions {
   std::string recorded;  ///< recorded numbers to compare with those of the model; empty: none
   std::vector<std::string> memory;  ///< a memory snapshot to open next to the model, and one to compare it with
   std::vector<std::string> docks;   ///< brought to the front: "why"
-  std::optional<Device> device;     ///< to run on; absent: where the file says
   int width = 1600, height = 980;
 };
 
-/// Opens the file in a window that is never shown on a display, steps over the border into the backward, selects a
+/// Opens the model in a window that is never shown on a display, steps over the border into the backward, selects a
 /// backward op and writes a picture of the window as PNG. False where the file cannot be opened, what is asked for is
 /// not there, or the picture is not written; why is on stderr.
-bool renderWindowToPicture(const std::string& file, const std::string& picture, const PictureOptions& options = {});
+bool renderWindowToPicture(const PictureOptions& options, const std::string& picture);
 
 }  // namespace retrograd

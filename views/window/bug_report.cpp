@@ -92,7 +92,7 @@ QString bugReport(const OpenDocument* document, BoundSymbolId op, const Executio
   auto text = lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
   // Messages name files in full; where someone keeps theirs is nobody's business.
   if (document)
-    for (const auto& path : {document->request.path, document->request.inputFile})
+    for (const auto& path : {document->request.path, document->request.inputs})
       if (!path.empty()) text.replace(toQt(path), QFileInfo(toQt(path)).fileName());
   return text;
 }

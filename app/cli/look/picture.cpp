@@ -7,6 +7,7 @@
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/output.h"
+#include "core/torch/execution/threads.h"
 #include "core/trace/print/json.h"
 #include "views/window/app_window.h"
 
@@ -16,6 +17,7 @@ namespace {
 Run setUpPicture(Parser parser) {
   auto paths = std::make_shared<std::pair<std::string, std::string>>();
   auto options = std::make_shared<PictureOptions>();
+  auto input = std::make_shared<InputOptions>();
   auto trace = std::make_shared<std::string>("joint"), format = std::make_shared<std::string>("text");
   parser
       .add(
@@ -54,13 +56,16 @@ Run setUpPicture(Parser parser) {
       .typeName("SNAPSHOT");
   parser.add("--width", options->width, "pixels").range(320, 8000);
   parser.add("--height", options->height, "pixels").range(240, 8000);
-  addDevice(parser, options->device);
+  input->addTo(parser);
   addFormat(parser, *format);
-  return [paths, options, trace, format](const Progress&) {
-    requireToRun(options->device);
+  return [paths, options, input, trace, format](const Progress&) {
+    requireToRun(input->device);
+    setThreads(input->threads);
+    options->model = *input;
+    options->model.path = paths->first;
     for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
       if (name(kind) == *trace) options->trace = kind;
-    if (!renderWindowToPicture(paths->first, paths->second, *options))
+    if (!renderWindowToPicture(*options, paths->second))
       throw Error(ErrorCode::io, "could not draw the window", paths->second);
     if (*format == "json")
       fmt::print("{}\n", dumpJson(nlohmann::ordered_json{{"file", paths->second},

@@ -10,7 +10,6 @@
 #include "app/cli/parsing/input.h"
 #include "app/cli/parsing/jobs_below.h"
 #include "app/cli/parsing/program.h"
-#include "app/cli/parsing/recorded.h"
 #include "app/cli/parsing/terminal.h"
 #include "core/base/allowed_memory.h"
 #include "core/base/near_names.h"
@@ -20,14 +19,10 @@
 #include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/read_model.h"
-#include "core/torch/analysis/session_file.h"
-#include "core/torch/checking/other_device.h"
-#include "core/torch/checking/reference.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/torch/execution/threads.h"
+#include "core/torch/opening/open_model.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd::cli {
@@ -221,33 +216,6 @@ void InputOptions::addTo(Parser parser, bool batch) {
       .zeroOrMore();
 }
 
-DerivationRequest InputOptions::forReading() const {
-  return forReading(inputs.empty() ? Reference() : readReference(inputFile(inputs)));
-}
-
-DerivationRequest InputOptions::forReading(const Reference& given) const {
-  return ModelRequest::forReading(given.inputs, given.seed);
-}
-
-DerivationRequest InputOptions::forFile(const ModelFile& file) const {
-  return forFile(file, inputs.empty() ? Reference() : readReference(inputFile(inputs)));
-}
-
-DerivationRequest InputOptions::forFile(const ModelFile& file, const Reference& given) const {
-  auto request = requestFor(given, file);
-  request.exactCotangents = false;
-  layOver(request);
-  request.filled = readFill(fill);
-  return request;
-}
-
-DerivationRequest InputOptions::forSession(const Analysis& stored) const {
-  const auto asked = forFile(stored.file);
-  auto options = overlaid(stored, asked);
-  layOver(options);  // also what is asked for and is the default
-  return options;
-}
-
 void requireToRun(const std::optional<Device>& device) {
   if (device) requireDevice(*device);
 }
@@ -286,36 +254,13 @@ void requireFile(const std::string& path) {
                 path);
 }
 
-std::optional<FolderChoice> graphToOpen(const std::string& path) {
-  auto choice = chooseGraph(path);
-  if (!choice) return choice;
-  if (!choice->failure.empty()) fmt::print(stderr, "note: {}: recorded because {}\n", path, choice->failure);
-  for (const auto& line : choice->cannotReplay) fmt::print(stderr, "note: {}: cannot be replayed: {}\n", path, line);
-  return choice;
-}
-
 std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions& options, const Progress& progress) {
-  const auto path = inputFile(name);
-  requireFile(path);
-  if (const auto choice = graphToOpen(path)) {
-    auto recorded = options;
-    if (recorded.inputs.empty()) recorded.inputs = choice->graph.values;
-    auto analysis = open(choice->graph.model, recorded, progress);
-    if (!choice->graph.device.empty() && drawsElsewhere(*analysis, true))
-      fmt::print(stderr,
-                 "note: {}: the step drew random numbers on {}; --device cuda draws them again, here others are "
-                 "drawn\n",
-                 path, choice->graph.device);
-    return analysis;
-  }
+  OpenRequest request = options;
+  request.path = inputFile(name);
+  requireFile(request.path);
+  if (!request.inputs.empty()) request.inputs = inputFile(request.inputs);
   setThreads(options.threads);
-  if (!std::filesystem::is_directory(path) && isSessionFile(path)) {
-    auto stored = loadSession(path, progress, options.rules);
-    return options.given() ? deriveAnew(*stored, options.forSession(*stored), progress) : stored;
-  }
-  auto file = readModel(path, options.forReading(), progress);
-  const auto analysisOptions = options.forFile(file);
-  return analyse(std::move(file), analysisOptions, progress);
+  return openModel(request, progress);
 }
 
 bool reportProblems(const std::vector<Problem>& problems) {

@@ -7,11 +7,7 @@
 #include <vector>
 
 #include "app/cli/parsing/parser.h"
-#include "core/derivation/model_request.h"
-
-namespace retrograd {
-struct Reference;
-}
+#include "core/torch/opening/open_request.h"
 
 namespace retrograd::cli {
 
@@ -46,24 +42,11 @@ TensorMap readFill(const std::string& path);
 void addGivenData(Parser parser, GivenData& data, bool batch = true);
 
 /// Options that say what a model is run on; shared by the subcommands that derive or run.
-struct InputOptions : ModelRequest {
-  std::string fill;    ///< safetensors file with results of opaque ops; may be empty. `filled` is read from it late
-  std::string inputs;  ///< safetensors file; empty: sample inputs, else drawn
+struct InputOptions : OpenRequest {
   int threads = 0;
 
   /// `batch`: also --batch, where that is not a subcommand's own option.
   void addTo(Parser parser, bool batch = true);
-  /// Whether anything is asked for that a session file may hold otherwise.
-  bool given() const { return !inputs.empty() || !fill.empty() || !isDefault(); }
-  /// What to read a file with that has to be traced. Throws Error(badInput) for an unreadable inputs file.
-  DerivationRequest forReading() const;
-  /// What to analyse `file` with. Throws Error(badInput) for an unreadable inputs file.
-  DerivationRequest forFile(const ModelFile& file) const;
-  /// The same with `given` instead of what the inputs file has.
-  DerivationRequest forReading(const Reference& given) const;
-  DerivationRequest forFile(const ModelFile& file, const Reference& given) const;
-  /// The same for a session file's model: what is not given stays as it was saved.
-  DerivationRequest forSession(const Analysis& stored) const;
 };
 
 /// Throws Error(badUse) where nothing can run on `device`, before a file is read in vain; absent: the file decides.
@@ -72,9 +55,7 @@ void requireToRun(const std::optional<Device>& device);
 /// Throws Error(badUse) where there is no such file.
 void requireFile(const std::string& path);
 
-/// Opens the file named on the command line: a model is read and derived, a session file opens as it was saved or,
-/// where options are given, is derived again with these, which a note says. Throws Error(badUse) where there is no such
-/// file, else as readModelFile, loadSession and analyse.
+/// Opens the file named on the command line as openModel() does. Throws Error(badUse) where there is no such file.
 std::shared_ptr<const Analysis> open(const std::string& path, const InputOptions& options, const Progress& progress);
 
 /// Writes notes and problems to standard error; true where one is an error.

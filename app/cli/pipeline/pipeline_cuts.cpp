@@ -58,9 +58,7 @@ void CutOptions::addOptionsTo(Parser parser) {
   input.addTo(parser, /*batch=*/false);
 }
 
-CutModel CutOptions::open(bool derive, const Progress& progress) const {
-  return open(derive, input.inputs.empty() ? Reference() : readReference(input.inputs), progress);
-}
+CutModel CutOptions::open(bool derive, const Progress& progress) const { return open(derive, input.given(), progress); }
 
 CutModel CutOptions::open(bool derive, const Reference& given, const Progress& progress) const {
   const auto path = inputFile(file);

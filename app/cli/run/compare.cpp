@@ -7,7 +7,6 @@
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/precision_option.h"
-#include "app/cli/parsing/recorded.h"
 #include "core/derivation/precision.h"
 #include "core/formats/checkpoint/checkpoint.h"
 #include "core/torch/analysis/higher_order.h"
@@ -122,8 +121,6 @@ int runCompare(CompareArguments arguments, const Progress& progress) {
   if (isCheckpoint(arguments.a) && isCheckpoint(arguments.b.path)) return compareCheckpoints(arguments, progress);
   requireToRun(arguments.input.device);
   requireToRun(arguments.b.device);
-  if (const auto choice = graphToOpen(arguments.b.path))
-    arguments.b.path = choice->graph.model;  // both run on what `a` was recorded with
   const auto a = open(arguments.a, arguments.input, progress);
   const auto b = openCounterpart(*a, arguments.b, progress);
   if (reportProblems(a->problems) || reportProblems(b->problems)) return badInputOrUse;

@@ -1,9 +1,13 @@
 #include "core/torch/experiments/counterpart.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/read_model.h"
 #include "core/torch/analysis/session_file.h"
+#include "core/torch/opening/open_model.h"
 
 namespace retrograd {
 
@@ -20,7 +24,9 @@ std::shared_ptr<const Analysis> openCounterpart(const Analysis& a, const Counter
     options.data.weights = other.weights;
     options.data.partial = partial;
   }
-  auto file = readModel(other.path.empty() ? own : other.path, options, progress);
+  const auto choice = chooseGraph(other.path);  // both run on what `a` was recorded with
+  auto file = readModel(other.path.empty() ? own : choice ? choice->graph.model : other.path, options, progress);
+  if (choice) std::ranges::move(notesOf(*choice, other.path), std::back_inserter(file.problems));
   if (file.recording) {  // runs on what is in it
     options.inputs.clear();
     options.numbers.clear();

@@ -29,21 +29,6 @@ std::string errorsOf(const Analysis& analysis) {
   return text;
 }
 
-/// A cotangent of 1 for the loss and none for the rest.
-void seedLoss(DerivationRequest& options, const Document& document, const Computation& computation,
-              const std::string& loss) {
-  const auto output = lossOutput(document, computation, loss);
-  requireScalarLoss(document, computation, output);
-  std::size_t position = 0;
-  for (std::size_t i = 0; i < output; ++i)
-    position += computation.outputs[i].kind == OutputKind::user || computation.outputs[i].kind == OutputKind::loss;
-  const auto& meta = document.meta(computation.outputs[output].value);
-  Analysis scratch;
-  chooseCotangents(scratch, {}, {{std::to_string(position), meta}});  // the only one, and a scalar: 1
-  options.cotangents = std::move(scratch.request.cotangents);
-  options.exactCotangents = true;
-}
-
 /// A name that is mistyped would leave its parameter as it is, without a word.
 void requireParameters(const Computation& computation, const std::map<std::string, MultiUse>& uses) {
   for (const auto& [name, use] : uses) {
@@ -59,17 +44,21 @@ void requireParameters(const Computation& computation, const std::map<std::strin
   }
 }
 
-std::shared_ptr<const Analysis> openSessionForLoss(const std::string& path, const std::string& loss,
-                                                   const DerivationRequest& given, const Progress& progress) {
-  const auto stored = loadSession(path, progress, given.rules);
-  auto options = overlaid(*stored, given);
-  if (options.order > 1)
-    throw Error(ErrorCode::badUse, "the outputs of a session of gradients of gradients cannot be losses", path);
-  seedLoss(options, *stored->document, stored->computation(), loss);
-  return deriveAnew(*stored, options, progress);
-}
-
 }  // namespace
+
+void seedLoss(DerivationRequest& options, const Document& document, const Computation& computation,
+              const std::string& loss) {
+  const auto output = lossOutput(document, computation, loss);
+  requireScalarLoss(document, computation, output);
+  std::size_t position = 0;
+  for (std::size_t i = 0; i < output; ++i)
+    position += computation.outputs[i].kind == OutputKind::user || computation.outputs[i].kind == OutputKind::loss;
+  const auto& meta = document.meta(computation.outputs[output].value);
+  Analysis scratch;
+  chooseCotangents(scratch, {}, {{std::to_string(position), meta}});  // the only one, and a scalar: 1
+  options.cotangents = std::move(scratch.request.cotangents);
+  options.exactCotangents = true;
+}
 
 std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss,
                                                DerivationRequest options, const Progress& progress) {
@@ -81,13 +70,6 @@ std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string
     seedLoss(options, *file.document, named, loss);
   }
   return analyse(std::move(file), options, progress);
-}
-
-std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss,
-                                            const DerivationRequest& options, const Progress& progress) {
-  if (loss.empty()) return openModel(path, options, progress);
-  return isSessionFile(path) ? openSessionForLoss(path, loss, options, progress)
-                             : analyseForLoss(readModel(path, options, progress), path, loss, options, progress);
 }
 
 std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options,

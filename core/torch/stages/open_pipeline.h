@@ -32,13 +32,13 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
 std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::string& loss, DerivationRequest options,
                                             const Progress& progress = {});
 
-/// Opens as openModel() does, with a gradient of 1 at `loss` (loss.h) and at no other output. Empty: as openModel(). A
-/// session file is derived again. Throws as openModel(), lossOutput() and requireScalarLoss(); badUse for a session of
-/// gradients of gradients, whose outputs are not losses.
-std::shared_ptr<const Analysis> openForLoss(const std::string& path, const std::string& loss,
-                                            const DerivationRequest& options, const Progress& progress = {});
+/// A cotangent of 1 for the loss (loss.h) and none for the other outputs. Throws as lossOutput() and
+/// requireScalarLoss().
+void seedLoss(DerivationRequest& options, const Document& document, const Computation& computation,
+              const std::string& loss);
 
-/// The same from a model that was read from `path` already. Empty: as analyse().
+/// analyse() of a model that was read from `path`, with a gradient of 1 at `loss` and at no other output. Empty: as
+/// analyse().
 std::shared_ptr<const Analysis> analyseForLoss(ModelFile file, const std::string& path, const std::string& loss,
                                                DerivationRequest options, const Progress& progress = {});
 

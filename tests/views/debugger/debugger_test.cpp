@@ -92,13 +92,13 @@ void DebuggerTest::recomputingIsTriedAndAdopted() {
   QTest::mouseClick(f.window().findChild<QPushButton*>(QStringLiteral("what-if-adopt")), Qt::LeftButton);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before; }, 5000));
   QCOMPARE(f.analysis().request.partition.recompute, std::vector<std::string>{"#relu"});
-  QCOMPARE(f.controller().document()->request.partition.recompute, std::vector<std::string>{"#relu"});
+  QCOMPARE(f.controller().document()->request.partition->recompute, std::vector<std::string>{"#relu"});
   QVERIFY(f.window().panel<WhyDock>().verdict().isEmpty());
   QCOMPARE(breakpoints(f).size(), std::size_t(1));
   QCOMPARE(f.execution().position, std::size_t(0));
   // W31: one key takes it back, and then there is nothing more to take back.
   f.press(Qt::Key_Z, Qt::ControlModifier);
-  QVERIFY(QTest::qWaitFor([&] { return f.controller().document()->request.partition.recompute.empty(); }, 5000));
+  QVERIFY(QTest::qWaitFor([&] { return f.controller().document()->request.partition->recompute.empty(); }, 5000));
   QVERIFY(f.analysis().request.partition.recompute.empty());
   QVERIFY(!f.window().panel<WhyDock>().canUndo());
 }

@@ -165,8 +165,7 @@ void RecordedTest::J9_collectivesArePassedOverWhereTheirValuesAreGiven() {
   given.write(head + bytes + bytes);
   given.close();
   auto request = f.controller().document()->request;
-  request.source = InputSource::file;
-  request.inputFile = given.fileName().toStdString();
+  request.inputs = given.fileName().toStdString();
   const auto before = f.controller().document();
   f.controller().reopen(request);
   const auto isOpen = [&] { return f.controller().document() && f.controller().document() != before; };

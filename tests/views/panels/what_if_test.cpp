@@ -69,7 +69,7 @@ void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
   QVERIFY(answered());
   QVERIFY(adopt());
   const auto& open = *fixture_->controller().document();
-  QCOMPARE(open.request.partition.recompute, std::vector<std::string>{"blocks.*"});
+  QCOMPARE(open.request.partition->recompute, std::vector<std::string>{"blocks.*"});
   const auto& document = *open.analysis->document;
   std::map<std::string, int> kept;
   for (auto op : open.analysis->forward.ops) {
@@ -80,7 +80,7 @@ void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
   QCOMPARE(kept, (std::map<std::string, int>{{"blocks.0", 1}, {"blocks.1", 1}}));
   // One key takes it back.
   fixture_->press(Qt::Key_Z, Qt::ControlModifier);
-  QTRY_VERIFY(fixture_->controller().document()->request.partition.recompute.empty());
+  QTRY_VERIFY(fixture_->controller().document()->request.partition->recompute.empty());
 }
 
 void WhatIfTest::W31_equalLayersFollowAChoice() {

@@ -194,7 +194,7 @@ void DesktopTest::theSessionIsRestored() {
   Files files;
   OpenRequest request;
   request.path = files.make(QStringLiteral("synthetic5")).toStdString();
-  request.source = InputSource::drawn;
+  request.drawn = true;
   request.seed = 11;
   f.controller().open(request);
   QTRY_VERIFY(f.controller().document());
@@ -215,8 +215,8 @@ void DesktopTest::theSessionIsRestored() {
   QTRY_VERIFY(window.context().controller->document());
   const auto& document = *window.context().controller->document();
   QCOMPARE(document.request.path, request.path);
-  QCOMPARE(document.request.source, InputSource::drawn);
-  QCOMPARE(document.request.seed, std::uint64_t(11));
+  QVERIFY(document.request.drawn);
+  QCOMPARE(document.request.seed, std::optional<std::uint64_t>(11));
   QTRY_COMPARE(opText(*document.analysis, window.context().selection->op()),
                opText(*document.analysis, document.analysis->forward.ops[4]));
   QCOMPARE(window.listings().active().kind(), TraceKind::forward);

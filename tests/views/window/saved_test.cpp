@@ -109,7 +109,7 @@ void SavedTest::W24_recomputedOpsAreTitledSo() {
   WindowFixture f(liveEngine());
   OpenRequest request;
   request.path = sourcePath("resources/samples/tiny_gpt.pt2");
-  request.partition.recompute = {"all"};
+  request.partition.emplace().recompute = {"all"};
   f.controller().open(request);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != nullptr; }, 60000));
   const auto& listing = f.listing(TraceKind::backward);

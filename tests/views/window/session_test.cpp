@@ -204,7 +204,9 @@ void SessionTest::programStepsByOperation() {
 void SessionTest::stepsAddUp() {
   ExecutionState execution;
   DocumentController controller(std::make_shared<Worker>(), std::make_shared<FakeEngine>(), &execution);
-  controller.open({"synthetic4"});
+  OpenRequest other;
+  other.path = "synthetic4";
+  controller.open(other);
   QVERIFY(QTest::qWaitFor([&] { return controller.document() != nullptr; }, 5000));
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 9; ++i) controller.run().step(Step::into);

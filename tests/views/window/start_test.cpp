@@ -275,9 +275,9 @@ void StartTest::theReportShowsTheOp() {
   }
   // Another seed and partition are named.
   auto request = document.request;
-  request.source = InputSource::drawn;
+  request.drawn = true;
   request.seed = 7;
-  request.partition.kind = PartitionOptions::minCut;
+  request.partition.emplace().kind = PartitionOptions::minCut;
   f.controller().reopen(request);
   QTRY_VERIFY_WITH_TIMEOUT(!f.controller().opening() && f.controller().document()->request.seed == 7, 60000);
   const auto other = bugReport(f.controller().document().get(), {}, f.execution(), made);

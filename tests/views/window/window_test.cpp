@@ -296,7 +296,7 @@ void WindowTest::inputsDialogAsks() {
   QTest::keyClick(seed, Qt::Key_Return);
   QVERIFY(QTest::qWaitFor([&] { return f.controller().document() != before; }, 5000));
   QCOMPARE(f.controller().document()->request.seed, std::uint64_t(7));
-  QCOMPARE(f.controller().document()->request.source, InputSource::drawn);
+  QVERIFY(f.controller().document()->request.drawn);
 }
 
 void WindowTest::devicesAreChosenOrSayWhyNot() {

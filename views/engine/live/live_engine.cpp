@@ -158,26 +158,14 @@ class SessionRunner : public Runner {
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
-/// Of the inputs those that have the name of an opaque op's result are that result.
-void fillOpaqueOps(const ModelFile& file, DerivationRequest& options) {
-  const auto& document = *file.document;
-  for (const auto op : file.computation.trace.ops) {
-    if (!isOpaque(document, op)) continue;
-    for (const auto output : document.outputs(op))
-      if (auto found = options.inputs.extract(document.displayName(output)); !found.empty())
-        options.filled.insert(std::move(found));
-  }
-}
-
 class LiveEngine : public Engine {
  public:
   explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
 
   std::shared_ptr<const Analysis> open(const OpenRequest& request, const Progress& progress,
                                        const OnRead& onRead) override {
-    auto options = requestOf(request);
     if (request.device) requireDevice(*request.device);
-    return open(request, std::move(options), progress, onRead);
+    return openModel(asked(request), progress, onRead);
   }
 
   TracedStep gpuStep(const Analysis& analysis, const OpenRequest& request, const Progress& progress) override {
@@ -187,9 +175,9 @@ class LiveEngine : public Engine {
       return step;
     }
     if (analysis.device.type == Device::Type::cuda) return tracedStep(analysis);
-    auto options = requestOf(request);
-    options.device = Device{Device::Type::cuda, 0};  // deriving needs no GPU
-    const auto derived = open(request, std::move(options), progress, {});
+    auto onGpu = asked(request);
+    onGpu.device = Device{Device::Type::cuda, 0};  // deriving needs no GPU
+    const auto derived = openModel(onGpu, progress);
     if (!derived->derived()) return tracedStep(analysis);
     auto step = tracedStep(*derived);
     showMakersIn(step, *derived, analysis);
@@ -197,31 +185,10 @@ class LiveEngine : public Engine {
   }
 
  private:
-  DerivationRequest requestOf(const OpenRequest& request) const {
-    DerivationRequest options;
-    options.seed = request.seed;
-    options.rules = rules_;
-    options.gradInputs = request.gradInputs;
-    options.partition = request.partition;
-    options.device = request.device;
-    options.data = request.data;
-    return options;
-  }
-
-  static std::shared_ptr<const Analysis> open(const OpenRequest& request, DerivationRequest options,
-                                              const Progress& progress, const OnRead& onRead) {
-    if (const auto choice = chooseGraph(request.path)) return openRecorded(*choice, request, options, progress, onRead);
-    if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
-    const bool isSession = !std::filesystem::is_directory(request.path) && isSessionFile(request.path);
-    if (isSession && request.source != InputSource::drawn)
-      return openForLoss(request.path, request.loss, options, progress);
-    auto file = readModel(request.path, options, progress);
-    if (onRead) onRead(file);
-    if (request.source == InputSource::file) fillOpaqueOps(file, options);
-    // Inputs are drawn where the archive holds none, so its own are taken out before the analysis. A traced file has
-    // drawn them already.
-    if (request.source == InputSource::drawn && !file.traced) file.sampleInputs.clear();
-    return analyseForLoss(std::move(file), request.path, request.loss, options, progress);
+  OpenRequest asked(OpenRequest request) const {
+    request.rules = rules_;
+    request.onRecordedDevice = true;
+    return request;
   }
 
  public:
@@ -331,31 +298,6 @@ class LiveEngine : public Engine {
   PipelineEngine* pipelines() override { return pipelines_.get(); }
 
  private:
-  /// A recorded folder's graph, on what it was recorded with unless other inputs are asked for.
-  static std::shared_ptr<const Analysis> openRecorded(const FolderChoice& choice, const OpenRequest& request,
-                                                      DerivationRequest options, const Progress& progress,
-                                                      const OnRead& onRead) {
-    if (!options.device && !choice.graph.device.empty())
-      options.device = deviceAsRecorded(choice.graph.device, retrograd::devices());
-    auto file = readModel(choice.graph.model, options, progress);
-    if (onRead) onRead(file);
-    if (request.source == InputSource::file) options.inputs = readSafetensors(request.inputFile).tensors;
-    if (request.source == InputSource::drawn) file.sampleInputs.clear();
-    if (request.source == InputSource::sample && !choice.graph.values.empty()) {
-      auto recorded = requestFor(readReference(choice.graph.values), file);
-      options.inputs = std::move(recorded.inputs);
-      options.numbers = std::move(recorded.numbers);
-      options.cotangents = std::move(recorded.cotangents);
-      if (!options.gradInputs) options.gradInputs = std::move(recorded.gradInputs);
-      if (options.seed == 0) options.seed = recorded.seed;
-    }
-    if (!choice.failure.empty())
-      file.problems.push_back({Problem::Severity::note, "recorded because " + choice.failure, request.path, -1});
-    for (const auto& line : choice.cannotReplay)
-      file.problems.push_back({Problem::Severity::warning, "cannot be replayed: " + line, request.path, -1});
-    return analyseForLoss(std::move(file), choice.graph.model, request.loss, options, progress);
-  }
-
   std::unique_ptr<PipelineEngine> pipelines_ = livePipelines();
   std::shared_ptr<const RuleRegistry> rules_;
 };

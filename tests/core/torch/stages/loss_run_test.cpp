@@ -1,6 +1,7 @@
 // Stages and whole models whose gradient begins at a loss.
 #include "core/cut/loss.h"
 #include "core/torch/analysis/open.h"
+#include "core/torch/opening/open_model.h"
 
 #include <gtest/gtest.h>
 
@@ -70,8 +71,13 @@ def computation(x, w, u):
 // Holds P46, P48: a model opened for a loss has its gradient alone, and so have the stages that are cut of it.
 TEST(PipelineRun, AModelIsOpenedForItsLoss) {
   const auto path = test::writeTemporary("loss.txt", lossAndMore);
-  const auto open = [&](const std::string& loss) { return openForLoss(path, loss, {}); };
-  EXPECT_EQ(open("")->request.cotangents.size(), 2u) << "as openModel()";
+  const auto open = [&](const std::string& loss) {
+    OpenRequest request;
+    request.path = path;
+    request.loss = loss;
+    return openModel(request);
+  };
+  EXPECT_EQ(open("")->request.cotangents.size(), 2u) << "at all outputs";
   const auto analysis = open("loss");
   ASSERT_TRUE(analysis->derived());
   ASSERT_EQ(analysis->request.cotangents.size(), 1u);
@@ -101,15 +107,17 @@ TEST(PipelineRun, ASessionIsOpenedForItsLoss) {
   SaveSessionOptions withWeights;
   withWeights.embed = true;
   saveSession(*saved, path, withWeights);
-  EXPECT_EQ(openForLoss(path, "", {})->request.cotangents.size(), 2u);
-  const auto analysis = openForLoss(path, "loss", {});
+  OpenRequest request;
+  request.path = path;
+  EXPECT_EQ(openModel(request)->request.cotangents.size(), 2u);
+  request.loss = "loss";
+  const auto analysis = openModel(request);
   ASSERT_EQ(analysis->request.cotangents.size(), 1u);
   EXPECT_EQ(analysis->request.seed, 5u);
   EXPECT_EQ(analysis->sessionPath, path);
   EXPECT_TRUE(identical(analysis->request.inputs.at("x"), saved->request.inputs.at("x")));
-  DerivationRequest twice;
-  twice.order = 2;
-  EXPECT_THROW(openForLoss(path, "loss", twice), Error);
+  request.order = 2;
+  EXPECT_THROW(openModel(request), Error);
 }
 
 // Holds P7: TrivialLossWrapper, once exported, is a model that returns its loss and nothing else. Every way to name
