@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/cut/cuts.h"
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/formats/model/model_file.h"
 
 namespace retrograd {

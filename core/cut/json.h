@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/formats/model/model_file.h"
 
 namespace retrograd {

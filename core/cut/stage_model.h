@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/id_vector.h"
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/formats/model/model_file.h"
 
 namespace retrograd {

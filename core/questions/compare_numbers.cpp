@@ -13,12 +13,12 @@ std::string_view canonical(std::string_view op) {
   return op;
 }
 
-bool sameTypes(const std::vector<RecordedTensor>& x, const std::vector<RecordedTensor>& y) {
+bool sameTypes(const std::vector<DebugModeTensor>& x, const std::vector<DebugModeTensor>& y) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                    [](const RecordedTensor& a, const RecordedTensor& b) { return a.type == b.type; });
+                    [](const DebugModeTensor& a, const DebugModeTensor& b) { return a.type == b.type; });
 }
 
-bool alike(const RecordedCall& x, const RecordedCall& y) {
+bool alike(const DebugModeCall& x, const DebugModeCall& y) {
   return canonical(x.op) == canonical(y.op) && sameTypes(x.outputs, y.outputs);
 }
 
@@ -26,9 +26,9 @@ bool alike(const RecordedCall& x, const RecordedCall& y) {
 /// whose output has it.
 class Makers {
  public:
-  explicit Makers(const RecordedRun& run) : run_(run) {}
+  explicit Makers(const DebugModeRun& run) : run_(run) {}
 
-  std::optional<std::size_t> of(const RecordedTensor& tensor, std::size_t before) const {
+  std::optional<std::size_t> of(const DebugModeTensor& tensor, std::size_t before) const {
     for (std::size_t i = before; i-- > 0;)
       for (const auto& output : run_.calls[i].outputs) {
         if (tensor.id >= 0 ? output.id == tensor.id
@@ -51,13 +51,13 @@ class Makers {
     return product;
   }
 
-  const RecordedRun& run_;
+  const DebugModeRun& run_;
 };
 
 /// Pairs calls by walking both runs, looking a little ahead where they diverge.
 class Pairing {
  public:
-  Pairing(const RecordedRun& a, const RecordedRun& b) : a_(a.calls), b_(b.calls) {}
+  Pairing(const DebugModeRun& a, const DebugModeRun& b) : a_(a.calls), b_(b.calls) {}
 
   std::vector<PairedCalls> run() {
     std::size_t i = 0, j = 0;
@@ -93,11 +93,11 @@ class Pairing {
     return true;
   }
 
-  const std::vector<RecordedCall>&a_, &b_;
+  const std::vector<DebugModeCall>&a_, &b_;
   std::vector<PairedCalls> rows_;
 };
 
-double differenceOf(const std::vector<RecordedTensor>& x, const std::vector<RecordedTensor>& y, bool& compared) {
+double differenceOf(const std::vector<DebugModeTensor>& x, const std::vector<DebugModeTensor>& y, bool& compared) {
   double largest = 0;
   for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
     if (!x[i].hasNorm || !y[i].hasNorm) continue;
@@ -113,7 +113,7 @@ bool isPaired(const std::vector<PairedCalls>& rows, std::optional<std::size_t> P
 }
 
 /// The input that differs: by its norms, or because the other run made it with an op of its own.
-std::optional<std::size_t> differingInput(const RecordedRun& a, const RecordedRun& b,
+std::optional<std::size_t> differingInput(const DebugModeRun& a, const DebugModeRun& b,
                                           const std::vector<PairedCalls>& rows, const NumberDifference& difference,
                                           double tolerance) {
   const auto &x = a.calls[difference.a].inputs, &y = b.calls[difference.b].inputs;
@@ -128,7 +128,7 @@ std::optional<std::size_t> differingInput(const RecordedRun& a, const RecordedRu
   return std::nullopt;
 }
 
-NumberDifference causeOf(const RecordedRun& a, const RecordedRun& b, const std::vector<PairedCalls>& rows,
+NumberDifference causeOf(const DebugModeRun& a, const DebugModeRun& b, const std::vector<PairedCalls>& rows,
                          std::size_t row, double tolerance) {
   NumberDifference result;
   result.row = row;
@@ -151,7 +151,7 @@ double relativeDifference(double x, double y) {
   return std::abs(x - y) / std::max(std::abs(x), std::abs(y));
 }
 
-NumberComparison compareNumbers(const RecordedRun& a, const RecordedRun& b, double tolerance) {
+NumberComparison compareNumbers(const DebugModeRun& a, const DebugModeRun& b, double tolerance) {
   if (a.hashes || b.hashes) tolerance = 0;
   NumberComparison result;
   result.rows = Pairing(a, b).run();

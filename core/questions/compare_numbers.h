@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/recorded/recorded_numbers.h"
+#include "core/formats/debug_mode/debug_mode_log.h"
 
 namespace retrograd {
 
@@ -34,7 +34,7 @@ struct NumberComparison {
 /// Pairs the calls of two runs by name and type in their order, and compares the norms of paired ones. `tolerance`:
 /// relative difference beyond which two norms differ; hashes have to be equal. Calls of one run alone (copies, ops that
 /// a compiler put in) are stepped over. Cost: linear.
-NumberComparison compareNumbers(const RecordedRun& a, const RecordedRun& b, double tolerance);
+NumberComparison compareNumbers(const DebugModeRun& a, const DebugModeRun& b, double tolerance);
 
 /// |x - y| over the larger of both; 0 for equal values, two NaN and equal infinities, infinite where one alone is
 /// finite.

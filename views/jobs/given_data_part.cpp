@@ -73,7 +73,7 @@ bool looksLikeData(const QString& path) {
 /// Reads no more than the beginning, which may take its time on a disk far away: not for the UI thread.
 bool startsAsRecording(const QString& path) {
   QFile file(path);
-  return file.open(QIODevice::ReadOnly) && looksLikeRecording(file.read(4096).toStdString());
+  return file.open(QIODevice::ReadOnly) && looksLikeDebugMode(file.read(4096).toStdString());
 }
 
 std::function<QString()> whyNoRun(MainWindow& window) {

@@ -16,14 +16,14 @@ namespace {
 
 constexpr double tolerance = 1e-5;  // as `retrograd numbers`
 
-QString normsText(const RecordedCall& call) {
+QString normsText(const DebugModeCall& call) {
   QStringList norms;
   for (const auto& tensor : call.outputs)
     norms << (tensor.hasNorm ? QString::number(tensor.norm, 'g', 9) : QStringLiteral("-"));
   return norms.join(QStringLiteral(", "));
 }
 
-double firstNorm(const RecordedCall& call) {
+double firstNorm(const DebugModeCall& call) {
   return call.outputs.empty() || !call.outputs.front().hasNorm ? std::numeric_limits<double>::quiet_NaN()
                                                                : call.outputs.front().norm;
 }
@@ -72,7 +72,7 @@ void RecordedDock::load(const QString& path) {
   forget();
   const auto work = [this, path](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     Answer answer;
-    answer.recorded = readRecording(path.toStdString(), progress);
+    answer.recorded = readDebugMode(path.toStdString(), progress);
     if (answer.recorded.hashes)
       throw Error(
           ErrorCode::badUse,

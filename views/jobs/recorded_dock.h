@@ -34,7 +34,7 @@ class RecordedDock : public Panel {
 
  private:
   struct Answer {
-    RecordedRun recorded, replayed;
+    DebugModeRun recorded, replayed;
     NumberComparison comparison;
     std::vector<BoundSymbolId> ops;  ///< of the replayed calls
     std::vector<QString> names;      ///< of the replayed calls

@@ -24,17 +24,17 @@ struct NumbersArguments {
 
 /// A side of the comparison: what was recorded, or a model that is run.
 struct Side {
-  RecordedRun run;
+  DebugModeRun run;
   std::shared_ptr<const Analysis> analysis;  ///< null for a recording
 };
 
-bool isNumberRecording(const std::string& path) {
+bool isDebugModeLog(const std::string& path) {
   requireFile(path);
-  return !std::filesystem::is_directory(path) && looksLikeRecording(mapFile(path).text());
+  return !std::filesystem::is_directory(path) && looksLikeDebugMode(mapFile(path).text());
 }
 
 Side openSide(const std::string& path, const InputOptions& input, const Progress& progress) {
-  if (isNumberRecording(path)) return {readRecording(path, progress), nullptr};
+  if (isDebugModeLog(path)) return {readDebugMode(path, progress), nullptr};
   requireToRun(input.device);
   Side side;
   side.analysis = open(path, input, progress);
@@ -44,7 +44,7 @@ Side openSide(const std::string& path, const InputOptions& input, const Progress
   return side;
 }
 
-std::string normsText(const std::vector<RecordedTensor>& tensors) {
+std::string normsText(const std::vector<DebugModeTensor>& tensors) {
   std::string text;
   for (const auto& tensor : tensors)
     text += (text.empty() ? "" : ", ") + (tensor.hasNorm ? fmt::format("{:.9g}", tensor.norm) : "-");
@@ -94,7 +94,7 @@ nlohmann::ordered_json number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(x > 0 ? "inf" : "-inf");
 }
 
-nlohmann::ordered_json normsJson(const std::vector<RecordedTensor>& tensors) {
+nlohmann::ordered_json normsJson(const std::vector<DebugModeTensor>& tensors) {
   auto list = nlohmann::ordered_json::array();
   for (const auto& tensor : tensors) list.push_back(tensor.hasNorm ? number(tensor.norm) : nullptr);
   return list;
@@ -179,7 +179,7 @@ NumbersArguments meant(NumbersArguments arguments) {
       throw Error(ErrorCode::badUse, "say what to compare it with: another recording or a model", arguments.a);
     arguments.b = arguments.a;
     arguments.a = numbersIn(arguments.a);
-  } else if (isStep(arguments.a) && !isNumberRecording(arguments.b)) {
+  } else if (isStep(arguments.a) && !isDebugModeLog(arguments.b)) {
     arguments.a = numbersIn(arguments.a);
     if (isStep(arguments.b)) arguments.b = numbersIn(arguments.b);
   }

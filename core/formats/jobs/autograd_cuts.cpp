@@ -41,7 +41,7 @@ class Finder {
       if (op.isInner) cuts_.innerBackwards.push_back(placeOf(op.source));
     }
     findSaved();
-    if (hasSigns()) aligned_ = alignOps(graph_, forward_, cuts_.passing, ops_);
+    if (hasSigns()) aligned_ = alignNodes(graph_, forward_, cuts_.passing, ops_);
     else aligned_.resize(forward_);
     findLast();
     for (std::size_t n = 0; n < forward_; ++n) visit(n);

@@ -189,8 +189,8 @@ class Aligner {
 
 }  // namespace
 
-std::vector<Aligned> alignOps(const fx::Graph& graph, std::size_t nodes, const std::vector<char>& skipped,
-                              const std::vector<DynamoOp>& ops) {
+std::vector<Aligned> alignNodes(const fx::Graph& graph, std::size_t nodes, const std::vector<char>& skipped,
+                                const std::vector<DynamoOp>& ops) {
   return Aligner(graph, nodes, skipped, ops).align();
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::size_t noOp = static_cast<std::size_t>(-1);
 /// Aligns nodes of an ATen graph with the ops of Dynamo's graph: both ran in one order, an op gives nodes with its line
 /// of Python, and most give one of their own name. The alignment that pairs most names wins. Of nodes without a line,
 /// and where `skipped` says so, none is found.
-std::vector<Aligned> alignOps(const fx::Graph& graph, std::size_t nodes, const std::vector<char>& skipped,
-                              const std::vector<DynamoOp>& ops);
+std::vector<Aligned> alignNodes(const fx::Graph& graph, std::size_t nodes, const std::vector<char>& skipped,
+                                const std::vector<DynamoOp>& ops);
 
 }  // namespace retrograd::jobs

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/torch/analysis/joint_run.h"
 
 namespace retrograd {

@@ -11,8 +11,8 @@
 namespace retrograd {
 namespace {
 
-RecordedTensor described(const at::Tensor& tensor) {
-  RecordedTensor result;
+DebugModeTensor described(const at::Tensor& tensor) {
+  DebugModeTensor result;
   const auto text = typeComment(metaOf(tensor));
   result.type = text.substr(text.find(' ') + 1);
   result.norm = l1Norm(tensor);
@@ -20,7 +20,7 @@ RecordedTensor described(const at::Tensor& tensor) {
   return result;
 }
 
-void addTensors(const c10::IValue& value, std::vector<RecordedTensor>& tensors) {
+void addTensors(const c10::IValue& value, std::vector<DebugModeTensor>& tensors) {
   if (value.isTensor()) {
     if (value.toTensor().defined()) tensors.push_back(described(value.toTensor()));
   } else if (value.isList()) {
@@ -33,10 +33,10 @@ void addTensors(const c10::IValue& value, std::vector<RecordedTensor>& tensors) 
 /// Takes down each op that is dispatched below Autograd.
 class NormRecorder final : public OpHandler {
  public:
-  explicit NormRecorder(RecordedRun& run) : run_(run) {}
+  explicit NormRecorder(DebugModeRun& run) : run_(run) {}
 
   /// What the next calls have in common.
-  void begin(RecordedCall common) { common_ = std::move(common); }
+  void begin(DebugModeCall common) { common_ = std::move(common); }
 
   void handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) override {
     BelowInterception below;
@@ -51,14 +51,14 @@ class NormRecorder final : public OpHandler {
   }
 
  private:
-  RecordedRun& run_;
-  RecordedCall common_;
+  DebugModeRun& run_;
+  DebugModeCall common_;
 };
 
-RecordedCall callAt(const Analysis& analysis, std::size_t position) {
+DebugModeCall callAt(const Analysis& analysis, std::size_t position) {
   const auto& document = *analysis.document;
   const auto& bound = document.boundSymbol(analysis.joint.ops[position]);
-  RecordedCall call;
+  DebugModeCall call;
   call.position = static_cast<std::int64_t>(position);
   call.backward = bound.origin.role != Role::forward && bound.origin.role != Role::none;
   call.module = std::string(document.text(bound.module));
@@ -70,11 +70,11 @@ RecordedCall callAt(const Analysis& analysis, std::size_t position) {
 
 }  // namespace
 
-RecordedRun replayNumbers(const Analysis& analysis, const Progress& progress) {
+DebugModeRun replayNumbers(const Analysis& analysis, const Progress& progress) {
   const RunThreads threads(0);
   const auto& document = *analysis.document;
   const auto& ops = analysis.joint.ops;
-  RecordedRun run;
+  DebugModeRun run;
   run.path = analysis.file.path;
   Evaluator evaluator(document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);

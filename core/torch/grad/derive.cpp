@@ -29,7 +29,7 @@ void VariantSourceDeleter::operator()(VariantSource* source) const { delete sour
 namespace {
 
 /// The GPU that operands are said to be on while their real tensors are on the CPU, because there is none here.
-std::optional<c10::Device> claimedBeside(const Document& document, const DeriveRequest& request) {
+std::optional<c10::Device> claimedBeside(const Document& document, const RuleRequest& request) {
   for (std::size_t i = 0; i < request.real.size(); ++i) {
     const auto device = document.meta(request.operands[i]).device;
     if (device.type == Device::Type::cuda && request.real[i].is_cpu()) return toTorchDevice(device);
@@ -40,7 +40,7 @@ std::optional<c10::Device> claimedBeside(const Document& document, const DeriveR
 /// The op's autograd graph and the recorder that saw it are made.
 class AutogradDerivation final : public VariantSource {
  public:
-  AutogradDerivation(const Document& document, const DeriveRequest& request)
+  AutogradDerivation(const Document& document, const RuleRequest& request)
       : VariantSource(std::string(request.op)),
         recorder(request.runReal ? Recorder::Mode::real : Recorder::Mode::hollow,
                  request.runReal ? claimedBeside(document, request) : std::nullopt),
@@ -80,7 +80,7 @@ at::Tensor copyToWrite(const c10::OperatorHandle& op, const at::Tensor& tensor) 
 
 /// Operands that the op writes, cloned on the stack if the mode says so; returns (hole, position) of each.
 std::vector<std::pair<std::int32_t, std::size_t>> cloneWritten(Document& document, const c10::OperatorHandle& op,
-                                                               const DeriveRequest& request, torch::jit::Stack& stack) {
+                                                               const RuleRequest& request, torch::jit::Stack& stack) {
   std::vector<std::pair<std::int32_t, std::size_t>> written;
   const auto& arguments = op.schema().arguments();
   const auto& symbol = document.symbol(internOperator(document, op));
@@ -126,7 +126,7 @@ bool hasDerivative(const c10::OperatorHandle& op) {
          op.hasKernelForDispatchKey(c10::DispatchKey::Autograd) || op.hasKernelForAnyDispatchKey(autograd);
 }
 
-void addInputs(Document& document, const DeriveRequest& request, AutogradDerivation& derivation) {
+void addInputs(Document& document, const RuleRequest& request, AutogradDerivation& derivation) {
   auto& recorder = derivation.recorder;
   for (std::size_t i = 0; i < request.operands.size(); ++i) {
     at::Tensor input;
@@ -148,7 +148,7 @@ void addInputs(Document& document, const DeriveRequest& request, AutogradDerivat
 }
 
 /// An op without a derivative: its outputs still require a gradient, or the missing formula would go unnoticed.
-void markNotDifferentiable(const DeriveRequest& request, const AutogradDerivation& derivation, Rule& rule) {
+void markNotDifferentiable(const RuleRequest& request, const AutogradDerivation& derivation, Rule& rule) {
   if (std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; })) return;
   rule.noDerivative = true;
   for (std::size_t i = 0; i < derivation.outputs.size(); ++i) {
@@ -159,7 +159,7 @@ void markNotDifferentiable(const DeriveRequest& request, const AutogradDerivatio
   }
 }
 
-void runForward(Document& document, const DeriveRequest& request, AutogradDerivation& derivation, Rule& rule) {
+void runForward(Document& document, const RuleRequest& request, AutogradDerivation& derivation, Rule& rule) {
   const auto op = requireOperator(request.op);
   const PreparedCall call(op, *request.pattern);
   AutocastScope autocast(request.autocast);
@@ -298,7 +298,7 @@ Error noRule(const std::string& name) {
 
 }  // namespace
 
-std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request) {
+std::unique_ptr<Rule> deriveRule(Document& document, const RuleRequest& request) {
   registerExtraDerivatives();
   if (auto registered = deriveRegistered(document, request)) return registered;
   auto rule = std::make_unique<Rule>();

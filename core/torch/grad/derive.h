@@ -15,7 +15,7 @@ enum class WriteMode : std::uint8_t {
 };
 
 /// An op to derive a rule for, by LibTorch's own decomposition and derivative formulas.
-struct DeriveRequest {
+struct RuleRequest {
   std::string_view op;                    ///< "aten.linear.default"
   const CallPattern* pattern = nullptr;   ///< numbers already substituted; holes are tensors
   std::vector<MetaId> operands;           ///< by hole
@@ -33,7 +33,7 @@ struct DeriveRequest {
 
 /// Runs the op once on hollow tensors under interception. Throws NeedsData when data decide and `real` is empty;
 /// Error(unsupportedOp) naming the op when LibTorch refuses it.
-std::unique_ptr<Rule> deriveRule(Document& document, const DeriveRequest& request);
+std::unique_ptr<Rule> deriveRule(Document& document, const RuleRequest& request);
 
 /// The rule's backward for cotangents with these metas (none: no cotangent came); made on first use.
 /// `real`: the cotangents' data, where the formula reads data (the rule was then derived with real operands too).
@@ -54,6 +54,6 @@ struct Decomposed {
 };
 
 /// What a registered decomposition makes of the op under these operands. Throws as deriveRule().
-Decomposed decompose(Document& document, const DeriveRequest& request, const Decomposition& decomposition);
+Decomposed decompose(Document& document, const RuleRequest& request, const Decomposition& decomposition);
 
 }  // namespace retrograd

@@ -21,7 +21,7 @@ Argument tensorArgument(std::size_t reference) { return Argument::ofOperand(stat
 class Scope final : public RuleScope {
  public:
   /// A first run: each gradient comes, contiguous.
-  Scope(Document& document, const DeriveRequest& request)
+  Scope(Document& document, const RuleRequest& request)
       : document_(document), request_(request), recorder_(Recorder::Mode::hollow) {
     for (std::size_t i = 0; i < request.operands.size(); ++i) {
       tensors_.push_back(recorder_.addInput(document.meta(request.operands[i])));
@@ -209,7 +209,7 @@ class Scope final : public RuleScope {
   }
 
   Document& document_;
-  const DeriveRequest& request_;
+  const RuleRequest& request_;
   Recorder recorder_;
   std::vector<at::Tensor> tensors_;
   mutable std::map<std::size_t, TensorMeta> metas_;
@@ -294,7 +294,7 @@ RuleArguments argumentsOf(const c10::OperatorHandle& op, const CallPattern& patt
 
 class RegisteredDerivation final : public VariantSource {
  public:
-  RegisteredDerivation(const DeriveRequest& request, GradTransform rule)
+  RegisteredDerivation(const RuleRequest& request, GradTransform rule)
       : VariantSource(std::string(request.op)), pattern_(*request.pattern), request_(request), rule_(std::move(rule)) {
     request_.op = name;
     request_.pattern = &pattern_;
@@ -391,7 +391,7 @@ class RegisteredDerivation final : public VariantSource {
   }
 
   CallPattern pattern_;
-  DeriveRequest request_;
+  RuleRequest request_;
   GradTransform rule_;
   RuleArguments arguments_;
   std::vector<std::size_t> asked_;
@@ -442,7 +442,7 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
   };
 }
 
-std::optional<GradTransform> registeredRule(const Document& document, const DeriveRequest& request) {
+std::optional<GradTransform> registeredRule(const Document& document, const RuleRequest& request) {
   if (!request.gradMode ||
       std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; }))
     return {};
@@ -459,7 +459,7 @@ std::optional<GradTransform> registeredRule(const Document& document, const Deri
 
 }  // namespace
 
-std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& request) {
+std::unique_ptr<Rule> deriveRegistered(Document& document, const RuleRequest& request) {
   const auto registered = registeredRule(document, request);
   if (!registered) return nullptr;
   const std::string name(request.op);
@@ -478,7 +478,7 @@ std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& 
   return rule;
 }
 
-Decomposed decompose(Document& document, const DeriveRequest& request, const Decomposition& decomposition) {
+Decomposed decompose(Document& document, const RuleRequest& request, const Decomposition& decomposition) {
   const std::string name(request.op);
   Decomposed result;
   Scope scope(document, request);

@@ -13,8 +13,7 @@ at::Tensor RuleFinder::real(ValueId value) {
 
 /// Derives with real operands: first on hollow tensors that ask for data where they must, then, where the op reads data
 /// otherwise or makes sparse tensors, on the real tensors throughout.
-std::unique_ptr<Rule> RuleFinder::deriveWithData(DeriveRequest request, std::span<const ValueId> tensors,
-                                                 bool runReal) {
+std::unique_ptr<Rule> RuleFinder::deriveWithData(RuleRequest request, std::span<const ValueId> tensors, bool runReal) {
   bool sparse = runReal;
   for (auto tensor : tensors) {
     request.real.push_back(real(tensor));
@@ -31,9 +30,9 @@ std::unique_ptr<Rule> RuleFinder::deriveWithData(DeriveRequest request, std::spa
   return deriveRule(document_, request);
 }
 
-DeriveRequest RuleFinder::request(const std::string& symbol, const CallPattern& pattern,
-                                  std::span<const ValueId> tensors, WriteMode writes, const RegionState& region) const {
-  DeriveRequest request;
+RuleRequest RuleFinder::request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
+                                WriteMode writes, const RegionState& region) const {
+  RuleRequest request;
   request.op = symbol;
   request.pattern = &pattern;
   for (auto tensor : tensors) {

@@ -56,8 +56,8 @@ class RuleFinder {
   const BackwardVariant& backward(Instance& instance, std::span<const ValueId> operands,
                                   const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents);
   /// What a rule is derived from, in the region as it is.
-  DeriveRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
-                        WriteMode writes) const {
+  RuleRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
+                      WriteMode writes) const {
     return request(symbol, pattern, tensors, writes, region_);
   }
   /// The value's data. Throws Error(needsData) where there are no inputs to compute it from.
@@ -66,9 +66,9 @@ class RuleFinder {
   std::int32_t autocastIndex();
 
  private:
-  DeriveRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
-                        WriteMode writes, const RegionState& region) const;
-  std::unique_ptr<Rule> deriveWithData(DeriveRequest request, std::span<const ValueId> tensors, bool runReal = false);
+  RuleRequest request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
+                      WriteMode writes, const RegionState& region) const;
+  std::unique_ptr<Rule> deriveWithData(RuleRequest request, std::span<const ValueId> tensors, bool runReal = false);
   const BackwardVariant& backwardWithData(Instance& instance, std::span<const ValueId> operands,
                                           const std::vector<MetaId>& metas, const std::vector<ValueId>& cotangents,
                                           bool runReal);

@@ -37,7 +37,7 @@ struct TransformOptions {
       inputMetas;                       ///< by computation input: what will really flow in; absent: as in the file
   std::map<ValueId, Argument> numbers;  ///< inputs that are numbers
   std::function<bool(std::size_t output)> hasCotangent;  ///< absent: every differentiable user output has one
-  bool createGraph = false;             ///< the joint will be differentiated again (DeriveRequest::createGraph)
+  bool createGraph = false;             ///< the joint will be differentiated again (RuleRequest::createGraph)
   std::map<ValueId, ValueId> readLate;  ///< JointResult::readLate of the joint that the computation was
   std::map<ValueId, std::vector<std::int64_t>> gradientSizes;  ///< the same of JointResult::gradientSizes
   const RuleRegistry* rules = nullptr;                         ///< registered rules; may be null

@@ -54,6 +54,6 @@ void markWhoseGradient(BackwardVariant& variant, std::size_t localCount);
 Error refused(const c10::Error& e, const std::string& op);
 
 /// The rule that request.rules registers for the op, run once with all cotangents. Null where it has none.
-std::unique_ptr<Rule> deriveRegistered(Document& document, const DeriveRequest& request);
+std::unique_ptr<Rule> deriveRegistered(Document& document, const RuleRequest& request);
 
 }  // namespace retrograd

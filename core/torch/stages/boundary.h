@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/cut/stage_model.h"
 #include "core/derivation/analysis.h"
 

@@ -22,8 +22,8 @@ struct CutModel {
 /// What to derive a file with that was read.
 using RequestFor = std::function<DerivationRequest(const ModelFile&)>;
 
-/// Reads and cuts. Throws Error(badUse) as the functions of cut_request.h, balance.h, loss.h and split.h; Error as
-/// readModel() and analyse().
+/// Reads and cuts. Throws Error(badUse) as the functions of cut_request.h, balance.h, loss.h and pipeline_split.h;
+/// Error as readModel() and analyse().
 CutModel openCut(const std::string& path, const CutRequest& request, const DerivationRequest& reading,
                  const RequestFor& requestFor, bool derive, const Progress& progress = {});
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/id_vector.h"
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/cut/stage_model.h"
 #include "core/torch/analysis/joint_run.h"
 

@@ -26,7 +26,7 @@ Rule* OpDerivatives::ruleFor(BoundSymbolId op, const OpTensors& tensors, const s
   const auto& bound = document_.boundSymbol(op);
   const std::string name = document_.symbol(bound.symbol).name;
   const CallPattern pattern = document_.pattern(bound.pattern);
-  DeriveRequest request;
+  RuleRequest request;
   RuleCache::Key key{bound.symbol.index, bound.pattern.index};
   request.op = name;
   request.pattern = &pattern;

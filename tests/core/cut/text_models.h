@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 #include "core/formats/text/text_trace.h"
 #include "tests/core/formats/stub_symbols.h"
 

@@ -10,12 +10,12 @@ namespace {
 
 constexpr double tolerance = 1e-5;
 
-RecordedTensor tensor(std::int64_t id, double norm, const std::string& type = "f32[4]") {
+DebugModeTensor tensor(std::int64_t id, double norm, const std::string& type = "f32[4]") {
   return {type, id, true, norm};
 }
 
-RecordedCall call(const std::string& op, std::vector<RecordedTensor> inputs, std::vector<RecordedTensor> outputs) {
-  RecordedCall result;
+DebugModeCall call(const std::string& op, std::vector<DebugModeTensor> inputs, std::vector<DebugModeTensor> outputs) {
+  DebugModeCall result;
   result.op = op;
   result.inputs = std::move(inputs);
   result.outputs = std::move(outputs);
@@ -23,8 +23,8 @@ RecordedCall call(const std::string& op, std::vector<RecordedTensor> inputs, std
 }
 
 /// gelu, view, mm; `factor`: what a mul behind the gelu multiplies by, where there is one.
-RecordedRun run(std::optional<double> factor = {}, bool withInputs = true, bool withIds = true) {
-  RecordedRun result;
+DebugModeRun run(std::optional<double> factor = {}, bool withInputs = true, bool withIds = true) {
+  DebugModeRun result;
   auto& calls = result.calls;
   calls.push_back(call("aten::gelu", {tensor(0, 10)}, {tensor(1, 5)}));
   const double seen = 5 * factor.value_or(1);

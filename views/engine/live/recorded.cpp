@@ -4,7 +4,7 @@
 
 namespace retrograd::views {
 
-RecordedRun askReplayedNumbers(const Analysis& analysis, const Progress& progress) {
+DebugModeRun askReplayedNumbers(const Analysis& analysis, const Progress& progress) {
   return replayNumbers(analysis, progress);
 }
 

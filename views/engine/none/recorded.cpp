@@ -2,7 +2,7 @@
 
 namespace retrograd::views {
 
-RecordedRun askReplayedNumbers(const Analysis&, const Progress&) {
+DebugModeRun askReplayedNumbers(const Analysis&, const Progress&) {
   throw Error(ErrorCode::badUse, "this build has no LibTorch");
 }
 

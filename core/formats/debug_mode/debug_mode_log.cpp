@@ -1,4 +1,4 @@
-#include "core/formats/recorded/recorded_numbers.h"
+#include "core/formats/debug_mode/debug_mode_log.h"
 
 #include <algorithm>
 #include <charconv>
@@ -77,10 +77,10 @@ const Json* entryOf(const Json* dict, std::string_view key) {
 }
 
 /// The tensors that a printed call names: "t$56: f32[2, 3]", "dt: bf16[8]| S(0)".
-std::vector<RecordedTensor> tensorsIn(std::string_view text) {
-  std::vector<RecordedTensor> tensors;
+std::vector<DebugModeTensor> tensorsIn(std::string_view text) {
+  std::vector<DebugModeTensor> tensors;
   for (std::size_t at = text.find(": "); at != std::string_view::npos; at = text.find(": ", at + 1)) {
-    RecordedTensor tensor;
+    DebugModeTensor tensor;
     auto begin = at;
     while (begin > 0 && isDigit(text[begin - 1])) --begin;
     if (begin < at && begin > 0 && text[begin - 1] == '$') {
@@ -125,7 +125,7 @@ std::string userLine(std::string_view stack) {
 
 class RecordingReader {
  public:
-  explicit RecordingReader(RecordedRun& run) : run_(run) {}
+  explicit RecordingReader(DebugModeRun& run) : run_(run) {}
 
   void read(const Json& root) {
     if (textOf(root, "format") != formatName) badInput("is not a recording of DebugMode");
@@ -156,7 +156,7 @@ class RecordingReader {
   }
 
   void addCall(const Json& entry, bool kernel) {
-    RecordedCall call;
+    DebugModeCall call;
     call.op = kernel ? textOf(entry, "kernel_name") : textOf(entry, "op_name");
     if (call.op.empty()) badInput("a call without a name");
     call.arguments = std::string(textOf(entry, "args_str")) + std::string(textOf(entry, "kwargs_str"));
@@ -175,7 +175,7 @@ class RecordingReader {
   static const Json* firstOf(const Json* a, const Json* b) { return a ? a : b; }
 
   /// Numbers go to tensors in their order. Where several hashes were taken of each tensor, a norm goes before a hash.
-  void give(std::vector<RecordedTensor>& tensors, const Json* hashes) {
+  void give(std::vector<DebugModeTensor>& tensors, const Json* hashes) {
     if (!hashes || hashes->isNull()) return;
     std::vector<HashLeaf> leaves;
     addLeaves(*hashes, leaves);
@@ -194,7 +194,7 @@ class RecordingReader {
     }
   }
 
-  RecordedRun& run_;
+  DebugModeRun& run_;
   std::vector<std::pair<std::int64_t, std::string>> modules_;  // entered, with their depth
   std::size_t count_ = 0;
   bool hasNorm_ = false, hasWhole_ = false;
@@ -202,20 +202,20 @@ class RecordingReader {
 
 }  // namespace
 
-bool looksLikeRecording(std::string_view bytes) {
+bool looksLikeDebugMode(std::string_view bytes) {
   const auto begin = bytes.substr(0, 4096);
   const auto first = begin.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && begin[first] == '{' && begin.find(formatName) != std::string_view::npos;
 }
 
-RecordedRun readRecording(std::string_view bytes, const std::string& name) {
+DebugModeRun readDebugMode(std::string_view bytes, const std::string& name) {
   try {
-    RecordedRun run;
+    DebugModeRun run;
     run.path = name;
     const JsonTree tree(bytes);
     RecordingReader(run).read(tree.root());
-    const auto hasNorm = [](const RecordedCall& call) {
-      return std::any_of(call.outputs.begin(), call.outputs.end(), [](const RecordedTensor& t) { return t.hasNorm; });
+    const auto hasNorm = [](const DebugModeCall& call) {
+      return std::any_of(call.outputs.begin(), call.outputs.end(), [](const DebugModeTensor& t) { return t.hasNorm; });
     };
     if (!run.calls.empty() && std::none_of(run.calls.begin(), run.calls.end(), hasNorm))
       badInput("holds no numbers: record it within DebugMode.log_tensor_hashes(hash_fn=\"norm\", hash_inputs=True)");
@@ -227,11 +227,11 @@ RecordedRun readRecording(std::string_view bytes, const std::string& name) {
   }
 }
 
-RecordedRun readRecording(const std::string& path, const Progress& progress) {
+DebugModeRun readDebugMode(const std::string& path, const Progress& progress) {
   const auto bytes = mapFile(path);
   const ReadingScope scope(bytes.size);
   progress.at("Read recording", 0);
-  return readUnchanged(bytes.data, [&] { return readRecording(bytes.text(), path); });
+  return readUnchanged(bytes.data, [&] { return readDebugMode(bytes.text(), path); });
 }
 
 }  // namespace retrograd

@@ -11,7 +11,7 @@
 namespace retrograd {
 
 /// A tensor that flowed into or out of a recorded call.
-struct RecordedTensor {
+struct DebugModeTensor {
   std::string type;      ///< "f32[2, 3]"
   std::int64_t id = -1;  ///< equal for equal tensors, where the recording has ids
   bool hasNorm = false;
@@ -19,10 +19,10 @@ struct RecordedTensor {
 };
 
 /// An op that ran, with the norms of its tensors.
-struct RecordedCall {
+struct DebugModeCall {
   std::string op;         ///< "aten::addmm", "aten::mul.Tensor": the default overload has no name
   std::string arguments;  ///< as the recording prints them
-  std::vector<RecordedTensor> inputs, outputs;
+  std::vector<DebugModeTensor> inputs, outputs;
   std::string module;  ///< that ran it: "Gpt.blocks.0.norm1"; empty: unknown
   std::string line;    ///< of the user's program: "train.py:19 in forward"; of the forward, for a backward op
   bool backward = false;
@@ -30,21 +30,21 @@ struct RecordedCall {
 };
 
 /// The ops of a run in their order, with the norms of what they took and gave.
-struct RecordedRun {
+struct DebugModeRun {
   std::string path;  ///< of the file, or of the model that was run
-  std::vector<RecordedCall> calls;
+  std::vector<DebugModeCall> calls;
   std::map<std::string, std::size_t> others;  ///< entries that are not ops, by type: "annotate", "triton_kernel"
   bool hashes = false;  ///< the numbers are hashes (hash_tensor): equal or not, and nothing in between
 };
 
 /// Whether the bytes begin as a recording of DebugMode does.
-bool looksLikeRecording(std::string_view bytes);
+bool looksLikeDebugMode(std::string_view bytes);
 
 /// Reads what torch.utils._debug_mode.DebugMode.save_logs wrote: JSON, version 1. Calls that Triton kernels made count
 /// as ops, by their kernel's name. Throws Error(badInput) naming the file; another version by its number, a recording
 /// without numbers by what to switch on.
-RecordedRun readRecording(const std::string& path, const Progress& progress = {});
+DebugModeRun readDebugMode(const std::string& path, const Progress& progress = {});
 /// The same for bytes in memory; `name` is the run's path.
-RecordedRun readRecording(std::string_view bytes, const std::string& name);
+DebugModeRun readDebugMode(std::string_view bytes, const std::string& name);
 
 }  // namespace retrograd

@@ -1,4 +1,4 @@
-#include "core/formats/recorded/recorded_numbers.h"
+#include "core/formats/debug_mode/debug_mode_log.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::string op(const std::string& name, const std::string& arguments, const std:
 
 std::string failure(const std::string& text) {
   try {
-    readRecording(std::string_view(text), "r.json");
+    readDebugMode(std::string_view(text), "r.json");
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::badInput);
     return e.what();
@@ -38,7 +38,7 @@ std::string failure(const std::string& text) {
 TEST(RecordedNumbers, J12_readsCallsWithTheNormsOfTheirTensors) {
   const auto inputs = R"({"type": "tuple", "items": [{"type": "tuple", "items": [)" + scalar("2.5") + ", " +
                       scalar("null") + R"(]}, {"type": "dict", "items": []}]})";
-  const auto run = readRecording(
+  const auto run = readDebugMode(
       std::string_view(
           recording(R"({"type": "annotate", "tag": "Gpt.norm", "call_depth": 2}, )" +
                     op("aten::mul.Tensor", "t$4: f32[2, 3], 1.5", "  ->  t$5: f32[2, 3]", scalar("7.0"), inputs))),
@@ -62,7 +62,7 @@ TEST(RecordedNumbers, J12_readsCallsWithTheNormsOfTheirTensors) {
 TEST(RecordedNumbers, J12_readsSeveralOutputsWithoutIdsAndWhatIsNotFinite) {
   const auto hash = R"({"type": "tuple", "items": [)" + scalar("1.0") +
                     R"(, {"type": "nonfinite_float", "value": "nan"}, {"type": "nonfinite_float", "value": "-inf"}]})";
-  const auto run = readRecording(
+  const auto run = readDebugMode(
       std::string_view(recording(op("aten::x", "", "  ->  ('t: f32[2]', 't: f32[]', 't: i64[3]')", hash))), "r");
   const auto& outputs = run.calls[0].outputs;
   ASSERT_EQ(outputs.size(), 3u);
@@ -74,9 +74,9 @@ TEST(RecordedNumbers, J12_readsSeveralOutputsWithoutIdsAndWhatIsNotFinite) {
 
 TEST(RecordedNumbers, J12_knowsHashesFromNorms) {
   EXPECT_TRUE(
-      readRecording(std::string_view(recording(op("aten::x", "", "  ->  t: f32[2]", scalar("12345")))), "r").hashes);
+      readDebugMode(std::string_view(recording(op("aten::x", "", "  ->  t: f32[2]", scalar("12345")))), "r").hashes);
   EXPECT_FALSE(
-      readRecording(std::string_view(recording(op("aten::x", "", "  ->  t: f32[2]", scalar("1.0")))), "r").hashes);
+      readDebugMode(std::string_view(recording(op("aten::x", "", "  ->  t: f32[2]", scalar("1.0")))), "r").hashes);
 }
 
 TEST(RecordedNumbers, J12_refusesOtherVersionsByNumber) {

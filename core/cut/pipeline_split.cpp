@@ -1,4 +1,4 @@
-#include "core/cut/split.h"
+#include "core/cut/pipeline_split.h"
 
 #include <fmt/format.h>
 
