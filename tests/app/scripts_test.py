@@ -24,13 +24,13 @@ class Affected(unittest.TestCase):
         return [self.affected.key(test) for test in self.affected.tests_of(files) if test.distance <= most]
 
     def test_a_unit_is_tested_by_the_tests_that_include_its_header(self):
-        self.assertIn("test_core SizeFit", self.keys("core/trace/size_fit.cpp", most=1))
+        self.assertIn("test_core SizeFit", self.keys("core/derivation/size_fit.cpp", most=1))
 
     def test_a_unit_without_a_header_of_its_own_is_reached_through_those_of_its_folder(self):
         self.assertIn("test_torch Writes", self.keys("core/torch/grad/writes.cpp"))
 
     def test_a_changed_test_comes_first(self):
-        self.assertEqual(self.affected.tests_of(["tests/core/trace/size_fit_test.cpp"])[1][1:], ("test_core", "SizeFit"))
+        self.assertEqual(self.affected.tests_of(["tests/core/derivation/size_fit_test.cpp"])[1][1:], ("test_core", "SizeFit"))
 
     def test_a_subcommand_is_tested_by_the_program(self):
         self.assertIn("app_command_line", self.keys("app/cli/check/check.cpp"))
