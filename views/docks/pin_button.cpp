@@ -4,6 +4,7 @@
 #include <QStyle>
 
 #include "views/session/own_names.h"
+#include "views/theme/style.h"
 
 namespace retrograd::views {
 
@@ -13,8 +14,11 @@ PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin
       selection_(selection),
       theme_(context.theme),
       notes_(context.notes),
+      shown_(new ElidedLabel(dock)),
       title_(dock->windowTitle()) {
   setObjectName(QStringLiteral("pin"));
+  shown_->setObjectName(QStringLiteral("shown"));
+  shown_->setAttribute(Qt::WA_TransparentForMouseEvents);  // the title bar below is dragged
   setDefaultAction(pin);
   setToolButtonStyle(Qt::ToolButtonIconOnly);
   setAutoRaise(true);
@@ -27,7 +31,7 @@ PinButton::PinButton(QDockWidget* dock, PinnedSelection* selection, QAction* pin
   connect(notes_, &NoteBook::changed, this, &PinButton::showState);
   dock_->installEventFilter(this);
   showIcon();
-  place();
+  showState();
 }
 
 bool PinButton::eventFilter(QObject* watched, QEvent* event) {
@@ -50,9 +54,13 @@ void PinButton::place() {
   setIconSize({icon - 2, icon - 2});
   setGeometry(neighbour->x() - side - 2, neighbour->geometry().center().y() - side / 2 + 1, side, side);
   raise();
+  const int margin = style()->pixelMetric(QStyle::PM_DockWidgetTitleMargin, nullptr, dock_);
+  const int name = isNamedByTab(dock_) ? 0 : fontMetrics().horizontalAdvance(title_ + QStringLiteral("  "));
+  const int left = name + 2 * margin;
+  shown_->setGeometry(left, y(), std::max(0, x() - left - 2), side);
 }
 
-QString PinButton::pinnedText() const {
+QString PinButton::shownText() const {
   if (!selection_->analysis()) return {};
   const auto& document = *selection_->analysis()->document;
   if (!selection_->op()) return selection_->value() ? nameOf(document, selection_->value(), notes_) : QString();
@@ -64,7 +72,10 @@ QString PinButton::pinnedText() const {
 void PinButton::showState() {
   const bool on = selection_->isPinned();
   defaultAction()->setChecked(on);
-  dock_->setWindowTitle(on ? tr("%1 (pinned: %2)").arg(title_, pinnedText()) : title_);
+  dock_->setWindowTitle(on ? tr("%1 (pinned: %2)").arg(title_, shownText()) : title_);
+  shown_->setText(on ? QString() : shownText());
+  shown_->setHidden(shown_->text().isEmpty());
+  place();
 }
 
 }  // namespace retrograd::views

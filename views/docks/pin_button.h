@@ -4,11 +4,12 @@
 
 #include "views/session/pinned_selection.h"
 #include "views/session/view_context.h"
+#include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
 
-/// In the title bar of a dock, left of Qt's own buttons: pins what the dock shows. While that is so, the title says
-/// what it is.
+/// In the title bar of a dock, left of Qt's own buttons: pins what the dock shows. The title bar says what that is; so
+/// does the dock's title, and with it its tab, while it is pinned.
 class PinButton : public QToolButton {
   Q_OBJECT
 
@@ -22,12 +23,13 @@ class PinButton : public QToolButton {
  private:
   void place();
   void showState();
-  QString pinnedText() const;
+  QString shownText() const;
 
   QDockWidget* dock_;
   PinnedSelection* selection_;
   Theme* theme_;
   NoteBook* notes_;
+  ElidedLabel* shown_;  // not in the title: tabs stay narrow, and menus have the dock's own name
   QString title_;
 };
 

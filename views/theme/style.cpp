@@ -103,15 +103,6 @@ void drawScrollBar(const QStyle& style, const QStyleOptionSlider& bar, QPainter*
   painter->restore();
 }
 
-/// Behind another's tab, or in front of one: the tab bar has its name.
-bool isNamedByTab(const QWidget* widget) {
-  const auto* dock = qobject_cast<const QDockWidget*>(widget);
-  const auto* window = dock && !dock->isFloating() ? qobject_cast<const QMainWindow*>(dock->parentWidget()) : nullptr;
-  if (!window) return false;
-  const auto others = window->tabifiedDockWidgets(const_cast<QDockWidget*>(dock));
-  return std::any_of(others.begin(), others.end(), [](const QDockWidget* other) { return !other->isHidden(); });
-}
-
 /// A button that is nothing but the name of a menu. Fusion draws its arrow over the lower corner, where it reads as a
 /// comma.
 bool isMenuName(const QStyleOptionToolButton& button) {
@@ -155,6 +146,14 @@ bool isHighContrast(const QPalette& palette) {
   const auto [low, high] = std::minmax(
       {luminance(palette.color(QPalette::Window)), luminance(palette.color(QPalette::Active, QPalette::WindowText))});
   return (high + 0.05) / (low + 0.05) >= 19;
+}
+
+bool isNamedByTab(const QWidget* widget) {
+  const auto* dock = qobject_cast<const QDockWidget*>(widget);
+  const auto* window = dock && !dock->isFloating() ? qobject_cast<const QMainWindow*>(dock->parentWidget()) : nullptr;
+  if (!window) return false;
+  const auto others = window->tabifiedDockWidgets(const_cast<QDockWidget*>(dock));
+  return std::any_of(others.begin(), others.end(), [](const QDockWidget* other) { return !other->isHidden(); });
 }
 
 void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,

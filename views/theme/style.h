@@ -7,6 +7,8 @@ namespace retrograd::views {
 bool isDark(const QPalette& palette);
 /// Black on white or the other way round, or nearly. Usual palettes stay below 18.3:1, which is black on Fusion's grey.
 bool isHighContrast(const QPalette& palette);
+/// For a dock behind another's tab, or in front of one: the tab bar has its name, its title bar none.
+bool isNamedByTab(const QWidget* widget);
 
 /// Fusion, with what shows in dark windows and with high contrast too: outlines, scroll bars, the chosen tab, buttons
 /// of docks, buttons that are on. The selection of a list without the focus is grey. A dock behind tabs is named by its

@@ -9,6 +9,7 @@
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/docks/pin_button.h"
+#include "views/session/own_names.h"
 
 namespace retrograd::views {
 
@@ -26,6 +27,7 @@ class MovingTest : public QObject {
   void questionsEndThePin();
   void aPinOutlivesReading();
   void pinsHaveAKeyAndSayWhyNot();
+  void W27_theTitleSaysWhatAPanelShows();
 };
 
 namespace {
@@ -266,6 +268,32 @@ void MovingTest::pinsHaveAKeyAndSayWhyNot() {
   QVERIFY(action->isChecked() && pin(f, "inspector").isChecked());
   f.press(Qt::Key_P, Qt::ShiftModifier);
   QVERIFY(!action->isChecked());
+}
+
+// Beside the dock's own name, which its tab and the menu keep; as a pin's title while it is pinned.
+void MovingTest::W27_theTitleSaysWhatAPanelShows() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  const auto& ops = f.analysis().forward.ops;
+  const auto& document = *f.analysis().document;
+  const auto called = [&](BoundSymbolId op) { return nameOf(document, document.outputs(op)[0], nullptr); };
+  auto& inspector = dock(f, "inspector");
+  const auto* shown = inspector.findChild<ElidedLabel*>(QStringLiteral("shown"), Qt::FindDirectChildrenOnly);
+  QVERIFY(shown);
+  front(f, "inspector");
+  f.selection().select(ops[0]);
+  QCOMPARE(shown->text(), called(ops[0]));
+  f.selection().select(ops[1]);
+  QCOMPARE(shown->text(), called(ops[1]));
+  QVERIFY(called(ops[0]) != called(ops[1]));
+  QCOMPARE(inspector.windowTitle(), QStringLiteral("Inspector"));
+  QCOMPARE(inspector.toggleViewAction()->text(), QStringLiteral("Inspector"));
+  QVERIFY(QTest::qWaitFor([&] { return shown->isVisible() && shown->width() > 0; }));
+  QVERIFY(shown->geometry().right() < pin(f, "inspector").x());
+  pin(f, "inspector").click();
+  f.selection().select(ops[0]);
+  QCOMPARE(shown->text(), QString());
+  QVERIFY(inspector.windowTitle().contains(called(ops[1])));
 }
 
 }  // namespace retrograd::views
