@@ -266,7 +266,7 @@ bool renderWindowToPicture(const PictureOptions& options, const std::string& pic
   window->show();
   auto& controller = *window->context().controller;
   const auto& file = options.model.path;
-  if (!file.empty() && options.model.isDefault()) {
+  if (!file.empty() && options.model.asksForNothing()) {
     window->openFile(QString::fromStdString(file));
   } else if (!file.empty()) {
     auto request = options.model;

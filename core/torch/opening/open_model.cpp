@@ -24,7 +24,7 @@ bool isSession(const std::string& path) {
 
 std::shared_ptr<const Analysis> openSession(const OpenRequest& request, const Progress& progress) {
   auto stored = loadSession(request.path, progress, request.rules);
-  if (request.isDefault()) return stored;
+  if (request.asksForNothing()) return stored;
   auto options = overlaid(*stored, request.forFile(stored->file, request.given()));
   request.layOver(options);  // also what is asked for and is the default
   if (!request.loss.empty()) {

@@ -20,7 +20,7 @@ TensorMap resultsOfOpaqueOps(const ModelFile& file, const TensorMap& given) {
 
 }  // namespace
 
-bool OpenRequest::isDefault() const {
+bool OpenRequest::asksForNothing() const {
   return inputs.empty() && fill.empty() && loss.empty() && !drawn && ModelRequest::isDefault();
 }
 

@@ -17,7 +17,7 @@ struct OpenRequest : ModelRequest {
   bool onRecordedDevice = false;  ///< where no device is asked for: on that of the recorded step, if it is there
 
   /// Whether a saved session is as asked for.
-  bool isDefault() const;
+  bool asksForNothing() const;
   /// What the inputs file holds. Throws Error(badInput) for an unreadable one.
   Reference given() const;
   /// What to read a file with that has to be traced.
