@@ -4,7 +4,7 @@
 
 namespace retrograd {
 
-/// What ops do that no schema says. Each op's traits stand in one table, by its name without overload (op_traits.cpp).
+/// What ops do that no schema says. One table has each op's traits, by its name without overload (op_traits.cpp).
 enum class OpTrait : std::uint32_t {
   check = 1 << 0,            ///< checks what was true on export, and computes nothing
   detach = 1 << 1,           ///< ends the gradient of what it reads, also in place

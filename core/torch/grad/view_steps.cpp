@@ -45,17 +45,16 @@ ValueId JointBuilder::scatterThrough(BoundSymbolId origin, const ViewPath& path,
   if (isComplex(document_.meta(base).dtype)) gradients_.addByParts(base);
   std::vector<ValueId> bases{base};
   for (const auto& step : path) bases.push_back(applyView(origin, step, bases.back()));
-  const auto metaOf = [&](ValueId value) -> const TensorMeta& { return document_.meta(value); };
   for (std::size_t i = ownsMemory ? 1 : 0; i < path.size(); ++i)
     if ((!path[i].view || hasTrait(document_.symbol(path[i].view).name, OpTrait::readsMemory)) &&
-        !liesWithin(metaOf(bases[i + 1]), metaOf(bases[i])))
+        !liesWithin(document_.meta(bases[i + 1]), document_.meta(bases[i])))
       throw Error(ErrorCode::unsupportedOp, "a write through it reaches beyond the tensor that it was taken of",
                   "torch.ops.aten.as_strided.default");
   for (auto i = path.size(); i > 0;) {
     // Nothing can be scattered into a view whose elements overlap, but what it leads to may lie apart all the same: a
     // slice of what was expanded.
     auto from = i - 1;
-    while (from > 0 && overlapsItself(metaOf(bases[from]))) --from;
+    while (from > 0 && overlapsItself(document_.meta(bases[from]))) --from;
     content = from + 1 == i ? invertView(origin, path[from], bases[from], bases[i], content)
                             : scatterByGeometry(origin, "aten.as_strided.default", bases[from], bases[i], content);
     i = from;

@@ -9,7 +9,7 @@
 
 namespace retrograd {
 
-/// Told of a file that was read, before anything is derived from it.
+/// Receives a file that was read, before anything is derived from it.
 using OnRead = std::function<void(const ModelFile&)>;
 
 /// The whole way from what a person named to an Analysis: reads a file of any kind and derives it. A folder that was
