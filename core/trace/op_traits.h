@@ -9,7 +9,7 @@ enum class OpTrait : std::uint32_t {
   check = 1 << 0,            ///< checks what was true on export, and computes nothing
   detach = 1 << 1,           ///< ends the gradient of what it reads, also in place
   readsMemory = 1 << 2,      ///< sees all memory that its operand lies in, by offsets of its own
-  leavesUnwritten = 1 << 3,  ///< makes memory that holds what was there before
+  leavesUnwritten = 1 << 3,  ///< makes memory, or more of it, that holds what was there before
   fillsWhole = 1 << 4,       ///< writes each element of its first operand and reads none of them
   changesGeometry = 1 << 5,  ///< in place: other sizes or strides, and no element is written; detach_ changes neither
   replacesMemory = 1 << 6,   ///< gives a tensor other memory
@@ -22,6 +22,7 @@ enum class OpTrait : std::uint32_t {
   prints = 1 << 11,           ///< writes text
   region = 1 << 12,           ///< runs its body under another mode, or again in the backward; does nothing by itself
   passesOperands = 1 << 13,   ///< its body's inputs are the operands behind the body, in order
+  readsShape = 1 << 14,       ///< reads what its operand is like, and none of its elements
 };
 
 /// Whether the op of this name ("aten.detach.default", the overload may be missing) has the trait.

@@ -19,6 +19,10 @@ _SILENT_WRITES = {  # what their schemas do not say: running statistics that the
     "aten.native_batch_norm.default": (3, 4), "aten.cudnn_batch_norm.default": (3, 4), "aten.miopen_batch_norm.default": (3, 4),
 }
 
+_LEAVES_UNWRITTEN = frozenset((  # ops that make memory, or more of it, and write nothing to it: as core/trace/op_traits.cpp has them
+    "aten._empty_affine_quantized", "aten._empty_per_channel_affine_quantized", "aten.empty", "aten.empty_like", "aten.empty_permuted", "aten.empty_quantized",
+    "aten.empty_strided", "aten.new_empty", "aten.new_empty_strided", "aten._resize_output", "aten._resize_output_", "aten.resize", "aten.resize_", "aten.resize_as", "aten.resize_as_",
+))
 _OWN_OPS = ("aten.", "prims.", "_c10d_functional.wait_tensor")  # that any reader with LibTorch has
 _WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3, "aten._cudnn_rnn.default": 3, "aten._ctc_loss.default": 1, "aten._ctc_loss.Tensor": 1}  # a result whose bytes are in part nobody's: for their own backward alone
 
@@ -77,7 +81,7 @@ class Op:
         record["out"] = plain(result, lambda one: mode.tensor(one, False))
         if written:
             record["writes"] = [mode.tensor(tensor, True) for tensor in written]
-        uninitialized = self.is_op and self.name.split(".")[1].startswith(("empty", "new_empty", "_empty", "resize"))
+        uninitialized = self.is_op and self.name.rpartition(".")[0] in _LEAVES_UNWRITTEN
         if uninitialized:
             record["uninitialized"] = True
         values: list[Optional[torch.Tensor]] = []

@@ -1,6 +1,7 @@
 #include "app/cli/check/check_recording.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -78,9 +79,9 @@ Verdict verdictOf(const Found& found) {
 }
 
 /// Ops that nobody can run: "c10d.allreduce_.default (2 times)".
-std::vector<std::string> opaqueNames(const Analysis& analysis, const ReplayResult& result) {
+std::vector<std::string> namesNotRun(const Analysis& analysis, const ReplayResult& result) {
   std::map<std::string, int> calls;
-  for (const auto op : result.opaque) ++calls[analysis.document->symbol(op).name];
+  for (const auto op : result.notRun) ++calls[analysis.document->symbol(op).name];
   std::vector<std::string> names;
   for (const auto& [name, times] : calls)
     names.push_back(times == 1 ? name : fmt::format("{} ({} times)", name, times));
@@ -129,8 +130,8 @@ void printHashes(const Found& found) {
   if (result.differing > result.first.size())
     detail(fmt::format("and {} more", result.differing - result.first.size()));
   if (!result.stopped.empty() && result.stoppedAt)
-    detail(fmt::format("{} of {} ran; then {} could not", result.ran, count(result.ops, "op"),
-                       placeOf(analysis, result.stoppedAt)));
+    detail(fmt::format("stopped after {} of {}: {} could not run", result.ran + result.notRun.size(),
+                       count(result.ops, "op"), placeOf(analysis, result.stoppedAt)));
 }
 
 void printText(const std::string& path, const Found& found, const Verdict& verdict) {
@@ -152,11 +153,9 @@ void printText(const std::string& path, const Found& found, const Verdict& verdi
   if (result.afterUninitialized > 0)
     detail(fmt::format("note: {} read memory that nobody had written; what is in it is chance",
                        count(result.afterUninitialized, "result")));
-  if (!result.opaque.empty()) {
-    std::string names;
-    for (const auto& name : opaqueNames(found.analysis, result)) names += (names.empty() ? "" : ", ") + name;
-    detail("note: not run, their recorded values were taken: " + names);
-  }
+  if (const auto n = result.notRun.size(); n > 0)
+    detail(fmt::format("note: {} not run, recorded values were taken: {}", count(n, "op"),
+                       fmt::join(namesNotRun(found.analysis, result), ", ")));
   detail(fmt::format("recorded: updates {}; links: {} backward ops linked, {} ambiguous, {} without",
                      updatesOf(recording), recording.linked, recording.ambiguous, recording.unlinked));
   if (!recording.damage.empty() && verdict.word == "fail") detail("damaged or cut off: " + recording.damage);
@@ -192,6 +191,7 @@ void printJson(const std::string& path, const Found& found, const Verdict& verdi
                               {"updates", recording.updates},
                               {"ops", result.ops},
                               {"ran", result.ran},
+                              {"not_run", result.notRun.size()},
                               {"compared", result.compared},
                               {"differing", result.differing},
                               {"after_uninitialized", result.afterUninitialized}};
@@ -205,7 +205,7 @@ void printJson(const std::string& path, const Found& found, const Verdict& verdi
     if (!one.cause.empty()) json["first"].back()["cause"] = one.cause;
   }
   json["links"] = {{"linked", recording.linked}, {"ambiguous", recording.ambiguous}, {"without", recording.unlinked}};
-  json["opaque"] = opaqueNames(analysis, result);
+  json["opaque"] = namesNotRun(analysis, result);
   json["not_comparable"] = result.notComparable;
   json["not_sound"] = result.unsound;
   json["second_opinion"] = opinionJson(found);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "core/questions/intended_infinities.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/source.h"
 
@@ -26,7 +27,7 @@ class Listing {
     for (std::size_t i = 0, section = 0; i < ops.size(); ++i) {
       if (section < sections.size() && sections[section].begin == i) heading(sections[section++].title);
       place(ops[i]);
-      fmt::print("{}{}{}\n", printCall(document_, ops[i]), comment(ops[i]), facts(recording_.op(ops[i])));
+      fmt::print("{}{}{}\n", printCall(document_, ops[i]), comment(ops[i]), facts(ops[i]));
     }
   }
 
@@ -58,7 +59,8 @@ class Listing {
     return text.empty() ? text : "  # " + text;
   }
 
-  std::string facts(const StepOp& op) const {
+  std::string facts(BoundSymbolId id) const {
+    const auto& op = recording_.op(id);
     std::string text;
     const auto add = [&](std::string_view what, std::string_view value) {
       text += fmt::format("{}{}{}{}", text.empty() ? "  # " : ", ", what, value.empty() ? "" : ": ", value);
@@ -70,7 +72,7 @@ class Listing {
     if (op.hook) add("hook", document_.text(op.hook));
     if (op.function) add("in", document_.text(op.function));
     if (op.thread > 0) add("thread", std::to_string(op.thread));
-    if (op.uninitialized) add("uninitialised memory", {});
+    if (leavesUninitialised(document_, id)) add("uninitialised memory", {});
     if (op.opaque) add("not run", document_.text(op.opaque));
     return text;
   }

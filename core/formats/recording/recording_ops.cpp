@@ -264,8 +264,6 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
   recorded.hasNode = record.find("seq") != nullptr;
   recorded.accumulates = textAt(document_, record, "accumulates");
   recorded.opaque = textAt(document_, record, "opaque");
-  const Json* fresh = record.find("uninitialized");
-  recorded.uninitialized = fresh && fresh->kind() == Json::Kind::boolean && fresh->boolean();
   if (const Json* draws = record.find("rng")) recorded.generatorState = textAt(document_, *draws, "state");
 }
 

@@ -10,11 +10,13 @@
 
 #include "core/base/id_vector.h"
 #include "core/formats/recording/recording.h"
+#include "core/questions/intended_infinities.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/execution/threads.h"
 #include "core/torch/session/recorded_hash.h"
 #include "core/torch/session/run_follower.h"
 #include "core/torch/session/session.h"
+#include "core/torch/session/unwritten_memory.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -53,7 +55,7 @@ class Comparison final : public RunFollower {
         document_(*analysis.document),
         recording_(*analysis.file.recording),
         result_(result),
-        uninitialized_(document_.storageCount(), 0),
+        unwritten_(document_, recording_),
         lastWrite_(document_.storageCount(), -1),
         names_(document_.storageCount(), nullptr),
         hasUpdate_(std::any_of(analysis.joint.ops.begin(), analysis.joint.ops.end(),
@@ -75,9 +77,13 @@ class Comparison final : public RunFollower {
     for (auto* one : beside_) one->ran(position, evaluator, measure);
     const auto op = analysis_.joint.ops[position];
     const auto& recorded = recording_.op(op);
-    ++result_.ran;
-    if (recorded.opaque) result_.opaque.push_back(op);
-    else compare(op, recorded, evaluator);
+    if (recorded.opaque) {
+      result_.notRun.push_back(op);
+      unwritten_.putRecorded(op);
+    } else {
+      ++result_.ran;
+      compare(op, recorded, evaluator);
+    }
     if (recorded.phase == Phase::optimizer) lookAtGradients(op, recorded, evaluator);
     for (const auto output : document_.outputs(op))
       if (std::find(recording_.losses.begin(), recording_.losses.end(), output) != recording_.losses.end())
@@ -153,18 +159,6 @@ class Comparison final : public RunFollower {
     }
   }
 
-  bool readsUninitialized(BoundSymbolId op) const {
-    for (const auto operand : document_.operands(op)) {
-      const auto storage = operand ? document_.value(operand).storage : StorageId();
-      if (storage && uninitialized_[storage]) return true;
-    }
-    return false;
-  }
-
-  void mark(ValueId id, bool on) {
-    if (const auto storage = id ? document_.value(id).storage : StorageId(); storage) uninitialized_[storage] = on;
-  }
-
   std::string causeOf(BoundSymbolId op) const {
     if (document_.boundSymbol(op).effects & effect::random)
       return "it draws random numbers, and its generator gives others here";
@@ -174,29 +168,24 @@ class Comparison final : public RunFollower {
   }
 
   void compare(BoundSymbolId op, const StepOp& recorded, const Evaluator& evaluator) {
-    const auto checks = std::span(recording_.checks).subspan(recorded.checksBegin, recorded.checkCount);
-    if (recorded.uninitialized) {
-      for (const auto& check : checks) mark(check.value, true);
-      return;
-    }
-    const bool isOpen = readsUninitialized(op);
-    for (const auto& check : checks) {
-      if (!check.hash) continue;
+    if (leavesUninitialised(document_, op)) return unwritten_.leave(op);
+    const bool readsUnwritten = unwritten_.isReadBy(op);
+    for (const auto& check : std::span(recording_.checks).subspan(recorded.checksBegin, recorded.checkCount)) {
+      unwritten_.grow(check.value);
       const auto tensor = tensorOf(evaluator, check.value);
-      if (!tensor.defined()) continue;
+      if (!check.hash || !tensor.defined()) continue;
       ++result_.compared;
-      if (recordedHashOf(tensor) == *check.hash) {
-        mark(check.value, false);
-        continue;
-      }
-      if (isOpen) {
-        ++result_.afterUninitialized;
-        mark(check.value, true);
-        continue;
-      }
-      if (result_.differing++ == 0 || result_.first.size() < mostNamed)
-        result_.first.push_back({op, check.value, result_.first.empty() ? causeOf(op) : std::string()});
+      const bool isSame = recordedHashOf(tensor) == *check.hash;
+      const bool isChance = !isSame && readsUnwritten;
+      unwritten_.setWritten(check.value, !isChance);
+      if (isChance) ++result_.afterUninitialized;
+      else if (!isSame) differs(op, check.value);
     }
+  }
+
+  void differs(BoundSymbolId op, ValueId value) {
+    if (result_.differing++ == 0 || result_.first.size() < mostNamed)
+      result_.first.push_back({op, value, result_.first.empty() ? causeOf(op) : std::string()});
   }
 
   const Analysis& analysis_;
@@ -204,7 +193,7 @@ class Comparison final : public RunFollower {
   const Document& document_;
   const StepRecording& recording_;
   ReplayResult& result_;
-  IdVector<StorageId, char> uninitialized_;
+  UnwrittenMemory unwritten_;
   IdVector<StorageId, std::int64_t> lastWrite_;
   IdVector<StorageId, const RecordedName*> names_;
   std::set<std::pair<std::int32_t, std::string>> gradientsRead_;

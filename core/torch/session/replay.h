@@ -20,12 +20,13 @@ struct ReplayDifference {
 
 /// What running a recorded step again found.
 struct ReplayResult {
-  std::size_t ops = 0, ran = 0;         ///< of the recording; those that ran again
+  std::size_t ops = 0;                  ///< of the recording
+  std::size_t ran = 0;                  ///< of these: that LibTorch ran again
   std::size_t compared = 0;             ///< hashes
   std::size_t differing = 0;            ///< of these
   std::size_t afterUninitialized = 0;   ///< differing ones that read memory which nobody had written
   std::vector<ReplayDifference> first;  ///< of those that differ, in order; the first few
-  std::vector<BoundSymbolId> opaque;    ///< that nobody can run: their values are the recorded ones
+  std::vector<BoundSymbolId> notRun;    ///< that nobody can run: their values are the recorded ones
   std::string stopped;                  ///< the error of the op that could not run; empty: all ran
   BoundSymbolId stoppedAt;
   std::vector<std::string> notComparable;  ///< why hashes of this machine need not be those of the recorder's

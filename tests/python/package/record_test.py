@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -480,6 +481,12 @@ class Contents(InFolder):
         storage_of = {record["id"]: record["storage"] for record in records if record["k"] == "tensor"}
         before = {storage_of[op["out"]["t"]] for op in records if op["k"] == "op" and isinstance(op["out"], dict) and "node" not in op}
         self.assertEqual([record for record in records if record["k"] == "name" and record["role"] == "gradient" and record["storage"] in before], [])
+
+    def test_C2_ops_that_leave_memory_unwritten_are_those_of_the_program(self):
+        from retrograd._recorded_op import _LEAVES_UNWRITTEN
+
+        table = (HERE.parents[2] / "core/trace/op_traits.cpp").read_text()
+        self.assertEqual(set(re.findall(r'\{"(aten\.\w+)", bits\([^)]*\bleavesUnwritten\b', table)), _LEAVES_UNWRITTEN)
 
     def test_C2_storages_come_and_go(self):
         def step():

@@ -88,7 +88,8 @@ TEST(Replay, C11_ARecordedStepRunsAgainAndEachHashIsTheRecordedOne) {
   EXPECT_EQ(result.stopped, "");
   EXPECT_EQ(result.compared, 4u);
   EXPECT_EQ(result.differing, 0u);
-  EXPECT_EQ(result.opaque.size(), 1u);  // the write that no op made
+  EXPECT_EQ(result.ran, 4u);
+  EXPECT_EQ(result.notRun.size(), 1u);  // the write that no op made
   EXPECT_TRUE(result.unsound.empty());
 }
 
@@ -180,6 +181,115 @@ TEST(Replay, C14_AZeroGradientIsSaidOfTheStepThatHasIt) {
                                                        recording, lookupSymbol)));
   EXPECT_EQ(result.stopped, "");
   EXPECT_EQ(result.notes, std::vector<std::string>{"the gradient of weight is zero everywhere in step 0"});
+}
+
+constexpr auto wrongHash = "00000000000000aa";
+
+/// `records`: those after two inputs of a step, x (tensor 0 on storage 0) with the four numbers 1 to 4 and half (tensor
+/// 1 on storage 1) with 1 and 2. Storage 2 has room for four more; tensor 2 is all of it, 3 its first half.
+ReplayResult replayed(const std::string& records) {
+  StepRecording recording;
+  recording.path = "step";
+  recording.data = {{"x", bytesOf({1, 2, 3, 4})}, {"half", bytesOf({1, 2})}};
+  return replay(analyse(readRecordingText(R"({"k":"begin","format":"retrograd.recording.ops","version":1}
+{"k":"step","n":0}
+{"k":"mode","grad":false,"inference":false,"autocast":{},"phase":"forward"}
+{"k":"storage","id":0,"bytes":16,"device":"cpu","data":"x"}
+{"k":"tensor","id":0,"storage":0,"offset":0,"sizes":[4],"strides":[1],"dtype":"float32"}
+{"k":"storage","id":1,"bytes":8,"device":"cpu","data":"half"}
+{"k":"tensor","id":1,"storage":1,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+{"k":"storage","id":2,"bytes":16,"device":"cpu"}
+{"k":"tensor","id":2,"storage":2,"offset":0,"sizes":[4],"strides":[1],"dtype":"float32"}
+{"k":"tensor","id":3,"storage":2,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+)" + records,
+                                          std::move(recording), lookupSymbol)));
+}
+
+std::string op(int number, const std::string& rest) {
+  return R"({"k":"op","n":)" + std::to_string(number) + R"(,"op":)" + rest + "}\n";
+}
+const std::string empty = R"("aten.empty.memory_format","in":[[4]],"kw":{},"out":{"t":2},"hash":["00000000000000bb"])";
+std::string cloneOfAll(int number, const std::string& hash) {
+  return R"({"k":"storage","id":3,"bytes":16,"device":"cpu"}
+{"k":"tensor","id":4,"storage":3,"offset":0,"sizes":[4],"strides":[1],"dtype":"float32"}
+)" + op(number, R"("aten.clone.default","in":[{"t":2}],"out":{"t":4},"hash":[")" + hash + R"("])");
+}
+
+TEST(Replay, C14_MemoryThatNobodyWroteMayDiffer) {
+  const auto result = replayed(op(0, empty) + cloneOfAll(1, wrongHash));
+  EXPECT_EQ(result.stopped, "");
+  EXPECT_EQ(result.afterUninitialized, 1u);
+  EXPECT_EQ(result.differing, 0u);
+}
+
+TEST(Replay, C14_BytesThatWereWrittenWithoutAnOpAreKnown) {
+  const auto result =
+      replayed(op(0, empty) + "{\"k\":\"external\",\"storage\":2,\"data\":\"x\"}\n" + cloneOfAll(1, wrongHash));
+  EXPECT_EQ(result.afterUninitialized, 0u);
+  EXPECT_EQ(result.differing, 1u);
+}
+
+TEST(Replay, C14_WhatAnOpOfALibraryWroteIsKnown) {
+  const auto fill = R"("mylib.fill.default","in":[{"t":2}],"out":null,"writes":[2],"hash":[null],"opaque":"an op of a )"
+                    R"(library","values":["x"])";
+  const auto result = replayed(op(0, empty) + op(1, fill) + cloneOfAll(2, wrongHash));
+  EXPECT_EQ(result.stopped, "");
+  EXPECT_EQ(result.notRun.size(), 1u);
+  EXPECT_EQ(result.ran, 2u);
+  EXPECT_EQ(result.afterUninitialized, 0u);
+  EXPECT_EQ(result.differing, 1u);
+}
+
+TEST(Replay, C14_AWriteToAPartLeavesTheRestUnwritten) {
+  const auto copy = R"("aten.copy_.default","in":[{"t":3},{"t":1}],"out":{"t":3},"hash":[")" + hashOf({1, 2}) + "\"]";
+  const auto result = replayed(op(0, empty) + op(1, copy) + cloneOfAll(2, wrongHash));
+  EXPECT_EQ(result.stopped, "");
+  EXPECT_EQ(result.compared, 2u);
+  EXPECT_EQ(result.afterUninitialized, 1u);
+  EXPECT_EQ(result.differing, 0u);
+}
+
+TEST(Replay, C14_OnlyWhatLiesInUnwrittenBytesMayDiffer) {
+  const auto copy = R"("aten.copy_.default","in":[{"t":3},{"t":1}],"out":{"t":3},"hash":[")" + hashOf({1, 2}) + "\"]";
+  const auto negated = R"({"k":"storage","id":3,"bytes":8,"device":"cpu"}
+{"k":"tensor","id":4,"storage":3,"offset":0,"sizes":[2],"strides":[1],"dtype":"float32"}
+)" + op(2, R"("aten.neg.default","in":[{"t":3}],"out":{"t":4},"hash":["00000000000000aa"])");
+  const auto result = replayed(op(0, empty) + op(1, copy) + negated);
+  EXPECT_EQ(result.afterUninitialized, 0u);
+  EXPECT_EQ(result.differing, 1u);
+}
+
+TEST(Replay, C14_AnOpThatOnlyWritesDoesNotReadUnwrittenMemory) {
+  const std::string wrong = std::string(",\"hash\":[\"") + wrongHash + "\"]";
+  for (const std::string fill : {R"("aten.copy_.default","in":[{"t":2},{"t":0}],"out":{"t":2})",
+                                 R"("aten.zero_.default","in":[{"t":2}],"out":{"t":2})",
+                                 R"("aten.neg.out","in":[{"t":0}],"kw":{"out":{"t":2}},"out":{"t":2})"}) {
+    const auto result = replayed(op(0, empty) + op(1, fill + wrong));
+    EXPECT_EQ(result.stopped, "") << fill;
+    EXPECT_EQ(result.afterUninitialized, 0u) << fill;
+    EXPECT_EQ(result.differing, 1u) << fill;
+  }
+  const auto add = replayed(op(0, empty) + op(1, R"("aten.add_.Tensor","in":[{"t":2},{"t":0}],"out":{"t":2})" + wrong));
+  EXPECT_EQ(add.afterUninitialized, 1u);
+}
+
+TEST(Replay, C14_MemoryThatAResizeAddsIsUnwritten) {
+  const auto resized = R"({"k":"resized","id":0,"bytes":32}
+{"k":"tensor","id":4,"storage":0,"offset":0,"sizes":[8],"strides":[1],"dtype":"float32"}
+)" + op(0, R"("aten.resize_.default","in":[{"t":0},[8]],"out":{"t":4},"hash":["00000000000000bb"])");
+  const auto negated = [](const std::string& tensor, const std::string& sizes, const std::string& bytes) {
+    return R"({"k":"storage","id":3,"bytes":)" + bytes + R"(,"device":"cpu"}
+{"k":"tensor","id":5,"storage":3,"offset":0,"sizes":)" +
+           sizes + R"(,"strides":[1],"dtype":"float32"}
+)" + op(1, R"("aten.neg.default","in":[{"t":)" + tensor + R"(}],"out":{"t":5},"hash":["00000000000000aa"])");
+  };
+  const auto all = replayed(resized + negated("4", "[8]", "32"));
+  EXPECT_EQ(all.stopped, "");
+  EXPECT_EQ(all.afterUninitialized, 1u);
+  EXPECT_EQ(all.differing, 0u);
+  const auto before = replayed(resized + negated("0", "[4]", "16"));
+  EXPECT_EQ(before.afterUninitialized, 0u);
+  EXPECT_EQ(before.differing, 1u);
 }
 
 TEST(Replay, C3_ABackwardOpJumpsToItsForwardOp) {
