@@ -1,6 +1,7 @@
 """What is kept of one call of a model until its backward is over."""
 from __future__ import annotations
 
+import math
 import weakref
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence
@@ -8,6 +9,7 @@ from typing import Any, Mapping, Optional, Sequence
 import torch
 
 from ._between import Between, End, NotSeen, Output, Program
+from ._checks import Failure
 from ._state import Autocast, Generators
 
 
@@ -55,16 +57,17 @@ class Step:
         """The losses that are known, detached."""
         return [loss.value for loss in self.losses] or ([self.own_loss] if self.own_loss is not None else [])
 
-    def take_last_number(self) -> bool:
-        """Where no loss is known, as before a backward: takes the last number that was computed from the outputs for it. Returns whether a loss is known now."""
-        if not self.loss_values and self.between is not None and self.between.last_number is not None:
+    def failure_without_backward(self) -> Optional[Failure]:
+        """What is wrong with the loss, or with the outputs where no number was computed from them."""
+        followed = "" if self.backward_began else "; no backward followed"
+        if not self.backward_began and not self.loss_values and self.between is not None and self.between.last_number is not None:
             self.losses = [Loss(*self.between.last_number)]
-        return bool(self.loss_values)
-
-    def has_nan_output(self) -> bool:
-        """Of the outputs that are still there."""
-        outputs = [output for kept in self.outputs if (output := kept()) is not None]
-        return any(output.is_floating_point() and bool(output.isnan().any()) for output in outputs)
+        if self.backward_began or self.loss_values:
+            wrong = next((loss for loss in map(float, self.loss_values) if not math.isfinite(loss)), None)
+            return Failure("nan_loss", f"the loss is {wrong}{followed}", loss=wrong) if wrong is not None else None
+        outputs = [output for kept in self.outputs if (output := kept()) is not None]  # that are still there
+        has_nan = any(output.is_floating_point() and bool(output.isnan().any()) for output in outputs)
+        return Failure("nan_output", f"an output of the model has a NaN{followed}") if has_nan else None
 
     def begin_backward(self, ends: Sequence[torch.Tensor], gradients: Sequence[Any], scaled: bool) -> None:
         """Works out which calls between the outputs and the losses are part of the step. Without another, what backward is called on is the loss, unless it is `scaled`."""
@@ -96,6 +99,11 @@ class Step:
 
     def _own(self) -> list[End]:
         return [End(Output(self.own_loss_position), 0)] if self.own_loss_position is not None else []
+
+    def release(self) -> None:
+        """Lets go of what a folder would have needed."""
+        self.cotangents.clear()
+        self.kept_bytes = 0
 
     def gradient_of(self, end: End) -> Optional[torch.Tensor]:
         """What backward gave to an end of the program; None where it gave nothing."""

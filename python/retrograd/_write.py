@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 import torch
 
@@ -13,41 +13,40 @@ from ._again import NAME, Again, export_failed, fits, lacks_something, record_ag
 from ._between import Given, Program
 from ._checks import Failure, optimizer_json
 from ._distributed import gathered
-from ._export import Call, GraphValues, differentiated, devices_of, free_name, line_of, names_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
-from ._folder import Folder, FolderWriter, NoSpace, first_line, number, rank, ranks, text_of
+from ._export import Call, GraphValues, differentiated, devices_of, free_name, names_of, quietly, step_of, tensor_leaves, with_buffers, without_hooks, write_graph
+from ._folder import Folder, FolderWriter, NoSpace, number, rank, ranks
+from ._loop import Loop
 from ._step import Step
 from ._tree import mapped
 
-if TYPE_CHECKING:
-    from ._catch import Catch
-
 OF_ANOTHER_RANK = "another rank made it"
 
-def write_failure(catch: "Catch", steps: Sequence[Step], failure: Failure, weights_kept: bool = False) -> tuple[Folder, Step]:
+
+def write_failure(loop: Loop, steps: Sequence[Step], failure: Failure, weights_kept: bool = False) -> tuple[Folder, Step]:
     """Writes the folder of the call, among those of the failing backward, that makes the NaN or Inf; returns it too. With FSDP2 every rank has to call this.
 
     weights_kept: the model has its weights from before the step, though it was updated since."""
-    sharded = catch._sharding.kind == "fsdp2"
-    model = gathered(catch.inner) if sharded else catch.inner
+    sharded = loop.sharding.kind == "fsdp2"
+    model = gathered(loop.inner) if sharded else loop.inner
     ordered = sorted(steps, key=_suspicion)
     for step in ordered:
         others = [] if len(steps) == 1 else [f"{len(steps) - 1} other call(s) of the model in the same backward: this folder has call {steps.index(step) + 1} of {len(steps)}"
                                              + (", and ends at its outputs, with the gradients they got: the loss is computed from several calls"
                                                 if step.program is None and step.cotangents else "")]
-        folder = _written(catch, model, step, failure, [*_left_out(catch, step, weights_kept), *others], last=step is ordered[-1])
+        folder = _written(loop, model, step, failure, [*_left_out(loop, step, weights_kept), *others], last=step is ordered[-1])
         if folder is not None:
             return folder, step
     raise RuntimeError("there is no call of the model to write")
 
 
-def write_note(catch: "Catch", step: int, failure: Failure, record: Optional[Callable[[Path], Again]] = None) -> Folder:
+def write_note(loop: Loop, step: int, failure: Failure, record: Optional[Callable[[Path], Again]] = None) -> Folder:
     """Writes the folder of a step that nothing is kept of but its numbers, for the run that records it; or that `record` runs again."""
-    writer = FolderWriter(catch.target / f"step{step}{_suffix()}", catch.limits)
+    writer = FolderWriter(loop.target / f"step{step}{_suffix()}", loop.limits)
     try:
-        contents: dict[str, Any] = {"kind": "catch", "step": step, "microbatch": 0, **_circumstances(catch, failure)}
+        contents: dict[str, Any] = {"kind": "catch", "step": step, "microbatch": 0, **_circumstances(loop, failure)}
         if record is not None:
             again = record(writer.folder / NAME)
-            contents |= recording_json(again, devices_of(catch.inner, {}), []) | {"open": {"recording": NAME, "at": "root" if again.shows_it else "start"}}
+            contents |= recording_json(again, devices_of(loop.inner, {}), []) | {"open": {"recording": NAME, "at": "root" if again.shows_it else "start"}}
             contents["inside"] = "The weights and the batch are inside."
         return writer.finish(contents)
     except BaseException:
@@ -71,9 +70,9 @@ def _finite(tensors: Iterable[torch.Tensor]) -> bool:
     return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
 
-def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failure, cannot: list[str], last: bool) -> Optional[Folder]:
+def _written(loop: Loop, model: torch.nn.Module, step: Step, failure: Failure, cannot: list[str], last: bool) -> Optional[Folder]:
     """The folder of one call; None where all its values are finite when PyTorch runs it again, unless it is the last to try."""
-    sharded = model is not catch.inner
+    sharded = model is not loop.inner
     # Ranks may see a NaN in different microbatches of an update: their folders still have the same name.
     name = f"step{step.index}" + (_suffix() or (f"-{step.microbatch}" if step.microbatch else ""))
     args, kwargs = mapped(lambda leaf: _as_it_was(leaf, step, sharded), (tuple(step.args), dict(step.kwargs)))
@@ -82,10 +81,10 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
     if sharded and step.buffers:
         cannot.append("buffers that the forward writes: with FSDP2 they are those from after the forward")
     values = GraphValues(picked.inputs, step.generators, step.autocast, picked.cotangents, buffers, cannot, step.line)
-    writer = FolderWriter(catch.target / name, catch.limits)
+    writer = FolderWriter(loop.target / name, loop.limits)
     try:
         contents: dict[str, Any] = {"kind": "catch", "step": step.index, "microbatch": step.microbatch, "inside": "The weights and the batch are inside.",
-                                    **_circumstances(catch, failure)}
+                                    **_circumstances(loop, failure)}
         module = step_of(model, picked.call, picked)
         compared = True
         try:
@@ -103,7 +102,7 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
         graph_shows_it = any(graph.get("not_finite") for graph in writer.graphs)
         again = None
         if not writer.graphs or lacks_something(writer.graphs) and fits(writer, model) or failure.has_root and not graph_shows_it:
-            again = record_again(writer.folder / NAME, model, catch._optimizer_now(), picked.calling(model), values, writer.left(), step.index, not catch._sharding.reduces)
+            again = record_again(writer.folder / NAME, model, loop.optimizer, picked.calling(model), values, writer.left(), step.index, not loop.sharding.reduces)
             contents |= recording_json(again, devices_of(model, values.inputs), cannot)
         shows_it = graph_shows_it or again is not None and again.shows_it
         given_bad = any(not bool(torch.isfinite(tensor).all()) for tensor in (picked.cotangents or {}).values())
@@ -113,8 +112,8 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
             if not last:
                 writer.abandon()
                 return None
-            cannot.append(f"the NaN or Inf, since all values are finite when PyTorch runs the step again: {_elsewhere(catch, failure)}")
-        contents["failure"]["message"] += _of_which_rank(catch, failure, failure.has_root and shows_it, compared)
+            cannot.append(f"the NaN or Inf, since all values are finite when PyTorch runs the step again: {_elsewhere(loop, failure)}")
+        contents["failure"]["message"] += _of_which_rank(loop, failure, failure.has_root and shows_it, compared)
         contents["cannot_replay"] = list(cannot)
         contents["outside"] = failure.has_root and (given_bad or not shows_it) and not contents["failure"]["message"].endswith("look at the other ranks")
         at = "root" if failure.has_root and shows_it else "start"
@@ -129,22 +128,22 @@ def _written(catch: "Catch", model: torch.nn.Module, step: Step, failure: Failur
         raise
 
 
-def _circumstances(catch: "Catch", failure: Failure) -> dict[str, Any]:
+def _circumstances(loop: Loop, failure: Failure) -> dict[str, Any]:
     """What is known of the failure and of the steps before it."""
-    optimizer = catch._optimizer_now()
+    optimizer = loop.optimizer
     return {"failure": {"kind": failure.kind, "message": failure.message, "parameters": list(failure.names)[:100], "parameters_total": len(failure.names)},
             "numbers": {key: number(value) for key, value in (("loss", failure.loss), ("gradient_norm", failure.norm)) if value is not None},
-            "history": catch.history.json()} | ({"optimizer": optimizer_json(optimizer)} if optimizer is not None else {})
+            "history": loop.history.json()} | ({"optimizer": optimizer_json(optimizer)} if optimizer is not None else {})
 
 
-def _is_reduced(catch: "Catch", failure: Failure) -> bool:
+def _is_reduced(loop: Loop, failure: Failure) -> bool:
     """Whether a NaN of one rank is in the gradients of all."""
-    return catch._sharding.reduces and ranks() > 1 and failure.kind == "nan_gradient"
+    return loop.sharding.reduces and ranks() > 1 and failure.kind == "nan_gradient"
 
 
-def _of_which_rank(catch: "Catch", failure: Failure, reproduced: bool, compared: bool) -> str:
+def _of_which_rank(loop: Loop, failure: Failure, reproduced: bool, compared: bool) -> str:
     """For the message: where the NaN in a reduced gradient was made, as far as this rank can know."""
-    if not _is_reduced(catch, failure) or failure.loss is None:
+    if not _is_reduced(loop, failure) or failure.loss is None:
         return ""
     if reproduced:
         return f"; it was made on this rank, whose loss is finite ({failure.loss:.6g})"
@@ -153,18 +152,18 @@ def _of_which_rank(catch: "Catch", failure: Failure, reproduced: bool, compared:
     return f"; this rank's loss is finite ({failure.loss:.6g}): look at the other ranks too"
 
 
-def _elsewhere(catch: "Catch", failure: Failure) -> str:
-    if _is_reduced(catch, failure):
+def _elsewhere(loop: Loop, failure: Failure) -> str:
+    if _is_reduced(loop, failure):
         return OF_ANOTHER_RANK
     return "it came from outside of the model, or from something that was not kept"
 
 
-def _left_out(catch: "Catch", step: Step, weights_kept: bool) -> list[str]:
+def _left_out(loop: Loop, step: Step, weights_kept: bool) -> list[str]:
     cannot = []
     written = [tensor for tensor, version in step.versions if tensor._version != version and id(tensor) not in step.copies]
     if written:
         cannot.append(f"{len(written)} input(s): written in place during the step, and larger than Limits.copy_bytes, so that no copy was kept")
-    if not weights_kept and any(p._version != version for p, version in step.parameter_versions) and catch._sharding.kind != "fsdp2":
+    if not weights_kept and any(p._version != version for p, version in step.parameter_versions) and loop.sharding.kind != "fsdp2":
         cannot.append("the weights: they were updated before the failure was seen, as by an optimizer that runs inside backward")
     if step.not_kept:
         cannot.append(f"{step.not_kept} output gradient(s): larger than Limits.keep_bytes; drawn ones take their place")

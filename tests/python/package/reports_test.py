@@ -673,7 +673,7 @@ class OnAGpu(Loop):
     def setUp(self):
         super().setUp()
         Late.events = []
-        for patch in (mock.patch.object(_checks, "copied_in_background", Late), mock.patch("retrograd._catch.on_gpu", lambda model: True)):
+        for patch in (mock.patch.object(_checks, "copied_in_background", Late), mock.patch("retrograd._judge.on_gpu", lambda model: True)):
             patch.start()
             self.addCleanup(patch.stop)
 
