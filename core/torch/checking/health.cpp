@@ -141,6 +141,12 @@ Health healthOf(const Analysis& analysis, const TensorMap& run, const std::set<s
   return health;
 }
 
+void Health::addIfBad(const std::string& name, const TensorData& tensor) {
+  const auto count = countNonFinite(tensor);
+  if (count.nan + count.infinite > 0)
+    bad.push_back({name, count.nan, count.infinite, static_cast<std::size_t>(tensor.meta.elements())});
+}
+
 std::string describe(const BadTensor& tensor) {
   return fmt::format("{} has {} NaN and {} infinities among {} elements", tensor.name, tensor.nan, tensor.infinite,
                      tensor.elements);

@@ -25,6 +25,8 @@ struct Health {
   std::vector<std::string> notes;  ///< NaN and infinities elsewhere, which do not make the run unsound
 
   bool sound() const { return bad.empty(); }
+  /// Notes a tensor where it has a NaN or an infinity.
+  void addIfBad(const std::string& name, const TensorData& tensor);
 };
 
 /// Judges a run by its results (namedResults()) and by what it was given. `expected`: names of outputs that a reference

@@ -11,9 +11,9 @@
 #include "core/formats/jobs/dynamo_constants.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
-#include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/opinion/derived_forward.h"
+#include "core/torch/opinion/gradient_comparison.h"
 #include "core/torch/opinion/job_inputs.h"
 #include "core/torch/opinion/job_run.h"
 #include "core/torch/opinion/opaque_ops.h"
@@ -192,15 +192,11 @@ class Opinion {
     Judge judge(derived_.model().analysis, {}, {.movesHalves = false, .rounds = Noise::HalfOps::backward});
     std::vector<std::size_t> wrong, right;
     std::vector<std::pair<std::size_t, std::string>> found;
+    GradientComparison gradients(graphs_, derived_, job_, judge, opinion_, witnessed_);
     for (std::size_t i = 0; i < graphs_.backward.outputs.size(); ++i) {
-      auto text = compareOne(judge, i);
-      if (text.empty()) text = compareWithOwn(judge, i);
-      if (text.empty() || isExplained(judge, i, text)) {
-        right.push_back(i);
-      } else {
-        wrong.push_back(i);
-        found.emplace_back(i, text);
-      }
+      auto text = gradients.compare(i);
+      (text.empty() ? right : wrong).push_back(i);
+      if (!text.empty()) found.emplace_back(i, std::move(text));
     }
     compareTypes();
     compareResults(judge);
@@ -228,99 +224,6 @@ class Opinion {
       addFinding(inputLabel(graphs_, output), text, suspect ? suspect : producerOf(graphs_, output));
       if (const auto& source = graphs_.sources[output]) opinion_.findings.back().input = jobs::plainName(source->name);
     }
-  }
-
-  /// What is wrong with a gradient; empty where nothing is.
-  std::string compareOne(Judge& judge, std::size_t i) {
-    if (derived_.passesUnknown(i)) return compareUnknown(i);
-    const auto* derived = derived_.gradient(i);
-    const auto* imported = job_.gradient(i);
-    if (derived == nullptr && imported == nullptr) {
-      ++opinion_.none;
-      return {};
-    }
-    if (imported == nullptr) return "is None, and ours is not";
-    if (derived == nullptr)
-      return isDifferentiated(graphs_, i) ? "is a tensor, and ours is None"
-                                          : "is a tensor, and its input requires no gradient";
-    auto verdict = derived_.compare(judge, i, *imported, *derived);
-    if (derived_.isFromJoint(i)) witnessed_.byJoint.push_back(inputLabel(graphs_, i));
-    else if (!verdict.good() && derived_.joint() == nullptr && isOnlyUndefined(judge, i, *imported, *derived))
-      return {};
-    return textOf(i, std::move(verdict), *derived);
-  }
-
-  /// Whether a gradient is wrong only where the derived one is NaN or infinite, and nothing says which is right.
-  bool isOnlyUndefined(Judge& judge, std::size_t i, const TensorData& imported, const TensorData& derived) {
-    if (!shapeDifference(imported, derived).empty() ||
-        !derived_.compare(judge, i, imported, finiteOr(derived, imported)).good())
-      return false;
-    witnessed_.undefined.push_back(inputLabel(graphs_, i));
-    return true;
-  }
-
-  /// A gradient that has a part through an op that is not derived here: the joint graph's is the one to compare with.
-  std::string compareUnknown(std::size_t i) {
-    const auto* joint = derived_.joint();
-    const auto* imported = job_.gradient(i);
-    if (joint == nullptr) {
-      witnessed_.unknown.push_back(inputLabel(graphs_, i));
-      return {};
-    }
-    const auto& expected = joint->at(i);
-    if (!expected && imported == nullptr) {
-      ++opinion_.none;
-      return {};
-    }
-    if (imported == nullptr) return "is None, and that of the joint graph is not";
-    if (!expected) return "is a tensor, and that of the joint graph is None";
-    return textOf(i, derived_.againstJoint(i, *imported), *expected);
-  }
-
-  /// Keeps a verdict. What is wrong; empty where nothing is.
-  std::string textOf(std::size_t i, TensorVerdict verdict, const TensorData& expected) {
-    verdict.name = inputLabel(graphs_, i);
-    ++opinion_.compared;
-    opinion_.gradients.push_back(verdict);
-    opinion_.imported.emplace(graphs_.forward.inputs[i].name, *job_.gradient(i));
-    if (verdict.good()) addIfBad("the gradient of " + verdict.name, expected);
-    if (verdict.good()) return {};
-    if (!verdict.failure.empty()) return verdict.failure;
-    return fmt::format("off by {:.3g}, tolerance {:.3g}, largest element {:.3g}", verdict.deviation, verdict.tolerance,
-                       verdict.scale);
-  }
-
-  /// Where the program has a backward of its own, a gradient that is the one derived from the forward's ops may lack
-  /// what that backward gives: it has to be the joint graph's too.
-  std::string compareWithOwn(Judge& judge, std::size_t i) {
-    if (derived_.forward().cuts.ownBackwards.empty() || derived_.passesUnknown(i)) return {};
-    const auto* imported = job_.gradient(i);
-    if (derived_.joint() == nullptr) {
-      if (imported != nullptr) witnessed_.unknown.push_back(inputLabel(graphs_, i));
-      return {};
-    }
-    if (derived_.isAsJoint(judge, i, imported)) return {};
-    if (imported != nullptr && derived_.joint()->at(i) && derived_.againstJoint(i, *imported).good()) return {};
-    return "is that of the forward's ops, and not that of the joint graph, which has the program's own backward";
-  }
-
-  /// Whether the job's gradient is that of the joint graph, where it is known that the derived one may be another.
-  bool isExplained(Judge& judge, std::size_t i, const std::string& text) {
-    if (derived_.passesUnknown(i)) return false;
-    if ((derived_.forward().isKnown && !derived_.forward().cuts.matter()) || derived_.joint() == nullptr) return false;
-    const auto* imported = job_.gradient(i);
-    const bool isTensor = imported != nullptr && derived_.joint()->at(i);
-    // By the roundings of the joint graph: those of the derived gradient are of another number.
-    if (!isTensor ? !derived_.isAsJoint(judge, i, imported) : !derived_.againstJoint(i, *imported).good()) return false;
-    witnessed_.explained.push_back(fmt::format("{}: {}", inputLabel(graphs_, i), text));
-    if (isTensor) {
-      auto verdict = derived_.againstJoint(i, *imported);
-      verdict.name = inputLabel(graphs_, i);
-      if (!opinion_.gradients.empty() && opinion_.gradients.back().name == verdict.name) opinion_.gradients.pop_back();
-      else ++opinion_.compared;  // the derived one is None
-      opinion_.gradients.push_back(std::move(verdict));
-    }
-    return true;
   }
 
   /// Whether nothing says that the gradients were cut as in the program.
@@ -398,19 +301,12 @@ class Opinion {
     opinion_.findings.push_back(std::move(finding));
   }
 
-  void addIfBad(const std::string& name, const TensorData& tensor) {
-    const auto count = countNonFinite(tensor);
-    if (count.nan + count.infinite > 0)
-      opinion_.health.bad.push_back(
-          {name, count.nan, count.infinite, static_cast<std::size_t>(tensor.meta.elements())});
-  }
-
   /// The losses, and where the NaN and infinities of losses and gradients come from.
   void examineHealth() {
     if (opinion_.verdict != Verdict::agrees) return;
     for (const auto position : graphs_.differentiated)
       if (const auto* result = job_.result(position); result != nullptr && result->meta.elements() == 1)
-        addIfBad(fmt::format("output {}", position), *result);
+        opinion_.health.addIfBad(fmt::format("output {}", position), *result);
     if (!opinion_.health.sound()) opinion_.health.roots = rootsOfNonFinite(*derived_.model().analysis, progress_);
   }
 
