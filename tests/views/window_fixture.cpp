@@ -99,4 +99,11 @@ void WindowFixture::picture(const QString& name) {
   window_->grab().save(QStringLiteral("%1/%2.png").arg(folder, name));
 }
 
+std::unique_ptr<WindowFixture> openedAsItComes(std::shared_ptr<Engine> engine) {
+  auto f = std::make_unique<WindowFixture>(std::move(engine), WindowFixture::Start::asItComes);
+  f->window().resize(1280, 800);
+  if (!f->open(QStringLiteral("synthetic:3"))) qFatal("no file");
+  return f;
+}
+
 }  // namespace retrograd::views

@@ -51,6 +51,9 @@ class WindowFixture {
   MainWindow* window_;
 };
 
+/// A window of a common size, without settings, with a synthetic model of three layers.
+std::unique_ptr<WindowFixture> openedAsItComes(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>());
+
 /// Waits until the widget's picture stays the same from one turn of the event loop to the next: what moves or is still
 /// being drawn has come to rest.
 bool standsStill(QWidget& widget);

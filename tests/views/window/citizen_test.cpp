@@ -5,6 +5,7 @@
 #include <QTest>
 #include <cmath>
 
+#include "tests/views/pictures.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/parts/keys.h"
@@ -31,19 +32,6 @@ class CitizenTest : public QObject {
 };
 
 namespace {
-
-/// Relative luminance and contrast as WCAG 2.1 defines them.
-double luminance(const QColor& color) {
-  const auto linear = [](double part) {
-    return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
-  };
-  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
-}
-
-double contrast(const QColor& a, const QColor& b) {
-  const auto [low, high] = std::minmax({luminance(a), luminance(b)});
-  return (high + 0.05) / (low + 0.05);
-}
 
 struct Look {
   const char* name;

@@ -1,14 +1,10 @@
 #include <QAbstractSpinBox>
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDialog>
 #include <QHeaderView>
 #include <QHelpEvent>
 #include <QLabel>
-#include <QLayout>
 #include <QScreen>
-#include <QScrollBar>
-#include <QSignalSpy>
 #include <QStyle>
 #include <QStyleOption>
 #include <QTest>
@@ -18,12 +14,11 @@
 #include <cmath>
 #include <set>
 
+#include "tests/views/pictures.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/canvases/schedule_view.h"
 #include "views/models/modules_model.h"
-#include "views/numbers/gradient_flow_chart.h"
-#include "views/theme/theme_colors.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/elided_label.h"
 #include "views/window/diff_window.h"
@@ -42,19 +37,12 @@ class LookTest : public QObject {
   void someDocksAreOpenOthersOnDemand();
   void aTabNamesItsDockAlone();
   void theWindowTakesMostOfTheScreen();
-  void selectionIsABarAndGreyWithoutFocus();
   void stepsAreTwoNamedGroups();
-  void breakOnNanIsSeenToBeOn();
-  void controlsStandOutInAllThemes();
   void controlsOfNarrowDocksAreWhole();
   void modulesShowWholeNumbers();
   void namesTakeTheRoomThatNumbersLeave();
   void aLineThatIsCutHasItsWholeText();
   void windowsFitTheScreen();
-  void theChartsSelectionIsSeenInAnInactiveWindow();
-  void ratiosHaveAColourOfTheirOwn();
-  void barsThatShareAPlaceShowTheGreatest();
-  void aMenuHasItsArrowAfterItsName();
 };
 
 namespace {
@@ -63,39 +51,11 @@ QDockWidget* dock(WindowFixture& f, const char* name) {
   return f.window().findChild<QDockWidget*>(QLatin1String(name));
 }
 
-std::unique_ptr<WindowFixture> opened(std::shared_ptr<Engine> engine = std::make_shared<FakeEngine>()) {
-  auto f = std::make_unique<WindowFixture>(std::move(engine), WindowFixture::Start::asItComes);
-  f->window().resize(1280, 800);
-  if (!f->open(QStringLiteral("synthetic:3"))) qFatal("no file");
-  return f;
-}
-
-QImage imageOf(QWidget& widget) { return widget.grab().toImage(); }
-
-bool hasColor(const QImage& image, const QColor& color) {
-  for (int y = 0; y < image.height(); ++y)
-    for (int x = 0; x < image.width(); ++x)
-      if (image.pixelColor(x, y).rgb() == color.rgb()) return true;
-  return false;
-}
-
-double luminance(const QColor& color) {
-  const auto linear = [](double part) {
-    return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
-  };
-  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
-}
-
-double contrast(const QColor& a, const QColor& b) {
-  const auto [low, high] = std::minmax({luminance(a), luminance(b)});
-  return (high + 0.05) / (low + 0.05);
-}
-
 }  // namespace
 
 // Holds V6: forward and backward side by side, equally wide; joint and computation one key away.
 void LookTest::forwardAndBackwardAreSideBySide() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   auto& listings = f->window().listings();
   QVERIFY(listings.isShown(TraceKind::forward) && listings.isShown(TraceKind::backward));
   QVERIFY(!listings.isShown(TraceKind::joint) && !listings.isShown(TraceKind::computation) && !listings.isGraphShown());
@@ -109,7 +69,7 @@ void LookTest::forwardAndBackwardAreSideBySide() {
 
 // Holds V6: what does not fit is cut in the middle of the code.
 void LookTest::codeIsCutInItsMiddle() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   const auto& analysis = f->analysis();
   for (auto op : analysis.joint.ops) {
     const auto line = lineOf(*analysis.document, op, nullptr, true);
@@ -137,7 +97,7 @@ void LookTest::codeIsCutInItsMiddle() {
 
 // Holds V6: shapes and origins are columns at the right that never push the code out.
 void LookTest::columnsNeverPushTheCodeOut() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   auto& view = f->listing(TraceKind::backward);
   const qreal character = QFontMetricsF(Theme::codeFont()).horizontalAdvance(QLatin1Char('m'));
   bool shapes = false, origins = false, none = false;
@@ -166,7 +126,7 @@ void LookTest::columnsNeverPushTheCodeOut() {
 
 // Holds V6: the gutter has 28 pixels.
 void LookTest::theGutterIsNarrow() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   auto& view = f->listing(TraceKind::forward);
   const auto image = imageOf(*view.viewport());
   const auto border = f->theme().colors().border.rgb();
@@ -182,7 +142,7 @@ void LookTest::theGutterIsNarrow() {
 void LookTest::someDocksAreOpenOthersOnDemand() {
   auto engine = std::make_shared<FakeEngine>();
   engine->badAt = 5;
-  const auto f = opened(engine);
+  const auto f = openedAsItComes(engine);
   std::set<QString> open;
   for (auto* each : f->window().docks())
     if (!each->isHidden()) open.insert(each->objectName());
@@ -206,7 +166,7 @@ void LookTest::someDocksAreOpenOthersOnDemand() {
 
 // Holds V7: a tab bar names a dock, its title bar then not again.
 void LookTest::aTabNamesItsDockAlone() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   const auto title = [](QDockWidget& dock) {
     QStyleOptionDockWidget option;
     option.initFrom(&dock);
@@ -236,30 +196,9 @@ void LookTest::theWindowTakesMostOfTheScreen() {
   QVERIFY(f.window().width() >= screen.width() * 85 / 100 && f.window().width() <= screen.width());
 }
 
-// Holds V8: execution is an arrow and selection a bar; the selection of a view without focus is grey.
-void LookTest::selectionIsABarAndGreyWithoutFocus() {
-  const auto f = opened();
-  auto& view = f->listing(TraceKind::forward);
-  const auto op = f->analysis().forward.ops[2];
-  f->click(TraceKind::forward, op);
-  const auto at = view.rowRect(view.rowOf(op)).center();
-  const auto grey = controlColorsOf(false, false);
-  QCOMPARE(imageOf(*view.viewport()).pixelColor(29, at.y()),
-           QApplication::palette().color(QPalette::Active, QPalette::Highlight));
-  QCOMPARE(imageOf(*view.viewport()).pixelColor(40, at.y()), f->theme().colors().selected);
-  f->listing(TraceKind::backward).setFocus();
-  QCOMPARE(imageOf(*view.viewport()).pixelColor(29, at.y()), grey.idleBar);
-  QCOMPARE(imageOf(*view.viewport()).pixelColor(40, at.y()), grey.idleSelection);
-  // Where execution is the arrow is in the gutter, and the line is not marked by itself.
-  const auto next = view.rowRect(view.rowOf(f->execution().current));
-  QVERIFY(hasColor(imageOf(*view.viewport()).copy(0, next.top(), 14, next.height()), f->theme().colors().execution));
-  QVERIFY(
-      !hasColor(imageOf(*view.viewport()).copy(28, next.top(), 300, next.height()), f->theme().colors().executionLine));
-}
-
 // Holds V8: back and forward steps are two groups with their names; Run and Continue are labelled.
 void LookTest::stepsAreTwoNamedGroups() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   auto* bar = f->window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
   QStringList order;
   for (auto* action : bar->actions()) {
@@ -279,81 +218,10 @@ void LookTest::stepsAreTwoNamedGroups() {
   QCOMPARE(button->text(), QStringLiteral("Continue"));
 }
 
-// Holds V8: Break on NaN is seen to be on, by shape as by colour.
-void LookTest::breakOnNanIsSeenToBeOn() {
-  const auto f = opened();
-  auto* bar = f->window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
-  auto* action = f->window().actions().breakOnBad;
-  auto* button = bar->widgetForAction(action);
-  const auto colors = controlColorsOf(false, false);
-  QVERIFY(!hasColor(imageOf(*button), colors.checkedFill));
-  action->trigger();
-  QTRY_VERIFY(action->isChecked());
-  const auto image = imageOf(*button);
-  QVERIFY(hasColor(image, colors.checkedFill));
-  QCOMPARE(image.pixelColor(image.width() / 2, image.height() - 2), colors.checkedLine);
-}
-
-// Holds V11: scroll bars, dock buttons and the chosen tab are seen in every look, by contrast computed as for text; the
-// scroll bar also as it is painted.
-void LookTest::controlsStandOutInAllThemes() {
-  struct Look {
-    Theme::Choice choice;
-    bool dark;
-    double mark, text;
-  };
-  for (const auto& look :
-       {Look{Theme::Choice::light, false, 3, 4.5}, Look{Theme::Choice::dark, true, 3, 4.5},
-        Look{Theme::Choice::highContrast, false, 4.5, 7}, Look{Theme::Choice::highContrast, true, 4.5, 7}}) {
-    Theme theme(*qApp, nullptr, [&look] { return look.dark; });
-    theme.choose(look.choice);
-    const auto c = controlColorsOf(theme.dark(), theme.highContrast());
-    const auto palette = QApplication::palette();
-    const auto window = palette.color(QPalette::Window), base = palette.color(QPalette::Base);
-    const auto stands = [&](const QColor& a, const QColor& b, double least, const char* what) {
-      QVERIFY2(contrast(a, b) >= least, qPrintable(QStringLiteral("%1: %2:1 in look %3 %4")
-                                                       .arg(QLatin1String(what))
-                                                       .arg(contrast(a, b))
-                                                       .arg(static_cast<int>(look.choice))
-                                                       .arg(look.dark)));
-    };
-    stands(c.scrollHandle, c.scrollGroove, look.mark, "scroll bar");
-    stands(c.scrollHandleHover, c.scrollGroove, look.mark, "scroll bar that is held");
-    stands(c.glyph, window, look.mark, "dock button");
-    stands(c.glyph, c.checkedFill, look.mark, "dock button under the pointer");
-    stands(c.tabAccent, window, look.mark, "chosen tab");
-    stands(c.tabAccent, base, look.mark, "chosen tab");
-    stands(c.checkedLine, c.checkedFill, look.mark, "button that is on");
-    stands(c.checkedLine, window, look.mark, "button that is on");
-    stands(c.idleBar, c.idleSelection, look.mark, "bar of a selection without focus");
-    stands(palette.color(QPalette::ButtonText), c.checkedFill, look.text, "text of a button that is on");
-    stands(c.columnText, base, look.text, "columns");
-    stands(c.columnText, c.idleSelection, look.text, "columns in a selection without focus");
-    for (const auto& ground :
-         {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling})
-      stands(c.columnText, ground, look.text, "columns in a marked line");
-    for (const bool isBad : {false, true})
-      for (const bool isBeyond : {false, true})
-        stands(theme.colors().text, ListingView::barColor(theme.colors(), isBad, isBeyond), look.text,
-               "number of a line on its bar");
-    for (const auto& text : {theme.colors().text, theme.colors().op, theme.colors().literal, theme.colors().comment,
-                             theme.colors().ownWords, theme.colors().header})
-      stands(text, c.idleSelection, look.text, "code in a selection without focus");
-    stands(palette.color(QPalette::Inactive, QPalette::HighlightedText),
-           palette.color(QPalette::Inactive, QPalette::Highlight), look.text, "row without focus");
-    QScrollBar bar(Qt::Vertical);
-    bar.setRange(0, 100);
-    bar.setPageStep(50);
-    bar.resize(16, 300);
-    const auto image = bar.grab().toImage();
-    stands(image.pixelColor(8, 40), image.pixelColor(8, 260), look.mark, "scroll bar as painted");
-  }
-}
-
 // No control of a dock is narrower than its text where the window is small, none covers another, and the schedule's
 // cells have room next to their table.
 void LookTest::controlsOfNarrowDocksAreWhole() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   for (const char* name : {"dock-stages", "dock-schedule", "dock-compare"}) {
     auto* panel = f->raise(name);
     QVERIFY(panel);
@@ -431,7 +299,7 @@ void LookTest::modulesShowWholeNumbers() {
 
 // Holds V9: names of parameters take the room that the numbers leave.
 void LookTest::namesTakeTheRoomThatNumbersLeave() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   f->window().resize(2400, 900);
   auto* panel = f->raise("dock-gradient-flow");
   QVERIFY(panel);
@@ -462,83 +330,12 @@ void LookTest::aLineThatIsCutHasItsWholeText() {
 }
 
 void LookTest::windowsFitTheScreen() {
-  const auto f = opened();
+  const auto f = openedAsItComes();
   const auto screen = f->window().screen()->availableGeometry().size();
   const auto* comparison = f->window().findChild<DiffWindow*>();
   QVERIFY(comparison);
   QVERIFY(comparison->width() <= screen.width() * tokens::firstShare &&
           comparison->height() <= screen.height() * tokens::firstShare);
-}
-
-// The line of the selected op would vanish in the grey that lists have for a selection without focus.
-void LookTest::theChartsSelectionIsSeenInAnInactiveWindow() {
-  const auto f = opened();
-  auto* chart = f->window().findChild<QWidget*>(QStringLiteral("memory-timeline"));
-  QVERIFY(chart && chart->isVisible());
-  f->click(TraceKind::forward, f->analysis().forward.ops[2]);
-  QDialog dialog(&f->window());
-  dialog.show();
-  dialog.activateWindow();
-  QTRY_VERIFY(!f->window().isActiveWindow());
-  const auto highlight = QApplication::palette().color(QPalette::Active, QPalette::Highlight);
-  QTRY_VERIFY(hasColor(imageOf(*chart), highlight));
-  QVERIFY(contrast(highlight, f->theme().colors().background) >= 3);
-}
-
-void LookTest::ratiosHaveAColourOfTheirOwn() {
-  const auto f = opened();
-  GradientFlowChart chart(&f->theme());
-  chart.resize(400, 200);
-  chart.show({{QStringLiteral("a"), 1, 10, true}, {QStringLiteral("b"), 1, 0, true}});
-  const auto& colors = f->theme().colors();
-  const auto image = imageOf(chart);
-  for (const auto& color : {colors.plot, colors.derivedMark, colors.originMark}) QVERIFY(hasColor(image, color));
-  // A gradient of zero has no ratio on a logarithmic axis: the half of the chart that is its own has no mark.
-  QVERIFY(!hasColor(image.copy(image.width() / 2 + 40, 30, image.width() / 2 - 40, image.height() - 30),
-                    colors.originMark));
-}
-
-// Of a thousand parameters in a narrow chart the one whose gradient explodes is seen, and a click on it leads there.
-void LookTest::barsThatShareAPlaceShowTheGreatest() {
-  const auto f = opened();
-  GradientFlowChart chart(&f->theme());
-  chart.resize(300, 200);
-  std::vector<GradientFlowChart::Bar> bars(1000, {QStringLiteral("same"), 1, 1e-3, true});
-  bars[617] = {QStringLiteral("exploding"), 1, 1e3, true};
-  chart.show(bars);
-  QCOMPARE(chart.barAt(chart.barRect(617).center().toPoint()), 617);
-  const auto place = [&](std::size_t bar) { return chart.barRect(bar).toAlignedRect().adjusted(-1, 0, 1, 0); };
-  const auto& colors = f->theme().colors();
-  const auto image = imageOf(chart);
-  const auto topHalf = [&](std::size_t bar) {
-    return image.copy(place(bar).adjusted(0, 8, 0, -place(bar).height() / 2));
-  };
-  QVERIFY(hasColor(topHalf(617), colors.derivedMark));
-  QVERIFY(!hasColor(topHalf(100), colors.derivedMark));
-  QSignalSpy chosen(&chart, &GradientFlowChart::chosen);
-  QTest::mouseClick(&chart, Qt::LeftButton, Qt::NoModifier, chart.barRect(617).center().toPoint());
-  QCOMPARE(chosen.value(0).value(0).toInt(), 617);
-  // As many as have room have one each.
-  bars.resize(20);
-  chart.show(bars);
-  for (int bar = 0; bar < 20; ++bar)
-    QCOMPARE(chart.barAt(chart.barRect(static_cast<std::size_t>(bar)).center().toPoint()), bar);
-}
-
-void LookTest::aMenuHasItsArrowAfterItsName() {
-  const auto f = opened();
-  QToolButton* button = nullptr;
-  for (auto* one : f->window().findChildren<QToolButton*>())
-    if (one->accessibleName() == QStringLiteral("Menu of filters")) button = one;
-  QVERIFY(button);
-  const int text = button->fontMetrics().horizontalAdvance(button->text());
-  QVERIFY(button->width() >= text + tokens::glyph);
-  const auto image = imageOf(*button);
-  const auto glyph = controlColorsOf(false, false).glyph;
-  const int after = (button->width() + text) / 2;
-  QVERIFY(hasColor(
-      image.copy(after - tokens::glyph, image.height() / 3, image.width() - after + tokens::glyph, image.height() / 3),
-      glyph));
 }
 
 }  // namespace retrograd::views

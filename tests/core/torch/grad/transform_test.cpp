@@ -5,44 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/session/session.h"
-#include "core/trace/verifier.h"
-#include "tests/support/comparison.h"
+#include "tests/core/torch/grad/expect_right.h"
 #include "tests/support/model_builder.h"
 
 namespace retrograd::test {
 namespace {
 
 using Arg = ModelBuilder::Arg;
-
-/// Every trace verifies, and forward and backward run apart give what LibTorch's own autograd gives.
-void expectRight(const std::shared_ptr<const Analysis>& analysis, double tolerance = 1e-5) {
-  ASSERT_TRUE(analysis->derived()) << (analysis->problems.empty() ? "" : analysis->problems[0].message);
-  for (const auto* trace : {&analysis->joint, &analysis->forward, &analysis->backward})
-    for (const auto& problem : verify(*analysis->document, *trace))
-      ADD_FAILURE() << trace->name << ": " << problem.place << ": " << problem.message;
-  Session session(analysis);
-  session.runTo(session.size());
-  const auto eager = runEager(*analysis);
-  test::Comparison comparison;
-  const auto results = session.results();
-  ASSERT_EQ(results.size(), eager.outputs.size());
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (results[i] && eager.outputs[i]) comparison.add("output", *results[i], *eager.outputs[i]);
-  const auto gradients = session.gradients();
-  for (const auto& [name, tensor] : eager.gradients) {
-    ASSERT_TRUE(gradients.contains(name)) << name;
-    comparison.add(name, gradients.at(name), tensor);
-  }
-  for (const auto& [name, tensor] : gradients) EXPECT_TRUE(eager.gradients.contains(name) || isZero(tensor)) << name;
-  EXPECT_LE(comparison.error(), tolerance) << comparison.worst() << comparison.failure();
-}
-
-const BoundSymbol& bound(const Analysis& a, BoundSymbolId op) { return a.document->boundSymbol(op); }
 
 std::vector<BoundSymbolId> withRole(const Analysis& a, const Trace& trace, Role role) {
   std::vector<BoundSymbolId> ops;
@@ -242,109 +211,6 @@ TEST(GradTransform, A30_NamesDoNotClash) {
     EXPECT_TRUE(names.insert(a->document->displayName(value)).second) << a->document->displayName(value);
 }
 
-// Holds D2.
-TEST(GradTransform, D2_WritesThroughViewsReachTheirBase) {
-  ModelBuilder m;
-  const auto x = m.input("x", {3, 4}), w = m.parameter("w", {4});
-  const auto y = m.op("aten.mul.Tensor", {x, w});
-  const auto row = m.op("aten.select.int", {y, 0, 0});
-  m.op("aten.mul_.Tensor", {row, 2.0});
-  m.op("aten.add_.Tensor", {m.op("aten.view.default", {y, ModelBuilder::list({12})}), 1.0});
-  m.output(m.op("aten.sin.default", {y}));
-  m.output(m.op("aten.exp.default", {row}));
-  const auto a = m.analyse();
-  expectRight(a);
-  for (auto op : a->backward.ops) EXPECT_NE(a->document->symbol(bound(*a, op).symbol).name, "aten.copy_.default");
-}
-
-// Holds D2. LibTorch scatters no complex numbers: they are scattered as pairs of reals, whose dimension the diagonal
-// must not pass.
-TEST(GradTransform, D2_WritesThroughADiagonalOfComplexNumbers) {
-  ModelBuilder m;
-  const auto x = m.input("x", {2, 3, 4, 2}), y = m.input("y", {2, 3});
-  const auto z = m.op("aten.mul.Scalar", {m.op("aten.view_as_complex.default", {x}), 2.0});
-  m.op("aten.mul_.Tensor", {m.op("aten.diagonal.default", {z, 1, -2, -1}), y});
-  m.output(m.op("aten.view_as_real.default", {z}));
-  expectRight(m.analyse());
-}
-
-// Holds D2. The parts of unsafe_split share memory as those of split do; LibTorch's LSTM backward writes to them.
-TEST(GradTransform, D2_WritesToThePartsOfUnsafeSplit) {
-  ModelBuilder m;
-  const auto x = m.input("x", {2, 5});
-  const auto y = m.op("aten.mul.Tensor", {x, 2.0});
-  const auto parts = m.multi("aten.unsafe_split.Tensor", {y, 2, 1}, 3, true, true);
-  m.op("aten.mul_.Tensor", {parts[2], parts[2]});
-  m.op("aten.add_.Tensor", {parts[0], 1.0});
-  m.output(m.op("aten.sin.default", {y}));
-  const auto a = m.analyse();
-  ASSERT_TRUE(a->derived());
-  Session session(a);
-  session.runTo(session.size());
-  const auto in = asDoubles(a->request.inputs.at("x")), out = asDoubles(*session.results().at(0));
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const auto column = i % 5;
-    const double twice = 2 * in[i];
-    EXPECT_NEAR(out[i], std::sin(column == 4 ? twice * twice : column < 2 ? twice + 1 : twice), 1e-6) << i;
-  }
-}
-
-// Holds D2.
-TEST(GradTransform, D2_ReturnedViewOfSomethingWrittenIsMadeInTheForward) {
-  ModelBuilder m;
-  const auto x = m.input("x", {3, 4});
-  const auto y = m.op("aten.sin.default", {x});
-  const auto row = m.op("aten.select.int", {y, 0, 1});
-  m.op("aten.mul_.Tensor", {y, 2.0});
-  m.output(row);
-  const auto a = m.analyse();
-  expectRight(a);
-  EXPECT_EQ(a->document->boundSymbol(a->document->value(a->joint.outputs[0]).producer).origin.role, Role::forward);
-  for (std::size_t i = 0; i < a->joint.ops.size(); ++i)
-    EXPECT_EQ(bound(*a, a->joint.ops[i]).origin.role == Role::forward, i < a->joint.forwardCount) << i;
-}
-
-// Holds D2.
-TEST(GradTransform, D2_WritesToInputsLandAtTheEndOfTheForward) {
-  ModelBuilder m;
-  const auto x = m.input("x", {4}), b = m.buffer("b", {4});
-  m.output(m.op("aten.mul.Tensor", {x, b}));  // reads what b was
-  m.op("aten.mul_.Tensor", {b, 0.5});
-  m.output(m.op("aten.add.Tensor", {x, b}));  // reads what b is
-  const auto a = m.analyse();
-  ASSERT_TRUE(a->derived());
-  const auto last = a->forward.ops.back();
-  EXPECT_EQ(a->document->symbol(bound(*a, last).symbol).name, "aten.copy_.default");
-  EXPECT_EQ(bound(*a, last).origin.op, a->computation().trace.ops[1]);
-  Session session(a);
-  session.runTo(session.size());
-  const auto before = asDoubles(a->file.weights.at("b")), after = asDoubles(session.mutated().at("b.b"));
-  for (std::size_t i = 0; i < before.size(); ++i)
-    EXPECT_FLOAT_EQ(static_cast<float>(after[i]), static_cast<float>(before[i] * 0.5));
-}
-
-TEST(GradTransform, InPlaceStaysWhereNobodyCanNotice) {
-  ModelBuilder m;
-  const auto x = m.input("x", {4});
-  m.output(m.op("aten.relu_.default", {m.op("aten.add.Tensor", {x, 1.0})}));
-  const auto a = m.analyse();
-  expectRight(a);
-  EXPECT_EQ(opNames(*a, a->forward), "add relu_");
-}
-
-TEST(GradTransform, InPlaceIsCopiedWhereTheOldValueIsSaved) {
-  ModelBuilder m;
-  const auto x = m.input("x", {4});
-  const auto y = m.op("aten.sin.default", {x});
-  m.output(m.op("aten.exp.default", {y}));
-  const auto z = m.op("aten.sigmoid.default", {y});
-  m.op("aten.mul_.Tensor", {z, 3.0});
-  m.output(z);
-  const auto a = m.analyse();  // eager PyTorch refuses: sigmoid has saved what is overwritten
-  ASSERT_TRUE(a->derived());
-  EXPECT_NE(opNames(*a, a->forward).find("clone mul_"), std::string::npos);
-}
-
 // Holds D5.
 TEST(GradTransform, D5_DetachCutsTheGradient) {
   ModelBuilder m;
@@ -355,15 +221,6 @@ TEST(GradTransform, D5_DetachCutsTheGradient) {
   ASSERT_TRUE(a->derived());
   EXPECT_TRUE(a->backward.ops.empty());
   EXPECT_FALSE(a->joint.inputs.back());
-}
-
-TEST(GradTransform, NoGradRegionWritesPassTheGradientThrough) {
-  ModelBuilder m;
-  const auto x = m.input("x", {4});
-  const auto y = m.op("aten.sin.default", {x});
-  m.op("aten.mul_.Tensor", {y, 2.0}, false);
-  m.output(m.op("aten.mul.Tensor", {y, 3.0}));
-  expectRight(m.analyse());
 }
 
 // Holds D9.
@@ -436,35 +293,6 @@ TEST(GradTransform, RulesAreSharedByEqualLayers) {
   const auto result = gradTransform(*file.document, file.computation, options, cache);
   EXPECT_EQ(cache.size(), 2u);
   EXPECT_GT(result.joint.ops.size(), 120u);
-}
-
-// Holds B5.
-TEST(GradTransform, B5_ACopyIntoAnInputBelongsToTheForwardThoughNobodyReadsItsOutput) {
-  ModelBuilder m;
-  const auto x = m.input("x", {3}), seen = m.buffer("seen", {3});
-  const auto twice = m.op("aten.mul.Tensor", {x, x});
-  m.op("aten.copy_.default", {seen, twice}, /*gradMode=*/false);
-  m.output(m.op("aten.sin.default", {x}));
-  const auto a = m.analyse();
-  expectRight(a);
-  ASSERT_TRUE(opNames(*a, a->forward).ends_with("sin copy_")) << opNames(*a, a->forward);
-  EXPECT_EQ(a->document->operands(a->forward.ops.back())[0], a->computation().trace.inputs[1]);
-  EXPECT_EQ(opNames(*a, a->backward).find("copy_"), std::string::npos);
-}
-
-// Holds D2.
-TEST(GradTransform, D2_WritesThroughViewsOfComplexTensors) {
-  ModelBuilder m;
-  const auto x = m.input("x", {4, 3}, DType::c64), w = m.input("w", {2, 3}, DType::c64),
-             v = m.input("v", {3}, DType::c64);
-  const auto copy = m.op("aten.clone.default", {x});
-  const auto part = m.op("aten.slice.Tensor", {copy, -2, 1, 3});
-  m.op("aten.mul_.Tensor", {part, w});
-  const auto row = m.op("aten.select.int", {copy, 0, 3});
-  m.op("aten.copy_.default", {row, m.op("aten.mul.Tensor", {v, v})});
-  const auto conj = m.op("aten.mul.Tensor", {m.op("aten._conj.default", {copy}), x});
-  m.output(m.op("aten.view_as_real.default", {m.op("aten.resolve_conj.default", {conj})}));
-  expectRight(m.analyse());
 }
 
 /// Whether the decomposition in the joint computes vectors, as it does by default.
