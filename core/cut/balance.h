@@ -7,8 +7,8 @@
 namespace retrograd {
 
 /// By position in the computation's ops, whether a cut before that op would part a write in place, or the new content
-/// of a buffer, from what shares its memory (pipeline_split.h refuses most of these). Positions 0 and ops.size() never
-/// are, and count as such.
+/// of a buffer, from what shares its memory (pipeline_split.h refuses most of these). Nothing is cut at
+/// positions 0 and ops.size(): they count as uncuttable.
 std::vector<char> uncuttable(const Document& document, const Computation& computation);
 
 /// Bytes of the activations that are made before a position and used at or behind it, by position.

@@ -14,7 +14,7 @@ enum class Balance : std::uint8_t { time, estimate, parameters, bytes };
 
 /// How a model is to be cut. Nothing asked for: at the file's markers.
 struct CutRequest {
-  std::vector<std::string> at;  ///< points (cuts.h); next to the file's markers
+  std::vector<std::string> at;  ///< points (cuts.h), besides the file's markers
   std::size_t stages = 0;       ///< cut by policy into this many; 0: no policy
   Balance balance = Balance::time;
   bool useMarkers = true;  ///< false: as if the file had none

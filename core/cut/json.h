@@ -8,7 +8,7 @@
 
 namespace retrograd {
 
-/// A value on its way, for people and files. Anything else than a tensor counts as an int64.
+/// A value on its way, for people and files. Anything but a tensor counts as an int64.
 struct EdgeDescription {
   std::string name;   ///< as in the file's graph; a model input: its argument name; a parameter: its full name
   std::string dtype;  ///< "torch.float32"

@@ -43,7 +43,7 @@ class RuleScope {
   /// they are used.
   virtual Argument getGrad(const Argument& output) = 0;
   /// Adds `gradient` (None: nothing) to what flows on to `operand`, a tensor argument of the op; earlier gradients
-  /// are on the left.
+  /// are the left operand of the sum.
   virtual void putGrad(const Argument& operand, const Argument& gradient) = 0;
 
   /// dtype, sizes and strides of a tensor.

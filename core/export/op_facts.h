@@ -11,7 +11,7 @@
 
 namespace retrograd {
 
-/// What exports say of an op next to its call, looked up once for an analysis.
+/// What exports say of an op besides its call, looked up once for an analysis.
 class OpFacts {
  public:
   explicit OpFacts(const Analysis& analysis);

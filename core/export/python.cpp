@@ -371,7 +371,7 @@ class ScriptWriter {
   const Document& document_;
   ExportSink& sink_;
   const Progress& progress_;
-  std::string helpers_ = "script";  ///< namespace of what functions use next to torch: a name that no value has
+  std::string helpers_ = "script";  ///< namespace of what functions use besides torch: a name that no value has
   std::set<TraceKind> kinds_;
   ScriptTensors tensors_;
   std::vector<std::pair<ValueId, std::string>> constants_;

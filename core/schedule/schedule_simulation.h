@@ -36,7 +36,7 @@ struct ScheduleCosts {
 /// Error(badInput).
 ScheduleCosts readScheduleCosts(std::string_view json, const std::string& name);
 
-/// One action at its time; an overlap is as its parts.
+/// One action at its time; an overlap is listed as its parts.
 struct TimedAction {
   Action action;
   double start = 0, end = 0;

@@ -20,7 +20,7 @@ struct PartitionOptions {
   Kind kind = defaultKind;
   std::optional<std::int64_t> budget;  ///< most bytes to save, storages counted once; chooses as minCut does, but
                                        ///< recomputes no more than it must
-  /// What to recompute next to the file's checkpoint regions: "all", a module path with what is below it, "LIST.*"
+  /// What to recompute besides the file's checkpoint regions: "all", a module path with what is below it, "LIST.*"
   /// (each member of a list of modules from its input, which is kept), or "#" and a computation op's node name or id.
   std::vector<std::string> recompute;
   bool regions = true;  ///< false: the file's own checkpoint regions are not recomputed

@@ -16,7 +16,7 @@ using SizeBindings = std::map<std::string, std::int64_t, std::less<>>;
 /// torch's functions on sizes.
 class SizeExpression {
  public:
-  /// nullopt where the text is not such a expression.
+  /// nullopt where the text is not such an expression.
   static std::optional<SizeExpression> parse(std::string_view text);
 
   /// The integer it comes to (0 or 1 for a comparison), with Python's floor division and modulo. nullopt where a symbol

@@ -1,5 +1,5 @@
-// What stepping back costs next to stepping forward, with memory for all of the way back, for three quarters of it and
-// for half. docs/performance.md holds the figures of one run.
+// What stepping back costs compared with stepping forward, with memory for all of the way back, for three quarters of
+// it and for half. docs/performance.md holds the figures of one run.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

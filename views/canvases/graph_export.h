@@ -7,7 +7,7 @@
 
 namespace retrograd::views {
 
-/// A graph to be drawn as a whole, with how it looks. Never changes once made, so it can be drawn next to the window.
+/// A graph to be drawn as a whole, with how it looks. Never changes once made, so it can be drawn off the UI thread.
 struct GraphSheet {
   std::shared_ptr<const GraphPicture> picture;
   GraphLook look;

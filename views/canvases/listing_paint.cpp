@@ -171,7 +171,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
   const auto& colors = context_.theme->colors();
   const auto& now = context_.execution->now();
   const auto op = opAt(visible);
-  // Two cells: where the run stops and is; what the op's values are about.
+  // Two cells: breakpoint and place of execution; what the op's values are.
   const qreal size = marksWidth() / 2.0;
   const auto cell = [&](int column) {
     return QRectF(rect.left() + column * size, rect.top() + (rect.height() - size) / 2, size, size)

@@ -8,8 +8,8 @@
 
 namespace retrograd::views {
 
-/// Live bytes by use over forward and backward, stacked; the border, the peak and where execution is are marked. A
-/// position is an op of the program: what is live right after it ran. P jumps to the peak. Below is an axis of the
+/// Live bytes by use over forward and backward, stacked; the border, the peak and the position of execution are marked.
+/// A position is an op of the program: what is live right after it ran. P jumps to the peak. Below is an axis of the
 /// position in the run with the border; the op under the pointer has its number there.
 class MemoryView : public ZoomedPlot {
   Q_OBJECT

@@ -9,8 +9,8 @@
 namespace retrograd::views {
 
 /// The model from left to right, as long as its ops' load, parted into its stages: equal stages are equally long, and
-/// ticks below show where equal ones would end. At each border is what crosses it. Borders are dragged; Left and
-/// Right choose a stage, Ctrl+Left and Ctrl+Right move where it begins by one op, Enter leads to it.
+/// ticks below show where equal ones would end. Each border is labelled with what crosses it. Borders are dragged; Left
+/// and Right choose a stage, Ctrl+Left and Ctrl+Right move where it begins by one op, Enter leads to it.
 class StageBar : public QWidget {
   Q_OBJECT
 

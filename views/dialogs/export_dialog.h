@@ -16,7 +16,7 @@
 
 namespace retrograd::views {
 
-/// Writes what is open to a file in any of the formats there are. Runs next to the window, with progress and Cancel,
+/// Writes what is open to a file in any of the formats there are. Runs off the UI thread, with progress and Cancel,
 /// while the window goes on; what is written appears whole or not at all.
 class ExportDialog : public QDialog {
   Q_OBJECT

@@ -10,8 +10,8 @@
 
 namespace retrograd::views {
 
-/// The run of what is open next to another one, op by op: in another precision, on another device, with another seed,
-/// with other weights, of another file, or several of these at once; what `retrograd compare` offers.
+/// The run of what is open compared with another one, op by op: in another precision, on another device, with another
+/// seed, with other weights, of another file, or several of these at once; what `retrograd compare` offers.
 class CompareDock : public Panel {
   Q_OBJECT
 

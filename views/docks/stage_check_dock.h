@@ -18,7 +18,7 @@ class StageCheckDock : public Panel {
   /// The actions are shown as buttons; who owns them calls check() and cancel().
   StageCheckDock(ViewContext context, QAction* check, QAction* cancel, QWidget* parent = nullptr);
 
-  /// Runs stages and whole model next to the session.
+  /// Runs stages and whole model in runs of their own.
   void check();
   void cancel();
   bool checking() const { return checking_; }

@@ -107,11 +107,11 @@ class Engine {
   virtual std::vector<DeviceStatus> devices() { return {{Device(), true, {}, {}}}; }
   /// Throws Error where the analysis cannot be run.
   virtual std::unique_ptr<Runner> run(std::shared_ptr<const Analysis>) = 0;
-  /// As recordRun(): a run of its own, next to the Runner's, with these values filled as soon as they are there.
+  /// As recordRun(): a run of its own, not the Runner's, with these values filled as soon as they are there.
   virtual RunRecord record(const Analysis&, const std::map<ValueId, double>& fills, const Progress&) = 0;
   /// As the function of this name.
   virtual WhatIf whatIf(const Analysis&, const PartitionOptions&, const std::vector<OpMeasure>&, const Progress&) = 0;
-  /// Times of one run from start to end, next to the Runner's, by position of the joint.
+  /// Times of one run of its own from start to end, by position of the joint.
   virtual std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress&) {
     throw Error(ErrorCode::badUse, "nothing can be run here", analysis->file.path);
   }

@@ -29,7 +29,7 @@ class GradientFlowDock : public Panel {
   }
 
  private:
-  /// Has the rows of another analysis made next to the window.
+  /// Has the rows of another analysis made off the UI thread.
   void list(const std::shared_ptr<const Analysis>& analysis);
   void measure();
   /// Of a recorded step: has the engine say what the optimizer did, once the run's numbers are known.

@@ -9,7 +9,7 @@ namespace retrograd::views {
 
 /// Says over the listings that the open file has changed or is gone, and offers to reload it. Nothing is thrown away
 /// unasked: what is open stays, a run goes on, and a reload that is asked for meanwhile waits for the end of the run
-/// and of what is being computed next to it. Closing it takes that back.
+/// and of what is being computed meanwhile. Closing it takes that back.
 class FileNotice : public MessageBar {
   Q_OBJECT
 
@@ -21,7 +21,7 @@ class FileNotice : public MessageBar {
   void fileChanged();
   void reload();
   void reloadIfIdle();
-  /// The run is under way, or something is computed next to it.
+  /// A run is under way, or something else is being computed.
   bool runs() const;
   QString whatHappened() const;
   void tell();

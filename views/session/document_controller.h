@@ -11,8 +11,8 @@
 
 namespace retrograd::views {
 
-/// The open document of a window: opens, reloads and closes it on the worker, and publishes it. Its uses are
-/// document is the business of its parts: run() runs it, marks() has its breakpoints and watches, questions() asks
+/// The open document of a window: opens, reloads and closes it on the worker, and publishes it. What is done with
+/// the document is the business of its parts: run() runs it, marks() has its breakpoints and watches, questions() asks
 /// about it. Nothing here waits.
 class DocumentController : public QObject {
   Q_OBJECT

@@ -53,7 +53,7 @@ bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
 
 void Marks::addBreakpoint(const QString& words, std::function<void(const QString&)> done) {
   if (!state_.document) return;
-  // Walks the traces and needs no LibTorch: next to the worker, where a long run may be under way.
+  // Walks the traces and needs no LibTorch: so not on the worker, where a long run may be under way.
   const auto answer = [self = QPointer(this), slot = state_.slot, done = std::move(done)](const Breakpoint& breakpoint,
                                                                                           const QString& problem) {
     if (!self || slot != self->state_.slot) return;

@@ -6,7 +6,7 @@ namespace retrograd::views {
 
 /// The window's filter: its words, which ops of the open document pass it, and the filters before. Views subscribe.
 ///
-/// It holds for whatever is open, and is applied again, next to the UI thread, when the words or the document change.
+/// It holds for whatever is open, and is applied again, off the UI thread, when the words or the document change.
 class OpFilter : public QObject {
   Q_OBJECT
 
@@ -20,7 +20,7 @@ class OpFilter : public QObject {
   explicit OpFilter(DocumentController* controller, QObject* parent = nullptr);
 
   static std::optional<Problem> problemOf(const QString& words);
-  /// Words that are not filter change nothing; returns false.
+  /// Words that are not a filter change nothing; returns false.
   bool apply(const QString& words);
   /// As applied; empty where all ops pass.
   const QString& words() const { return words_; }

@@ -28,8 +28,8 @@ struct OpenDocument {
   const TraceIndex& trace(TraceKind kind) const { return *traces[static_cast<std::size_t>(kind)]; }
 };
 
-/// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it; elsewhere it is only
-/// given places to stop at.
+/// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it; other threads only
+/// give it places to stop at.
 struct RunSlot {
   std::unique_ptr<Runner> runner;  ///< null where the document cannot be run
   std::uint64_t stops = 0;         ///< how often a command ended early: by a bad number, an error or the user

@@ -12,7 +12,7 @@
 
 namespace retrograd::views {
 
-/// What a window showed, to be shown again at the next start. Execution is not part of it: a restored document is
+/// What a window showed, to be shown again at the next start. Execution is not part of it: a restored document begins
 /// at its start.
 struct WindowRecord {
   OpenRequest request;

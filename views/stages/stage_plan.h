@@ -8,7 +8,7 @@
 namespace retrograd::views {
 
 /// How the open model is cut into pipeline stages: one for all views of a window, which subscribe and never call each
-/// other. Cuts are changed by requests, each of which can be undone; cutting goes on next to the UI thread. Nothing is
+/// other. Cuts are changed by requests, each of which can be undone; cutting goes on off the UI thread. Nothing is
 /// done before begin() or the first request, unless the file brings stage markers.
 class StagePlan : public QObject {
   Q_OBJECT

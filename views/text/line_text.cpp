@@ -80,7 +80,7 @@ class Lexer {
   LineText line_;
 };
 
-/// What is said of an op next to its call: `parts` in words, `origin` short.
+/// What is said of an op besides its call: `parts` in words, `origin` short.
 struct Comment {
   QStringList shapes, parts, origin;
   QString saved;  ///< bytes

@@ -30,7 +30,7 @@ struct Shared {
 
 /// The window of one file: listings in the middle, docks around, commands in menus and tool bar. It owns the shared
 /// objects that the views subscribe to and wires commands to them; it knows nothing of how a trace is shown. What can
-/// be a part by itself is a WindowPart, which adds its docks, commands and menu entries from a file of its own.
+/// be apart from it is a WindowPart, which adds its docks, commands and menu entries from a file of its own.
 class MainWindow : public QMainWindow {
   Q_OBJECT
 

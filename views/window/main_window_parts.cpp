@@ -16,7 +16,7 @@ namespace retrograd::views {
 namespace {
 
 constexpr int layoutVersion = 6;
-constexpr quint8 graphBit = 1 << 4;  // next to one bit for each trace
+constexpr quint8 graphBit = 1 << 4;  // besides one bit for each trace
 /// Open at the first start. The others open when they are asked for or have something to say.
 const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"),
                              QStringLiteral("values"), QStringLiteral("memory")};

@@ -26,7 +26,7 @@ enum class PartOrder : std::uint8_t {
 };
 // clang-format on
 
-/// A part of the window that is by itself in a file of views/parts/, views/pipeline/ or views/jobs/: it adds its
+/// A part of the window in a file of its own, in views/parts/, pipeline/, jobs/, memory/ or numbers/: it adds its
 /// docks, commands and menu entries to each main window. Make one at namespace scope and give it a place in PartOrder;
 /// that is all that has to be done for it to be there.
 class WindowPart {

@@ -8,8 +8,8 @@
 
 namespace retrograd {
 
-/// Puts the tensors of a checkpoint instead of the model's parameters and buffers of the same names, laid out as
-/// those. A tied parameter takes the tensor of any of its names; where the checkpoint has several, they must be equal.
+/// Replaces the model's parameters and buffers by the tensors of a checkpoint that have the same names, laid out as
+/// before. A tied parameter takes the tensor of any of its names; where the checkpoint has several, they must be equal.
 /// A buffer that a state dict does not hold stays as it is. Adds a note to the file's problems that says what was bound
 /// and from where. Throws Error(badUse) listing all that is missing, superfluous or of another shape or dtype, unless
 /// `given.partial`; Error as readCheckpoint().

@@ -21,7 +21,7 @@ struct NameBinding {
   std::map<std::string, const CheckpointTensor*> bound;  ///< by wanted name
   std::vector<Mismatch> missing;                         ///< wanted, and not there
   std::vector<Mismatch>
-      superfluous;  ///< there, next to the wanted ones, and not wanted. What lies in other dictionaries does not count
+      superfluous;  ///< there, among the wanted ones, and not wanted. What lies in other dictionaries does not count
   std::vector<Mismatch> different;  ///< of another shape or dtype
 };
 

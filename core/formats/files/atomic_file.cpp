@@ -36,7 +36,7 @@ std::string randomSuffix() {
   return suffix;
 }
 
-/// A rename is on the disk once its folder is. Where a file system cannot do that, the rename is all the same.
+/// A rename is on the disk once its folder is. Where a file system cannot do that, the rename counts all the same.
 void flushFolderOf(const std::string& path) {
   auto folder = fs::path(path).parent_path().string();
   if (folder.empty()) folder = ".";

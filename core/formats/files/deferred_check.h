@@ -25,8 +25,8 @@ struct CheckedRegion {
   std::uint32_t crc = 0;
 };
 
-/// Compares checksums of a mapped file's regions next to the program, in their order, and at once for one that somebody
-/// is about to use.
+/// Compares checksums of a mapped file's regions while the program goes on: in their order, and at once for one that
+/// somebody is about to use.
 class DeferredCheck {
  public:
   /// `place` names the file in errors. Starts a thread of low priority.

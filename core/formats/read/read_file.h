@@ -19,7 +19,7 @@ std::shared_ptr<const Archive> openModelArchive(const std::string& path, const P
 using ArchiveReader = std::function<std::optional<ModelFile>(const std::shared_ptr<const Archive>&)>;
 
 /// Reads a `torch.export` archive (.pt2) or printed traces (formats/text/text_trace.h). Of an archive, verifies first
-/// (large weights next to the program, each before its use): CRCs, every record present and as long as its shape says,
+/// (large weights in the background, each before its use): CRCs, every record present and as long as its shape says,
 /// sizes, argument kinds, nesting; nothing is allocated from numbers that were not checked. Throws Error(badInput)
 /// naming the file and the trouble. An op that `lookup` does not know is a Problem (a warning) with its places; the
 /// rest of the computation is still returned. For a file of another kind (state dict, TorchScript, ONNX, AOTInductor

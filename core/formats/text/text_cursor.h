@@ -24,7 +24,7 @@ class Cursor {
   std::string expectWord(const std::string& what);
   /// Letters, digits, '_' and '.' alone.
   std::string_view plainWord() const;
-  /// The text between two quotes, without them; escapes are left alone. Its own cursor is where it is.
+  /// The text between two quotes, without them; escapes are left alone. The cursor that is returned has their place.
   std::optional<Cursor> quoted();
   std::optional<std::int64_t> integer();
   std::int64_t expectInteger(const std::string& what);

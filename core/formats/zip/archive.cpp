@@ -102,7 +102,7 @@ void Archive::load(ByteRegion bytes, const Progress& progress, Verify verifyWhen
   verify(progress);
 }
 
-/// Leaves large weights to a check next to the program, where they are many enough to wait for.
+/// Leaves large weights to a check that runs while the program goes on, where there is enough of them to wait for.
 void Archive::defer() {
   std::vector<CheckedRegion> regions;
   std::uint64_t bytes = 0;

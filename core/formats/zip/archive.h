@@ -21,9 +21,9 @@ class Archive : public std::enable_shared_from_this<Archive> {
   /// Inflated members may take this much memory, all in all.
   static constexpr std::uint64_t maxInflated = 4ULL << 30;
 
-  /// When checksums are compared: of all members before open() returns; of large stored ones next to the program where
-  /// there is more than `deferAbove` of them, and of each before its first use (deferred_check.h); or of a member when
-  /// it is read, for who needs one or two.
+  /// When checksums are compared: of all members before open() returns; of large stored ones later, in the background,
+  /// where there is more than `deferAbove` of them, and of each before its first use (deferred_check.h); or of a member
+  /// when it is read, for who needs one or two.
   enum class Verify : std::uint8_t { first, weightsLater, onRead };
   static constexpr std::uint64_t deferAbove = 256ULL << 20, largeMember = 1ULL << 20;
 

@@ -128,7 +128,7 @@ class Deriver {
     } lazy(outputOfCotangent_);
     lazy.make = [&]() -> Concretiser& {
       if (!concretiser) {
-        const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU is in
+        const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU takes its place
         const auto on = here ? std::nullopt : std::optional(Device());
         concretiser = std::make_unique<Concretiser>(
             document_, analysis_.request.seed, inputBindings(analysis_, on),
@@ -270,7 +270,7 @@ void derive(Analysis& analysis, const DerivationRequest& request, const Progress
   chooseCotangents(analysis, request, cotangents);
 }
 
-/// Derived traces that the file gives too, as a golden test does, next to those derived here.
+/// Derived traces that the file gives too, as a golden test does, against those derived here.
 void comparePrinted(Analysis& analysis) {
   const auto& printed = *analysis.file.printed;
   TraceComparison comparison(*printed.document, *analysis.file.document);

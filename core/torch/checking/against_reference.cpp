@@ -52,7 +52,7 @@ std::optional<TensorData> AgainstReference::actualFor(const JudgedRun& judged, c
   return name.starts_with("out.") ? fitUnits(*judged.analysis, name, *found, expected.meta) : *found;
 }
 
-/// Each tensor that the reference has, and that there is no gradient next to those.
+/// Compares each tensor that the reference has, and finds gradients that it has not.
 template <class Compare>
 void AgainstReference::compareEach(JudgedRun& judged, const std::string& prefix, const TensorMap& expected,
                                    Compare&& compare) {

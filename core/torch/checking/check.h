@@ -63,7 +63,7 @@ struct CheckReport {
 
 /// Runs forward and backward of a file, or of a session file as it was saved, and compares: with the reference (in
 /// double once more where it has f64/), with the joint trace bit for bit, with LibTorch's own autograd; on a GPU also
-/// with a run on the CPU, and there tolerances are instead of bits, for its kernels may add in any order, and draws
+/// with a run on the CPU, and there by tolerances, not by bits, for its kernels may add in any order, and draws
 /// are compared by shape only; counts ops without an origin. It fails where a tensor is beyond its tolerance or
 /// missing, where there is a gradient that should be None, and where NaN or infinity is where the reference has
 /// none, and where a loss, a gradient, a parameter or a buffer has any (health.h). Where everything agrees and a tensor

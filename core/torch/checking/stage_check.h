@@ -37,9 +37,9 @@ struct StageCheck {
   }
 };
 
-/// Derives the stages and runs them in sequence, forwards and then backwards, next to a run of the whole model's joint
-/// trace, tensor by tensor. `split` has ids of asRead(whole). Throws Error as derivePipeline() and the runs do,
-/// cancelled between stages.
+/// Derives the stages, runs them in sequence, forwards and then backwards, and compares them with a run of the whole
+/// model's joint trace, tensor by tensor. `split` has ids of asRead(whole). Throws Error as derivePipeline() and the
+/// runs do, cancelled between stages.
 StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
                        const Progress& progress = {});
 

@@ -102,7 +102,7 @@ class Search {
       return shows_(candidate(begin, end));
     } catch (const Error& e) {
       if (e.code() == ErrorCode::cancelled || (begin == 0 && end == all_.size())) throw;
-      return false;  // a range that cannot be alone shows nothing
+      return false;  // a range that cannot be derived alone shows nothing
     }
   }
   void tryShorter(std::size_t& begin, std::size_t& end) {

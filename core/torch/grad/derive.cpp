@@ -37,7 +37,7 @@ std::optional<c10::Device> claimedBeside(const Document& document, const RuleReq
   return std::nullopt;
 }
 
-/// The op's autograd graph and the recorder that saw it are made.
+/// The op's autograd graph, and the recorder that saw it being made.
 class AutogradDerivation final : public VariantSource {
  public:
   AutogradDerivation(const Document& document, const RuleRequest& request)

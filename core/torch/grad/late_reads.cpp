@@ -48,7 +48,7 @@ void JointBuilder::renewWhatIsReadLate() {
   }
 }
 
-/// Puts what memory holds by now instead of the locals from `begin` on that were written behind autograd's back.
+/// Replaces the locals from `begin` on that were written behind autograd's back by what their memory holds by now.
 void JointBuilder::readLate(const Instance& instance, const BackwardVariant& variant, std::size_t begin,
                             std::size_t count) {
   auto& locals = writer_.locals();

@@ -3,8 +3,8 @@
 
 namespace retrograd {
 
-/// Rules that are before LibTorch's own derivatives on the CPU, where the formula that LibTorch takes while ops are
-/// intercepted gives other numbers than the one it takes in an eager run. Registered rules are before these.
+/// Rules that go before LibTorch's own derivatives on the CPU, where the formula that LibTorch takes while ops are
+/// intercepted gives other numbers than the one it takes in an eager run. Registered rules go before these.
 const RuleRegistry& ownRules();
 
 }  // namespace retrograd

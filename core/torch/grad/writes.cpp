@@ -22,7 +22,7 @@ bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
 }
 
 /// Whether autograd's version counters see what an op of this name writes. Those of ops in place and of ops with `out`
-/// do, and instance norm is made of such; an op that writes next to its results, as batch norm does its running
+/// do, and instance norm is made of such; an op that writes besides its results, as batch norm does its running
 /// statistics, raises none, even where its schema says that it writes.
 bool tellsVersions(std::string_view name) {
   const auto overload = std::min(name.rfind('.'), name.size());
@@ -227,7 +227,7 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   const auto isResolved = [&](std::size_t hole) {
     return (geometry(hole).conjugate || geometry(hole).negative) && !hasTrait(name, OpTrait::readsConjugates);
   };
-  // copy_ goes element by element: one that is where it is copied to is read before it is written.
+  // copy_ goes element by element: one that is copied onto itself is read before it is written.
   const auto isInStep = [&](std::size_t hole) {
     const auto &from = geometry(hole), &to = geometry(target);
     return hasTrait(name, OpTrait::fillsWhole) && from.sizes == to.sizes && from.strides == to.strides &&

@@ -19,7 +19,7 @@ AllocatorPeak allocatorPeak(const std::shared_ptr<const Analysis>& analysis, con
     const auto before = watch.current();
     watch.resetPeak();
     session.step();
-    // Operands are let go after the op, so while it runs what it makes is there next to them.
+    // Operands are let go after the op, so while it runs what it makes is there as well.
     const auto held = std::max(before + session.measures()[position].outputBytes, watch.current());
     if (watch.peak() - start > result.peakBytes) {
       result.peakBytes = watch.peak() - start;

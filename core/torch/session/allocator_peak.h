@@ -5,7 +5,7 @@
 
 namespace retrograd {
 
-/// What the allocator really handed out in a run, next to what the traces say (MemoryTimeline). Bytes over those before
+/// What the allocator really handed out in a run; MemoryTimeline has what the traces say. Bytes over those before
 /// the run.
 struct AllocatorPeak {
   std::int64_t peakBytes = 0;         ///< the most at once

@@ -9,8 +9,8 @@
 
 namespace retrograd {
 
-/// Hears of all that a Session runs, on its thread. References are good during the call; tensors
-/// may be held, as nothing writes to them but ops and contents put there by hand.
+/// Hears of all that a Session runs, on its thread. References are good during the call; tensors may be
+/// held, as nothing writes to them but ops and contents put there by hand.
 class RunFollower {
  public:
   virtual ~RunFollower() = default;

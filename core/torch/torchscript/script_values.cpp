@@ -85,7 +85,7 @@ c10::IValue ScriptValues::make(const Pickle& pickle, std::uint32_t index, const 
   badInput("a value that is neither tensor, number, text, container nor object");
 }
 
-/// The type of what is where anything may.
+/// The type of a value at a place that takes any type.
 c10::TypePtr ScriptValues::guess(const Pickle& pickle, const PickleValue& value) const {
   const auto common = [&](std::size_t first, std::size_t step) -> c10::TypePtr {
     c10::TypePtr type;

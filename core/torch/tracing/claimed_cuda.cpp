@@ -23,9 +23,9 @@ class NoDevice final : public c10::impl::DeviceGuardImplInterface {
 
 const NoDevice noDevice;
 
-/// Which kernel attention takes is decided by the GPU at hand. Without one, the memory-efficient kernel is where
-/// every GPU of the last years can run it: it takes masks and all of half, bfloat16 and float32. Elsewhere the
-/// composite of matrix products does.
+/// Which kernel attention takes is decided by the GPU at hand. Without one, the memory-efficient kernel is taken
+/// where every GPU of the last years can run it (it takes masks and all of half, bfloat16 and float32), else the
+/// composite of matrix products.
 std::int64_t chooseAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                              const std::optional<at::Tensor>&, double, bool, std::optional<double>, bool) {
   const auto type = query.scalar_type();

@@ -20,7 +20,7 @@
 namespace retrograd {
 namespace {
 
-/// Ops that make a number of a tensor's elements, next to those that LibTorch tags so.
+/// Ops that make a number of a tensor's elements, besides those that LibTorch tags so.
 bool readsElements(const c10::OperatorHandle& op) {
   static constexpr std::array<std::string_view, 5> names{"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
                                                          "aten::equal", "aten::allclose"};

@@ -8,7 +8,7 @@
 
 namespace retrograd {
 
-/// A value on its way, for people and files. Anything else than a tensor counts as an int64.
+/// What a trace document says besides its traces.
 struct TraceDocumentInfo {
   std::string file;                          ///< left out when empty
   std::string torchVersion;                  ///< of the writer of the file; left out when empty

@@ -221,7 +221,7 @@ class TraceWriter {
     return tupleOf(document_, all.first(count)) + ", " + tupleOf(document_, all.subspan(count));
   }
 
-  /// "  # output 0: mutation of buffer count": what a computation returns next to the user's results.
+  /// "  # output 0: mutation of buffer count": what a computation returns besides the user's results.
   std::string meanings() const {
     if (!computation_ || !options_.comments) return {};
     std::string text;

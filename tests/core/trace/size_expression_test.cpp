@@ -44,14 +44,14 @@ TEST(SizeExpression, knowsTheFunctionsOfExport) {
   EXPECT_EQ(at("1/2*s0", 7), std::nullopt) << "half of it is no size";
 }
 
-TEST(SizeExpression, showsConditionsFromSizes) {
+TEST(SizeExpression, distinguishesConditionsFromSizes) {
   for (const auto* text : {"s0 > 3", "s0 == 1 and s1 == 2", "not (s0 > 3)"})
     EXPECT_TRUE(SizeExpression::parse(text)->isCondition()) << text;
   for (const auto* text : {"s0", "2", "s0 + (s1 > 2)", "Where(s0 > 3, s0, 3)"})
     EXPECT_FALSE(SizeExpression::parse(text)->isCondition()) << text;
 }
 
-TEST(SizeExpression, showsItsSymbolsInOrder) {
+TEST(SizeExpression, listsItsSymbolsInOrder) {
   EXPECT_EQ(SizeExpression::parse("s1*(s0 + s1)")->symbols(), (std::vector<std::string>{"s1", "s0"}));
   EXPECT_EQ(evaluateSize("s0 + u0", {{"s0", 1}}), std::nullopt);
 }

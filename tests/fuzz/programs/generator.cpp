@@ -51,7 +51,7 @@ class Growth {
 
   void grow() {
     const auto goal = static_cast<std::size_t>(d_.random.between(13, 26));
-    // Writes are early in what they write: later ones would often be to what the backward needs, which eager refuses.
+    // Writes come early: later ones would often be to what the backward needs, which eager refuses.
     std::vector<int> plan;
     for (auto n = d_.random.chance(0.8) ? d_.random.between(1, 2) : 0; n > 0; --n) plan.push_back(0);
     for (int region = 1; region <= regionKinds; ++region)

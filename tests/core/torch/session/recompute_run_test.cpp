@@ -121,7 +121,7 @@ TEST(RecomputeRun, D1_SteppingBackAndForthReplaysTheSameDraw) {
   }
 }
 
-/// What a draw at the end of the backward gives: it is instead of the first gradient.
+/// What a draw at the end of the backward gives: it takes the place of the first gradient.
 TensorData lateDraw(const Analysis& analysis) {
   auto copy = std::make_shared<Analysis>(analysis);
   auto document = std::make_shared<Document>(*analysis.document);
