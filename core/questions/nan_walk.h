@@ -1,4 +1,5 @@
 #pragma once
+// From a value with NaN or infinities to the ops that made them.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,5 @@
 #pragma once
+// What the passes of a compile made of its graphs, for the window.
 #include "core/torch/analysis/job_passes.h"
 
 namespace retrograd::views {

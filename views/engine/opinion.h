@@ -1,4 +1,5 @@
 #pragma once
+// The second opinion on a job, for the window.
 #include "core/torch/opinion/second_opinion.h"
 
 namespace retrograd::views {

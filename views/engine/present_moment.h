@@ -1,4 +1,5 @@
 #pragma once
+// Values of an op for engines that keep only those of the present.
 #include "views/engine/engine.h"
 
 namespace retrograd::views {

@@ -1,4 +1,5 @@
 #pragma once
+// Norms of a run of the open model, to be compared with recorded ones.
 #include "core/derivation/analysis.h"
 #include "core/formats/debug_mode/debug_mode_log.h"
 

@@ -1,4 +1,5 @@
 #pragma once
+// The elements of a tensor as a table.
 #include <QAbstractTableModel>
 #include <QColor>
 #include <vector>

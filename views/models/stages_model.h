@@ -1,4 +1,5 @@
 #pragma once
+// The stages of a cut as a table.
 #include <QAbstractTableModel>
 #include <memory>
 

@@ -6,6 +6,7 @@
 
 namespace retrograd::views {
 
+/// What a stretch of a line is, which decides its colour.
 enum class TokenKind : std::uint8_t {
   plain,
   op,

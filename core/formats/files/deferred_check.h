@@ -1,4 +1,5 @@
 #pragma once
+// Verifies large weights while the program goes on, each before its first use.
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>

@@ -1,4 +1,5 @@
 #pragma once
+// What the forward of a compile saves for its backward, what the backward recomputes, and why.
 #include <cstdint>
 #include <optional>
 #include <string>

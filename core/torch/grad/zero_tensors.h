@@ -1,5 +1,5 @@
 #pragma once
-// Only the .cpp files of grad/ include this.
+// Gradients that are zero whatever their factors hold. Only the .cpp files of grad/ include this.
 #include <algorithm>
 #include <span>
 #include <unordered_set>

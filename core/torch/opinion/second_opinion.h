@@ -1,4 +1,5 @@
 #pragma once
+// The backward of a compile, judged against the one that is derived here.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// Only the units that use c10d include this.
+// Tensors from rank to rank over c10d. Only the units that use c10d include this.
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <memory>

@@ -1,5 +1,5 @@
 #pragma once
-// Only the units that use c10d include this.
+// Waiting for transfers, while no rank has failed. Only the units that use c10d include this.
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>

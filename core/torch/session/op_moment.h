@@ -1,4 +1,5 @@
 #pragma once
+// The values of an op as they were at it.
 #include <ATen/core/ivalue.h>
 
 #include <map>

@@ -1,4 +1,5 @@
 #pragma once
+// Whether a recorded step gives the recorded bits when it runs again.
 #include <cstddef>
 #include <memory>
 #include <string>

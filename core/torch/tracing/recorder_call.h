@@ -1,5 +1,5 @@
 #pragma once
-// Only the recorder's .cpp files include this.
+// What the recorder knows of the op that is being called. Only its .cpp files include this.
 #include <optional>
 #include <utility>
 #include <vector>

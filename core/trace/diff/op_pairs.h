@@ -1,4 +1,5 @@
 #pragma once
+// Which ops and values of two traces match.
 #include <optional>
 #include <span>
 

@@ -3,6 +3,7 @@
 
 namespace retrograd {
 
+/// What ops of LibTorch itself lack in C++: shapes, second derivatives.
 OpPack libtorchPack();
 
 }  // namespace retrograd

@@ -3,6 +3,7 @@
 
 namespace retrograd {
 
+/// Ops that torchvision registers.
 OpPack torchvisionPack();
 
 }  // namespace retrograd

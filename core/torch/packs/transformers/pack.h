@@ -3,6 +3,7 @@
 
 namespace retrograd {
 
+/// Ops that transformers registers.
 OpPack transformersPack();
 
 }  // namespace retrograd
