@@ -48,7 +48,7 @@ std::vector<TraceKind> kindsFor(const ExportArguments& arguments, const ExportFo
 
 std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, int threads, const Progress& progress) {
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   options.threads = threads;
   Session session(analysis, options);
   if (session.runTo(session.size(), progress) == StopReason::cancelled) throw Error(ErrorCode::cancelled, "cancelled");

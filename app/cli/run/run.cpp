@@ -140,7 +140,7 @@ int runRun(const RunArguments& arguments, const Progress& progress) {
   const bool broken = reportProblems(analysis->problems);
   if (!analysis->derived()) return broken ? badInputOrUse : checkFailed;
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   options.threads = arguments.input.threads;
   options.synchronous = arguments.synchronous;
   Session session(analysis, options);

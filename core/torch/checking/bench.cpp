@@ -43,7 +43,7 @@ void addSaved(const Analysis& analysis, BenchReport& report) {
 void runOnce(const std::shared_ptr<const Analysis>& analysis, Samples& samples, BenchReport& report,
              const Progress& progress) {
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   options.synchronous = false;
   Session session(analysis, options);
   samples.forward.push_back(timed([&] { session.runTo(session.forwardSize(), progress); }));

@@ -12,7 +12,7 @@ namespace {
 
 RunResult runSession(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   Session session(analysis, options);
   session.runTo(session.size(), progress);
   return {session.results(), session.gradients(), session.mutated()};

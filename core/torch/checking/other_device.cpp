@@ -80,7 +80,7 @@ std::string OtherDevice::thereName(const std::string& name) const {
 
 TensorMap OtherDevice::run(const Progress& progress) const {
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   Session session(there_, options);
   session.runTo(session.size(), progress);
   auto results = namedResults(*there_, {session.results(), session.gradients(), session.mutated()});

@@ -9,7 +9,7 @@ namespace retrograd {
 
 AllocatorPeak allocatorPeak(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
   SessionOptions options;
-  options.keepHistory = false;  // what undoing keeps is not part of the run
+  options.historyBytes = 0;  // what undoing keeps is not part of the run
   AllocatorWatch watch;
   Session session(analysis, options);
   const auto start = watch.current();

@@ -5,20 +5,21 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "core/base/id_vector.h"
 #include "core/base/progress.h"
-#include "core/stepping/remake.h"
+#include "core/stepping/lifetimes.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/session/live_memory.h"
 
 namespace retrograd {
 
+class StorageCopies;
+
 /// Contents of values all along a run, as far as it is known: positions [0, known()], position p being before the p-th
-/// op of the trace.
+/// op of the trace. Any of them can be asked for, and a run can go back to each.
 ///
 /// Nothing is copied but what ops write to in place, of which each version is kept. Beyond the budget, contents are let
 /// go that others make again, the cheapest to make first: a content that is asked for takes the seconds of `longest()`
@@ -26,22 +27,39 @@ namespace retrograd {
 /// from the generator's state that they had; that comes out bit for bit.
 class KeptValues {
  public:
-  KeptValues(const Document& document, const Trace& trace, const Remaking& remaking, std::uint64_t seed,
-             std::int64_t budget, std::shared_ptr<const LeftOut> leftOut = {});
+  using Bindings = std::vector<std::pair<ValueId, c10::IValue>>;
+  /// A content that somebody put into a value by hand.
+  struct Edit {
+    ValueId value;
+    at::Tensor content;
+  };
 
-  /// Forgets all. `given` is there from the start.
-  void start(std::vector<std::pair<ValueId, c10::IValue>> given);
+  /// `memory`: what the run itself holds; that costs nothing here, and is not let go.
+  KeptValues(const Document& document, const Trace& trace, const Lifetimes& lifetimes, std::uint64_t seed,
+             std::int64_t budget, LiveMemory& memory, std::shared_ptr<const LeftOut> leftOut = {});
+
+  /// Forgets all contents, but not what was put in by hand. `given` is there from the start; no run writes to it.
+  void start(const Bindings& given);
   std::size_t known() const { return known_; }
-  /// The op at known() has run. False where the budget is too small even for what cannot be let go; all is forgotten
-  /// then.
+  /// False where the budget was too small even for what cannot be let go, or is zero: nothing is known then until the
+  /// next start().
+  bool keeps() const { return keeps_; }
+  /// The op at known() has run. Returns whether something was copied.
   bool ran(const Evaluator& evaluator, double seconds);
+  /// Lets go of what is more than the budget; to be called after ran() and edited(). Whether it keeps() still.
+  bool fit();
+  void setBudget(std::int64_t bytes);
+
   /// The value's memory is about to be written to by hand: what is kept of it becomes copies.
   void unshare(ValueId value);
-  /// Another content was put into it at known(). Its memory must have been unshared.
-  void edited(ValueId value, const Evaluator& evaluator);
-  /// Forgets what is after the position; with `byHand` also what was put in by hand at it.
+  /// The content was put into it at the position. At known() it becomes a version of the value's memory, which must
+  /// have been unshared. Returns false where it is no news, because a run comes by there once more.
+  bool edited(std::size_t position, const Edit& edit, const Evaluator& evaluator);
+  std::span<const Edit> editsAt(std::size_t position) const;
+  /// The first position after this one at which something was put in by hand; -1 is before all.
+  std::optional<std::size_t> editAfter(std::ptrdiff_t position) const;
+  /// Forgets what is known after the position; with `byHand` also what was put in by hand there and later.
   void forgetAfter(std::size_t position, bool byHand);
-  bool setBudget(std::int64_t bytes);
 
   /// Whether the value has a content at the position.
   bool isThere(ValueId value, std::size_t position) const { return versionAt(value, position) != nullptr; }
@@ -55,11 +73,19 @@ class KeptValues {
                                     const Progress& progress = {});
   /// An evaluator in the state that a run has at known(), on which it can go on.
   std::unique_ptr<Evaluator> evaluator(const Progress& progress = {});
+  /// Brings the run, which is at known(), back to the position and forgets what is after it. Throws as contents(); the
+  /// run is where it was then.
+  void goBack(Evaluator& run, std::size_t position, const Progress& progress = {});
+  /// Takes back what the op at known() wrote before it failed.
+  void takeBack(Evaluator& run);
 
-  std::int64_t bytes() const { return memory_.bytes(); }
+  /// Memory that nothing else holds; the generator's states, 5 KB a draw, are not counted.
+  std::int64_t bytes() const { return memory_.keptBytes(); }
   /// Contents that were let go.
   std::size_t letGo() const { return letGo_; }
   double longest() const { return letGo_ > 0 ? limit_ : 0; }
+  /// Ops that run again on one step back from known() or before, at most.
+  std::size_t reruns() const;
 
  private:
   struct Version {
@@ -72,12 +98,17 @@ class KeptValues {
   const Version* versionAt(ValueId value, std::size_t position) const;
   void keep(ValueId value, std::size_t from, bool byHand, c10::IValue content);
   void drop(Version& version);
-  bool isExternal(ValueId value) const;
+  void forget();
   bool isSteady(ValueId value) const;
-  std::span<const ValueId> sharing(ValueId value) const;
-  void keepWritten(BoundSymbolId op, const Evaluator& evaluator, class StorageCopies& copies);
+  bool keepWritten(BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies);
+  std::vector<ValueId> touched(std::size_t first, std::size_t last) const;
+  void addWritten(std::vector<ValueId>& values, BoundSymbolId op) const;
+  void addEdited(std::vector<ValueId>& values, std::size_t position) const;
+  std::vector<ValueId> aliveOf(std::span<const ValueId> values, std::size_t position, std::size_t& alive) const;
+  void rebind(Evaluator& run, std::span<const ValueId> values, std::size_t position, const Progress& progress);
+  void hold(ValueId value, const c10::IValue& content);
+  c10::IValue ofRun(ValueId value, const c10::IValue& content, StorageCopies& copies) const;
 
-  bool fit();
   void lighten(std::int64_t enough);
   bool canGo(ValueId value) const;
   bool baseIsGone(ValueId value) const;
@@ -90,19 +121,18 @@ class KeptValues {
 
   const Document& document_;
   const std::vector<BoundSymbolId>& ops_;
-  const Remaking& remaking_;
+  const Lifetimes& lifetimes_;
   std::uint64_t seed_;
   std::shared_ptr<const LeftOut> leftOut_;  ///< as the evaluators have it
   std::int64_t budget_;
-  std::size_t known_ = 0;
+  bool keeps_ = false;
+  std::size_t known_ = 0, work_ = 0;
   IdVector<ValueId, std::vector<Version>> versions_;
-  IdVector<StorageId, char> written_, edited_;
-  IdVector<StorageId, std::vector<ValueId>> onStorage_;
-  std::unordered_set<const void*> given_;  ///< memory that is there anyway
-  std::vector<std::pair<ValueId, c10::IValue>> start_;
+  IdVector<StorageId, char> edited_;
+  std::map<std::size_t, std::vector<Edit>> edits_;           ///< by position
   std::map<std::size_t, Evaluator::Generators> generators_;  ///< by the position since when they are in this state
   std::vector<double> seconds_;
-  LiveMemory memory_;
+  LiveMemory& memory_;
   double limit_;
   std::size_t letGo_ = 0;
   std::unique_ptr<Evaluator> again_;  ///< runs ops again

@@ -64,6 +64,12 @@ void LiveMemory::drop(const c10::IValue& value) {
   forget(value);
 }
 
+bool LiveMemory::isHeld(const c10::IValue& value) const {
+  if (!hasMemory(value)) return false;
+  const auto it = storages_.find(memoryOf(value.toTensor()).first);
+  return it != storages_.end() && it->second.uses > 0;
+}
+
 void LiveMemory::exclude(const c10::IValue& value) {
   if (auto* entry = entryOf(value)) entry->excluded = true;
 }

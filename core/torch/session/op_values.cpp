@@ -1,6 +1,5 @@
 #include "core/torch/session/op_values.h"
 
-#include <map>
 #include <optional>
 
 #include "core/base/id_vector.h"
@@ -16,7 +15,6 @@
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
-#include "core/trace/last_use.h"
 
 namespace retrograd {
 
@@ -25,17 +23,16 @@ struct OpValues::Impl : RunFollower {
   OpValuesOptions options;
   const Document& document;
   const std::vector<BoundSymbolId>& ops;
-  LastUses lastUses;
-  Remaking remaking;
+  const Lifetimes lifetimes;
+  LiveMemory memory;
   KeptValues kept;
   IdVector<BoundSymbolId, std::int32_t> positions;  ///< -1 where it does not run
   int threads;
-  bool begun = false, keeps = true;
+  bool begun = false;
   std::vector<std::pair<ValueId, c10::IValue>> given;
   std::unique_ptr<Evaluator> ahead;  ///< is at kept.known(); null: made when it is needed
   OpClock clock;
-  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>> edits;  ///< by position
-  std::vector<OpMeasure> measures;                                           ///< of ops [0, known)
+  std::vector<OpMeasure> measures;  ///< of ops [0, known)
   IdVector<ValueId, std::optional<TensorStatistics>>
       statistics;  ///< where they were wanted; on a GPU, open until news()
   RunStatistics runStatistics;
@@ -48,9 +45,8 @@ struct OpValues::Impl : RunFollower {
         options(o),
         document(*analysis->document),
         ops(analysis->joint.ops),
-        lastUses(document, analysis->joint),
-        remaking(document, analysis->joint, lastUses),
-        kept(document, analysis->joint, remaking, analysis->request.seed, options.bytes, analysis->leftOut),
+        lifetimes(document, analysis->joint),
+        kept(document, analysis->joint, lifetimes, analysis->request.seed, options.bytes, memory, analysis->leftOut),
         positions(document.boundSymbolCount(), -1),
         threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
         clock(analysis->device),
@@ -76,38 +72,35 @@ struct OpValues::Impl : RunFollower {
   }
 
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) override {
-    if (position != kept.known() || !keeps || !begun) return;
+    if (position != kept.known() || !kept.keeps()) return;
     ahead.reset();
     record(evaluator, measure);
   }
 
   void willEdit(ValueId value) override {
-    if (keeps && begun) kept.unshare(value);
+    if (begun) kept.unshare(value);
   }
 
-  void edited(std::size_t position, ValueId value, const at::Tensor& content, const Evaluator& evaluator) override {
-    auto& here = edits[position];
-    for (const auto& [id, there] : here)
-      if (id == value && there.is_same(content)) return;  // a run comes by there once more
-    here.emplace_back(value, content);
-    runStatistics.written(document.value(value).storage);
+  void edited(std::size_t position, const KeptValues::Edit& edit, const Evaluator& evaluator) override {
+    const auto here = kept.editsAt(position);
+    for (const auto& other : here)
+      if (other.value == edit.value && other.content.is_same(edit.content)) return;  // a run comes by there once more
+    runStatistics.written(document.value(edit.value).storage);
     forgetAfter(position, false);
-    if (keeps && kept.known() == position) kept.edited(value, evaluator);
+    kept.edited(position, edit, evaluator);
+    kept.fit();
   }
 
-  void forgotEditsAfter(std::ptrdiff_t position) override {
-    const auto first = edits.upper_bound(static_cast<std::size_t>(position));
-    if (position >= 0 ? first == edits.end() : edits.empty()) return;
-    const auto from = position >= 0 ? first->first : edits.begin()->first;
-    edits.erase(edits.lower_bound(from), edits.end());
-    forgetAfter(from, true);
+  void forgotEditsFrom(std::size_t position) override {
+    if (kept.editAfter(static_cast<std::ptrdiff_t>(position) - 1)) forgetAfter(position, true);
   }
 
   void forgetAfter(std::size_t position, bool byHand) {
     ahead.reset();
-    if (position > kept.known()) return;
-    runStatistics.allWritten();
+    const bool wasKnown = position <= kept.known();
     kept.forgetAfter(position, byHand);
+    if (!wasKnown) return;
+    runStatistics.allWritten();
     forgetNumbers(position);
   }
 
@@ -133,11 +126,8 @@ struct OpValues::Impl : RunFollower {
     }
     measure.outputBytes = bytesMade(position);
     record(*ahead, measure);
-    if (!keeps) return ahead.reset();
-    for (auto id : lastUses.values(position)) {
-      const auto storage = document.value(id).storage;
-      if (!storage || !document.storage(storage).external) ahead->release(id);
-    }
+    if (!kept.keeps()) return ahead.reset();
+    for (auto id : lifetimes.released(position)) ahead->release(id);
     applyEdits();
   }
 
@@ -152,31 +142,31 @@ struct OpValues::Impl : RunFollower {
   }
 
   void applyEdits() {
-    const auto here = edits.find(kept.known());
-    if (here == edits.end()) return;
-    for (const auto& [value, content] : here->second) {
-      kept.unshare(value);
-      put(*ahead, value, content);
-      runStatistics.written(document.value(value).storage);
-      kept.edited(value, *ahead);
+    const auto position = kept.known();
+    const auto here = kept.editsAt(position);
+    for (const auto& edit : std::vector(here.begin(), here.end())) {
+      kept.unshare(edit.value);
+      put(*ahead, edit);
+      runStatistics.written(document.value(edit.value).storage);
+      kept.edited(position, edit, *ahead);
+      if (!kept.fit()) return ahead.reset();
     }
   }
 
-  void put(Evaluator& evaluator, ValueId value, const at::Tensor& content) const {
-    if (!evaluator.has(value)) return;
-    const auto storage = document.value(value).storage;
-    const auto tensor = evaluator.tensor(value);
-    if (storage && document.storage(storage).external)
-      evaluator.bind(value, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
-    else tensor.copy_(content);
+  void put(Evaluator& evaluator, const KeptValues::Edit& edit) const {
+    if (!evaluator.has(edit.value)) return;
+    const auto tensor = evaluator.tensor(edit.value);
+    if (lifetimes.isExternal(edit.value))
+      evaluator.bind(edit.value, edit.content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+    else tensor.copy_(edit.content);
   }
 
   // Both.
 
   void record(const Evaluator& evaluator, const OpMeasure& measure) {
     const auto position = kept.known();
-    keeps = kept.ran(evaluator, measure.seconds);
-    if (!keeps) return forgetNumbers(0);
+    kept.ran(evaluator, measure.seconds);
+    if (!kept.fit()) return forgetNumbers(0);
     measures.push_back(measure);
     for (auto operand : writtenOperands(document, ops[position]))
       runStatistics.written(document.value(operand).storage);
@@ -223,6 +213,11 @@ struct OpValues::Impl : RunFollower {
     return news;
   }
 
+  void setBytes(std::int64_t bytes) {
+    kept.setBudget(bytes);
+    if (begun && !kept.keeps()) kept.start(given);
+  }
+
   struct Place {
     std::size_t first = 0, last = 0;
   };
@@ -246,7 +241,7 @@ struct OpValues::Impl : RunFollower {
     const RunThreads scope(threads);
     begin();
     const auto from = kept.known();
-    while (keeps && kept.known() < std::min(target, ops.size())) {
+    while (kept.keeps() && kept.known() < std::min(target, ops.size())) {
       const auto done = kept.known() - from;
       progress.at(document.opName(ops[kept.known()]), static_cast<double>(done) / static_cast<double>(target - from));
       step(progress);
@@ -265,7 +260,7 @@ struct OpValues::Impl : RunFollower {
   void fill(OpMoment& moment, Place place, const Progress& progress) {
     const auto operands = operandsOf(moment.op), outputs = outputsOf(moment.op);
     runAhead(place.first, progress);
-    if (!keeps) return fillFromTheStart(moment, place, progress);
+    if (!kept.keeps()) return fillFromTheStart(moment, place, progress);
     const RunThreads scope(threads);
     const auto before = kept.contents(operands, place.first, progress);
     for (std::size_t i = 0; i < operands.size(); ++i) moment.before[operands[i]] = before[i];
@@ -276,7 +271,7 @@ struct OpValues::Impl : RunFollower {
       moment.failure = error.what();
       return;
     }
-    if (!keeps) return fillFromTheStart(moment, place, progress);
+    if (!kept.keeps()) return fillFromTheStart(moment, place, progress);
     auto wanted = outputs;
     for (auto operand : operands)
       if (kept.changes(operand, place.first, place.last + 1)) wanted.push_back(operand);
@@ -289,11 +284,10 @@ struct OpValues::Impl : RunFollower {
     const RunThreads scope(threads);
     Evaluator evaluator(document, analysis->request.seed);
     evaluator.setLeftOut(analysis->leftOut);
-    for (const auto& [id, value] : given) evaluator.bind(id, value);
+    StorageCopies copies;  // a recorded step writes to what it was given
+    for (const auto& [id, value] : given) evaluator.bind(id, analysis->file.recording ? copies.copyOf(value) : value);
     const auto edit = [&](std::size_t position) {
-      const auto here = edits.find(position);
-      if (here == edits.end()) return;
-      for (const auto& [value, content] : here->second) put(evaluator, value, content);
+      for (const auto& there : kept.editsAt(position)) put(evaluator, there);
     };
     edit(0);
     const auto operands = operandsOf(moment.op);
@@ -310,9 +304,7 @@ struct OpValues::Impl : RunFollower {
         return;
       }
       if (i == place.last) break;
-      for (auto id : lastUses.values(i))
-        if (const auto storage = document.value(id).storage; !storage || !document.storage(storage).external)
-          evaluator.release(id);
+      for (auto id : lifetimes.released(i)) evaluator.release(id);
       edit(i + 1);
     }
     for (auto output : outputsOf(moment.op))
@@ -348,7 +340,7 @@ std::shared_ptr<const Moment> OpValues::at(BoundSymbolId op, const Progress& pro
 }
 
 std::shared_ptr<const Moment> OpValues::of(ValueId value, const Progress& progress) {
-  const auto producer = impl_->remaking.producedAt(value);
+  const auto producer = impl_->lifetimes.producedAt(value);
   if (producer >= 0) return at(impl_->ops[static_cast<std::size_t>(producer)], progress);
   impl_->begin();
   auto moment = std::make_shared<OpMoment>();
@@ -362,8 +354,8 @@ RunNews OpValues::news() { return impl_->news(); }
 bool OpValues::hasNews() const { return impl_->isFresh; }
 void OpValues::setOnNews(std::function<void()> onNews) { impl_->onNews = std::move(onNews); }
 void OpValues::setStatistics(bool on) { impl_->options.statistics = on; }
-void OpValues::setBytes(std::int64_t bytes) { impl_->keeps = impl_->kept.setBudget(bytes); }
-bool OpValues::keeps() const { return impl_->keeps; }
+void OpValues::setBytes(std::int64_t bytes) { impl_->setBytes(bytes); }
+bool OpValues::keeps() const { return !impl_->begun || impl_->kept.keeps(); }
 std::int64_t OpValues::bytes() const { return impl_->kept.bytes(); }
 std::size_t OpValues::letGo() const { return impl_->kept.letGo(); }
 double OpValues::longest() const { return impl_->kept.longest(); }

@@ -102,8 +102,8 @@ class Comparison final : public RunFollower {
   }
 
   void willEdit(ValueId) override {}
-  void edited(std::size_t, ValueId, const at::Tensor&, const Evaluator&) override {}
-  void forgotEditsAfter(std::ptrdiff_t) override {}
+  void edited(std::size_t, const KeptValues::Edit&, const Evaluator&) override {}
+  void forgotEditsFrom(std::size_t) override {}
 
   /// What is known once all ran.
   void finish() {
@@ -211,7 +211,7 @@ ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progr
   result.notComparable = whatDiffers(*analysis);
   Comparison comparison(*analysis, result, beside);
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   std::unique_ptr<Session> session;
   try {
     session = std::make_unique<Session>(analysis, options);

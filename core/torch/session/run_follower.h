@@ -6,6 +6,7 @@
 
 #include "core/stepping/run_state.h"
 #include "core/torch/execution/evaluator.h"
+#include "core/torch/session/kept_values.h"
 
 namespace retrograd {
 
@@ -21,9 +22,9 @@ class RunFollower {
   /// Another content is about to be written into the value's memory.
   virtual void willEdit(ValueId value) = 0;
   /// It is there since this position, before its op.
-  virtual void edited(std::size_t position, ValueId value, const at::Tensor& content, const Evaluator& evaluator) = 0;
-  /// Values that were put in after this position have no effect any more.
-  virtual void forgotEditsAfter(std::ptrdiff_t position) = 0;
+  virtual void edited(std::size_t position, const KeptValues::Edit& edit, const Evaluator& evaluator) = 0;
+  /// Values that were put in at this position or later have no effect any more.
+  virtual void forgotEditsFrom(std::size_t position) = 0;
 };
 
 }  // namespace retrograd

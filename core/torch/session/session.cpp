@@ -14,13 +14,12 @@
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/op_clock.h"
 #include "core/torch/execution/statistics.h"
-#include "core/torch/session/history.h"
+#include "core/torch/session/kept_values.h"
 #include "core/torch/session/run_follower.h"
 #include "core/torch/session/run_forecast.h"
 #include "core/torch/session/storage_copies.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
-#include "core/trace/last_use.h"
 
 namespace retrograd {
 
@@ -30,19 +29,16 @@ struct Session::Impl {
   const Document& document;
   std::vector<BoundSymbolId> program;
   IdVector<BoundSymbolId, std::int32_t> positions;  // -1 where it does not run
-  LastUses lastUses;
+  const Lifetimes lifetimes;
   const IntendedInfinities intended;
   Evaluator evaluator;
   OpClock clock;
   std::vector<std::pair<ValueId, c10::IValue>> given;  // inputs and cotangents, uploaded once
   LiveMemory memory;
-  Remaking remaking;
-  History history;
+  KeptValues kept;  // knows [0, position), where it keeps
   int threads;
   std::size_t position = 0;
   std::vector<OpMeasure> measures;
-  std::map<std::size_t, std::vector<std::pair<ValueId, at::Tensor>>>
-      edits;  // by position: contents that setContents() put there
   RunBreakpoints breakpoints;
   RunFollower* follower = nullptr;
   std::atomic<bool> breakOnBadNumber = false;
@@ -54,13 +50,13 @@ struct Session::Impl {
         options(o),
         document(*analysis->document),
         program(analysis->joint.ops),
-        lastUses(document, analysis->joint),
+        lifetimes(document, analysis->joint),
         intended(*analysis),
         evaluator(document, analysis->request.seed),
         clock(analysis->device),
         given(inputBindings(*analysis)),
-        remaking(document, analysis->joint, lastUses),
-        history(remaking, document, memory, options.historyBytes),
+        kept(document, analysis->joint, lifetimes, analysis->request.seed, options.historyBytes, memory,
+             analysis->leftOut),
         threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
         breakpoints(*analysis),
         forecast(*analysis) {
@@ -73,7 +69,6 @@ struct Session::Impl {
   }
 
   void reset() {
-    history.clear();
     memory = {};
     for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
     evaluator.seed(analysis->request.seed);
@@ -82,50 +77,24 @@ struct Session::Impl {
       evaluator.bind(id, analysis->file.recording ? copies.copyOf(value) : value);
       memory.exclude(evaluator.value(id));
     }
+    kept.start(given);
     clock.forget();
     position = 0;
     measures.assign(program.size(), {});
     computedOnce.assign(document.valueCount(), 0);
   }
 
-  bool isExternal(ValueId id) const {
-    const auto storage = document.value(id).storage;
-    return storage && document.storage(storage).external;
-  }
-
-  /// Before the op runs: what it is about to overwrite.
-  void remember(BoundSymbolId op, Undo& undo) {
-    if (evaluator.draws(op)) undo.generators = evaluator.generators();
-    for (auto id : writtenOperands(document, op)) {
-      if (!evaluator.has(id)) continue;
-      if (isExternal(id)) undo.rebound.emplace_back(id, evaluator.value(id));
-      else if (const auto tensor = evaluator.tensor(id); tensor.defined())
-        undo.written.push_back({id, tensor, tensor.clone()});
-    }
-  }
-
-  /// What an op wrote before it failed.
-  void takeBack(const Undo& undo) {
-    for (const auto& written : undo.written) written.tensor.copy_(written.before);
-    for (const auto& [id, value] : undo.rebound) evaluator.bind(id, value);
-    if (undo.generators) evaluator.setGenerators(*undo.generators);
-  }
-
   /// `again`: on the way back, over ops that were measured before.
   void runOne(bool again = false) {
     const auto op = program[position];
     const RunThreads scope(threads);
-    Undo undo;
-    undo.begin = position;
-    undo.end = position + 1;
-    if (options.keepHistory) remember(op, undo);
-    if (!undo.written.empty() || follower) clock.interrupted();  // copies were made
+    if (follower) clock.interrupted();
     auto& measure = measures[position];
     if (!again) clock.begin();
     try {
       evaluator.run(op);
     } catch (...) {
-      takeBack(undo);
+      takeBack(op);
       throw;
     }
     if (!again) clock.end(measure.seconds);
@@ -134,106 +103,80 @@ struct Session::Impl {
     for (auto output : document.outputs(op)) {
       if (!output || !evaluator.has(output)) continue;  // what depends on an opaque op is not there
       computedOnce[output] = 1;
-      if (!isExternal(output)) outputBytes += memory.add(evaluator.value(output));
+      if (!lifetimes.isExternal(output)) outputBytes += memory.add(evaluator.value(output));
     }
     if (!again) {
       measure.outputBytes = outputBytes;
       measure.liveBytes = memory.bytes();
     }
+    if (kept.ran(evaluator, measure.seconds)) clock.interrupted();  // copies were made
     if (follower) follower->ran(position, evaluator, measure);
-    for (auto id : lastUses.values(position)) {
-      if (isExternal(id) || !evaluator.has(id)) continue;
-      if (options.keepHistory) undo.released.emplace_back(id, evaluator.value(id));
+    for (auto id : lifetimes.released(position)) {
+      if (!evaluator.has(id)) continue;
       memory.remove(evaluator.value(id));
       evaluator.release(id);
     }
     ++position;
-    if (options.keepHistory) history.push(std::move(undo));
+    kept.fit();
   }
 
-  /// Back over the last Undo of the history: one op, or as many as had to be joined.
-  void undoLast() {
-    const Undo undo = history.pop();
-    for (const auto& remade : undo.remade)
-      if (remade.shares) bindAgain(remade.value, viewOf(evaluator.tensor(remade.shares), remade));
-    for (const auto& [id, value] : undo.released) bindAgain(id, value);
-    while (position > undo.begin) {
-      --position;
-      for (auto output : document.outputs(program[position])) {
-        if (!output || !evaluator.has(output)) continue;
-        if (!isExternal(output)) memory.remove(evaluator.value(output));
-        evaluator.release(output);
-        computedOnce[output] = 0;
-      }
-    }
-    for (std::size_t i = undo.written.size(); i-- > 0;) undo.written[i].tensor.copy_(undo.written[i].before);
-    for (std::size_t i = undo.rebound.size(); i-- > 0;) evaluator.bind(undo.rebound[i].first, undo.rebound[i].second);
-    if (undo.generators) evaluator.setGenerators(*undo.generators);
-    remake(undo);
+  /// What the op wrote before it failed.
+  void takeBack(BoundSymbolId op) {
+    if (kept.keeps()) return kept.takeBack(evaluator);
+    if (options.historyBytes <= 0 || writtenOperands(document, op).empty()) return;
+    const auto failed = position;
+    startAgain();
+    runAgainTo(failed, {});
   }
 
-  void bindAgain(ValueId id, const c10::IValue& value) {
-    evaluator.bind(id, value);
-    memory.add(value);
-  }
-
-  /// Runs the plan. Of what its ops make, only what was wanted stays; what is there already stays itself.
-  void remake(const Undo& undo) {
-    const RunThreads scope(threads);
-    std::vector<ValueId> others;
-    for (auto at : undo.plan) {
-      const auto outputs = document.outputs(program[at]);
-      std::vector<std::pair<ValueId, c10::IValue>> there;
-      for (auto output : outputs)
-        if (output && evaluator.has(output)) there.emplace_back(output, evaluator.value(output));
-      evaluator.run(program[at]);
-      for (auto output : outputs)
-        if (output) others.push_back(output);
-      for (const auto& [id, value] : there) {
-        evaluator.bind(id, value);
-        std::erase(others, id);
-      }
-    }
-    for (const auto& remade : undo.remade) {
-      if (remade.shares) continue;
-      memory.add(evaluator.value(remade.value));
-      std::erase(others, remade.value);
-    }
-    for (auto id : others) evaluator.release(id);
-  }
-
-  /// To an earlier position: back to where the history has a place at or before it, from there forward. Stops between
-  /// ops where that is wanted.
+  /// To an earlier position: at once, or from the start where too little is kept. Stops between ops where that is
+  /// wanted.
   void rewindTo(std::size_t target, const Progress& progress = {}) {
     const RunThreads scope(threads);
-    const auto begin = position;
-    const auto way = [&] { return double(begin - position) / double(std::max<std::size_t>(begin - target, 1)); };
-    while (position > target && !progress.stopRequested()) {
-      announce(progress, position - 1, way());
-      if (history.empty()) startAgain();
-      else undoLast();
-    }
-    forgetEditsAfter(static_cast<std::ptrdiff_t>(std::max(position, target)));
-    while (position < target && !progress.stopRequested()) {
-      announce(progress, position, 1);
-      runOne(true);
-      applyEdits();
+    if (kept.keeps()) {
+      try {
+        goBack(target, progress);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::cancelled) throw;
+      }
+    } else {
+      announce(progress, position - 1, 0);
+      if (progress.stopRequested()) return;
+      startAgain();
+      runAgainTo(target, progress);
     }
     forgetEditsAfter(static_cast<std::ptrdiff_t>(position));
   }
 
+  void goBack(std::size_t target, const Progress& progress) {
+    announce(progress, position - 1, 0);
+    progress.check();
+    kept.goBack(evaluator, target, progress);
+    for (; position > target; --position)
+      for (auto output : document.outputs(program[position - 1]))
+        if (output) computedOnce[output] = 0;
+  }
+
+  void runAgainTo(std::size_t target, const Progress& progress) {
+    while (position < target && !progress.stopRequested()) {
+      announce(progress, position, static_cast<double>(position) / static_cast<double>(target));
+      runOne(true);
+      applyEdits();
+    }
+  }
+
   void forgetEditsAfter(std::ptrdiff_t at) {
-    while (!edits.empty() && static_cast<std::ptrdiff_t>(edits.rbegin()->first) > at)
-      edits.erase(std::prev(edits.end()));
-    if (follower) follower->forgotEditsAfter(at);
+    const auto first = kept.editAfter(at);
+    if (first) kept.forgetAfter(*first, true);
+    if (first && follower) follower->forgotEditsFrom(*first);
   }
 
   void startAgain() {
     clock.settle();
-    const auto kept = measures;
+    const auto measured = measures;
     const auto peak = memory.peak();
     reset();
-    measures = kept;
+    measures = measured;
     memory.raisePeak(peak);
     applyEdits();
   }
@@ -259,23 +202,21 @@ struct Session::Impl {
   }
 
   void applyEdits() {
-    const auto here = edits.find(position);
-    if (here == edits.end()) return;
-    for (const auto& [id, content] : here->second) edit(id, content);
+    const auto here = kept.editsAt(position);
+    for (const auto& edit : std::vector(here.begin(), here.end())) put(edit);
   }
 
   /// One step back over this place takes it back.
-  void edit(ValueId id, const at::Tensor& content) {
-    const auto tensor = present(id);
-    if (follower) follower->willEdit(id);
-    if (isExternal(id)) {
-      history.rebindBefore(id, evaluator.value(id));
-      evaluator.bind(id, content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
-    } else {
-      history.writeBefore(id, tensor);
-      tensor.copy_(content);
-    }
-    if (follower) follower->edited(position, id, content, evaluator);
+  void put(const KeptValues::Edit& edit) {
+    const auto tensor = present(edit.value);
+    kept.unshare(edit.value);
+    if (follower) follower->willEdit(edit.value);
+    if (lifetimes.isExternal(edit.value))
+      evaluator.bind(edit.value, edit.content.to(tensor.device(), /*non_blocking=*/false, /*copy=*/true));
+    else tensor.copy_(edit.content);
+    kept.edited(position, edit, evaluator);
+    kept.fit();
+    if (follower) follower->edited(position, edit, evaluator);
   }
 
   bool stopsHere() {
@@ -400,9 +341,7 @@ void Session::setContents(ValueId value, const TensorData& contents) {
     throw Error(ErrorCode::badUse,
                 "the new content is " + typeComment(contents.meta) + ", the value " + typeComment(metaOf(tensor)),
                 impl_->document.displayName(value));
-  const auto kept = content.clone();
-  impl_->edits[impl_->position].emplace_back(value, kept);
-  impl_->edit(value, kept);
+  impl_->put({value, content.clone()});
 }
 
 void Session::setFollower(RunFollower* follower) {
@@ -447,11 +386,15 @@ const std::vector<OpMeasure>& Session::measures() const {
 }
 
 Session::HistoryState Session::history() const {
-  return {impl_->history.bytes(), impl_->options.historyBytes, impl_->history.size(), impl_->history.reruns()};
+  const auto& kept = impl_->kept;
+  const auto position = impl_->position;
+  if (!kept.keeps())  // each step back begins at the start
+    return {0, impl_->options.historyBytes, std::min<std::size_t>(position, 1), position > 0 ? position - 1 : 0};
+  return {kept.bytes(), impl_->options.historyBytes, position, kept.reruns()};
 }
 void Session::setHistoryBytes(std::int64_t bytes) {
   impl_->options.historyBytes = bytes;
-  impl_->history.setBudget(bytes);
+  impl_->kept.setBudget(bytes);
 }
 int Session::threads() const { return impl_->threads; }
 

@@ -14,8 +14,8 @@ namespace retrograd {
 class RunFollower;
 
 struct SessionOptions {
-  bool keepHistory = true;                            ///< keep what stepping back needs, up to `historyBytes`
-  std::int64_t historyBytes = std::int64_t{1} << 30;  ///< beyond what the run itself holds at its position
+  /// What stepping back may keep, beyond what the run itself holds at its position; 0: a step back runs from the start.
+  std::int64_t historyBytes = std::int64_t{1} << 30;
   int threads = 0;          ///< of LibTorch's kernels, throughout; 0: as the session file says, else as they are now
   bool synchronous = true;  ///< on a GPU: wait for each op, so that a failure is reported for the op that caused it
 };
@@ -47,8 +47,8 @@ class Session {
   /// Runs one op. Throws Error(execution) naming the op; the position is then unchanged.
   StopReason step();
   /// Undoes one op: values, released values, in-place writes and the generator are as they were, bit for bit.
-  /// Within `historyBytes` that may take running forward again, from the nearest position from which all that is needed
-  /// was kept.
+  /// Within `historyBytes` that may take running ops again: those that make what was let go or, where even that is too
+  /// little, all from the start.
   StopReason stepBack(const Progress& progress = {});
   StopReason runTo(std::size_t position, const Progress& progress = {});  ///< either direction, breakpoints ignored
   /// Either direction, up to the first breakpoint or bad number that is met on the way, the one at the goal included.

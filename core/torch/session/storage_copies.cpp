@@ -27,12 +27,13 @@ const void* memoryKey(const c10::IValue& value) {
   return value.toTensor().storage().unsafeGetStorageImpl();
 }
 
-c10::IValue StorageCopies::copyOf(const c10::IValue& value) {
+c10::IValue StorageCopies::copyOf(const c10::IValue& value, const void* key) {
   if (!value.isTensor() || !value.toTensor().defined()) return value;
   const auto& tensor = value.toTensor();
   if (tensor.layout() != at::kStrided || !tensor.has_storage()) return tensor.clone();
-  auto copy = copies_.find(memoryKey(value));
-  if (copy == copies_.end()) copy = copies_.emplace(memoryKey(value), bytesOf(tensor).clone().storage()).first;
+  auto copy = copies_.find(key);
+  if (copy == copies_.end() || copy->second.nbytes() != tensor.storage().nbytes())
+    copy = copies_.insert_or_assign(key, bytesOf(tensor).clone().storage()).first;
   return viewOfCopy(tensor, copy->second);
 }
 

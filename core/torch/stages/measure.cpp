@@ -6,7 +6,7 @@ namespace retrograd {
 
 OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) {
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   Session session(whole, options);
   session.runTo(session.size(), progress);
   session.restart();

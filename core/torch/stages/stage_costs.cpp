@@ -50,7 +50,7 @@ ScheduleCosts measuredStageCosts(const Pipeline& pipeline, const Progress& progr
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     progress.at("measuring the stages", static_cast<double>(s) / static_cast<double>(pipeline.stages.size()));
     SessionOptions options;
-    options.keepHistory = false;
+    options.historyBytes = 0;
     Session session(pipeline.stages[s], options);
     for (int run = 0; run < 2; ++run) {
       if (run > 0) session.restart();

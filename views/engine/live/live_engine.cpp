@@ -252,7 +252,7 @@ class LiveEngine : public Engine {
 
   std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
     SessionOptions options;
-    options.keepHistory = false;
+    options.historyBytes = 0;
     Session session(analysis, options);
     if (session.runTo(session.size(), progress) == StopReason::cancelled)
       throw Error(ErrorCode::cancelled, "cancelled");

@@ -41,7 +41,7 @@ TEST(CheckMemory, R25_ACheckTakesAtMostTwoAndAHalfTimesARun) {
   const auto path = writeTemporary("chain.txt", chain(24));
   const auto run = peakOf([&] {
     SessionOptions options;
-    options.keepHistory = false;
+    options.historyBytes = 0;
     Session session(openModel(path), options);
     session.runTo(session.size());
   });

@@ -48,7 +48,7 @@ Expected expectedOf(Session& session, BoundSymbolId op) {
 
 Expected expectedOf(const std::shared_ptr<const Analysis>& analysis, BoundSymbolId op) {
   SessionOptions options;
-  options.keepHistory = false;
+  options.historyBytes = 0;
   Session session(analysis, options);
   return expectedOf(session, op);
 }
