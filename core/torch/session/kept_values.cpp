@@ -1,6 +1,7 @@
 #include "core/torch/session/kept_values.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "core/questions/intended_infinities.h"
@@ -10,7 +11,7 @@
 namespace retrograd {
 namespace {
 
-constexpr double firstLimit = 1e-5, lastLimit = 1e4;             // seconds
+constexpr double firstLimit = 4e-6, lastLimit = 1e4;             // seconds
 constexpr double leastSeconds = 2e-6;                            // of an op: what calling it takes
 constexpr std::size_t mostWork = 1'000'000, mostWorkOfOp = 512;  // ops looked at to find what can go
 
@@ -21,8 +22,9 @@ std::int64_t bytesOf(const c10::IValue& value) {
 
 void addAll(std::vector<ValueId>& to, std::span<const ValueId> from) { to.insert(to.end(), from.begin(), from.end()); }
 
+/// The latest first: after a way back, what is near to the run's new place was used last and is in the cache.
 std::vector<ValueId> sorted(std::vector<ValueId> values) {
-  std::sort(values.begin(), values.end());
+  std::sort(values.begin(), values.end(), std::greater());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
@@ -225,7 +227,7 @@ void KeptValues::forgetAfter(std::size_t position, bool byHand) {
 /// Each with all on its memory, so that these can be put on one memory again.
 std::vector<ValueId> KeptValues::touched(std::size_t first, std::size_t last) const {
   std::vector<ValueId> values;
-  for (auto i = first; i < last; ++i) {
+  for (auto i = last; i-- > first;) {
     for (auto output : document_.outputs(ops_[i]))
       if (output) values.push_back(output);
     addWritten(values, ops_[i]);
