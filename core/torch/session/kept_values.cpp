@@ -54,7 +54,9 @@ void KeptValues::start(const Bindings& given) {
   again_ = std::make_unique<Evaluator>(document_, seed_);
   again_->setLeftOut(leftOut_);
   generators_ = {{0, again_->generators()}};
+  given_.assign(document_.storageCount(), 0);
   for (const auto& [id, value] : given) {
+    if (const auto storage = document_.value(id).storage) given_[storage] = 1;
     memory_.exclude(value);
     keep(id, 0, false, value);
   }
@@ -277,26 +279,34 @@ void KeptValues::rebind(Evaluator& run, std::span<const ValueId> values, std::si
   std::size_t count = 0;
   const auto wanted = aliveOf(values, position, count);
   const auto contents = this->contents(wanted, position, progress);
+  StorageCopies copies;
   for (auto value : values) {
     if (!run.has(value)) continue;
+    if (!isSteady(value) && run.value(value).isTensor()) copies.reuse(run.tensor(value), keyOf(value));
     if (!lifetimes_.isExternal(value)) memory_.remove(run.value(value));
     run.release(value);
   }
-  StorageCopies copies;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     hold(wanted[i], contents[i]);
     if (i >= count) continue;
     run.bind(wanted[i], ofRun(wanted[i], contents[i], copies));
-    if (!lifetimes_.isExternal(wanted[i])) memory_.add(run.value(wanted[i]));
+    if (lifetimes_.isExternal(wanted[i])) continue;
+    if (const auto storage = document_.value(wanted[i]).storage; storage && given_[storage])
+      memory_.exclude(run.value(wanted[i]));
+    memory_.add(run.value(wanted[i]));
   }
   run.setGenerators(generatorsAt(position));
 }
 
+/// By what the memory of a value is known, whatever storage a content of it is on.
+const void* KeptValues::keyOf(ValueId value) const {
+  const auto storage = document_.value(value).storage;
+  return storage ? static_cast<const void*>(&document_.storage(storage)) : &versions_[value];
+}
+
 /// What a run may write to.
 c10::IValue KeptValues::ofRun(ValueId value, const c10::IValue& content, StorageCopies& copies) const {
-  if (isSteady(value)) return content;
-  const auto storage = document_.value(value).storage;
-  return storage ? copies.copyOf(content, &document_.storage(storage)) : copies.copyOf(content);
+  return isSteady(value) ? content : copies.copyOf(content, keyOf(value));
 }
 
 std::size_t KeptValues::reruns() const {

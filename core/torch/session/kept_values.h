@@ -107,6 +107,7 @@ class KeptValues {
   std::vector<ValueId> aliveOf(std::span<const ValueId> values, std::size_t position, std::size_t& alive) const;
   void rebind(Evaluator& run, std::span<const ValueId> values, std::size_t position, const Progress& progress);
   void hold(ValueId value, const c10::IValue& content);
+  const void* keyOf(ValueId value) const;
   c10::IValue ofRun(ValueId value, const c10::IValue& content, StorageCopies& copies) const;
 
   void lighten(std::int64_t enough);
@@ -128,7 +129,7 @@ class KeptValues {
   bool keeps_ = false;
   std::size_t known_ = 0, work_ = 0;
   IdVector<ValueId, std::vector<Version>> versions_;
-  IdVector<StorageId, char> edited_;
+  IdVector<StorageId, char> given_, edited_;
   std::map<std::size_t, std::vector<Edit>> edits_;           ///< by position
   std::map<std::size_t, Evaluator::Generators> generators_;  ///< by the position since when they are in this state
   std::vector<double> seconds_;

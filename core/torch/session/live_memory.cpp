@@ -21,7 +21,7 @@ LiveMemory::Entry* LiveMemory::entryOf(const c10::IValue& value) {
   if (!hasMemory(value)) return nullptr;
   const auto [key, bytes] = memoryOf(value.toTensor());
   auto& entry = storages_[key];
-  if (entry.uses == 0 && entry.keeps == 0) entry.bytes = bytes;
+  if (entry.uses == 0 && entry.keeps == 0) entry.bytes = entry.excluded ? 0 : bytes;
   return &entry;
 }
 
@@ -33,7 +33,7 @@ void LiveMemory::forget(const c10::IValue& value) {
 std::int64_t LiveMemory::add(const c10::IValue& value) {
   auto* entry = entryOf(value);
   if (!entry || entry->uses++ > 0) return 0;
-  if (entry->keeps > 0 && !entry->excluded) keptBytes_ -= entry->bytes;
+  if (entry->keeps > 0) keptBytes_ -= entry->bytes;
   bytes_ += entry->bytes;
   peak_ = std::max(peak_, bytes_);
   return entry->bytes;
@@ -45,14 +45,14 @@ void LiveMemory::remove(const c10::IValue& value) {
   if (it == storages_.end() || it->second.uses == 0) return;
   if (--it->second.uses > 0) return;
   bytes_ -= it->second.bytes;
-  if (it->second.keeps > 0 && !it->second.excluded) keptBytes_ += it->second.bytes;
+  if (it->second.keeps > 0) keptBytes_ += it->second.bytes;
   forget(value);
 }
 
 void LiveMemory::keep(const c10::IValue& value) {
   auto* entry = entryOf(value);
   if (!entry || entry->keeps++ > 0) return;
-  if (entry->uses == 0 && !entry->excluded) keptBytes_ += entry->bytes;
+  if (entry->uses == 0) keptBytes_ += entry->bytes;
 }
 
 void LiveMemory::drop(const c10::IValue& value) {
@@ -60,7 +60,7 @@ void LiveMemory::drop(const c10::IValue& value) {
   const auto it = storages_.find(memoryOf(value.toTensor()).first);
   if (it == storages_.end() || it->second.keeps == 0) return;
   if (--it->second.keeps > 0) return;
-  if (it->second.uses == 0 && !it->second.excluded) keptBytes_ -= it->second.bytes;
+  if (it->second.uses == 0) keptBytes_ -= it->second.bytes;
   forget(value);
 }
 
@@ -71,7 +71,11 @@ bool LiveMemory::isHeld(const c10::IValue& value) const {
 }
 
 void LiveMemory::exclude(const c10::IValue& value) {
-  if (auto* entry = entryOf(value)) entry->excluded = true;
+  auto* entry = entryOf(value);
+  if (!entry || entry->excluded) return;
+  entry->excluded = true;
+  entry->bytes = 0;
+  if (value.toTensor().has_storage()) entry->anchor = value.toTensor().storage().getWeakStorageImpl();
 }
 
 }  // namespace retrograd

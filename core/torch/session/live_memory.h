@@ -1,6 +1,8 @@
 #pragma once
 #include <ATen/core/ivalue.h>
+#include <c10/core/StorageImpl.h>
 
+#include <optional>
 #include <unordered_map>
 
 namespace retrograd {
@@ -30,6 +32,8 @@ class LiveMemory {
   struct Entry {
     std::int64_t uses = 0, keeps = 0, bytes = 0;
     bool excluded = false;
+    std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>>
+        anchor;  ///< of what is excluded: nothing else gets its address
   };
   Entry* entryOf(const c10::IValue& value);
   void forget(const c10::IValue& value);

@@ -31,10 +31,17 @@ c10::IValue StorageCopies::copyOf(const c10::IValue& value, const void* key) {
   if (!value.isTensor() || !value.toTensor().defined()) return value;
   const auto& tensor = value.toTensor();
   if (tensor.layout() != at::kStrided || !tensor.has_storage()) return tensor.clone();
-  auto copy = copies_.find(key);
-  if (copy == copies_.end() || copy->second.nbytes() != tensor.storage().nbytes())
-    copy = copies_.insert_or_assign(key, bytesOf(tensor).clone().storage()).first;
-  return viewOfCopy(tensor, copy->second);
+  auto& copy = copies_[key];
+  if (!copy.storage || copy.storage.nbytes() != tensor.storage().nbytes())
+    copy = {bytesOf(tensor).clone().storage(), true};
+  if (!copy.isFilled) bytesOf(viewOfCopy(tensor, copy.storage)).copy_(bytesOf(tensor));
+  copy.isFilled = true;
+  return viewOfCopy(tensor, copy.storage);
+}
+
+void StorageCopies::reuse(const at::Tensor& tensor, const void* key) {
+  if (tensor.defined() && tensor.layout() == at::kStrided && tensor.has_storage())
+    copies_[key] = {tensor.storage(), false};
 }
 
 }  // namespace retrograd

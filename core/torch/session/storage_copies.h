@@ -16,9 +16,15 @@ class StorageCopies {
   c10::IValue copyOf(const c10::IValue& value) { return copyOf(value, memoryKey(value)); }
   /// Tensors of one key become views of one copy, also where each brings a storage of its own with the same content.
   c10::IValue copyOf(const c10::IValue& value, const void* key);
+  /// The copy for this key goes into the memory that the tensor has, where it has the size.
+  void reuse(const at::Tensor& tensor, const void* key);
 
  private:
-  std::unordered_map<const void*, c10::Storage> copies_;
+  struct Copy {
+    c10::Storage storage;
+    bool isFilled = false;
+  };
+  std::unordered_map<const void*, Copy> copies_;
 };
 
 }  // namespace retrograd
