@@ -1,4 +1,4 @@
-// Help > Copy as Bug Report (in listings too) and Help > About Retrograd.
+// Help > Words, Help > Copy as Bug Report (in listings too) and Help > About Retrograd.
 #include <QApplication>
 #include <QClipboard>
 #include <QDialog>
@@ -10,6 +10,7 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
+#include "views/dialogs/words_dialog.h"
 #include "views/window/bug_report.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -102,9 +103,13 @@ const WindowPart helpPartsPart(PartOrder::help, [](MainWindow& window) {
                              MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, "
                                             "partition, the selected op's schema and shapes; no contents, no paths"),
                              {});
+  auto* words = actions.add("words", MainWindow::tr("&Words..."),
+                            MainWindow::tr("What a word of this window means: origin, joint, saved, cotangent"), {});
   auto* help = window.menu("help");
+  help->insertAction(actions.about, words);
   help->insertAction(actions.about, report);
   help->insertSeparator(actions.about);
+  QObject::connect(words, &QAction::triggered, &window, [&window] { showWords(&window); });
   QObject::connect(report, &QAction::triggered, &window, [&window] { copyReport(window); });
   QObject::connect(actions.about, &QAction::triggered, &window, [&window] { showAbout(window); });
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})

@@ -5,9 +5,9 @@
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QHeaderView>
-#include <QTableWidget>
 #include <QVBoxLayout>
 
+#include "views/dialogs/searched_table.h"
 #include "views/models/goto_model.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -49,18 +49,10 @@ void showList(MainWindow& window, QAction* change) {
   dialog->setObjectName(QStringLiteral("keys-list"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setWindowTitle(MainWindow::tr("Keys"));
-  auto* table = new QTableWidget(0, 3, dialog);
-  table->setAccessibleName(MainWindow::tr("Keys"));
-  table->setHorizontalHeaderLabels({MainWindow::tr("Key"), MainWindow::tr("Command"), MainWindow::tr("What it does")});
+  auto* table = new SearchedTable({MainWindow::tr("Key"), MainWindow::tr("Command"), MainWindow::tr("What it does")},
+                                  MainWindow::tr("Keys"), dialog);
   const auto add = [table](const QString& key, const QString& command, const QString& what) {
-    const int row = table->rowCount();
-    table->insertRow(row);
-    int column = 0;
-    for (const auto& text : {key, command, what}) {
-      auto* cell = new QTableWidgetItem(text);
-      cell->setToolTip(text);
-      table->setItem(row, column++, cell);
-    }
+    table->add({key, command, what});
   };
   for (const auto& [name, action] : commandActions(window))
     if (!action->shortcut().isEmpty()) add(nativeText(action->shortcut()), commandText(*action), whatOf(name, *action));
@@ -76,17 +68,7 @@ void showList(MainWindow& window, QAction* change) {
   add(tr("In trees, lists and boxes: letters"), tr("Search"),
       tr("Goes to the next row or entry that begins with them"));
   add(tr("Enter"), tr("Origin and Back"), tr("To the op's origin, or back; on a header: folds or unfolds"));
-  table->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table->verticalHeader()->hide();
-  table->setShowGrid(false);
-  table->setFrameShape(QFrame::NoFrame);
-  table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 8);
-  table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  table->horizontalHeader()->setHighlightSections(false);
-  table->resizeColumnsToContents();
-  table->horizontalHeader()->setSectionResizeMode(2, QHeaderView::Stretch);
-  table->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);  // a long sentence takes two lines
+  table->fit();
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
   auto* changeButton = buttons->addButton(MainWindow::tr("C&hange Keys..."), QDialogButtonBox::ActionRole);
   QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);

@@ -28,6 +28,7 @@ class KeysTest : public QObject {
   void aKeyIsChangedInTheDialog();
   void keysOfTheListingsAreRefused();
   void searchInWordsAndByKey();
+  void W33_wordsAreLookedUp();
   void thePresetSteps();
   void commandsAreNamedWithoutTheirMenus();
   void V12_preferencesHoldAtOnce();
@@ -229,6 +230,29 @@ void KeysTest::searchInWordsAndByKey() {
   words->setFocus();
   QTest::keyClicks(words, QStringLiteral("undoes operation"));
   QVERIFY(rows->rowCount() >= 2 && rows->rowCount() < all);
+}
+
+void KeysTest::W33_wordsAreLookedUp() {
+  WindowFixture f;
+  f.window().findChild<QAction*>(QStringLiteral("action-words"))->trigger();
+  auto* dialog = f.window().findChild<QDialog*>(QStringLiteral("words"));
+  auto* table = dialog->findChild<QTableWidget*>();
+  const auto rows = table->findItems(QStringLiteral("cotangent"), Qt::MatchExactly);
+  QCOMPARE(rows.size(), 1);
+  const int cotangent = rows[0]->row();
+  QVERIFY(table->item(cotangent, 1)->text().contains(QStringLiteral("gradient")));
+  QVERIFY(!table->item(cotangent, 1)->text().contains(QLatin1Char('`')));
+  auto* search = dialog->findChild<QLineEdit*>(QStringLiteral("search"));
+  QVERIFY(QTest::qWaitForWindowExposed(dialog));
+  QTest::keyClicks(search, QStringLiteral("COTANG flows"));
+  QVERIFY(!table->isRowHidden(cotangent));
+  QVERIFY(table->isRowHidden(table->findItems(QStringLiteral("bubble"), Qt::MatchExactly)[0]->row()));
+  auto* none = dialog->findChild<QLabel*>(QStringLiteral("no-match"));
+  QVERIFY(none->isHidden());
+  QTest::keyClicks(search, QStringLiteral("xyzzy"));
+  QVERIFY(!none->isHidden());
+  QTest::keyClick(search, Qt::Key_Escape);
+  QVERIFY(!dialog->isVisible());
 }
 
 void KeysTest::thePresetSteps() {
