@@ -100,20 +100,17 @@ class GraphData {
 
   std::string op(std::int32_t node) {
     const auto op = tree_.node(node).op;
-    const auto& bound = document_.boundSymbol(op);
     std::string shape;
     for (auto output : document_.outputs(op))
       if (output) shape += (shape.empty() ? "" : "  ") + shortType(document_, output);
     const auto origin = facts_.forwardOf(op);
     return fmt::format("[{},{},{},{},{},{},{},{}]", node, op.index, scriptText(printCall(document_, op)),
                        scriptText(shape), texts_.number(facts_.role(op)), texts_.number(facts_.module(op)),
-                       origin ? tree_.nodeOf(origin) : -1, texts_.number(source(bound)));
+                       origin ? tree_.nodeOf(origin) : -1, texts_.number(source(op)));
   }
 
-  std::string source(const BoundSymbol& bound) const {
-    auto stack = bound.source;
-    if (!stack && bound.origin.op) stack = document_.boundSymbol(bound.origin.op).source;
-    const auto* frame = stack ? shownFrame(document_.source(stack)) : nullptr;
+  std::string source(BoundSymbolId op) const {
+    const auto* frame = shownFrame(sourceOf(document_, op));
     return frame ? fmt::format("{}:{}", frame->file, frame->line) : std::string();
   }
 

@@ -189,11 +189,7 @@ class SectionWriter {
     sink_.write(line + "</div>\n");
   }
 
-  const SourceFrame* frameOf(BoundSymbolId op) const {
-    const auto& bound = document_.boundSymbol(op);
-    const auto& from = bound.origin.op ? document_.boundSymbol(bound.origin.op) : bound;
-    return shownFrame(document_.source(bound.source ? bound.source : from.source));
-  }
+  const SourceFrame* frameOf(BoundSymbolId op) const { return shownFrame(sourceOf(document_, op)); }
 
   void marks(std::string& line, BoundSymbolId op) const {
     const auto& bound = document_.boundSymbol(op);

@@ -47,11 +47,7 @@ double median(std::vector<double> numbers) {
 }  // namespace
 
 std::string pythonLine(const Document& document, BoundSymbolId op) {
-  if (!op) return {};
-  auto source = document.boundSymbol(op).source;
-  if (const auto origin = document.boundSymbol(op).origin.op; !source && origin)
-    source = document.boundSymbol(origin).source;
-  const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
+  const auto* frame = shownFrame(sourceOf(document, op));
   if (!frame) return {};
   const auto name = frame->file.substr(frame->file.find_last_of("/\\") + 1);
   return fmt::format("{}:{}{}{}", name, frame->line, frame->code.empty() ? "" : "  ", frame->code);

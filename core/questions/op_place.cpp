@@ -11,7 +11,7 @@ std::string placeOfOp(const Document& document, BoundSymbolId op, ValueId value)
   auto text = document.opName(op);
   if (value) text += " (" + document.displayName(value) + ")";
   if (const auto module = document.text(bound.module); !module.empty()) text += ", module " + std::string(module);
-  if (const auto* frame = bound.source ? shownFrame(document.source(bound.source)) : nullptr) {
+  if (const auto* frame = shownFrame(sourceOf(document, op))) {
     text += fmt::format(", {}:{}", frame->file, frame->line);
     if (!frame->code.empty()) text += ": " + frame->code;
   }

@@ -12,6 +12,14 @@ bool isPyTorch(std::string_view file) {
 
 }  // namespace
 
+const SourceStack& sourceOf(const Document& document, BoundSymbolId op) {
+  static const SourceStack none;
+  if (!op) return none;
+  const auto& bound = document.boundSymbol(op);
+  const auto source = bound.source || !bound.origin.op ? bound.source : document.boundSymbol(bound.origin.op).source;
+  return source ? document.source(source) : none;
+}
+
 const SourceFrame* shownFrame(const SourceStack& stack) {
   for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
     if (!isPyTorch(frame->file)) return &*frame;

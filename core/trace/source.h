@@ -3,6 +3,9 @@
 
 namespace retrograd {
 
+/// The stack of the op, or of the computation op that it comes from; empty where there is none. Innermost frame last.
+const SourceStack& sourceOf(const Document& document, BoundSymbolId op);
+
 /// The frame to show for a stack: the innermost that is not PyTorch's own code, so that a linear layer leads to the
 /// model's line and not into torch/nn; the innermost where all are. nullptr for an empty stack.
 const SourceFrame* shownFrame(const SourceStack& stack);

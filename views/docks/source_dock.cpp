@@ -8,6 +8,7 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "core/trace/source.h"
 #include "views/content/token_color.h"
 #include "views/settings/editor.h"
 #include "views/text/format.h"

@@ -35,10 +35,7 @@ std::vector<BoundSymbolId> opsBehind(const Analysis& analysis, ValueId value) {
 }
 
 bool isOfLine(const Document& document, BoundSymbolId op, const BackwardFinding& finding) {
-  const auto& symbol = document.boundSymbol(op);
-  auto source = symbol.source;
-  if (!source.valid() && symbol.origin.op) source = document.boundSymbol(symbol.origin.op).source;
-  const auto* frame = source.valid() ? shownFrame(document.source(source)) : nullptr;
+  const auto* frame = shownFrame(sourceOf(document, op));
   return frame != nullptr && frame->line == finding.sourceLine && frame->file == finding.file;
 }
 

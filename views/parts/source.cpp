@@ -1,6 +1,7 @@
 // The Python source behind an op: the dock, its settings, the editor.
 #include <QFileDialog>
 
+#include "core/trace/source.h"
 #include "views/dialogs/source_dialog.h"
 #include "views/docks/inspector_dock.h"
 #include "views/docks/source_dock.h"

@@ -58,15 +58,6 @@ SourceFile readSource(const QStringList& candidates, qint64 limit) {
   return source;
 }
 
-const SourceStack& sourceOf(const Document& document, BoundSymbolId op) {
-  static const SourceStack none;
-  if (!op) return none;
-  const auto& bound = document.boundSymbol(op);
-  if (bound.source) return document.source(bound.source);
-  const auto origin = bound.origin.op ? document.boundSymbol(bound.origin.op).source : SourceStackId();
-  return origin ? document.source(origin) : none;
-}
-
 OpsByLine opsByLine(const TraceIndex& computation, const std::string& file, const Progress& progress) {
   OpsByLine ops;
   std::unordered_map<std::int32_t, std::vector<int>> known;  // by stack: layers share theirs

@@ -21,9 +21,6 @@ constexpr qint64 largestSource = 8 << 20;  ///< bytes; larger files are not show
 /// model.
 SourceFile readSource(const QStringList& candidates, qint64 limit = largestSource);
 
-/// The stack of the op, or of the computation op that it comes from; empty where there is none. Innermost frame last.
-const SourceStack& sourceOf(const Document& document, BoundSymbolId op);
-
 /// By line, from 1: ops of the computation with this line of the file anywhere in their stack, in their order.
 using OpsByLine = std::map<int, std::vector<BoundSymbolId>>;
 /// Throws Error(cancelled).

@@ -111,9 +111,8 @@ FaultTest faultTest(const ShrinkArguments& arguments, const Progress& progress) 
   };
 }
 
-std::string sourceOf(const Document& document, BoundSymbolId op) {
-  const auto& bound = document.boundSymbol(op);
-  const auto* frame = bound.source ? shownFrame(document.source(bound.source)) : nullptr;
+std::string lineOf(const Document& document, BoundSymbolId op) {
+  const auto* frame = shownFrame(sourceOf(document, op));
   return frame ? fmt::format("{}:{}", frame->file, frame->line) : "";
 }
 
@@ -142,13 +141,13 @@ int runShrink(const ShrinkArguments& arguments, const Progress& progress) {
                                 {"model", nullptr}};
     if (refusal.empty()) json["model"] = out + ".pt2";
     for (const auto op : shrunk.ops)
-      json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", sourceOf(document, op)}});
+      json["ops"].push_back({{"id", op.index}, {"op", document.opName(op)}, {"source", lineOf(document, op)}});
     fmt::print("{}\n", dumpJson(json, 1));
     return allWell;
   }
   fmt::print("{} of {} ops show the fault ({} ranges tried):\n", shrunk.ops.size(),
              analysis->computation().trace.ops.size(), shrunk.tests);
-  for (const auto op : shrunk.ops) fmt::print("  #{} {}  {}\n", op.index, document.opName(op), sourceOf(document, op));
+  for (const auto op : shrunk.ops) fmt::print("  #{} {}  {}\n", op.index, document.opName(op), lineOf(document, op));
   fmt::print("{}: runs them in PyTorch\n{}: opens them here, as they ran\n", out + ".py", out + ".retrograd");
   if (refusal.empty()) fmt::print("{}: for torch.export.load\n", out + ".pt2");
   return allWell;

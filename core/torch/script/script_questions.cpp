@@ -54,8 +54,7 @@ CommandAnswer origin(ScriptState& s, const Words& words) {
 
 /// "model.py:31: y = x.log()": where an op is in Python; empty where nothing is known.
 std::string lineOf(const Document& document, BoundSymbolId op) {
-  const auto source = op ? document.boundSymbol(op).source : SourceStackId();
-  const auto* frame = source ? shownFrame(document.source(source)) : nullptr;
+  const auto* frame = shownFrame(sourceOf(document, op));
   return frame ? fmt::format("{}:{}{}", frame->file, frame->line, frame->code.empty() ? "" : ": " + frame->code)
                : std::string();
 }

@@ -37,13 +37,7 @@ std::string statisticsText(const TensorStatistics& s) {
   return text;
 }
 
-/// Of an op that is derived, those of the op of the computation that it comes from where it has none of its own.
-const SourceFrame* frameOf(const Document& document, BoundSymbolId op) {
-  const auto& bound = document.boundSymbol(op);
-  const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
-  return shownFrame(document.source(bound.source ? bound.source : from->source));
-}
-
+/// Of an op that is derived, that of the op of the computation that it comes from where it has none of its own.
 std::string moduleOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
   const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
@@ -70,7 +64,7 @@ std::string ScriptState::opText(BoundSymbolId op) const { return op ? printCall(
 std::string ScriptState::placeText(BoundSymbolId op) const {
   std::string text;
   if (const auto module = moduleOf(document, op); !module.empty()) text = "module " + module;
-  if (const auto* frame = frameOf(document, op)) {
+  if (const auto* frame = shownFrame(sourceOf(document, op))) {
     text += fmt::format("{}{}:{}", text.empty() ? "" : ", ", std::filesystem::path(frame->file).filename().string(),
                         frame->line);
     if (!frame->code.empty()) text += ": " + frame->code;
@@ -82,7 +76,7 @@ ScriptState::Json ScriptState::opJson(BoundSymbolId op) const {
   if (!op) return nullptr;
   const auto& bound = document.boundSymbol(op);
   const auto position = session.positionOf(op);
-  const auto* frame = frameOf(document, op);
+  const auto* frame = shownFrame(sourceOf(document, op));
   return {{"id", op.index},
           {"op", document.opName(op)},
           {"position", position ? Json(*position) : Json(nullptr)},

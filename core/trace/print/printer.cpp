@@ -37,8 +37,7 @@ struct Place {
 Place placeOf(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
   const auto* from = bound.origin.op ? &document.boundSymbol(bound.origin.op) : &bound;
-  return {std::string(document.text(bound.module ? bound.module : from->module)),
-          shownFrame(document.source(bound.source ? bound.source : from->source))};
+  return {std::string(document.text(bound.module ? bound.module : from->module)), shownFrame(sourceOf(document, op))};
 }
 
 std::string frameText(const SourceFrame& frame) {
