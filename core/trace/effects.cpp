@@ -8,11 +8,11 @@
 namespace retrograd {
 namespace {
 
-/// Ops that write arguments their schema does not mark, while `flag` is true.
+/// An op that writes arguments which its schema does not mark. Arguments go by the names that the schema gives them.
 struct SilentWrite {
   std::string_view op;  ///< without overload
   std::array<std::string_view, 2> written;
-  std::string_view flag;
+  std::string_view flag;  ///< it writes while this argument is true; empty: always
 };
 constexpr std::array<SilentWrite, 7> silentWrites{{
     {"aten.batch_norm", {"running_mean", "running_var"}, "training"},

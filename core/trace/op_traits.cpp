@@ -78,7 +78,7 @@ const std::unordered_map<std::string_view, std::uint32_t>& table() {
       {"aten.resize_as_sparse_", bits(replacesMemory)},
       {"aten.set_", bits(replacesMemory)},
 
-      {"aten.instance_norm", bits(writesStatistics)},
+      {"aten.instance_norm", bits(raisesVersion)},
 
       {"aten.contiguous", bits(copiesAtNeed, copiesOtherwise)},
       {"aten.to", bits(copiesAtNeed, copiesOtherwise)},

@@ -4,7 +4,8 @@
 
 namespace retrograd {
 
-/// What ops do that no schema says. One table has each op's traits, by its name without overload (op_traits.cpp).
+/// What ops do that no schema says, but for arguments that they write (effects.h). One table has each op's traits, by
+/// its name without overload (op_traits.cpp).
 enum class OpTrait : std::uint32_t {
   check = 1 << 0,            ///< checks what was true on export, and computes nothing
   detach = 1 << 1,           ///< ends the gradient of what it reads, also in place
@@ -16,7 +17,7 @@ enum class OpTrait : std::uint32_t {
   /// Its kernels take conjugates and negatives as they are. For any other op PyTorch first makes copies of them, also
   /// of what is written, and copies back what the op leaves there: then nothing is read that was just written.
   readsConjugates = 1 << 7,
-  writesStatistics = 1 << 8,  ///< instance norm: writes its running statistics by ops that autograd sees
+  raisesVersion = 1 << 8,     ///< autograd sees that it writes running statistics; effects.h says which ops write them
   copiesAtNeed = 1 << 9,      ///< gives a view of its operand, or a copy where that cannot be
   copiesOtherwise = 1 << 10,  ///< the same, and a view only of equal strides
   prints = 1 << 11,           ///< writes text

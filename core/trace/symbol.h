@@ -20,8 +20,8 @@ struct SchemaEntry {
   bool isWrite = false;        ///< "(a!)": written in place
 };
 
-/// An operation: `aten.addmm.default`. What it may do comes from LibTorch's schema and one table of exceptions
-/// (effects.h).
+/// An operation: `aten.addmm.default`. What it may do comes from LibTorch's schema and two tables of exceptions:
+/// effects.cpp and op_traits.cpp.
 struct Symbol {
   std::string name;    ///< "aten.addmm.default", "higher_order.cond", "_operator.add"
   std::string schema;  ///< "aten::addmm(Tensor self, ...) -> Tensor"; empty when unknown

@@ -5,8 +5,8 @@ namespace retrograd::views {
 
 class MainWindow;
 
-/// All parts of the window, in the order in which they are installed. It is the one place that orders what parts have
-/// in common: docks in View > Docks and in their stacks, and entries in a menu that several parts add to.
+/// All parts of the window, in the order in which they are installed: that of docks in their stacks, and of entries in
+/// a menu that several parts add to. panelGroups() (views/parts/panels.cpp) orders View > Docks.
 // clang-format off: a line for each menu
 enum class PartOrder : std::uint8_t {
   // Panels of the default layout.

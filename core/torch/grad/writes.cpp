@@ -27,7 +27,7 @@ bool sameGeometry(const TensorMeta& a, const TensorMeta& b) {
 bool tellsVersions(std::string_view name) {
   const auto overload = std::min(name.rfind('.'), name.size());
   return name.substr(0, overload).ends_with('_') || name.substr(overload).find("out") != std::string_view::npos ||
-         hasTrait(name, OpTrait::writesStatistics);
+         hasTrait(name, OpTrait::raisesVersion);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ bool JointBuilder::needsAliases() const {
     const auto& symbol = document_.symbol(bound.symbol);
     if (symbol.isMutable) return true;
     if (symbol.isHigherOrder || !(bound.effects & effect::writes)) continue;
-    if (hasTrait(symbol.name, OpTrait::writesStatistics)) return true;
+    if (hasTrait(symbol.name, OpTrait::raisesVersion)) return true;
     for (auto operand : writtenOperands(document_, op)) {
       if (document_.value(operand).producer)
         return true;  // computed: it may lie in the memory of an input, or of what others read
@@ -125,7 +125,7 @@ void JointBuilder::catchUp(std::int32_t index) {
 /// ops of its own, or to memory that other tensors lie in, too.
 bool JointBuilder::writesUnseen(BoundSymbolId op) const {
   if (!tracksAliases_ || !(document_.boundSymbol(op).effects & effect::writes)) return false;
-  if (hasTrait(document_.symbol(op).name, OpTrait::writesStatistics)) return true;
+  if (hasTrait(document_.symbol(op).name, OpTrait::raisesVersion)) return true;
   for (auto operand : writtenOperands(document_, op)) {
     const auto tensor = bindings_[operand].tensor;
     if (tensor < 0) continue;

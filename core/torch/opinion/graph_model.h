@@ -15,7 +15,7 @@ struct GraphModel {
   std::shared_ptr<const Analysis> analysis;
 };
 
-/// A graph cannot be a model: it has ops that are not here, or does not hold together.
+/// Why a compile cannot be compared: a graph has ops that are not here or does not hold together, data are missing.
 struct NotPossible {
   std::string reason;
   std::string op = {};  ///< the op that is why, where one is: "torch.ops.aten._scaled_mm.default"
