@@ -1,12 +1,9 @@
-// The parts of the .pt2 reader that can be looked at alone: expressions, stack traces, module paths, schema types,
-// effects.
+// The parts of the .pt2 reader that can be looked at alone: expressions, stack traces, module paths, schema types.
 #include <gtest/gtest.h>
 
 #include "core/formats/pt2/pt2_metadata.h"
 #include "core/formats/pt2/pt2_values.h"
-#include "core/trace/effects.h"
 #include "core/trace/schema_type.h"
-#include "tests/core/formats/stub_symbols.h"
 
 namespace retrograd {
 namespace {
@@ -60,23 +57,6 @@ TEST(SchemaType, isTakenApart) {
   const auto tensors = parseSchemaType("Tensor?[]");
   EXPECT_TRUE(tensors.isTensorList() && tensors.optionalElement && !tensors.optional);
   EXPECT_TRUE(parseSchemaType("Tensor").isTensor());
-}
-
-TEST(Effects, followFlags) {
-  const auto norm = *test::stubLookup("aten.batch_norm.default");
-  std::vector<Argument> arguments(9, Argument::ofNone());
-  arguments[3] = Argument::ofOperand(1);
-  arguments[4] = Argument::ofOperand(2);
-  arguments[5] = Argument::ofBool(true);
-  EXPECT_EQ(writtenArguments(norm, arguments), (std::vector<std::size_t>{3, 4}));
-  arguments[5] = Argument::ofBool(false);
-  EXPECT_TRUE(writtenArguments(norm, arguments).empty());
-  auto dropout =
-      test::parseSymbol("aten.dropout.default", "aten::dropout(Tensor input, float p, bool train) -> Tensor");
-  dropout.isRandom = true;
-  EXPECT_EQ(effectsOf(dropout, std::vector{Argument::ofOperand(0), Argument::ofReal(0.5), Argument::ofBool(true)}),
-            effect::random);
-  EXPECT_EQ(effectsOf(dropout, std::vector{Argument::ofOperand(0), Argument::ofReal(0.5), Argument::ofBool(false)}), 0);
 }
 
 }  // namespace
