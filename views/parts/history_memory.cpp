@@ -75,7 +75,7 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
   problem_->setTextFormat(Qt::PlainText);
   problem_->setWordWrap(true);
   auto* what = new QLabel(tr("Stepping back restores every value bit for bit. The undo data is limited to this amount, "
-                             "on top of the run itself "
+                             "on top of what the run itself "
                              "holds; beyond it, some ops run again on the way back."),
                           this);
   what->setWordWrap(true);

@@ -79,7 +79,9 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error) {
   const auto left = app.remaining(true);
   if (!left.empty() && left.front().starts_with('-')) {
     const auto option = left.front().substr(0, left.front().find('='));
-    return fmt::format("{}there is no option {}{}", place, option, didYouMean(option, optionNames(app)));
+    const auto near = didYouMean(option, optionNames(app));
+    const auto help = fmt::format("; `retrograd help{}{}` lists them", name.empty() ? "" : " ", name);
+    return fmt::format("{}there is no option {}{}", place, option, near.empty() ? help : near);
   }
   if (!left.empty() && !app.get_subcommands({}).empty())
     return fmt::format("{}there is no subcommand '{}'{}", place, left.front(), meantSubcommand(app, left.front()));

@@ -15,6 +15,7 @@
 #include "app/cli/parsing/program.h"
 #include "app/cli/parsing/terminal.h"
 #include "app/cli/run/prompt.h"
+#include "core/base/byte_size.h"
 #include "core/questions/why.h"
 #include "core/torch/script/script.h"
 #include "core/trace/print/json.h"
@@ -177,7 +178,7 @@ Run setUpDebug(Parser parser) {
   parser
       .addSize("--history", "memory for stepping back, such as 500M; with less, some ops run again",
                [arguments](std::int64_t bytes) { arguments->session.historyBytes = bytes; })
-      .showDefault("1G");
+      .showDefault(bytesText(arguments->session.historyBytes));
   addFormat(parser, arguments->format);
   arguments->input.addTo(parser);
   parser.footer([] {
