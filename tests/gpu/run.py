@@ -155,7 +155,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "RETROGRAD_LIBRARIES": libraries(torch if fits else None), "OMP_NUM_THREADS": "1",
                    "PYTHONPATH": str(HERE / "python"), "RETROGRAD_TEST_SOURCE": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
-    python = arguments.python if fits and not PLAYED.exists() else None  # PyTorch itself has no GPU that is played
+    python = arguments.python if fits and not PLAYED.exists() else None  # PyTorch itself has no simulated GPU
     pack = jobs.Pack(HERE, work, arguments.device, python, arguments.sample)
     record = Record(work / "done.json", arguments.again)
     all_jobs = list(jobs.steps(pack))

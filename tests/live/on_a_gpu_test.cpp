@@ -1,4 +1,4 @@
-// Runs on a GPU: one that is played (tests/support/played_gpu, as ctest's `played_gpu` has it), or a real one. Skipped
+// Runs on a GPU: a simulated one (tests/support/played_gpu, as ctest's `played_gpu` has it), or a real one. Skipped
 // where there is neither. Where the GPU is played, calls of the driver are counted.
 #include <ATen/ATen.h>
 #include <dlfcn.h>
