@@ -9,7 +9,7 @@ from ._checks import Failure, KeptWeights, bad_weights, more
 from ._folder import Folder, first_line, rank, ranks, readable, say, text_of
 from ._loop import Loop
 from ._step import Step
-from ._write import OF_ANOTHER_RANK, write_failure, write_note
+from ._write import OF_ANOTHER_RANK, write_failure, write_folder_without_graph
 
 _writing = False
 
@@ -62,7 +62,7 @@ class Failures:
             try:
                 kept.put_back()
                 with loop.watch.paused():
-                    folder = write_note(loop, index, failure, lambda path: _again.record_whole(path, loop.inner, loop.optimizer, step, loop.limits, index))
+                    folder = write_folder_without_graph(loop, index, failure, lambda path: _again.record_whole(path, loop.inner, loop.optimizer, step, loop.limits, index))
                 self._say_written(folder, f"step {index}")
             finally:
                 after.put_back()
@@ -122,7 +122,7 @@ class Failures:
     def _write_numbers(self, index: int, failure: Failure) -> None:
         """Nothing is left of what made the weights so: the script can run again and record it."""
         self._loop.failures += 1
-        self._say_written(write_note(self._loop, index, failure), f"step {index}")
+        self._say_written(write_folder_without_graph(self._loop, index, failure), f"step {index}")
 
     def _say_written(self, folder: Folder, where: str) -> None:
         self._loop.folders.append(folder)

@@ -39,7 +39,7 @@ def write_failure(loop: Loop, steps: Sequence[Step], failure: Failure, weights_k
     raise RuntimeError("there is no call of the model to write")
 
 
-def write_note(loop: Loop, step: int, failure: Failure, record: Optional[Callable[[Path], Again]] = None) -> Folder:
+def write_folder_without_graph(loop: Loop, step: int, failure: Failure, record: Optional[Callable[[Path], Again]] = None) -> Folder:
     """Writes the folder of a step that nothing is kept of but its numbers, for the run that records it; or that `record` runs again."""
     writer = FolderWriter(loop.target / f"step{step}{_suffix()}", loop.limits)
     try:
