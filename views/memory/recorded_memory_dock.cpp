@@ -147,6 +147,14 @@ QWidget* RecordedMemoryDock::makeLists() {
   tabs_->addTab(blocksTree_, tr("Blocks"));
   addresses_ = new AddressMapPanel(context_.theme, tabs_);
   tabs_->addTab(addresses_, tr("Addresses"));
+  auto* enlarge = new QToolButton(tabs_);
+  enlarge->setObjectName(QStringLiteral("memory-enlarge"));
+  enlarge->setText(tr("Enla&rge"));
+  enlarge->setToolTip(tr("Findings, blocks and addresses get the room of the chart; again: the chart is back"));
+  enlarge->setCheckable(true);
+  enlarge->setFocusPolicy(Qt::StrongFocus);
+  tabs_->setCornerWidget(enlarge);
+  connect(enlarge, &QToolButton::toggled, this, &RecordedMemoryDock::enlargeTabs);
   lists_ = new QSplitter(this);
   lists_->setChildrenCollapsible(false);
   lists_->addWidget(groupsTree_);
@@ -169,6 +177,11 @@ QWidget* RecordedMemoryDock::makeLists() {
   });
   connect(addresses_, &AddressMapPanel::shown, this, &RecordedMemoryDock::markBlocks);
   return lists_;
+}
+
+void RecordedMemoryDock::enlargeTabs(bool on) {
+  view_->setVisible(!on);
+  groupsTree_->setVisible(!on);
 }
 
 void RecordedMemoryDock::showGroupings() {

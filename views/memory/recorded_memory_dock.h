@@ -4,6 +4,7 @@
 #include <QSplitter>
 #include <QStandardItemModel>
 #include <QTabWidget>
+#include <QToolButton>
 #include <QTreeView>
 
 #include "core/questions/memory/memory_difference.h"
@@ -72,6 +73,8 @@ class RecordedMemoryDock : public Panel {
 
   QWidget* makeControls(const Actions& actions);
   QWidget* makeLists();
+  /// The tabs get the room of the chart and the groups, or give it back.
+  void enlargeTabs(bool on);
   void showGroupings();
   void showDevices();
   void showFindings();

@@ -3,6 +3,7 @@
 #include <QFileDialog>
 #include <QLabel>
 #include <QTest>
+#include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
 
@@ -64,6 +65,7 @@ class RecordedMemoryTest : public QObject {
   void M1_aDamagedSnapshotIsRefusedWithTheReason();
   void M1_theAddressMapFollowsTheMoment();
   void M1_theAddressMapIsWalkedByKeyAndMouse();
+  void M1_theTabsAreEnlargedNextToAModel();
   void M1_aRequestThatFailedShowsWhatItCouldHaveHad();
   void M2_aModelIsJoined();
   void M2_aBlockLeadsToItsOpAndBack();
@@ -242,6 +244,21 @@ void RecordedMemoryTest::M1_theAddressMapIsWalkedByKeyAndMouse() {
   const auto* blocks = open.f.window().findChild<QTreeView*>(QStringLiteral("memory-blocks"));
   QCOMPARE(blocks->currentIndex().siblingAtColumn(0).data().toString(), QStringLiteral("32 MiB"));
   open.f.picture(QStringLiteral("memory-addresses"));
+}
+
+void RecordedMemoryTest::M1_theTabsAreEnlargedNextToAModel() {
+  OpenHistory open(history("plain"), QStringLiteral("synthetic3"), std::make_shared<FakeEngine>());
+  open.user.clickTab(QStringLiteral("Addresses"));
+  const auto before = open.map().size();
+  auto& button = *open.f.window().findChild<QToolButton*>(QStringLiteral("memory-enlarge"));
+  QTest::mouseClick(&button, Qt::LeftButton);
+  QVERIFY(!open.chart().isVisible());
+  QTRY_VERIFY2(open.map().height() >= 150 && open.map().width() > 3 * before.width() / 2,
+               qPrintable(QStringLiteral("%1 x %2").arg(open.map().width()).arg(open.map().height())));
+  button.setFocus();
+  QTest::keyClick(&button, Qt::Key_Space);
+  QVERIFY(open.chart().isVisible());
+  QTRY_COMPARE(open.map().size(), before);
 }
 
 void RecordedMemoryTest::M1_aRequestThatFailedShowsWhatItCouldHaveHad() {
