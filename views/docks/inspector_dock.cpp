@@ -9,6 +9,7 @@ namespace retrograd::views {
 namespace {
 
 const QString collapsedKey = QStringLiteral("collapsed");
+const QString widestLabel = QStringLiteral("gradient of");  // of most: the values get the room
 
 }  // namespace
 
@@ -17,9 +18,10 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
   tree_->setObjectName(QStringLiteral("inspector"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Inspector of the selected op"), true);
-  tree_->setIndentation(14);
+  tree_->setIndentation(10);
+  tree_->setTextElideMode(Qt::ElideMiddle);  // shapes and line numbers are at the ends
   tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(0, 110);
+  tree_->header()->resizeSection(0, 2 * tree_->indentation() + tree_->fontMetrics().horizontalAdvance(widestLabel) + 8);
   fillWith(tree_);
   setList(tree_);
   new ReadByEnter(tree_);

@@ -136,10 +136,12 @@ void ValuesDock::divideRoom() {
                                splitter_->width() - leastDetail);
     return splitter_->setSizes({table, splitter_->width() - table});
   }
-  constexpr int rows = 4;  // of most ops: all
+  constexpr int fewest = 3, most = 4;  // of most ops: all
+  const int rows = model_->rowCount() > 0 ? std::clamp(model_->rowCount(), fewest, most) : most;
+  const bool scrolls = table_->header()->length() > splitter_->width();
   const int table = table_->header()->height() + rows * (table_->fontMetrics().height() + 4) +
-                    table_->horizontalScrollBar()->sizeHint().height();
-  splitter_->setSizes({table, splitter_->height() - table});
+                    (scrolls ? table_->horizontalScrollBar()->sizeHint().height() : 0);
+  splitter_->setSizes({table, splitter_->height() - splitter_->handleWidth() - table});
 }
 
 bool ValuesDock::eventFilter(QObject* watched, QEvent* event) {
@@ -157,6 +159,7 @@ void ValuesDock::follow() {
     op_ = op;
     model_->expect(open, op_);
     columns_->fit();
+    divideRoom();
     clearDetail(op_ ? QString() : noOpText());
   }
   if (const int now = ofModel(table_->currentIndex()).row();

@@ -73,9 +73,25 @@ QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
   auto* row = new QWidget(this);
   auto* layout = new QHBoxLayout(row);
   layout->setContentsMargins(6, 4, 6, 4);
+  toForward_ = new QToolButton(this);
+  toForward_->setObjectName(QStringLiteral("why-to-forward"));
+  toForward_->setText(tr("Go to Its &Forward Op"));
+  toForward_->setToolTip(tr("The op of the forward whose derivative made this value"));
+  toForward_->setFocusPolicy(Qt::StrongFocus);
+  toForward_->hide();
   for (auto* action : {recompute, save}) layout->addWidget(commandButton(action, row));
   layout->addStretch(1);
-  return row;
+  auto* above = new QHBoxLayout;  // a line of its own: the dock is narrow
+  above->setContentsMargins(6, 4, 6, 0);
+  above->addWidget(toForward_);
+  above->addStretch(1);
+  auto* all = new QWidget(this);
+  auto* lines = new QVBoxLayout(all);
+  lines->setContentsMargins(0, 0, 0, 0);
+  lines->setSpacing(0);
+  lines->addLayout(above);
+  lines->addWidget(row);
+  return all;
 }
 
 void WhyDock::makeVerdict() {
@@ -135,7 +151,10 @@ void WhyDock::makeVerdict() {
 void WhyDock::refresh() {
   const auto open = document();
   const auto& selection = *context_.selection;
-  if (!open || !selection.op()) return model_->show(nullptr, {});
+  if (!open || !selection.op()) {
+    toForward_->hide();
+    return model_->show(nullptr, {});
+  }
   const auto work = [this, op = selection.op(), value = selection.value()](
                         const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     auto report = std::make_shared<WhyReport>(reportWhy(context.document, op, value, progress));
@@ -152,6 +171,7 @@ void WhyDock::undo() {
 
 void WhyDock::forget() {
   model_->show(nullptr, {});
+  toForward_->hide();
   dropVerdict();
 }
 
@@ -169,6 +189,10 @@ void WhyDock::activate(const QModelIndex& row) {
 
 void WhyDock::show(const WhyReport& report) {
   if (report.op != context_.selection->op()) return;
+  const auto forward = report.values.empty() ? BoundSymbolId() : report.values.front().backward.forward;
+  toForward_->disconnect(this);
+  connect(toForward_, &QToolButton::clicked, this, [this, forward] { Q_EMIT jumpRequested(forward); });
+  toForward_->setVisible(forward.valid());
   model_->show(context_.controller->document(), report, context_.notes);
   tree_->expandToDepth(1);
 }

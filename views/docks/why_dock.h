@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSlider>
+#include <QToolButton>
 #include <QTreeView>
 
 #include "core/questions/memory_timeline.h"
@@ -73,6 +74,7 @@ class WhyDock : public Panel {
 
   WhyModel* model_;
   QTreeView* tree_;
+  QToolButton* toForward_ = nullptr;  ///< for a value of the backward
   QFrame* verdictFrame_;
   QLabel* verdict_;
   QPushButton* adopt_;

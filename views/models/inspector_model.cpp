@@ -66,8 +66,8 @@ class InspectorModel::Filler {
       const auto forward = open_.program.forwardSize();
       section->add(tr("runs"),
                    *position < forward
-                       ? tr("forward, op %1 of %2").arg(*position + 1).arg(forward)
-                       : tr("backward, op %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
+                       ? tr("forward, %1 of %2").arg(*position + 1).arg(forward)
+                       : tr("backward, %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
     }
     QStringList effects;
     if (bound_.effects & effect::writes) effects << tr("writes in place");

@@ -50,7 +50,10 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
   switch (role) {
     case Qt::DisplayRole: return index.column() == 0 ? node->label : node->text;
     case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);
-    case Qt::ToolTipRole: return node->tip.isEmpty() ? node->text : node->tip;
+    case Qt::ToolTipRole:
+      if (!node->tip.isEmpty()) return node->tip;
+      return index.column() == 0 && !node->text.isEmpty() ? node->label + QStringLiteral(": ") + node->text
+                                                          : node->text;
     case Qt::AccessibleTextRole: return node->label + QStringLiteral(": ") + node->text;
     case Qt::FontRole: {
       if (node->parent != root_.get() || index.column() != 0) return {};

@@ -1,5 +1,7 @@
 #include "views/models/why_model.h"
 
+#include <algorithm>
+
 #include "views/session/own_names.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
@@ -13,7 +15,7 @@ class WhyModel::Filler {
       : open_(open), document_(*open.analysis->document), answer_(answer), notes_(notes), root_(root) {}
 
   void run() {
-    savedSection();
+    answer_.backward.maker ? backwardSection() : savedSection();
     if (answer_.saved.saved && answer_.saved.maker && answer_.saved.storageBytes > 0) recomputeSection();
     if (answer_.asksGradient) gradientSection();
   }
@@ -35,6 +37,46 @@ class WhyModel::Filler {
     return node;
   }
 
+  void addReaders(Node* section) {
+    for (const auto& reader : answer_.saved.readers) {
+      auto* node =
+          addOp(section,
+                reader.argument.empty() ? tr("read by") : tr("read as %1").arg(QString::fromStdString(reader.argument)),
+                reader.op);
+      if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
+    }
+  }
+
+  /// Of a value that the backward makes: nobody saves it, so what it is.
+  void backwardSection() {
+    const auto& what = answer_.backward;
+    auto* section = section_ = root_->add(fullNameOf(document_, answer_.saved.value, notes_), backwardText());
+    section->value = answer_.saved.value;
+    section->op = what.maker;
+    if (what.forward) addOp(section, tr("forward op"), what.forward);
+    if (what.leadsTo) addValue(section, tr("for the gradient of"), what.leadsTo);
+    addOp(section, tr("made by"), what.maker);
+    for (const auto operand : document_.operands(what.maker))
+      if (operand) addValue(section, tr("made from"), operand);
+    addReaders(section);
+    const auto& results = open_.analysis->joint.outputs;
+    if (std::find(results.begin(), results.end(), answer_.saved.value) != results.end())
+      section->add(tr("read by"), tr("whoever asked for gradients: it is a result"));
+    else if (answer_.saved.readers.empty()) section->add(tr("read by"), tr("no op"));
+  }
+
+  QString backwardText() const {
+    const auto& what = answer_.backward;
+    const auto role = document_.boundSymbol(what.maker).origin.role;
+    const auto operation = what.operation ? operationName(document_, what.operation) : QString();
+    if (role == Role::recompute) return tr("made by the forward too, computed again instead of saved");
+    if (what.isGradient) return tr("the gradient of %1").arg(nameOf(what.leadsTo));
+    if (what.leadsTo && operation.isEmpty()) return tr("on the way to the gradient of %1").arg(nameOf(what.leadsTo));
+    if (what.leadsTo)
+      return tr("in the derivative of %1, on the way to the gradient of %2").arg(operation, nameOf(what.leadsTo));
+    return operation.isEmpty() ? tr("made in the backward") : tr("in the derivative of %1").arg(operation);
+  }
+
   void savedSection() {
     const auto& why = answer_.saved;
     auto* section = section_ = root_->add(fullNameOf(document_, why.value, notes_), savedText());
@@ -42,13 +84,7 @@ class WhyModel::Filler {
     section->op = why.maker;
     if (answer_.computedAgain) addOp(section, tr("recomputed by"), answer_.recomputedBy);
     if (why.maker) addOp(section, tr("made by"), why.maker);
-    for (const auto& reader : why.readers) {
-      auto* node =
-          addOp(section,
-                reader.argument.empty() ? tr("read by") : tr("read as %1").arg(QString::fromStdString(reader.argument)),
-                reader.op);
-      if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
-    }
+    addReaders(section);
     if (why.saved && why.maker) {
       section->add(tr("lives"), tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from))
                                     .arg(placeText(open_, open_.program.opAt(why.from)),
@@ -70,7 +106,9 @@ class WhyModel::Filler {
     if (why.saved) return tr("saved for the backward: %1").arg(bytesText(why.storageBytes));
     if (answer_.computedAgain) return tr("not saved: recomputed in the backward");
     if (why.maker) return tr("not saved: the backward does not read it");
-    return tr("not a value that the forward could save");
+    if (document_.value(why.value).kind == ValueKind::cotangent)
+      return tr("the gradient that the backward begins with: it is given");
+    return tr("not saved: it is there all the time");
   }
 
   void recomputeSection() {

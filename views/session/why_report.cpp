@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/derivation/gradient_of.h"
 #include "views/session/selection.h"
 
 namespace retrograd::views {
@@ -62,12 +63,29 @@ void answerGradient(const Analysis& analysis, ValueId value, WhyValue& answer) {
   }
 }
 
+BackwardValue backwardValue(const Analysis& analysis, ValueId value) {
+  const auto& document = *analysis.document;
+  const auto maker = document.value(value).producer;
+  if (!maker || !isBackwardRole(document.boundSymbol(maker).origin.role)) return {};
+  BackwardValue answer;
+  answer.maker = maker;
+  const auto& origin = document.boundSymbol(maker).origin;
+  answer.operation = OriginLinks::origin(document, maker);
+  answer.forward = analysis.links.forwardOf(document, maker);
+  if (!answer.forward) answer.forward = answer.operation;
+  answer.isGradient = valueOfGradient(analysis, value).valid();
+  answer.leadsTo = origin.value;
+  if (!answer.forward && answer.leadsTo) answer.forward = document.value(answer.leadsTo).producer;  // of a sum
+  return answer;
+}
+
 WhyValue answerFor(const OpenDocument& document, ValueId value) {
   const auto& analysis = *document.analysis;
   WhyValue answer;
   answer.saved = whySaved(analysis, value);
   if (!answer.saved.saved && answer.saved.maker) answer.recomputedBy = recomputationOf(analysis, answer.saved.maker);
   answer.computedAgain = answer.recomputedBy.valid();
+  answer.backward = backwardValue(analysis, value);
   answerGradient(analysis, value, answer);
   return answer;
 }

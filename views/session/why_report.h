@@ -4,12 +4,22 @@
 
 namespace retrograd::views {
 
+/// What a value is that the backward makes.
+struct BackwardValue {
+  BoundSymbolId maker;      ///< none: the value is none of the backward's
+  ValueId leadsTo;          ///< the value whose gradient it is made for
+  bool isGradient = false;  ///< it is that gradient, not a step on the way to it
+  BoundSymbolId operation;  ///< of the computation: it is part of the derivative of this op
+  BoundSymbolId forward;    ///< where that runs: the first op of the forward, or the operation itself
+};
+
 /// What is known of one value: why it is saved, and how a gradient reaches it or why none does.
 struct WhyValue {
   WhySaved saved;
   bool computedAgain = false;  ///< the backward computes it again
   BoundSymbolId recomputedBy;  ///< the op that does
-  bool asksGradient = false;   ///< a gradient could be expected: `gradient` is answered
+  BackwardValue backward;
+  bool asksGradient = false;  ///< a gradient could be expected: `gradient` is answered
   WhyNoGradient gradient;
   BoundSymbolId gradientOp;  ///< where it has one: the op that makes (the last part of) it
 };

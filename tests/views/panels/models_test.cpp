@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/derivation/gradient_of.h"
 #include "core/questions/partition_wishes.h"
 #include "tests/views/synthetic.h"
 #include "tests/views/test_program.h"
@@ -38,6 +39,7 @@ class ModelsTest : public QObject {
   void problemsAreWorstFirst();
   void breakpointsShowWhereAndWhen();
   void whyShowsReadersAndTheWayOut();
+  void W22_whyOfABackwardValueLeadsToTheForward();
   void nanWayMarksItsRoot();
   void inputsChooseGradients();
   void foldingHidesAndReveals();
@@ -84,8 +86,7 @@ void ModelsTest::inspectorShowsTheOrigin() {
   QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operation"))
               .contains(QStringLiteral("  linear_2 = aten.linear(")));
   QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operand")).startsWith(QStringLiteral("self:")));
-  QVERIFY(
-      textOf(model, QStringLiteral("Op"), QStringLiteral("runs")).startsWith(QStringLiteral("backward, op 3 of 18")));
+  QVERIFY(textOf(model, QStringLiteral("Op"), QStringLiteral("runs")).startsWith(QStringLiteral("backward, 3 of 18")));
   QVERIFY(textOf(model, QStringLiteral("Source"), QStringLiteral("model.py:33")).contains(QStringLiteral("relu")));
   model.show(document, document->analysis->forward.ops[2]);  // a saved relu
   const auto last = model.rowCount();
@@ -208,8 +209,8 @@ void ModelsTest::modulesCountOps() {
   model.show(ModulesModel::modulesOf(*openDocument(3)));
   const auto layer = model.find(QStringLiteral("layers.1"));
   QVERIFY(layer.isValid());
-  QCOMPARE(layer.siblingAtColumn(ModulesModel::forward).data().toInt(), 3);
-  QCOMPARE(layer.siblingAtColumn(ModulesModel::backward).data().toInt(), 6);
+  QCOMPARE(layer.siblingAtColumn(ModulesModel::ops).data().toInt(), 9);
+  QVERIFY(layer.data(Qt::ToolTipRole).toString().contains(QStringLiteral("3 forward ops, 6 backward ops")));
   QCOMPARE(model.rowCount(layer), 1);
   QVERIFY(!model.find(QStringLiteral("layers.9")).isValid());
   QVERIFY(layer.data(opRole).toInt() >= 0);
@@ -288,6 +289,36 @@ void ModelsTest::whyShowsReadersAndTheWayOut() {
   QCOMPARE(saving(other, relu).recompute, std::vector<std::string>{"#relu_1"});
   model.show(nullptr, {});
   QCOMPARE(model.rowCount(), 0);
+}
+
+// Nothing saves what the backward makes: Why says what it is, and leads to the op that it comes from.
+void ModelsTest::W22_whyOfABackwardValueLeadsToTheForward() {
+  WhyModel model;
+  Tester tester(&model, fatal);
+  const auto document = openDocument(2);
+  const auto& analysis = *document->analysis;
+  const auto& tables = *analysis.document;
+  for (const auto op : analysis.backward.ops) {
+    const auto value = tables.outputs(op)[0];
+    model.show(document, reportWhy(*document, op, value, {}));
+    const auto section = model.index(0, 0);
+    const auto what = section.siblingAtColumn(1).data().toString();
+    const auto of = valueOfGradient(analysis, value);
+    QCOMPARE(what.startsWith(QStringLiteral("the gradient of ")), of.valid());
+    if (of) QVERIFY2(what.endsWith(toQt(tables.displayName(of))), qPrintable(what));
+    QSet<QString> labels;
+    for (int row = 0; row < model.rowCount(section); ++row) {
+      const auto index = model.index(row, 0, section);
+      labels << index.data().toString();
+      if (index.data().toString() == QLatin1String("forward op")) {
+        const auto forward = BoundSymbolId(index.data(opRole).toInt());
+        QCOMPARE(OriginLinks::origin(tables, forward), OriginLinks::origin(tables, op));
+        QVERIFY(!isBackwardRole(tables.boundSymbol(forward).origin.role));
+      }
+    }
+    QCOMPARE(labels.contains(QStringLiteral("forward op")), OriginLinks::origin(tables, op).valid());
+    QVERIFY(labels.contains(QStringLiteral("made by")) && labels.contains(QStringLiteral("made from")));
+  }
 }
 
 void ModelsTest::nanWayMarksItsRoot() {

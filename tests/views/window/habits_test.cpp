@@ -7,8 +7,10 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QTest>
+#include <QToolButton>
 #include <QTreeView>
 
+#include "core/derivation/gradient_of.h"
 #include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
 #include "tests/views/user.h"
@@ -31,6 +33,9 @@ class HabitsTest : public QObject {
   void W22_headingsOfTheInspectorFold();
   void W22_aModuleLeadsToModulesAndALineToSource();
   void W22_aClickOutsideClosesTheWholeText();
+  void W22_textThatIsCutInTheInspectorIsInItsTooltip();
+  void W22_whyOfAGradientLeadsToItsForwardOp();
+  void W22_nothingIsEmptyBetweenValuesAndTheirHistogram();
   void W25_aMessageGoesWithItsOpAndMovesNoRow();
   void W25_foldAllFoldsBothSides();
   void W25_theGraphIsReadableAfterFoldingAll();
@@ -185,6 +190,66 @@ void HabitsTest::W22_aClickOutsideClosesTheWholeText() {
     QVERIFY2(popup, label);
     QTest::mouseClick(popup, Qt::LeftButton, Qt::NoModifier, QPoint(-60, -40));
     QTRY_VERIFY(!QApplication::activePopupWidget());
+  }
+}
+
+void HabitsTest::W22_textThatIsCutInTheInspectorIsInItsTooltip() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1280, 800);
+  QVERIFY(f.open(gpt()));
+  const auto& tree = *f.window().findChild<QTreeView*>(QStringLiteral("inspector"));
+  int cut = 0, whole = 0;
+  for (const auto op : {f.analysis().forward.ops[10], f.analysis().backward.ops[10]}) {
+    f.selection().select(op);
+    QVERIFY(f.quiet());
+    for (auto row = tree.model()->index(0, 0); row.isValid(); row = tree.indexBelow(row))
+      for (const auto& cell : {row, row.siblingAtColumn(1)}) {
+        const auto text = cell.data().toString();
+        const bool fits = tree.visualRect(cell).width() >= tree.sizeHintForIndex(cell).width();
+        (fits ? whole : cut) += !text.isEmpty();
+        // A heading may say it in other words: the whole call.
+        QVERIFY2(fits || !row.parent().isValid() || cell.data(Qt::ToolTipRole).toString().contains(text),
+                 qPrintable(text));
+      }
+  }
+  QVERIFY2(whole > cut, qPrintable(QStringLiteral("%1 whole, %2 cut").arg(whole).arg(cut)));
+}
+
+void HabitsTest::W22_whyOfAGradientLeadsToItsForwardOp() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  f.raise("dock-why");
+  auto& tree = *f.window().findChild<QTreeView*>(QStringLiteral("why"));
+  auto& button = *f.window().findChild<QToolButton*>(QStringLiteral("why-to-forward"));
+  const auto& tables = *f.analysis().document;
+  ValueId gradient, of;
+  for (const auto each : gradientsOfInputs(f.analysis()))
+    if (each && tables.boundSymbol(tables.value(each).producer).origin.role == Role::gradient &&
+        valueOfGradient(f.analysis(), each))
+      gradient = each, of = valueOfGradient(f.analysis(), each);
+  QVERIFY(of);
+  const auto op = tables.value(gradient).producer;
+  f.selection().select(op, gradient);
+  QVERIFY(f.quiet());
+  QCOMPARE(tree.model()->index(0, 1).data().toString(),
+           QStringLiteral("the gradient of ") + toQt(tables.displayName(of)));
+  QTest::mouseClick(&button, Qt::LeftButton);
+  QCOMPARE(f.selection().op(), f.analysis().links.forwardOf(tables, op));
+  QVERIFY(f.quiet());
+  QVERIFY(!button.isVisible());  // what the forward makes is asked why it is saved
+}
+
+void HabitsTest::W22_nothingIsEmptyBetweenValuesAndTheirHistogram() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1600, 1000);
+  QVERIFY(f.open(gpt()));
+  const auto& table = *f.window().findChild<QTreeView*>(QStringLiteral("values"));
+  for (const auto op : {f.analysis().forward.ops[10], f.analysis().forward.ops[20], f.analysis().backward.ops[1]}) {
+    f.selection().select(op);
+    QVERIFY(f.quiet() && standsStill(f.window()));
+    const auto last = table.visualRect(table.model()->index(table.model()->rowCount() - 1, 0));
+    QVERIFY2(table.viewport()->height() - last.bottom() < 2 * last.height(),
+             qPrintable(QStringLiteral("%1 of %2").arg(last.bottom()).arg(table.viewport()->height())));
   }
 }
 
