@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QHeaderView>
 #include <QPainter>
+#include <cmath>
 
 #include "views/canvases/listing_view.h"
 #include "views/text/format.h"
@@ -14,7 +15,12 @@
 namespace retrograd::views {
 namespace {
 
-/// Numbers with a bar behind them, as in listings.
+QFont smaller(QFont font) {
+  font.setPointSizeF(font.pointSizeF() * tokens::smallType);
+  return font;
+}
+
+/// Numbers with a bar behind them, as in listings, in smaller type.
 class HeatDelegate : public RowDelegate {
  public:
   HeatDelegate(QTreeView* tree, const Theme& theme) : RowDelegate(tree), theme_(theme) {}
@@ -22,10 +28,17 @@ class HeatDelegate : public RowDelegate {
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     if (const auto share = index.data(shareRole); share.isValid() && !option.state.testFlag(QStyle::State_Selected)) {
       const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
+      const bool isBad = index.column() == ModulesModel::bad || !std::isfinite(index.data(sortRole).toDouble());
       painter->fillRect(QRectF(cell.left(), cell.top(), cell.width() * share.toDouble(), cell.height()),
-                        ListingView::barColor(theme_.colors(), index.column() == ModulesModel::bad, false));
+                        ListingView::barColor(theme_.colors(), isBad, false));
     }
     RowDelegate::paint(painter, option, index);
+  }
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    RowDelegate::initStyleOption(option, index);
+    if (index.column() != ModulesModel::name) option->font = smaller(option->font);
   }
 
  private:
@@ -41,14 +54,16 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
   rows_ = new SortedRows(*tree_);
   prepareTree(*tree_, tr("Modules"), true);
   tree_->setItemDelegate(new HeatDelegate(tree_, *context_.theme));
-  tree_->setIndentation(12);
+  tree_->setIndentation(8);
+  tree_->setTextElideMode(Qt::ElideMiddle);  // the ends of names tell one from another
   auto* header = tree_->header();
   header->setStretchLastSection(false);
   for (int column = ModulesModel::time; column < ModulesModel::columns; ++column)
     header->setSectionResizeMode(column, QHeaderView::Fixed);
   header->setMinimumSectionSize(24);
   fitNumbers();
-  new NamesFirst(tree_);
+  columns_ = new NamesFirst(tree_, 2);
+  columns_->leaveOut(ModulesModel::update, true);
   fillWith(tree_);
   setList(tree_);
   setDelay(100);
@@ -72,15 +87,29 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
 }
 
 void ModulesDock::fitNumbers() {
-  // By hand: Qt would keep room for the arrow of sorting, which the names need.
-  const auto* header = tree_->header();
-  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column) {
-    const auto widest = model_->widest(static_cast<ModulesModel::Column>(column)) + QLatin1Char('0');
-    const auto title = model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString() + QLatin1Char('0');
-    const int width =
-        std::max(header->fontMetrics().horizontalAdvance(title), tree_->fontMetrics().horizontalAdvance(widest));
-    tree_->header()->resizeSection(column, width + 4);
-  }
+  tree_->header()->setFont(smaller(tree_->font()));
+  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column)
+    tree_->header()->resizeSection(column, widthOf(column));
+}
+
+/// By hand: Qt would keep room for the arrow of sorting, which the names need.
+int ModulesDock::widthOf(int column) const {
+  constexpr int margins = 8;
+  const QFontMetrics metrics(smaller(tree_->font()));
+  const auto title = model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  int width = metrics.horizontalAdvance(title) + margins;
+  for (const auto& text : model_->widest(static_cast<ModulesModel::Column>(column)))
+    width = std::max(width, metrics.horizontalAdvance(text) + margins);
+  return width;
+}
+
+int ModulesDock::wholeWidth() const {
+  constexpr int letters = 8;
+  const auto open = document();
+  int width = tree_->indentation() + letters * tree_->fontMetrics().averageCharWidth();
+  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column)
+    if (column != ModulesModel::update || (open && open->analysis->file.recording)) width += widthOf(column);
+  return width;
 }
 
 void ModulesDock::refresh() {
@@ -100,8 +129,8 @@ void ModulesDock::list(const std::shared_ptr<const OpenDocument>& document) {
     auto modules = std::make_shared<ModulesModel::Modules>(ModulesModel::modulesOf(*document));
     return [this, modules] {
       model_->show(std::move(*modules));
+      columns_->leaveOut(ModulesModel::update, !shown_->analysis->file.recording);
       measure();
-      fitNumbers();
       tree_->expandToDepth(0);
       follow();
     };
@@ -111,9 +140,29 @@ void ModulesDock::list(const std::shared_ptr<const OpenDocument>& document) {
 void ModulesDock::measure() {
   model_->measure(context_.controller->ahead().numbers());
   if (const int sorted = tree_->header()->sortIndicatorSection();
-      sorted >= ModulesModel::time && sorted <= ModulesModel::bad)
+      sorted >= ModulesModel::time && sorted < ModulesModel::ops)
     rows_->invalidate();
+  fitNumbers();
   tree_->viewport()->update();
+  askForUpdates();
+}
+
+void ModulesDock::askForUpdates() {
+  static const auto updatesQuestion = QStringLiteral("updates");
+  const auto& numbers = context_.controller->ahead().numbers();
+  const bool isAsked =
+      state(updatesQuestion) != QuestionState::none && state(updatesQuestion) != QuestionState::cancelled;
+  const auto analysis = shown_->analysis;
+  if (isAsked || !analysis->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
+  ask(Asked::inSight, updatesQuestion, {},
+      [this, analysis](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        const auto answer = context.engine.lastUpdates(analysis, progress);
+        return [this, analysis, answer] {
+          if (!shown_ || shown_->analysis != analysis) return;
+          model_->setUpdates(answer);
+          measure();
+        };
+      });
 }
 
 void ModulesDock::forget() {

@@ -16,6 +16,8 @@ class ModulesDock : public Panel {
   explicit ModulesDock(ViewContext context, QWidget* parent = nullptr);
   /// Has the keyboard at the selected op's module.
   void takeFocus() { tree_->setFocus(); }
+  /// With short names and all columns that the open document has.
+  int wholeWidth() const;
 
  protected:
   void refresh() override;
@@ -29,12 +31,16 @@ class ModulesDock : public Panel {
   void list(const std::shared_ptr<const OpenDocument>& document);
   void follow();
   void measure();
+  /// Of a recorded step: has the engine say what the optimizer did, once the run's numbers are known.
+  void askForUpdates();
   /// The columns of numbers are as wide as these need.
   void fitNumbers();
+  int widthOf(int column) const;
 
   ModulesModel* model_;
   QTreeView* tree_;
   class SortedRows* rows_ = nullptr;
+  class NamesFirst* columns_ = nullptr;
   QString chosen_;  ///< path of the module that was clicked
   std::shared_ptr<const OpenDocument> shown_;
   PoolJob job_;  ///< finds the ops of each module

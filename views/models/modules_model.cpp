@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "core/derivation/gradient_of.h"
-#include "core/questions/parameter_tree.h"
+#include "core/questions/memory_timeline.h"
 #include "views/models/tree_model.h"
 #include "views/session/selection.h"
 #include "views/text/format.h"
@@ -46,15 +46,24 @@ void addGradients(ModulesModel::Modules& modules, const Analysis& analysis) {
         modules.gradients.emplace_back(gradients[i], module);
 }
 
+void addMemory(ModulesModel::Modules& modules, const Analysis& analysis) {
+  if (!analysis.derived()) return;
+  const auto timeline = memoryTimeline(analysis);
+  for (const auto& [path, bytes] : bytesByModule(analysis, timeline, timeline.peakPosition))
+    for (int at = moduleAround(modules, toQt(path)); at >= 0; at = modules.all[static_cast<std::size_t>(at)].parent)
+      modules.all[static_cast<std::size_t>(at)].memory += bytes;
+}
+
 QString moduleTitle(ModulesModel::Column column) {
   switch (column) {
     case ModulesModel::name: return QObject::tr("Module");
     case ModulesModel::time: return QObject::tr("Time");
+    case ModulesModel::memory: return QObject::tr("Memory");
     case ModulesModel::saved: return QObject::tr("Saved");
-    case ModulesModel::gradient: return QObject::tr("Gradient");
+    case ModulesModel::gradient: return QObject::tr("Grad");
+    case ModulesModel::update: return QObject::tr("Update");
     case ModulesModel::bad: return QObject::tr("NaN");
-    case ModulesModel::forward: return QObject::tr("Fwd");
-    default: return QObject::tr("Bwd");
+    default: return QObject::tr("Ops");
   }
 }
 
@@ -62,11 +71,14 @@ QString moduleMeaning(ModulesModel::Column column) {
   switch (column) {
     case ModulesModel::name: return {};
     case ModulesModel::time: return QObject::tr("Time of its ops in the present run, forward and backward");
+    case ModulesModel::memory:
+      return QObject::tr("What its ops made and still hold when the memory of the run is at its peak");
     case ModulesModel::saved: return QObject::tr("What its ops save for the backward");
     case ModulesModel::gradient: return QObject::tr("L2 norm of the gradients of its parameters");
+    case ModulesModel::update:
+      return QObject::tr("What the last update of the optimizer added to its parameters: norm over their norm");
     case ModulesModel::bad: return QObject::tr("NaN and Inf in what its ops made");
-    case ModulesModel::forward: return QObject::tr("Forward ops");
-    default: return QObject::tr("Backward ops");
+    default: return QObject::tr("Ops, forward and backward");
   }
 }
 
@@ -101,17 +113,24 @@ ModulesModel::Modules ModulesModel::modulesOf(const OpenDocument& open) {
   for (auto op : open.analysis->forward.ops) visit(op, true);
   for (auto op : open.analysis->backward.ops) visit(op, true);
   addGradients(modules, *open.analysis);
+  addMemory(modules, *open.analysis);
   return modules;
 }
 
 void ModulesModel::show(Modules modules) {
   beginResetModel();
   modules_ = std::move(modules);
-  for (int column = 0; column < columns; ++column) {
-    auto& most = most_[static_cast<std::size_t>(column)] = 0;
-    for (const auto& module : modules_.all) most = std::max(most, numberOf(module, column).value_or(0));
-  }
+  findMost({time, memory, saved, gradient, update, bad, ops});
   endResetModel();
+}
+
+void ModulesModel::findMost(std::initializer_list<int> among) {
+  for (const int column : among) {
+    auto& most = most_[static_cast<std::size_t>(column)] = 0;
+    for (const auto& module : modules_.all)
+      if (const auto number = numberOf(module, column); number && std::isfinite(*number))
+        most = std::max(most, *number);
+  }
 }
 
 void ModulesModel::measure(const RunNumbers& numbers) {
@@ -136,22 +155,42 @@ void ModulesModel::measure(const RunNumbers& numbers) {
   }
   for (auto& module : modules_.all)
     if (module.gradientNorm) module.gradientNorm = std::sqrt(*module.gradientNorm);
-  for (int column : {time, gradient, bad}) {
-    auto& most = most_[static_cast<std::size_t>(column)] = 0;
-    for (const auto& module : modules_.all)
-      if (const auto number = numberOf(module, column); number && std::isfinite(*number))
-        most = std::max(most, *number);
+  findMost({time, gradient, bad});
+}
+
+void ModulesModel::setUpdates(const std::map<std::string, UpdateNumbers>& updates) {
+  struct Norms {
+    double added = 0, weight = 0;
+    bool isKnown = false;
+  };
+  std::vector<Norms> norms(modules_.all.size());
+  for (const auto& [parameter, numbers] : updates)
+    for (int at = moduleAround(modules_, QString::fromStdString(parameter)); at >= 0 && numbers.norm;
+         at = modules_.all[static_cast<std::size_t>(at)].parent) {
+      auto& of = norms[static_cast<std::size_t>(at)];
+      of.isKnown = true;
+      of.added = std::hypot(of.added, *numbers.norm);
+      if (numbers.ratio.value_or(0) > 0) of.weight = std::hypot(of.weight, *numbers.norm / *numbers.ratio);
+    }
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    auto& shown = modules_.all[i].update = std::nullopt;
+    if (!norms[i].isKnown) continue;
+    if (!std::isfinite(norms[i].added)) shown = norms[i].added;
+    else if (norms[i].added == 0) shown = 0;
+    else if (norms[i].weight > 0) shown = norms[i].added / norms[i].weight;
   }
+  findMost({update});
 }
 
 std::optional<double> ModulesModel::numberOf(const Module& module, int column) const {
   switch (column) {
     case time: return module.seconds;
+    case memory: return static_cast<double>(module.memory);
     case saved: return static_cast<double>(module.saved);
     case gradient: return module.gradientNorm;
+    case update: return module.update;
     case bad: return module.seconds ? module.badElements.value_or(0) : module.badElements;
-    case forward: return static_cast<double>(module.forward);
-    case backward: return static_cast<double>(module.backward);
+    case ops: return static_cast<double>(module.forward + module.backward);
     default: return std::nullopt;
   }
 }
@@ -161,8 +200,10 @@ QString ModulesModel::textOf(const Module& module, int column) const {
   switch (column) {
     case name: return module.name;
     case time: return number ? secondsText(*number) : QString();
-    case saved: return module.saved > 0 ? bytesText(module.saved) : QString();
-    case gradient: return number ? QString::number(*number, 'g', 3) : QString();
+    case memory:
+    case saved: return number.value_or(0) > 0 ? bytesText(static_cast<std::int64_t>(*number)) : QString();
+    case gradient:
+    case update: return number ? briefNumber(*number) : QString();
     case bad: return number.value_or(0) > 0 ? numberText(OpFigure::bad, number) : QString();
     default: return QString::number(static_cast<qint64>(number.value_or(0)));
   }
@@ -175,13 +216,23 @@ QModelIndex ModulesModel::find(const QString& path) const {
              : createIndex(modules_.all[static_cast<std::size_t>(*found)].place, name, static_cast<quintptr>(*found));
 }
 
-QString ModulesModel::widest(Column column) const {
+bool ModulesModel::hasFourDigits(Column column) const {
+  return std::ranges::any_of(modules_.all, [&](const Module& module) {
+    auto amount = numberOf(module, column).value_or(0);
+    while (amount >= 1024) amount /= 1024;
+    return amount >= 999.5;
+  });
+}
+
+QStringList ModulesModel::widest(Column column) const {
   switch (column) {
-    case time: return QStringLiteral("00.00 ms");
-    case saved: return QStringLiteral("0000 KiB");
-    case gradient: return QStringLiteral("0.00e-00");
-    case bad: return QStringLiteral("! 000");
-    default: return QString::number(static_cast<qint64>(most_[static_cast<std::size_t>(column)]));
+    case time: return {QStringLiteral("00.0 ms")};
+    case memory:
+    case saved: return {hasFourDigits(column) ? QStringLiteral("0000 KiB") : QStringLiteral("000 KiB")};
+    case gradient:
+    case update: return {QStringLiteral("0.0000"), QStringLiteral("0.0e-0")};
+    case bad: return {numberText(OpFigure::bad, most_[bad])};
+    default: return {QString::number(static_cast<qint64>(most_[static_cast<std::size_t>(column)]))};
   }
 }
 
@@ -212,7 +263,7 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole: {
       QStringList lines{
           tr("%1: %2 forward ops, %3 backward ops").arg(module.path).arg(module.forward).arg(module.backward)};
-      for (int one : {time, saved, gradient, bad})
+      for (int one : {time, memory, saved, gradient, update, bad})
         if (const auto text = textOf(module, one); !text.isEmpty())
           lines << QStringLiteral("%1: %2").arg(moduleMeaning(static_cast<Column>(one)), text);
       return lines.join(QLatin1Char('\n'));
@@ -222,7 +273,7 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
     case shareRole: {
       const auto number = numberOf(module, column);
       const auto most = most_[static_cast<std::size_t>(column)];
-      if (!number || column == name || column == forward || column == backward || *number <= 0) return {};
+      if (!number || column == name || column == ops || *number <= 0) return {};
       return !std::isfinite(*number) ? 1.0 : most > 0 ? *number / most : 0.0;
     }
     case opRole: return module.first.index;
@@ -234,6 +285,7 @@ QVariant ModulesModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
   const auto column = static_cast<Column>(section);
   if (role == Qt::ToolTipRole && section != name) return moduleMeaning(column);
+  if (role == Qt::TextAlignmentRole && section != name) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   return role == Qt::DisplayRole ? QVariant(moduleTitle(column)) : QVariant();
 }
 

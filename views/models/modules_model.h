@@ -1,27 +1,32 @@
 #pragma once
 #include <QAbstractItemModel>
 #include <QHash>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "core/questions/update_numbers.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
-/// The model's modules as a table of heat: time, saved bytes, gradient norm, NaN and Inf, and ops, each with all that
-/// is below. The run's numbers come with measure().
+/// The model's modules as a table of heat: time, memory, saved bytes, norms of gradient and update, NaN and Inf, and
+/// ops, each with all that is below. The run's numbers come with measure(), those of an optimizer with setUpdates().
 class ModulesModel : public QAbstractItemModel {
   Q_OBJECT
 
  public:
   /// In the order in which they have to be seen: a narrow panel shows the first ones.
-  enum Column { name, time, saved, gradient, bad, forward, backward, columns };
+  enum Column { name, time, memory, saved, gradient, update, bad, ops, columns };
 
   struct Module {
     QString name, path;
     int parent = -1, place = 0;  ///< the module that holds it, and its place there
     qint64 forward = 0, backward = 0, saved = 0;
+    qint64 memory = 0;                                         ///< of its results, when the run's memory is highest
     std::optional<double> seconds, gradientNorm, badElements;  ///< nullopt: not known yet, or there is none
+    std::optional<double> update;                              ///< its norm over that of the parameters; as above
     BoundSymbolId first;                                       ///< op of the computation
     std::vector<int> parts;
   };
@@ -40,11 +45,13 @@ class ModulesModel : public QAbstractItemModel {
   void show(Modules modules);
   /// The numbers of the run as far as it is known.
   void measure(const RunNumbers& numbers);
+  /// By parameter, as Engine::lastUpdates().
+  void setUpdates(const std::map<std::string, UpdateNumbers>& updates);
 
   /// The row of a module path ("layers.0"); invalid when there is none.
   QModelIndex find(const QString& path) const;
-  /// The widest text of a column, for its width: that of a number that no module exceeds.
-  QString widest(Column column) const;
+  /// Texts than which none of the column is wider, for its width.
+  QStringList widest(Column column) const;
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& child) const override;
@@ -61,6 +68,9 @@ class ModulesModel : public QAbstractItemModel {
   }
 
   std::optional<double> numberOf(const Module& module, int column) const;
+  /// A number of bytes among them is "1010 KiB".
+  bool hasFourDigits(Column column) const;
+  void findMost(std::initializer_list<int> among);
   QString textOf(const Module& module, int column) const;
 
   Modules modules_;

@@ -76,10 +76,12 @@ void GradientFlowDock::list(const std::shared_ptr<const Analysis>& analysis) {
 }
 
 void GradientFlowDock::askForUpdates() {
+  static const auto updatesQuestion = QStringLiteral("updates");
   const auto& numbers = context_.controller->ahead().numbers();
-  if (asked_ == shown_ || !shown_->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
-  asked_ = shown_;
-  ask(Asked::inSight, QStringLiteral("updates"), {},
+  const bool isAsked =
+      state(updatesQuestion) != QuestionState::none && state(updatesQuestion) != QuestionState::cancelled;
+  if (isAsked || !shown_->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
+  ask(Asked::inSight, updatesQuestion, {},
       [this, analysis = shown_](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
         const auto updates = context.engine.lastUpdates(analysis, progress);
         return [this, analysis, updates] {
@@ -174,7 +176,6 @@ void GradientFlowDock::forget() {
   model_->clear();
   barRows_.clear();
   shown_.reset();
-  asked_.reset();
   chart_->show({});
   filling_ = false;
 }

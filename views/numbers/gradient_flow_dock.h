@@ -50,9 +50,8 @@ class GradientFlowDock : public Panel {
   QSplitter* splitter_;
   ColumnFitter* columns_;
   std::shared_ptr<const Analysis> shown_;
-  std::shared_ptr<const Analysis> asked_;  ///< whose updates were asked for
-  PoolJob job_;                            ///< lists the parameters
-  std::vector<int> barRows_;               ///< the model's row of each bar
+  PoolJob job_;               ///< lists the parameters
+  std::vector<int> barRows_;  ///< the model's row of each bar
   bool filling_ = false, fitting_ = false, isNameChosen_ = false;
 };
 

@@ -21,8 +21,9 @@ QString bytesText(std::int64_t bytes) {
 QString opsText(std::size_t ops) { return ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(ops); }
 
 QString secondsText(double seconds) {
-  if (seconds >= 1) return QStringLiteral("%1 s").arg(seconds, 0, 'f', 2);
-  if (seconds >= 1e-3) return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 1e-2 ? 1 : 2);
+  if (seconds >= 1) return QStringLiteral("%1 s").arg(seconds, 0, 'f', seconds >= 100 ? 0 : seconds >= 10 ? 1 : 2);
+  if (seconds >= 1e-3)
+    return QStringLiteral("%1 ms").arg(seconds * 1e3, 0, 'f', seconds >= 0.1 ? 0 : seconds >= 1e-2 ? 1 : 2);
   return QStringLiteral("%1 \u00b5s").arg(seconds * 1e6, 0, 'f', seconds >= 1e-5 ? 0 : 1);
 }
 
@@ -30,6 +31,17 @@ QString numberText(double number) {
   if (std::isnan(number)) return QStringLiteral("nan");
   if (std::isinf(number)) return number > 0 ? QStringLiteral("inf") : QStringLiteral("-inf");
   return QString::number(number, 'g', 5);
+}
+
+QString briefNumber(double number) {
+  const double size = std::abs(number);
+  if (!std::isfinite(number)) return numberText(number);
+  if (size >= 999.5 && size < 99999.5) return QString::number(number, 'f', 0);
+  if (size == 0 || (size >= 0.01 && size < 999.5)) return QString::number(number, 'g', 3);
+  return QString::number(number, 'e', 1)
+      .replace(QLatin1String("e-0"), QLatin1String("e-"))
+      .replace(QLatin1String("e+0"), QLatin1String("e"))
+      .replace(QLatin1String("e+"), QLatin1String("e"));
 }
 
 std::optional<std::uint64_t> seedFromText(const QString& text) {

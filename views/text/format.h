@@ -11,10 +11,12 @@ namespace retrograd::views {
 QString bytesText(std::int64_t bytes);
 /// "1 op", "12 ops".
 QString opsText(std::size_t ops);
-/// "0.41 ms", "12 µs".
+/// Three significant digits: "0.41 ms", "12 µs".
 QString secondsText(double seconds);
 /// A number as people read it: five significant digits, "nan", "inf".
 QString numberText(double number);
+/// Three significant digits, or two and a power of ten, in about six letters: "12.3", "0.0123", "1.2e-5".
+QString briefNumber(double number);
 /// "[2, 3]", with the names of dynamic sizes.
 QString shapeText(const TensorMeta& meta);
 /// "f32[2, 3]".

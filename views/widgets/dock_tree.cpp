@@ -44,7 +44,7 @@ void ColumnFitter::fit(bool onlyWider) {
   fitting_ = false;
 }
 
-NamesFirst::NamesFirst(QTreeView* tree) : QObject(tree), tree_(tree) {
+NamesFirst::NamesFirst(QTreeView* tree, int letters) : QObject(tree), tree_(tree), letters_(letters) {
   tree->viewport()->installEventFilter(this);
   for (auto signal : {&QTreeView::expanded, &QTreeView::collapsed})
     QObject::connect(tree, signal, this, [this] { fit(); });
@@ -53,17 +53,23 @@ NamesFirst::NamesFirst(QTreeView* tree) : QObject(tree), tree_(tree) {
   QObject::connect(tree->verticalScrollBar(), &QScrollBar::valueChanged, this, [this] { fit(false); });
 }
 
+void NamesFirst::leaveOut(int column, bool isLeftOut) {
+  if (isLeftOut) leftOut_.insert(column);
+  else leftOut_.remove(column);
+  fit();
+}
+
 bool NamesFirst::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::Resize) fit();
   return QObject::eventFilter(watched, event);
 }
 
 void NamesFirst::fit(bool mayShow) {
-  constexpr int fewest = 6;
+  const int fewest = std::min(6, letters_);
   // Sizes of rows that were just opened, and of the other columns, are known after this turn of the event loop.
   QMetaObject::invokeMethod(
       this,
-      [this, mayShow] {
+      [this, mayShow, fewest] {
         hideColumns(mayShow);
         auto* header = tree_->header();
         const int others = header->length() - header->sectionSize(0);
@@ -73,11 +79,11 @@ void NamesFirst::fit(bool mayShow) {
 }
 
 void NamesFirst::hideColumns(bool mayShow) {
-  constexpr int enough = 8;
   auto* header = tree_->header();
   if (mayShow)
-    for (int column = 1; column < header->count(); ++column) header->showSection(column);
-  const int least = leastWidth(enough);
+    for (int column = 1; column < header->count(); ++column)
+      header->setSectionHidden(column, leftOut_.contains(column));
+  const int least = leastWidth(letters_);
   for (int column = header->count() - 1; column > 0; --column)
     if (tree_->viewport()->width() - (header->length() - header->sectionSize(0)) < least) header->hideSection(column);
 }

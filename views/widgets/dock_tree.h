@@ -32,12 +32,15 @@ class ColumnFitter : public QObject {
   bool fitting_ = false;
 };
 
-/// The first column has the width that the others leave. Where that is less than eight letters of a name in sight, the
+/// The first column has the width that the others leave. Where that is less than `letters` of a name in sight, the
 /// last columns go, one after another. A tree that is deeper still scrolls sideways before six letters of a name are
-/// lost. The other columns have a fixed width, and rows say in a tooltip what they show.
+/// lost, or fewer where `letters` says so. The other columns have a fixed width, and rows say in a tooltip what they
+/// show.
 class NamesFirst : public QObject {
  public:
-  explicit NamesFirst(QTreeView* tree);
+  explicit NamesFirst(QTreeView* tree, int letters = 8);
+  /// A column that has nothing to show is not there, whatever room there is.
+  void leaveOut(int column, bool isLeftOut);
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -50,6 +53,8 @@ class NamesFirst : public QObject {
   int leastWidth(int letters) const;
 
   QTreeView* tree_;
+  int letters_;
+  QSet<int> leftOut_;
 };
 
 /// Gives rows some air and, in trees that wrap words, the height their text needs, where Qt would cut it off.

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/derivation/gradient_of.h"
+#include "core/questions/memory_timeline.h"
+#include "core/torch/steps/judge_step.h"
 #include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
 #include "views/models/modules_model.h"
@@ -21,6 +23,10 @@ class HeatTest : public QObject {
 
  private Q_SLOTS:
   void W32_modulesHaveTheNumbersOfAllBelow();
+  void W32_memoryOfModulesAddsUpToThePeak();
+  void W32_modulesOfAStepHaveTheirUpdates();
+  void W32_allColumnsOfModulesAreInSightAt1600_data();
+  void W32_allColumnsOfModulesAreInSightAt1600();
   void W32_modulesAreSortedByTime();
   void W32_modulesCountNaN();
   void W32_theGraphShowsGradients();
@@ -74,11 +80,88 @@ void HeatTest::W32_modulesHaveTheNumbersOfAllBelow() {
   const auto cell = [&](ModulesModel::Column column) { return row.siblingAtColumn(column); };
   QCOMPARE(cell(ModulesModel::time).data().toString(), secondsText(seconds));
   QCOMPARE(cell(ModulesModel::saved).data().toString(), bytesText(saved));
-  QCOMPARE(cell(ModulesModel::gradient).data().toString(), QString::number(std::sqrt(squares), 'g', 3));
+  QCOMPARE(cell(ModulesModel::gradient).data().toString(), briefNumber(std::sqrt(squares)));
   // The bar is as long as the number is of what the module around has.
   const auto around = moduleNamed(f, QStringLiteral("blocks")).siblingAtColumn(ModulesModel::saved);
   QCOMPARE(around.data(shareRole).toDouble(), 1.0);
   QVERIFY(cell(ModulesModel::saved).data(shareRole).toDouble() < 0.6);
+}
+
+void HeatTest::W32_memoryOfModulesAddsUpToThePeak() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile(tinyGpt)));
+  QVERIFY(f.quiet());
+  const auto& analysis = f.analysis();
+  const auto& document = *analysis.document;
+  const auto timeline = memoryTimeline(analysis);
+  const auto heldBelow = [&](const QString& path) {
+    std::int64_t bytes = 0;
+    for (const auto& life : timeline.lives) {
+      const auto op = analysis.joint.ops[life.from];
+      const bool isHeld = life.from <= timeline.peakPosition && timeline.peakPosition < life.to;
+      if (isHeld && isBelow(toQt(document.text(document.boundSymbol(op).module)), path)) bytes += life.bytes;
+    }
+    return bytes;
+  };
+  for (const auto* path : {"blocks", "blocks.1", "head"}) {
+    const auto bytes = heldBelow(QLatin1String(path));
+    QVERIFY2(bytes > 0, path);
+    QCOMPARE(moduleNamed(f, QLatin1String(path)).siblingAtColumn(ModulesModel::memory).data().toString(),
+             bytesText(bytes));
+  }
+}
+
+void HeatTest::W32_modulesOfAStepHaveTheirUpdates() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("tests/data/recordings/step")));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet());
+  auto& tree = modulesOf(f);
+  QTRY_VERIFY(!tree.isColumnHidden(ModulesModel::update));
+  int compared = 0;
+  for (const auto& [parameter, numbers] : lastUpdates(f.controller().document()->analysis)) {
+    const auto path = toQt(parameter);
+    const auto row = moduleNamed(f, path.left(path.lastIndexOf(QLatin1Char('.'))));
+    QVERIFY2(row.isValid(), parameter.c_str());
+    double added = 0, weight = 0;
+    for (const auto& [other, of] : lastUpdates(f.controller().document()->analysis)) {
+      if (!isBelow(toQt(other), row.data(moduleRole).toString())) continue;
+      added += std::pow(of.norm.value(), 2);
+      weight += std::pow(of.norm.value() / of.ratio.value(), 2);
+    }
+    QTRY_COMPARE(row.siblingAtColumn(ModulesModel::update).data().toString(), briefNumber(std::sqrt(added / weight)));
+    ++compared;
+  }
+  QVERIFY(compared > 0);
+  QVERIFY(f.open(modelFile(tinyGpt)));  // has no optimizer
+  QTRY_VERIFY(tree.isColumnHidden(ModulesModel::update));
+}
+
+void HeatTest::W32_allColumnsOfModulesAreInSightAt1600_data() {
+  QTest::addColumn<QString>("path");
+  for (const char* path : {tinyGpt, "resources/samples/twins.pt2", "tests/data/recordings/step"})
+    QTest::newRow(path) << modelFile(path);
+}
+
+void HeatTest::W32_allColumnsOfModulesAreInSightAt1600() {
+  QFETCH(QString, path);
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1600, 1000);
+  QVERIFY(f.open(path));
+  QVERIFY(allKnown(f));
+  QVERIFY(f.quiet() && standsStill(f.window()));
+  auto& tree = modulesOf(f);
+  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column) {
+    if (column == ModulesModel::update && !f.analysis().file.recording) continue;
+    QVERIFY2(!tree.isColumnHidden(column), qPrintable(QString::number(column)));
+    for (auto row = tree.model()->index(0, 0); row.isValid(); row = tree.indexBelow(row)) {
+      const auto cell = row.siblingAtColumn(column);
+      const auto place = tree.visualRect(cell);
+      QVERIFY2(place.right() <= tree.viewport()->width() && place.width() >= tree.sizeHintForIndex(cell).width(),
+               qPrintable(cell.data().toString()));
+    }
+  }
+  QCOMPARE(tree.header()->length(), tree.viewport()->width());
 }
 
 void HeatTest::W32_modulesAreSortedByTime() {
