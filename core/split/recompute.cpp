@@ -1,7 +1,6 @@
 #include "core/split/recompute.h"
 
 #include <algorithm>
-#include <chrono>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -322,7 +321,6 @@ OpMarks restrictToRecomputable(const Document& document, const Trace& joint, con
 }
 
 Trace recompute(Document& document, const Trace& joint, const OpMarks& recomputeOp, std::vector<Problem>* problems) {
-  const auto start = std::chrono::steady_clock::now();
   Recomputation recomputation(document, joint, recomputeOp);
   auto result = recomputation.run(problems);
   PassRecord record;
@@ -330,7 +328,6 @@ Trace recompute(Document& document, const Trace& joint, const OpMarks& recompute
   record.parent = joint.name;
   record.parameters = {{"recomputed", std::to_string(recomputation.copies)}};
   record.replaced = std::move(recomputation.replaced);
-  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.history.push_back(std::move(record));
   return result;
 }

@@ -1,7 +1,6 @@
 #include "core/trace/dead_code.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/base/id_vector.h"
 #include "core/trace/effects.h"
@@ -45,7 +44,6 @@ class Needed {
 }  // namespace
 
 Trace eliminateDeadCode(const Document& document, const Trace& trace) {
-  const auto start = std::chrono::steady_clock::now();
   Needed needed(document);
   for (auto value : trace.outputs) needed.read(value);
 
@@ -66,7 +64,6 @@ Trace eliminateDeadCode(const Document& document, const Trace& trace) {
   record.pass = "Dead code elimination";
   record.parameters = {{"removed", std::to_string(trace.ops.size() - kept.size())}};
   record.parent = trace.name;
-  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.history.push_back(std::move(record));
   return result;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
+#include "core/trace/pass_result.h"
 
 namespace retrograd {
 
@@ -26,9 +27,8 @@ DerivationRequest requestOf(const Analysis& analysis);
 
 /// The model of `analysis` derived again under `request`, a change of requestOf(): on the same tensors, as the same
 /// derivative where its order is 2 or more, with the same marks and session file. Its document is a copy, so ids of the
-/// computation stay. `joints`, where given, gets the joint after each pass: the grad transform, dead-code elimination,
-/// copy elision and, where it changed anything, partitioning. Throws as analyse().
+/// computation stay. `results`, where given, gets what each pass made (runPasses()). Throws as analyse().
 std::shared_ptr<const Analysis> deriveAgain(const Analysis& analysis, const DerivationRequest& request,
-                                            std::vector<Trace>* joints = nullptr, const Progress& progress = {});
+                                            std::vector<PassResult>* results = nullptr, const Progress& progress = {});
 
 }  // namespace retrograd

@@ -13,12 +13,6 @@ bool beginsWith(std::string_view text, std::string_view beginning) {
                                                        [&](char a, char b) { return lower(a) == lower(b); });
 }
 
-/// The pass that made the joint out of `before`: the first that its history has and that of `before` has not.
-std::string passBetween(const Trace& before, const Trace& after) {
-  const auto i = before.history.size();
-  return i < after.history.size() ? after.history[i].pass : std::string();
-}
-
 }  // namespace
 
 std::size_t PassTraces::find(std::string_view pass, TraceKind kind) const {
@@ -44,22 +38,14 @@ const Trace& PassTraces::before(std::size_t i) const {
 }
 
 PassTraces passesOf(const Analysis& analysis, const Progress& progress) {
-  std::vector<Trace> joints;
   PassTraces passes;
-  passes.analysis = deriveAgain(analysis, requestOf(analysis), &joints, progress);
-  const auto& made = *passes.analysis;
-  if (!made.derived())
+  passes.results.emplace_back();
+  passes.analysis = deriveAgain(analysis, requestOf(analysis), &passes.results, progress);
+  if (!passes.analysis->derived())
     throw Error(ErrorCode::badUse, "nothing can be derived from this model, so no pass was run on it",
                 analysis.file.path);
-  const auto& computation = made.computation().trace;
-  passes.results.push_back({computation.history.empty() ? "Read" : computation.history.back().pass, computation});
-  for (auto& joint : joints) {
-    const auto& before = passes.results.back().trace;
-    auto pass = passBetween(before, joint);
-    if (!pass.empty()) passes.results.push_back({std::move(pass), std::move(joint)});
-  }
-  passes.results.push_back({made.forward.history.back().pass, made.forward});
-  passes.results.push_back({made.backward.history.back().pass, made.backward});
+  const auto& computation = passes.analysis->computation().trace;
+  passes.results.front() = {computation.history.empty() ? "Read" : computation.history.back().pass, computation};
   return passes;
 }
 

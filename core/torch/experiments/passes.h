@@ -5,14 +5,9 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
+#include "core/trace/pass_result.h"
 
 namespace retrograd {
-
-/// A trace as one pass left it.
-struct PassResult {
-  std::string pass;  ///< as in the trace's history: "Dead code elimination"
-  Trace trace;
-};
 
 /// All that deriving a model went through, over one document.
 struct PassTraces {

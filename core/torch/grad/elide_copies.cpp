@@ -1,6 +1,5 @@
 #include "core/torch/grad/elide_copies.h"
 
-#include <chrono>
 #include <utility>
 
 #include "core/base/id_vector.h"
@@ -110,7 +109,6 @@ class CopyElision {
 }  // namespace
 
 Trace elideCopies(Document& document, const Trace& joint) {
-  const auto start = std::chrono::steady_clock::now();
   PassRecord record;
   record.pass = "Copy elision";
   record.parent = joint.name;
@@ -120,7 +118,6 @@ Trace elideCopies(Document& document, const Trace& joint) {
   if (record.replaced.empty()) return joint;
   result.forwardCount -= elision.removedFromForward();
   record.parameters = {{"copies", std::to_string(record.replaced.size() / 2)}};
-  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.history.push_back(std::move(record));
   return result;
 }
