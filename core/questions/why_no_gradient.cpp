@@ -113,7 +113,7 @@ class GradientQuestion {
 
   bool disablesGrad(BoundSymbolId op) const {
     const auto& bound = document_.boundSymbol(op);
-    if (!document_.symbol(bound.symbol).name.starts_with("higher_order.wrap_with_set_grad_enabled")) return false;
+    if (!hasTrait(document_.symbol(bound.symbol).name, OpTrait::setsGradMode)) return false;
     const auto& arguments = document_.pattern(bound.pattern).arguments;
     return !arguments.empty() && arguments[0].kind == Argument::Kind::boolean && arguments[0].integer == 0;
   }

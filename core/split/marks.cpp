@@ -9,6 +9,7 @@
 #include "core/base/near_names.h"
 #include "core/base/op_number.h"
 #include "core/split/partition.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -30,9 +31,8 @@ class Marker {
 
   void markCheckpoints() {
     markWhere([&](BoundSymbolId op) {
-      return hasAncestor(op, [&](BoundSymbolId ancestor) {
-        return document_.symbol(ancestor).name.starts_with("higher_order.tag_activation_checkpoint");
-      });
+      return hasAncestor(
+          op, [&](BoundSymbolId ancestor) { return hasTrait(document_.symbol(ancestor).name, OpTrait::runsAgain); });
     });
   }
 

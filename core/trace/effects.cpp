@@ -55,7 +55,7 @@ bool drawsNothing(const Symbol& symbol, std::span<const Argument> arguments) {
 bool mayDoAnything(const Symbol& symbol) {
   const auto& n = symbol.name;
   return !symbol.known || n.starts_with("pippy.") || hasTrait(n, OpTrait::check) || hasTrait(n, OpTrait::prints) ||
-         n == "higher_order.with_effects";
+         hasTrait(n, OpTrait::ordersEffects);
 }
 
 bool bodyWrites(const Document& document, const Subgraph& body);
@@ -133,7 +133,7 @@ std::uint8_t effectsInComputation(const Document& document, const Symbol& symbol
   if ((effects & effect::needsData) && symbol.name.starts_with("aten.index") && !indexesByMask(document, operands))
     effects &= static_cast<std::uint8_t>(~effect::needsData);
   if (!symbol.isHigherOrder) return effects;
-  if (symbol.name == "higher_order.cond" || symbol.name == "higher_order.while_loop") effects |= effect::needsData;
+  if (hasTrait(symbol.name, OpTrait::dataDecides)) effects |= effect::needsData;
   for (const auto& argument : pattern.arguments)
     effects |= effectsOfBody(document, argument) & static_cast<std::uint8_t>(~effect::view);
   return effects;

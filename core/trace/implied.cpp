@@ -123,7 +123,7 @@ bool gradMode(const Document& document, const BoundSymbol& bound) {
   if (!bound.parent) return true;
   const auto& around = document.boundSymbol(bound.parent);
   const auto& arguments = document.pattern(around.pattern).arguments;
-  if (document.symbol(around.symbol).name == "higher_order.wrap_with_set_grad_enabled" && !arguments.empty())
+  if (hasTrait(document.symbol(around.symbol).name, OpTrait::setsGradMode) && !arguments.empty())
     return arguments[0].integer != 0;
   return around.gradMode;
 }

@@ -17,6 +17,12 @@ const std::unordered_map<std::string_view, std::uint32_t>& table() {
       {"aten.sym_constrain_range", bits(check)},
       {"aten.sym_constrain_range_for_size", bits(check)},
 
+      {"aten.sym_is_contiguous", bits(asksTensor)},
+      {"aten.sym_numel", bits(asksTensor)},
+      {"aten.sym_size", bits(asksTensor)},
+      {"aten.sym_storage_offset", bits(asksTensor)},
+      {"aten.sym_stride", bits(asksTensor)},
+
       {"aten.detach", bits(detach)},
       {"aten.detach_", bits(detach, changesGeometry)},
       {"aten.detach_copy", bits(detach)},
@@ -91,13 +97,15 @@ const std::unordered_map<std::string_view, std::uint32_t>& table() {
       {"aten.unflatten", bits(copiesAtNeed)},
 
       {"higher_order.checkpoint", bits(region, passesOperands)},
-      {"higher_order.tag_activation_checkpoint", bits(region, passesOperands)},
+      {"higher_order.tag_activation_checkpoint", bits(region, passesOperands, runsAgain)},
       {"higher_order.wrap_activation_checkpoint", bits(region)},
-      {"higher_order.wrap_with_autocast", bits(region, passesOperands)},
-      {"higher_order.wrap_with_set_grad_enabled", bits(region, passesOperands)},
-      {"higher_order.cond", bits(passesOperands)},
+      {"higher_order.wrap_with_autocast", bits(region, passesOperands, setsAutocast)},
+      {"higher_order.wrap_with_set_grad_enabled", bits(region, passesOperands, setsGradMode)},
+      {"higher_order.cond", bits(passesOperands, dataDecides)},
       {"higher_order.hints_wrapper", bits(passesOperands)},
       {"higher_order.invoke_subgraph", bits(passesOperands)},
+      {"higher_order.while_loop", bits(dataDecides)},
+      {"higher_order.with_effects", bits(ordersEffects)},
       {"higher_order.wrap", bits(passesOperands)},
   };
   return traits;

@@ -24,6 +24,12 @@ enum class OpTrait : std::uint32_t {
   region = 1 << 12,           ///< runs its body under another mode, or again in the backward; does nothing by itself
   passesOperands = 1 << 13,   ///< its body's inputs are the operands behind the body, in order
   readsShape = 1 << 14,       ///< reads what its operand is like, and none of its elements
+  setsGradMode = 1 << 15,     ///< a region whose first argument says whether gradients are recorded in it
+  setsAutocast = 1 << 16,     ///< a region that begins with the arguments of torch.autocast
+  runsAgain = 1 << 17,        ///< a region whose body the backward runs again
+  dataDecides = 1 << 18,      ///< which body runs, or how often, depends on data
+  ordersEffects = 1 << 19,    ///< calls another op, in an order that a token keeps
+  asksTensor = 1 << 20,       ///< gives a number of its operand's sizes, strides or offset
 };
 
 /// Whether the op of this name ("aten.detach.default", the overload may be missing) has the trait.

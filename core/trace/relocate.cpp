@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/id_vector.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd {
 namespace {
@@ -18,7 +19,7 @@ class CallRewrite {
   bool apply(CallPattern& pattern) const {
     bool changed = false;
     for (auto& argument : pattern.arguments) changed |= literals(argument);
-    if (symbol_.name == "higher_order.wrap_with_autocast") changed |= autocast(pattern);
+    if (hasTrait(symbol_.name, OpTrait::setsAutocast)) changed |= autocast(pattern);
     if (device_.type != Device::Type::cpu) changed |= factory(pattern);
     return changed;
   }

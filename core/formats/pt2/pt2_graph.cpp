@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/formats/model/graph_ops.h"
 #include "core/trace/effects.h"
+#include "core/trace/op_traits.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd::pt2 {
@@ -37,7 +38,7 @@ const GraphReader::Op& GraphReader::opOf(std::string_view target) {
   const Symbol symbol = resolveSymbol(target, lookup_);
   op.symbol = document_.internSymbol(symbol);
   op.hasSchema = !symbol.schema.empty();
-  op.isToken = symbol.name == "higher_order.with_effects";
+  op.isToken = hasTrait(symbol.name, OpTrait::ordersEffects);
   for (const auto& a : symbol.arguments) op.arguments.push_back(parseSchemaType(a.type));
   for (const auto& r : symbol.returns) op.returns.push_back(parseSchemaType(r.type));
   return op;

@@ -4,6 +4,7 @@
 #include "core/formats/pt2/pt2_graph.h"
 #include "core/trace/effects.h"
 #include "core/trace/implied.h"
+#include "core/trace/op_traits.h"
 
 namespace retrograd::pt2 {
 namespace {
@@ -25,7 +26,7 @@ void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMod
   if (depth_ >= maxNesting) throw Error(ErrorCode::badInput, "graphs nested deeper than " + std::to_string(maxNesting));
   ++depth_;
   bool inner = gradMode;
-  if (name == "higher_order.wrap_with_set_grad_enabled" && !call.pattern.arguments.empty())
+  if (hasTrait(name, OpTrait::setsGradMode) && !call.pattern.arguments.empty())
     inner = call.pattern.arguments.front().integer != 0;
   const auto passed = implied::passedOperands(document_, op);
   for (const auto& pending : call.graphs) {

@@ -164,7 +164,7 @@ void EagerInterpreter::runHigherOrder(BoundSymbolId op) {
   const std::string& name = document_.symbol(bound.symbol).name;
   const std::string kind = name.substr(name.find('.') + 1);
   const auto& pattern = document_.pattern(bound.pattern);
-  if (kind.starts_with("with_effects")) return runWithEffects(op, pattern);
+  if (hasTrait(name, OpTrait::ordersEffects)) return runWithEffects(op, pattern);
   std::vector<Argument> before, after;
   std::vector<const Subgraph*> graphs;
   for (const auto& a : pattern.arguments) {
@@ -195,11 +195,11 @@ void EagerInterpreter::runHigherOrder(BoundSymbolId op) {
     }
     return bindOutputs(op, carry);
   }
-  if (kind.starts_with("wrap_with_set_grad_enabled")) {
+  if (hasTrait(name, OpTrait::setsGradMode)) {
     at::AutoGradMode gradMode(before.at(0).integer != 0 && at::GradMode::is_enabled());
     return bindOutputs(op, runSubgraph(*graphs[0], flat));
   }
-  if (kind.starts_with("wrap_with_autocast")) {
+  if (hasTrait(name, OpTrait::setsAutocast)) {
     Autocast autocast(before);
     return bindOutputs(op, runSubgraph(*graphs[0], flat));
   }

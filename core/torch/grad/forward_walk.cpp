@@ -117,7 +117,7 @@ void JointBuilder::visit(BoundSymbolId op) {
   if (symbol.isHigherOrder) return applyHigherOrder(op);
   if (name == "pippy._pipe_split.default") return;  // marks a stage border in the computation; computes nothing
   if (name.starts_with("aten._assert_async")) return emitVerbatim(op);
-  if (symbol.schema.empty() || name.starts_with("aten.sym_")) return evaluateNumbers(op);
+  if (symbol.schema.empty() || hasTrait(name, OpTrait::asksTensor)) return evaluateNumbers(op);
   // Checks of what was true on export; shapes are checked by the ops themselves.
   if (symbol.returns.empty() && hasTrait(name, OpTrait::check)) return;
   refuseSharedStatistics(op);
@@ -210,8 +210,8 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
   const CallPattern pattern = document_.pattern(document_.boundSymbol(op).pattern);
   const auto outputSpan = std::as_const(document_).outputs(op);
   std::optional<Argument> number;
-  if (name.starts_with("aten.sym_") && !pattern.arguments.empty() &&
-      pattern.arguments[0].kind == Argument::Kind::operand) {
+  const bool asksTensor = hasTrait(name, OpTrait::asksTensor);
+  if (asksTensor && !pattern.arguments.empty() && pattern.arguments[0].kind == Argument::Kind::operand) {
     const auto value = resolve(document_.operands(op)[pattern.arguments[0].integer]).value;
     if (value && document_.isTensor(value)) {
       const auto& meta = document_.meta(value);
@@ -228,7 +228,7 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
       else if (name == "aten.sym_storage_offset.default") number = Argument::ofInt(meta.offset);
     }
   }
-  if (!number && !name.starts_with("aten.sym_")) {
+  if (!number && !asksTensor) {
     std::vector<Argument> operands;
     for (const auto& argument : pattern.arguments)
       if (argument.kind != Argument::Kind::missing) operands.push_back(argumentValue(op, argument));

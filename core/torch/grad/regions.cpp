@@ -147,24 +147,23 @@ void JointBuilder::applyHigherOrder(BoundSymbolId op) {
   const auto kind = name.substr(name.find('.') + 1);
   const CallPattern pattern = document_.pattern(document_.boundSymbol(op).pattern);
   const auto parts = partsOf(pattern);
-  if (kind.starts_with("with_effects")) return applyWithEffects(op, pattern);
+  if (hasTrait(name, OpTrait::ordersEffects)) return applyWithEffects(op, pattern);
   if (parts.graphs.empty()) throw Error(ErrorCode::unsupportedOp, "this higher-order op is not supported", name);
   const auto saved = region_;
   if (kind.starts_with("cond")) return runCond(op, parts.before, parts.graphs, parts.after);
   if (kind.starts_with("scan")) return runScan(op, parts.graphs, parts.after);
   if (kind.starts_with("map_impl") || kind.starts_with("map")) return runMap(op, parts.graphs, parts.after);
   if (kind.starts_with("while_loop")) return runWhile(op, parts.graphs, parts.after);
-  if (kind.starts_with("wrap_with_set_grad_enabled")) {
+  if (hasTrait(name, OpTrait::setsGradMode)) {
     region_.gradMode = region_.gradMode && at(parts.before, 0, name).integer != 0;
-  } else if (kind.starts_with("wrap_with_autocast")) {
+  } else if (hasTrait(name, OpTrait::setsAutocast)) {
     region_.autocast.active = true;
     region_.autocast.device = deviceFromString(at(parts.before, 0, name).text).type;
     const auto& dtype = at(parts.before, 1, name);
     region_.autocast.dtype =
         dtype.kind == Argument::Kind::dtype ? std::optional(static_cast<DType>(dtype.integer)) : std::nullopt;
     region_.autocast.enabled = at(parts.before, 2, name).integer != 0;
-  } else if (!kind.starts_with("invoke_subgraph") && !kind.starts_with("tag_activation_checkpoint") &&
-             !kind.starts_with("wrap") && !kind.starts_with("hints_wrapper")) {
+  } else if (!hasTrait(name, OpTrait::passesOperands) && !kind.starts_with("wrap")) {
     throw Error(ErrorCode::unsupportedOp, "this higher-order op is not supported", name);
   }
   std::vector<Binding> arguments;
@@ -176,7 +175,7 @@ void JointBuilder::applyHigherOrder(BoundSymbolId op) {
   if (arguments.size() > graph.inputs.size()) arguments.resize(graph.inputs.size());  // trailing keyword arguments
   auto results = inlineSubgraph(graph, arguments);
   region_ = saved;
-  if (kind.starts_with("tag_activation_checkpoint")) copyResults(op, arguments, results);
+  if (hasTrait(name, OpTrait::runsAgain)) copyResults(op, arguments, results);
   bindResults(op, results);
 }
 
