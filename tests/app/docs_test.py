@@ -95,7 +95,9 @@ class Commands(unittest.TestCase):
                         code = re.search(r"# exit code (\d+)", command)
                         result = shell(command, folder)
                         self.assertEqual(result.returncode, int(code[1]) if code else 0, result.stdout[-3000:])
-                        if expected:
+                        # Numbers of a recording are those of the recorder's kind of processor.
+                        elsewhere = "it was recorded with the instruction set" in result.stdout
+                        if expected and not elsewhere:
                             output = re.sub(r" +$", "", result.stdout, flags=re.M)
                             self.assertRegex(output, pattern(expected), f"\n--- printed ---\n{output[:4000]}")
 
