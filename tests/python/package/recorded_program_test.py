@@ -262,7 +262,7 @@ def test_of(kind):
         self.recorded(kind)
         code, found = verdict("here")
         self.assertEqual((code, found["verdict"], found["differing"]), (0, "pass", 0), found)
-        self.assertEqual(found["ran"], found["ops"])
+        self.assertEqual(found["ran"] + found["not_run"], found["ops"])
         self.assertGreater(found["compared"], 20)
         opinion = found["second_opinion"]  # C12: a right step has no fault, and most of its gradients are compared
         if kind not in FEW_DERIVATIVES:

@@ -216,7 +216,7 @@ class Trial:
         report["not sound"] = sorted({*report.get("not sound", []), *said["not_sound"]})
         if said["differing"]:
             self.wrong(f"{at}: {said['differing']} hashes differ, first {said['first'][0]}")
-        if said["ran"] != said["ops"]:
+        if said["ran"] + said["not_run"] != said["ops"]:
             self.wrong(f"{at}: {said['ran']} of {said['ops']} ops ran: {said.get('reason')}")
         elif done.returncode and not said["differing"] and not said["not_sound"]:
             self.wrong(f"{at}: check ends with {done.returncode}: {said.get('reason')}")
