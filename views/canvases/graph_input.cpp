@@ -203,21 +203,25 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
     menu->addAction(withFixedKey(open ? tr("Close") : tr("Open"), Qt::Key_Enter), this,
                     [this, open, node = currentNode_] { setOpen(node, !open); });
   }
-  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })
-      ->setEnabled(op.valid());
-  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this,
-                  [this, op] { Q_EMIT breakpointRequested(op); })
-      ->setEnabled(op.valid());
+  const auto noOp = op ? QString() : tr("This box is not an op");
+  disableBecause(menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this,
+                                 [this, op] { Q_EMIT jumpRequested(op); }),
+                 noOp);
+  disableBecause(menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this,
+                                 [this, op] { Q_EMIT breakpointRequested(op); }),
+                 noOp);
   menu->addSeparator();
   menu->addAction(withFixedKey(tr("Open All"), Qt::Key_Asterisk), this, [this] { setAllOpen(true); });
   menu->addAction(withFixedKey(tr("Close All"), Qt::Key_Slash), this, [this] { setAllOpen(false); });
   menu->addSeparator();
   menu->addAction(withKey(tr("Zoom to Fit"), *this, "graph-fit"), this, [this] { zoomToFit(); });
   menu->addAction(withFixedKey(tr("Zoom to Width"), Qt::Key_Home), this, [this] { zoomToWidth(); });
-  menu->addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); })
-      ->setEnabled(current_ >= 0);
-  menu->addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); })
-      ->setEnabled(current_ >= 0);
+  const auto noBox = current_ >= 0 ? QString() : tr("No box is selected");
+  disableBecause(
+      menu->addAction(withKey(tr("Zoom to Selection"), *this, "graph-selection"), this, [this] { zoomToSelection(); }),
+      noBox);
+  disableBecause(
+      menu->addAction(withKey(tr("Zoom to Module"), *this, "graph-module"), this, [this] { zoomToModule(); }), noBox);
   Q_EMIT menuAboutToShow(menu);
   menu->exec(event->reason() == QContextMenuEvent::Mouse || current_ < 0
                  ? event->globalPos()

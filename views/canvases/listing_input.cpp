@@ -116,11 +116,13 @@ void ListingView::contextMenuEvent(QContextMenuEvent* event) {
   const int pointed = byMouse ? rowAtY(event->pos().y()) : -1;
   const auto op = opForKey(isMarked(pointed) ? pointed : cursor_);
   auto* menu = contextMenu(this);
-  menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this, [this, op] { Q_EMIT jumpRequested(op); })
-      ->setEnabled(op.valid());
-  menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this,
-                  [this, op] { Q_EMIT breakpointRequested(op); })
-      ->setEnabled(op.valid());
+  const auto noOp = op ? QString() : tr("There is no op in this line");
+  disableBecause(menu->addAction(withKey(tr("Go to Origin or Back"), *this, "origin"), this,
+                                 [this, op] { Q_EMIT jumpRequested(op); }),
+                 noOp);
+  disableBecause(menu->addAction(withKey(tr("Toggle Breakpoint"), *this, "breakpoint"), this,
+                                 [this, op] { Q_EMIT breakpointRequested(op); }),
+                 noOp);
   menu->addSeparator();
   menu->addAction(withFixedKey(tr("Copy"), QKeySequence::Copy), this,
                   [this] { QApplication::clipboard()->setText(copyText()); });

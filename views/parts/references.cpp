@@ -22,8 +22,12 @@ void addVerbs(MainWindow& window) {
   const auto extend = [&window](QMenu* menu) {
     const auto& actions = window.actions();
     const auto op = window.context().selection->op();
-    QList<QAction*> verbs{actions.toCursor, window.findChild<QAction*>(QStringLiteral("action-source")),
-                          actions.references, actions.watch, actions.recompute};
+    QList<QAction*> verbs{actions.toCursor,
+                          window.findChild<QAction*>(QStringLiteral("action-source")),
+                          window.findChild<QAction*>(QStringLiteral("action-copy-line-of-python")),
+                          actions.references,
+                          actions.watch,
+                          actions.recompute};
     verbs.removeAll(nullptr);
     const auto entries = menu->actions();  // behind the jump to the origin and the breakpoint
     const auto at =

@@ -1,4 +1,6 @@
-// The Python source behind an op: the dock, its settings, the editor.
+// The Python source behind an op: the dock, its settings, the editor; its line as text.
+#include <QApplication>
+#include <QClipboard>
 #include <QFileDialog>
 
 #include "core/trace/source.h"
@@ -7,6 +9,7 @@
 #include "views/docks/source_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/settings/editor.h"
+#include "views/text/format.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
@@ -43,6 +46,8 @@ const WindowPart sourcePart(PartOrder::source, [](MainWindow& window) {
   auto* edit = actions.add("open-in-editor", tr("Open in &Editor"),
                            tr("Opens the source at its line in the editor of Source Settings"),
                            QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_U));
+  auto* copy = actions.add("copy-line-of-python", tr("Copy Line of P&ython"),
+                           tr("Copies file and line that the selected op comes from, as model.py:31"), {});
   auto* find = actions.add("find-source", tr("Find Fi&le..."),
                            tr("Asks where the file is; files next to it are then found too"), {});
   auto* settings = actions.add("source-settings", tr("Source Se&ttings..."),
@@ -58,12 +63,17 @@ const WindowPart sourcePart(PartOrder::source, [](MainWindow& window) {
                ? MainWindow::tr("The selected op has no source")
                : QString();
   };
-  for (auto* action : {edit, find}) actions.allowUnless(action, noSource);
+  for (auto* action : {edit, copy, find}) actions.allowUnless(action, noSource);
   QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showPanel(*dock); });
   QObject::connect(edit, &QAction::triggered, dock, [&window, dock] {
     window.showPanel(*dock);
     if (editorCommand(*window.shared().settings).isEmpty()) return editSettings(window, dock);
     dock->openInEditor();
+  });
+  QObject::connect(copy, &QAction::triggered, &window, [&window] {
+    const auto& selection = *window.context().selection;
+    const auto* frame = shownFrame(sourceOf(*selection.analysis()->document, selection.op()));
+    QApplication::clipboard()->setText(QStringLiteral("%1:%2").arg(toQt(frame->file)).arg(frame->line));
   });
   QObject::connect(find, &QAction::triggered, dock, [&window, dock] {
     window.showPanel(*dock);
@@ -79,7 +89,7 @@ const WindowPart sourcePart(PartOrder::source, [](MainWindow& window) {
                    [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
   auto* go = window.menu("go");
   go->addSeparator();
-  go->addActions({show, edit, find, settings});
+  go->addActions({show, edit, copy, find, settings});
 });
 
 }  // namespace

@@ -33,7 +33,15 @@ inline QString withFixedKey(const QString& text, const QKeySequence& key) {
 inline QMenu* contextMenu(QWidget* parent) {
   auto* menu = new QMenu(parent);
   menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setToolTipsVisible(true);  // they say why an entry cannot be used
   return menu;
+}
+
+/// Disables an entry where there is a reason, and says it.
+inline void disableBecause(QAction* entry, const QString& reason) {
+  entry->setEnabled(reason.isEmpty());
+  entry->setToolTip(reason);
+  entry->setStatusTip(reason);
 }
 
 }  // namespace retrograd::views

@@ -1,5 +1,6 @@
 #include <QAbstractItemModelTester>
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDir>
 #include <QFile>
@@ -9,6 +10,8 @@
 #include <QTest>
 #include <QTreeView>
 
+#include "core/trace/source.h"
+#include "tests/views/menus.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
 #include "views/dialogs/source_dialog.h"
@@ -36,6 +39,8 @@ class SourceTest : public QObject {
   void theEditorIsStarted();
   void settingsAreEdited();
   void commandsSayWhyNot();
+  void aLineIsCopied();
+  void aLineWithoutAnOpSaysSo();
 
  private:
   QString at(const QString& name) const { return folder_->filePath(name); }
@@ -300,6 +305,38 @@ void SourceTest::commandsSayWhyNot() {
   QVERIFY(command(f, "find-source").toolTip().contains(QStringLiteral("No op is selected")));
   f.selection().select(f.analysis().forward.ops[0]);
   QVERIFY(command(f, "open-in-editor").isEnabled());
+}
+
+/// From the menu of a line, also of an op of the backward, which has the line of its origin.
+void SourceTest::aLineIsCopied() {
+  WindowFixture f;
+  QVERIFY(f.open(model()));
+  const auto backward = f.analysis().backward.ops[0];
+  f.selection().select(backward);
+  const auto* frame = shownFrame(sourceOf(*f.analysis().document, backward));
+  QVERIFY(frame);
+  auto& view = f.window().listings().listing(TraceKind::backward);
+  withMenu(view.viewport(), view.rowRect(view.rowOf(backward)).center(),
+           [](QMenu& menu) { clickEntry(menu, QStringLiteral("Copy Line of Python")); });
+  QCOMPARE(QApplication::clipboard()->text(),
+           QStringLiteral("%1:%2").arg(QString::fromStdString(frame->file)).arg(frame->line));
+}
+
+void SourceTest::aLineWithoutAnOpSaysSo() {
+  WindowFixture f;
+  QVERIFY(f.open(model()));
+  auto& view = f.window().listings().listing(TraceKind::forward);
+  view.setGrouping(Grouping::module);
+  QVERIFY(view.isHeader(0));
+  withMenu(view.viewport(), view.rowRect(0).center(), [](QMenu& menu) {
+    for (auto* entry : menu.actions())
+      if (entry->text().startsWith(QStringLiteral("Toggle Breakpoint"))) {
+        QVERIFY(!entry->isEnabled());
+        QCOMPARE(entry->toolTip(), QStringLiteral("There is no op in this line"));
+        return;
+      }
+    QFAIL("no entry");
+  });
 }
 
 }  // namespace retrograd::views
