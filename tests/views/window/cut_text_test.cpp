@@ -104,9 +104,10 @@ void CutTextTest::W25_noTextIsCutWithoutAnEllipsis() {
   f.selection().select(f.analysis().backward.ops[12]);
   for (auto choice : {Theme::Choice::light, Theme::Choice::dark, Theme::Choice::highContrast}) {
     f.theme().choose(choice);
-    for (const char* layout : {"layout-default", "layout-debugging", "layout-memory", "layout-graph"}) {
-      if (auto* action = f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(layout)))
-        action->trigger();
+    for (const char* layout : {"reset-layout", "layout-debugging", "layout-memory", "layout-graph", "layout-reading"}) {
+      auto* action = f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(layout));
+      QVERIFY2(action, layout);
+      action->trigger();
       QVERIFY(f.quiet() && standsStill(f.window()));
       const auto cut = cutIn(f.window());
       QVERIFY2(cut.isEmpty(), qPrintable(QLatin1String(layout) + QLatin1Char(' ') + cut.join(QLatin1Char('\n'))));
