@@ -13,8 +13,6 @@ namespace retrograd {
 /// trace.
 class Lifetimes {
  public:
-  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
-
   Lifetimes(const Document& document, const Trace& trace);
 
   /// The position of the op that makes it; -1 for what is there from the start.
@@ -30,6 +28,8 @@ class Lifetimes {
   std::span<const ValueId> sharing(ValueId value) const;
 
  private:
+  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+
   const Document& document_;
   IdVector<ValueId, std::int32_t> producedAt_;
   IdVector<ValueId, std::size_t> releasedAt_;

@@ -14,7 +14,7 @@ QString cleaned(const QString& path) {
   return QDir::cleanPath(slashed.replace(QLatin1Char('\\'), QLatin1Char('/')));
 }
 
-/// Whole folders only: "/home/a" is not a beginning of "/home/ab".
+/// Whole folders only: "/code/a" is not a beginning of "/code/ab".
 bool beginsWith(const QString& path, const QString& prefix) {
   return path.startsWith(prefix) &&
          (path.size() == prefix.size() || prefix.endsWith(QLatin1Char('/')) || path[prefix.size()] == QLatin1Char('/'));

@@ -178,21 +178,20 @@ void KeptValues::hold(ValueId value, const c10::IValue& content) {
   --letGo_;
 }
 
-bool KeptValues::edited(std::size_t position, const Edit& edit, const Evaluator& evaluator) {
-  auto& here = edits_[position];
-  const bool isNews = std::none_of(here.begin(), here.end(), [&](const Edit& other) {
+bool KeptValues::hasEdit(std::size_t position, const Edit& edit) const {
+  const auto here = editsAt(position);
+  return std::any_of(here.begin(), here.end(), [&](const Edit& other) {
     return other.value == edit.value && other.content.is_same(edit.content);
   });
-  if (isNews) here.push_back(edit);
-  if (!keeps_ || position != known_) return isNews;
-  if (lifetimes_.isExternal(edit.value)) {
-    keep(edit.value, known_, true, evaluator.value(edit.value));
-    return isNews;
-  }
+}
+
+void KeptValues::edited(std::size_t position, const Edit& edit, const Evaluator& evaluator) {
+  if (!hasEdit(position, edit)) edits_[position].push_back(edit);
+  if (!keeps_ || position != known_) return;
+  if (lifetimes_.isExternal(edit.value)) return keep(edit.value, known_, true, evaluator.value(edit.value));
   StorageCopies copies;
   for (auto other : lifetimes_.sharing(edit.value))
     if (evaluator.has(other)) keep(other, known_, true, copies.copyOf(evaluator.value(other)));
-  return isNews;
 }
 
 std::span<const KeptValues::Edit> KeptValues::editsAt(std::size_t position) const {

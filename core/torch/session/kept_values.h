@@ -53,8 +53,10 @@ class KeptValues {
   /// The value's memory is about to be written to by hand: what is kept of it becomes copies.
   void unshare(ValueId value);
   /// The content was put into it at the position. At known() it becomes a version of the value's memory, which must
-  /// have been unshared. Returns false where it is no news, because a run comes by there once more.
-  bool edited(std::size_t position, const Edit& edit, const Evaluator& evaluator);
+  /// have been unshared.
+  void edited(std::size_t position, const Edit& edit, const Evaluator& evaluator);
+  /// Whether it was put in there before: a run comes by once more.
+  bool hasEdit(std::size_t position, const Edit& edit) const;
   std::span<const Edit> editsAt(std::size_t position) const;
   /// The first position after this one at which something was put in by hand; -1 is before all.
   std::optional<std::size_t> editAfter(std::ptrdiff_t position) const;

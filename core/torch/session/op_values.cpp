@@ -82,9 +82,7 @@ struct OpValues::Impl : RunFollower {
   }
 
   void edited(std::size_t position, const KeptValues::Edit& edit, const Evaluator& evaluator) override {
-    const auto here = kept.editsAt(position);
-    for (const auto& other : here)
-      if (other.value == edit.value && other.content.is_same(edit.content)) return;  // a run comes by there once more
+    if (kept.hasEdit(position, edit)) return;
     runStatistics.written(document.value(edit.value).storage);
     forgetAfter(position, false);
     kept.edited(position, edit, evaluator);

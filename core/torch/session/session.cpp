@@ -1,7 +1,6 @@
 #include "core/torch/session/session.h"
 
 #include <atomic>
-#include <map>
 
 #include "core/base/id_vector.h"
 #include "core/formats/files/mapping_watch.h"
