@@ -103,15 +103,6 @@ int ModulesDock::widthOf(int column) const {
   return width;
 }
 
-int ModulesDock::wholeWidth() const {
-  constexpr int letters = 8;
-  const auto open = document();
-  int width = tree_->indentation() + letters * tree_->fontMetrics().averageCharWidth();
-  for (int column = ModulesModel::time; column < ModulesModel::columns; ++column)
-    if (column != ModulesModel::update || (open && open->analysis->file.recording)) width += widthOf(column);
-  return width;
-}
-
 void ModulesDock::refresh() {
   const auto open = document();
   if (!open) return forget();

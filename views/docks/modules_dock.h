@@ -16,8 +16,6 @@ class ModulesDock : public Panel {
   explicit ModulesDock(ViewContext context, QWidget* parent = nullptr);
   /// Has the keyboard at the selected op's module.
   void takeFocus() { tree_->setFocus(); }
-  /// With short names and all columns that the open document has.
-  int wholeWidth() const;
 
  protected:
   void refresh() override;

@@ -116,7 +116,7 @@ void HeatTest::W32_memoryOfModulesAddsUpToThePeak() {
 /// The panel of Modules, as a person does who wants all of its columns.
 void widen(WindowFixture& f) {
   auto* dock = qobject_cast<QDockWidget*>(f.window().panel<ModulesDock>().parentWidget());
-  f.window().resizeDocks({dock}, {f.window().panel<ModulesDock>().wholeWidth() + 8}, Qt::Horizontal);
+  f.window().resizeDocks({dock}, {440}, Qt::Horizontal);
   QTest::qWait(50);
 }
 
