@@ -46,8 +46,7 @@ KeptValues::KeptValues(const Document& document, const Trace& trace, const Lifet
 
 void KeptValues::start(const Bindings& given) {
   forget();
-  keeps_ = budget_ > 0;
-  if (!keeps_) return;
+  if (budget_ <= 0) return;
   edited_.assign(document_.storageCount(), 0);
   limit_ = firstLimit;
   work_ = 0;
@@ -60,6 +59,7 @@ void KeptValues::start(const Bindings& given) {
     memory_.exclude(value);
     keep(id, 0, false, value);
   }
+  keeps_ = true;  // last: where there was no memory for all this, nothing is kept
 }
 
 void KeptValues::forget() {
@@ -98,25 +98,30 @@ bool KeptValues::isSteady(ValueId value) const {
   return document_.storage(storage).external || (!lifetimes_.isWritten(storage) && !edited_[storage]);
 }
 
+/// Copies come first: where there is no memory for one, the op has not run here.
 bool KeptValues::ran(const Evaluator& evaluator, double seconds) {
   if (!keeps_) return false;
-  const auto op = ops_[known_++];
-  seconds_.push_back(std::max(seconds, leastSeconds));
-  if (evaluator.draws(op) && !document_.boundSymbol(op).replays) generators_[known_] = evaluator.generators();
+  const auto op = ops_[known_];
   StorageCopies copies;
+  Bindings made;
   bool copied = false;
   for (auto output : document_.outputs(op)) {
     if (!output || !evaluator.has(output)) continue;
     const bool steady = isSteady(output);
-    keep(output, known_, false, steady ? evaluator.value(output) : copies.copyOf(evaluator.value(output)));
+    made.emplace_back(output, steady ? evaluator.value(output) : copies.copyOf(evaluator.value(output)));
     copied = copied || !steady;
   }
-  return keepWritten(op, evaluator, copies) || copied;
+  copied = addWritten(made, op, evaluator, copies) || copied;
+  ++known_;
+  seconds_.push_back(std::max(seconds, leastSeconds));
+  if (evaluator.draws(op) && !document_.boundSymbol(op).replays) generators_[known_] = evaluator.generators();
+  for (auto& [value, content] : made) keep(value, known_, false, std::move(content));
+  return copied;
 }
 
-/// New versions of all that shares memory with what the op wrote. External memory is never written: there an operand
-/// may have become a copy. Returns whether something was copied.
-bool KeptValues::keepWritten(BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) {
+/// New contents of all that shares memory with what the op at known() wrote. External memory is never written: there
+/// an operand may have become a copy. Returns whether something was copied.
+bool KeptValues::addWritten(Bindings& made, BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) const {
   const auto outputs = document_.outputs(op);
   std::vector<ValueId> changed;
   addWritten(changed, op);
@@ -125,10 +130,10 @@ bool KeptValues::keepWritten(BoundSymbolId op, const Evaluator& evaluator, Stora
     if (!evaluator.has(value) || std::find(outputs.begin(), outputs.end(), value) != outputs.end()) continue;
     const auto& content = evaluator.value(value);
     if (!lifetimes_.isExternal(value)) {
-      keep(value, known_, false, copies.copyOf(content));
+      made.emplace_back(value, copies.copyOf(content));
       copied = true;
     } else if (const auto* last = versionAt(value, known_); !last || !last->content.is(content)) {
-      keep(value, known_, false, content);
+      made.emplace_back(value, content);
     }
   }
   return copied;

@@ -44,7 +44,8 @@ class KeptValues {
   /// False where the budget was too small even for what cannot be let go, or is zero: nothing is known then until the
   /// next start().
   bool keeps() const { return keeps_; }
-  /// The op at known() has run. Returns whether something was copied.
+  /// The op at known() has run. Returns whether something was copied. Where it throws for want of memory, known()
+  /// stays.
   bool ran(const Evaluator& evaluator, double seconds);
   /// Lets go of what is more than the budget; to be called after ran() and edited(). Whether it keeps() still.
   bool fit();
@@ -102,7 +103,7 @@ class KeptValues {
   void drop(Version& version);
   void forget();
   bool isSteady(ValueId value) const;
-  bool keepWritten(BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies);
+  bool addWritten(Bindings& made, BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) const;
   std::vector<ValueId> touched(std::size_t first, std::size_t last) const;
   void addWritten(std::vector<ValueId>& values, BoundSymbolId op) const;
   void addEdited(std::vector<ValueId>& values, std::size_t position) const;

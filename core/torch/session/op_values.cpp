@@ -66,15 +66,18 @@ struct OpValues::Impl : RunFollower {
 
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>& bindings) override {
     if (begun) return;
-    begun = true;
     given = bindings;
     kept.start(given);
+    begun = true;
   }
 
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) override {
     if (position != kept.known() || !kept.keeps()) return;
     ahead.reset();
-    record(evaluator, measure);
+    try {
+      record(evaluator, measure);
+    } catch (const std::exception&) {  // no memory for it here: who asks for values runs on from known()
+    }
   }
 
   void willEdit(ValueId value) override {
@@ -110,6 +113,7 @@ struct OpValues::Impl : RunFollower {
       ahead = kept.evaluator(progress);
       ahead->setSynchronous(true);
       if (kept.known() == 0) applyEdits();
+      if (!ahead) return;
     }
     const auto position = kept.known();
     OpMeasure measure;
@@ -118,12 +122,12 @@ struct OpValues::Impl : RunFollower {
       ahead->run(ops[position]);
       clock.end(measure.seconds);
       clock.settle();
+      measure.outputBytes = bytesMade(position);
+      record(*ahead, measure);
     } catch (...) {
       ahead.reset();  // the op may have written before it failed
       throw;
     }
-    measure.outputBytes = bytesMade(position);
-    record(*ahead, measure);
     if (!kept.keeps()) return ahead.reset();
     for (auto id : lifetimes.released(position)) ahead->release(id);
     applyEdits();
@@ -163,9 +167,6 @@ struct OpValues::Impl : RunFollower {
 
   void record(const Evaluator& evaluator, const OpMeasure& measure) {
     const auto position = kept.known();
-    kept.ran(evaluator, measure.seconds);
-    if (!kept.fit()) return forgetNumbers(0);
-    measures.push_back(measure);
     for (auto operand : writtenOperands(document, ops[position]))
       runStatistics.written(document.value(operand).storage);
     if (options.statistics) {
@@ -175,6 +176,9 @@ struct OpValues::Impl : RunFollower {
         if (output && evaluator.has(output)) note(output, evaluator.value(output));
       runStatistics.endOp();
     }
+    kept.ran(evaluator, measure.seconds);
+    if (!kept.fit()) return forgetNumbers(0);
+    measures.push_back(measure);
     tell();
   }
 

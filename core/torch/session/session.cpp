@@ -85,17 +85,28 @@ struct Session::Impl {
 
   /// `again`: on the way back, over ops that were measured before.
   void runOne(bool again = false) {
-    const auto op = program[position];
     const RunThreads scope(threads);
     if (follower) clock.interrupted();
-    auto& measure = measures[position];
-    if (!again) clock.begin();
     try {
-      evaluator.run(op);
+      runAndKeep(program[position], again);
     } catch (...) {
-      takeBack(op);
+      takeBack(program[position]);
       throw;
     }
+    if (follower) follower->ran(position, evaluator, measures[position]);
+    for (auto id : lifetimes.released(position)) {
+      if (!evaluator.has(id)) continue;
+      memory.remove(evaluator.value(id));
+      evaluator.release(id);
+    }
+    ++position;
+    kept.fit();
+  }
+
+  void runAndKeep(BoundSymbolId op, bool again) {
+    auto& measure = measures[position];
+    if (!again) clock.begin();
+    evaluator.run(op);
     if (!again) clock.end(measure.seconds);
     if (!again && options.synchronous) clock.settle();
     std::int64_t outputBytes = 0;
@@ -109,18 +120,16 @@ struct Session::Impl {
       measure.liveBytes = memory.bytes();
     }
     if (kept.ran(evaluator, measure.seconds)) clock.interrupted();  // copies were made
-    if (follower) follower->ran(position, evaluator, measure);
-    for (auto id : lifetimes.released(position)) {
-      if (!evaluator.has(id)) continue;
-      memory.remove(evaluator.value(id));
-      evaluator.release(id);
-    }
-    ++position;
-    kept.fit();
   }
 
-  /// What the op wrote before it failed.
+  /// What the op made and wrote before it failed.
   void takeBack(BoundSymbolId op) {
+    for (auto output : document.outputs(op)) {
+      if (!output || !evaluator.has(output)) continue;
+      memory.remove(evaluator.value(output));
+      evaluator.release(output);
+      computedOnce[output] = 0;
+    }
     if (kept.keeps()) return kept.takeBack(evaluator);
     if (options.historyBytes <= 0 || writtenOperands(document, op).empty()) return;
     const auto failed = position;

@@ -35,6 +35,7 @@ class ReadyEngine : public Engine {
   std::unique_ptr<Runner> run(std::shared_ptr<const Analysis> analysis) override {
     return live_->run(std::move(analysis));
   }
+  std::int64_t freeMemory() const override { return live_->freeMemory(); }
   RunRecord record(const Analysis& a, const std::map<ValueId, double>& fills, const Progress& p) override {
     return live_->record(a, fills, p);
   }
@@ -129,7 +130,7 @@ class Bench {
     auto& controller = *window_.context().controller;
     waitFor([&] {
       return controller.document() && !controller.opening() && !controller.questions().asking() &&
-             !window_.context().execution->now().running;
+             !window_.context().execution->now().running && !controller.ahead().running();
     });
   }
 
