@@ -100,18 +100,7 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
   if (map.isEmpty()) return;
   const auto bounds = toQt(scene().bounds);
   const double fx = map.width() / bounds.width(), fy = map.height() / bounds.height();
-  const auto ratio = devicePixelRatioF();
-  const QSize wanted = (map.size() * ratio).toSize();
-  if (minimap_.size() != wanted) {
-    minimap_ = QImage(wanted, QImage::Format_RGB32);
-    minimap_.fill(look_.colors.canvas);
-    for (const auto& b : scene().boxes) {
-      if (b.open) continue;
-      const QRectF r((b.rect.x - bounds.left()) * fx * ratio, (b.rect.y - bounds.top()) * fy * ratio,
-                     b.rect.width * fx * ratio, b.rect.height * fy * ratio);
-      fillPixels(minimap_, r, paint.fillFor(b).accent.rgb());
-    }
-  }
+  fillMinimap((map.size() * devicePixelRatioF()).toSize(), paint);
   painter.setRenderHint(QPainter::Antialiasing, false);
   painter.setOpacity(minimapFades() ? 0.25 : 1);
   painter.fillRect(map.adjusted(-5, -5, 5, 5), look_.colors.canvas);
@@ -125,6 +114,28 @@ void GraphView::paintMinimap(QPainter& painter, const GraphPainter& paint) {
   painter.drawRect(QRectF(map.left() + (area.left() - bounds.left()) * fx, map.top() + (area.top() - bounds.top()) * fy,
                           area.width() * fx, std::max(3.0, area.height() * fy)));
   painter.setOpacity(1);
+}
+
+/// So many boxes a picture, the rest with the next: a million take longer than an event may.
+void GraphView::fillMinimap(const QSize& size, const GraphPainter& paint) {
+  constexpr std::size_t boxesAtOnce = 150'000;
+  if (minimap_.size() != size) {
+    minimap_ = QImage(size, QImage::Format_RGB32);
+    minimap_.fill(look_.colors.canvas);
+    minimapBoxes_ = 0;
+  }
+  const auto bounds = toQt(scene().bounds);
+  const double fx = size.width() / bounds.width(), fy = size.height() / bounds.height();
+  const auto& boxes = scene().boxes;
+  for (const auto end = std::min(boxes.size(), minimapBoxes_ + boxesAtOnce); minimapBoxes_ < end; ++minimapBoxes_) {
+    const auto& b = boxes[minimapBoxes_];
+    if (b.open) continue;
+    const QRectF r((b.rect.x - bounds.left()) * fx, (b.rect.y - bounds.top()) * fy, b.rect.width * fx,
+                   b.rect.height * fy);
+    fillPixels(minimap_, r, paint.fillFor(b).accent.rgb());
+  }
+  if (minimapBoxes_ < boxes.size())
+    QMetaObject::invokeMethod(this, qOverload<>(&QWidget::update), Qt::QueuedConnection);
 }
 
 void GraphView::centreOnMinimap(const QPointF& position) {

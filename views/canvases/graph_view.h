@@ -215,6 +215,7 @@ class GraphView : public QWidget {
   LinesByKind linesOf(const std::function<bool(std::int32_t)>& isWanted) const;
   void paintPixels(QPainter& painter, const GraphPainter& paint);
   void paintMinimap(QPainter& painter, const GraphPainter& paint);
+  void fillMinimap(const QSize& size, const GraphPainter& paint);
   void paintLegend(QPainter& painter, const GraphPainter& paint) const;
   /// Heights of what covers the graph's upper and lower edge: the names of the lanes, the overlay's legend.
   double upperStrip() const;
@@ -265,6 +266,7 @@ class GraphView : public QWidget {
   bool minimapShown_ = true;
   Qt::Corner minimapCorner_ = Qt::BottomRightCorner;
   QImage pixels_, minimap_;
+  std::size_t minimapBoxes_ = 0;  ///< so many boxes are in it
 };
 
 /// Lets screen readers know the box under the keyboard; call once before the first window.

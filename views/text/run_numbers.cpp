@@ -32,17 +32,15 @@ void RunNumbers::add(const RunNews& news) {
   if (!analysis_ || news.begin > known() || news.end > size()) return;
   const auto& document = *analysis_->document;
   const auto& ops = analysis_->joint.ops;
-  if (!news.values.empty())
-    statistics_.resize(document.valueCount());  // once there are some: of 100,000 ops they take 50 MB
   for (auto i = news.begin; i < known(); ++i)
     for (auto output : document.outputs(ops[i]))
-      if (output && statistics_.contains(output)) statistics_[output].reset();
+      if (output && statistics(output)) slot(output).reset();
   if (firstBad_ && std::cmp_greater_equal(positions_[firstBad_], news.begin)) firstBad_ = {};
   // It is out of date where it ran after all, or what came before it is; news of nothing change nothing.
   if (failed_ && (std::cmp_less(positions_[failed_], news.end) || news.begin < known())) failed_ = {};
   measures_.resize(news.begin);
   measures_.insert(measures_.end(), news.measures.begin(), news.measures.end());
-  for (const auto& [value, statistics] : news.values) statistics_[value] = statistics;
+  for (const auto& [value, statistics] : news.values) slot(value) = statistics;
   for (auto i = news.begin; i < news.end && !firstBad_; ++i)
     if (isBad(ops[i])) firstBad_ = ops[i];
   const auto before = badOps_.size();
@@ -62,7 +60,17 @@ void RunNumbers::setFailed(BoundSymbolId op, const QString& why) {
 }
 
 const TensorStatistics* RunNumbers::statistics(ValueId value) const {
-  return statistics_.contains(value) && statistics_[value] ? &*statistics_[value] : nullptr;
+  if (!value || value.index >= std::ssize(statistics_) * std::int64_t{blockSize}) return nullptr;
+  const auto& block = statistics_[static_cast<std::size_t>(value.index / blockSize)];
+  const auto* statistics = block ? &(*block)[static_cast<std::size_t>(value.index % blockSize)] : nullptr;
+  return statistics && *statistics ? &**statistics : nullptr;
+}
+
+std::optional<TensorStatistics>& RunNumbers::slot(ValueId value) {
+  const auto at = static_cast<std::size_t>(value.index / blockSize);
+  if (at >= statistics_.size()) statistics_.resize(analysis_->document->valueCount() / blockSize + 1);
+  if (!statistics_[at]) statistics_[at] = std::make_unique<Block>();
+  return (*statistics_[at])[static_cast<std::size_t>(value.index % blockSize)];
 }
 
 bool RunNumbers::isBad(BoundSymbolId op) const {

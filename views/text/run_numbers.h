@@ -1,5 +1,6 @@
 #pragma once
 #include <QObject>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,12 +64,17 @@ class RunNumbers : public QObject {
  private:
   std::optional<double> ownNumber(OpFigure kind, BoundSymbolId op) const;
   ValueId gradientOf(ValueId value) const;
+  std::optional<TensorStatistics>& slot(ValueId value);
 
   std::shared_ptr<const Analysis> analysis_;
   IntendedInfinities intended_;
   std::vector<OpMeasure> measures_;                  ///< of ops [0, known())
   IdVector<BoundSymbolId, std::int32_t> positions_;  ///< -1 where it does not run
-  IdVector<ValueId, std::optional<TensorStatistics>> statistics_;
+  /// In blocks, made once a value of theirs is known: a table of a million values takes longer to make than an event
+  /// may.
+  static constexpr int blockSize = 256;
+  using Block = std::array<std::optional<TensorStatistics>, blockSize>;
+  std::vector<std::unique_ptr<Block>> statistics_;
   mutable std::map<OpFigure, double> scales_;     ///< those that were asked for
   mutable IdVector<ValueId, ValueId> gradients_;  ///< of all values, from when one was asked for first
   BoundSymbolId firstBad_, failed_;

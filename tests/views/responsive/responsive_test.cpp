@@ -91,6 +91,8 @@ QString blocks(const char* count) {
 }
 
 void check() {
+  qInfo("longest: %s; waiting: %s", qPrintable(application().processor().what),
+        qPrintable(application().waiting().what));
   QVERIFY2(application().processor().seconds <= longestAllowed, qPrintable(application().processor().what));
   QVERIFY2(application().waiting().seconds <= longestWait, qPrintable(application().waiting().what));
 }
@@ -170,8 +172,10 @@ void ResponsiveTest::paintingDoesNotWaitForJobs() {
 
 void ResponsiveTest::running() {
   WindowFixture f(liveEngine());
+  application().begin();
   QVERIFY(f.open(model()));
   QVERIFY(f.quiet() && standsStill(f.window()));  // fonts and styles are loaded with the first picture
+  check();
   application().begin();
   f.listing(TraceKind::forward).setFocus();
   f.press(Qt::Key_F5);
