@@ -105,6 +105,9 @@ class WhyModel::Filler {
       return tr("saved in memory of %1 that counts for another value, see below").arg(bytesText(why.storageBytes));
     if (why.saved) return tr("saved for the backward: %1").arg(bytesText(why.storageBytes));
     if (answer_.computedAgain) return tr("not saved: recomputed in the backward");
+    if (why.maker && !why.sharing.empty())
+      return tr("not saved itself; its memory is kept as %1: %2")
+          .arg(nameOf(why.sharing.front()), bytesText(why.storageBytes));
     if (why.maker) return tr("not saved: the backward does not read it");
     if (document_.value(why.value).kind == ValueKind::cotangent)
       return tr("the gradient that the backward begins with: it is given");

@@ -11,6 +11,7 @@
 #include "views/canvases/memory_view.h"
 #include "views/docks/memory_dock.h"
 #include "views/docks/why_dock.h"
+#include "views/models/why_model.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -22,6 +23,7 @@ class WhatIfTest : public QObject {
  private Q_SLOTS:
   void init();
   void cleanup() { fixture_.reset(); }
+  void W31_whatIsKeptThroughAViewSaysSo();
   void W31_blocksAreCheckpointedFromTheirInputs();
   void W31_equalLayersFollowAChoice();
   void W31_aSliderTradesMemoryForTime();
@@ -59,6 +61,25 @@ BoundSymbolId WhatIfTest::forwardOp(const char* output) const {
     for (auto value : analysis.document->outputs(op))
       if (value && analysis.document->displayName(value) == output) return op;
   return {};
+}
+
+// The memory of a value is there for the backward, though another value on it is the saved one.
+void WhatIfTest::W31_whatIsKeptThroughAViewSaysSo() {
+  const auto& document = *fixture_->controller().document();
+  const auto& tables = *document.analysis->document;
+  int found = 0;
+  for (auto op : document.analysis->forward.ops)
+    for (auto value : tables.outputs(op)) {
+      const auto why = whySaved(*document.analysis, value);
+      if (why.saved || why.sharing.empty() || why.storageBytes == 0) continue;
+      WhyModel model;
+      model.show(fixture_->controller().document(), reportWhy(document, op, value, {}));
+      const auto words = model.index(0, 1).data().toString();
+      QVERIFY2(words.contains(toQt(tables.displayName(why.sharing.front()))), qPrintable(words));
+      QVERIFY2(words.endsWith(bytesText(why.storageBytes)), qPrintable(words));
+      ++found;
+    }
+  QVERIFY(found > 2);
 }
 
 // As torch.utils.checkpoint around each block: of what a block makes, its result alone is kept.
