@@ -77,6 +77,7 @@ void ElementsView::show(const QString& title, const ValueDetail& detail) {
   badPlaces_->setText(QString::fromStdString(detail.badPlaces));
   badPlaces_->setVisible(!detail.badPlaces.empty());
   histogram_->set(detail.histogram, detail.statistics);
+  statistics_ = detail.statistics;
   const auto kept = slice_->leading();
   slice_->setData(detail.contents);
   image_->setScale(ColorScale(detail.statistics.min, detail.statistics.max));
@@ -88,6 +89,7 @@ void ElementsView::clear(const QString& reason) {
   title_->setText(reason);
   badPlaces_->hide();
   histogram_->set({}, {});
+  statistics_ = {};
   slice_->setData({});
   refreshIndices();
 }
@@ -108,6 +110,26 @@ void ElementsView::setLeading(const std::vector<std::int64_t>& indices) {
     if (indices[dim] >= sizes[dim]) return;
   for (std::size_t dim = 0; dim < sizes.size(); ++dim) slice_->setLeading(dim, indices[dim]);
   refreshIndices();
+}
+
+bool ElementsView::goTo(const std::vector<std::int64_t>& index) {
+  const auto shown = std::min<std::size_t>(index.size(), 2);  // dims of the table
+  setLeading({index.begin(), index.end() - static_cast<std::ptrdiff_t>(shown)});
+  Q_EMIT leadingChanged(slice_->leading());
+  const auto row = shown == 2 ? index[index.size() - 2] : 0, column = shown == 0 ? 0 : index.back();
+  if (row >= slice_->rowCount() || column >= slice_->columnCount()) return false;
+  const auto cell = slice_->index(static_cast<int>(row), static_cast<int>(column));
+  table_->setCurrentIndex(cell);
+  table_->scrollTo(cell, QAbstractItemView::PositionAtCenter);
+  image_->setCursorAt(cell.row(), cell.column());
+  stack_->currentWidget()->setFocus();
+  return true;
+}
+
+void ElementsView::addElementActions(const QList<QAction*>& actions) {
+  table_->addActions(actions);
+  image_->addActions(actions);
+  image_->setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
 QSpinBox* ElementsView::makeIndex(std::size_t dim) {

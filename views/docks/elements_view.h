@@ -30,6 +30,14 @@ class ElementsView : public QWidget {
   void setWide(bool on);
   /// The indices before the last two dims; ignored where they do not fit.
   void setLeading(const std::vector<std::int64_t>& indices);
+  /// What is shown; null data where nothing is.
+  const TensorData& contents() const { return slice_->contents(); }
+  const TensorStatistics& statistics() const { return statistics_; }
+  /// Shows the element, with the cursor on it, and gives table or picture the keyboard; false where it is beyond what
+  /// they show.
+  bool goTo(const std::vector<std::int64_t>& index);
+  /// For the context menu of the elements.
+  void addElementActions(const QList<QAction*>& actions);
 
  Q_SIGNALS:
   void leadingChanged(const std::vector<std::int64_t>& indices);
@@ -47,6 +55,7 @@ class ElementsView : public QWidget {
   SliceModel* slice_;
   QTableView* table_;
   ImageView* image_;
+  TensorStatistics statistics_;
   QStackedWidget* stack_;
   QWidget* leading_;
   QHBoxLayout* leadingLine_;

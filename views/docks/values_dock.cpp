@@ -251,11 +251,38 @@ void ValuesDock::showElements(ElementsView& elements, const QString& label, cons
                               : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
   const auto& meta = detail.contents.meta;
   elements.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
+  Q_EMIT elementsChanged();
+}
+
+QString ValuesDock::whyNoElement(Element wanted) const {
+  if (!inSight()) return tr("Values is not in sight");
+  if (!elements_->contents().data || elements_->contents().meta.elements() == 0)
+    return tr("Values shows no elements: select a value that is there");
+  const auto& known = elements_->statistics();
+  if (wanted == Element::firstNan && known.nan + known.inf == 0) return tr("All elements that Values shows are finite");
+  return {};
+}
+
+void ValuesDock::goToElement(Element wanted) {
+  const auto data = elements_->contents();  // shares the memory
+  ask(Asked::inSight, QStringLiteral("element"), tr("Looking for the element"),
+      [this, data, wanted](const QuestionContext&, const Progress& progress) -> Worker::Deliver {
+        const auto index = findElement(data, wanted, progress);
+        return [this, data, index] {
+          if (!index || data.data != elements_->contents().data) return;
+          std::int64_t element = 0;
+          for (std::size_t dim = 0; dim < index->size(); ++dim)
+            element = element * data.meta.sizes[dim] + (*index)[dim];
+          const auto words = tr("%1 at %2").arg(elementText(data, element), QString::fromStdString(indexText(*index)));
+          Q_EMIT elementFound(elements_->goTo(*index) ? words : tr("%1, beyond what the table shows").arg(words));
+        };
+      });
 }
 
 void ValuesDock::clearDetail(const QString& reason) {
   elements_->clear(reason);
   beside_->clear({});
+  Q_EMIT elementsChanged();
 }
 
 QVariantMap ValuesDock::saveState() const {

@@ -22,6 +22,17 @@ class ValuesDock : public Panel {
   QVariantMap saveState() const override;
   void restoreState(const QVariantMap& state) override;
 
+  /// Finds the element on the worker, shows it and says where it is.
+  void goToElement(Element wanted);
+  /// Why it cannot now; empty where it can.
+  QString whyNoElement(Element wanted) const;
+  void addElementActions(const QList<QAction*>& actions) { elements_->addElementActions(actions); }
+
+ Q_SIGNALS:
+  /// Other elements are shown, or none.
+  void elementsChanged();
+  void elementFound(const QString& words);
+
  protected:
   void refresh() override;
   void forget() override;

@@ -5,13 +5,9 @@
 #include <vector>
 
 #include "core/trace/tensor_data.h"
+#include "views/text/elements.h"
 
 namespace retrograd::views {
-
-/// One element of contiguous data as text.
-QString elementText(const TensorData& data, std::int64_t element);
-/// The same as a number; complex ones by absolute value, truth values as 0 and 1.
-double elementNumber(const TensorData& data, std::int64_t element);
 
 /// The last two dims of a tensor at chosen leading indices. Reads elements as the view asks for them, so size costs
 /// nothing; at most `most` rows and columns are shown.
@@ -25,6 +21,7 @@ class SliceModel : public QAbstractTableModel {
 
   /// Contiguous data on the CPU; null data shows nothing. The leading indices start at 0.
   void setData(TensorData data);
+  const TensorData& contents() const { return data_; }
   /// Sizes of the dims before the last two.
   std::vector<std::int64_t> leadingSizes() const;
   void setLeading(std::size_t dim, std::int64_t index);

@@ -4,6 +4,7 @@
 #include <QLocale>
 #include <QStatusBar>
 
+#include "views/docks/values_dock.h"
 #include "views/session/own_names.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -83,6 +84,30 @@ void askWhereToSave(MainWindow& window) {
   dialog->open();
 }
 
+void addElementCommands(MainWindow& window) {
+  auto& actions = window.actions();
+  auto* panel = &window.panel<ValuesDock>();
+  const auto add = [&](const char* name, const QString& text, const QString& tip, Element wanted) {
+    auto* action = actions.add(name, text, tip, {});
+    actions.allowUnless(action, [panel, wanted] { return panel->whyNoElement(wanted); });
+    QObject::connect(action, &QAction::triggered, panel, [panel, wanted] { panel->goToElement(wanted); });
+    return action;
+  };
+  const QList<QAction*> all{
+      add("largest-element", MainWindow::tr("Go t&o the Largest Element"),
+          MainWindow::tr("Shows the largest element of the value in Values"), Element::largest),
+      add("smallest-element", MainWindow::tr("Go to t&he Smallest Element"),
+          MainWindow::tr("Shows the smallest element of the value in Values"), Element::smallest),
+      add("nan-element", MainWindow::tr("Go to the First &NaN or Inf"),
+          MainWindow::tr("Shows the first element that is not finite of the value in Values"), Element::firstNan)};
+  window.menu("value")->insertActions(actions.recompute, all);
+  window.menu("value")->insertSeparator(actions.recompute);
+  panel->addElementActions(all);
+  QObject::connect(panel, &ValuesDock::elementsChanged, &actions, &WindowActions::update);
+  QObject::connect(panel, &ValuesDock::elementFound, &window,
+                   [&window](const QString& words) { window.statusBar()->showMessage(words, 15000); });
+}
+
 const WindowPart valueCommandsPart(PartOrder::valueCommands, [](MainWindow& window) {
   const auto on = [&window](QAction* action, void (*run)(MainWindow&)) {
     QObject::connect(action, &QAction::triggered, &window, [&window, run] { run(window); });
@@ -90,6 +115,7 @@ const WindowPart valueCommandsPart(PartOrder::valueCommands, [](MainWindow& wind
   on(window.actions().watch, &watch);
   on(window.actions().fill, &askWhatToFill);
   on(window.actions().saveContents, &askWhereToSave);
+  addElementCommands(window);
 });
 
 }  // namespace

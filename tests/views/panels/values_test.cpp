@@ -10,6 +10,8 @@
 #include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QScreen>
+#include <QStatusBar>
+#include <QTableView>
 #include <QTest>
 #include <QToolTip>
 #include <QTreeView>
@@ -24,6 +26,7 @@
 #include "views/canvases/memory_view.h"
 #include "views/dialogs/value_tip.h"
 #include "views/docks/values_dock.h"
+#include "views/models/slice_model.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/numbers/trace_table_model.h"
 #include "views/widgets/dock_tree.h"
@@ -38,6 +41,7 @@ class ValuesTest : public QObject {
   void V9_statisticsShow_data();
   void V9_statisticsShow();
   void V9_anOperandIsReadByEnterAndLeadsOnWithCtrl();
+  void V9_aCommandLeadsToTheLargestElement();
   void G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges();
   void V1_aFailureIsSaidWhereTheValueWouldBe();
   void V4_theTraceTableListsEveryTrace();
@@ -128,8 +132,44 @@ void ValuesTest::V9_anOperandIsReadByEnterAndLeadsOnWithCtrl() {
   }
 }
 
-// An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the
-// reason.
+// Into a slice that is not shown, with the cursor on it; what is not there has a reason.
+void ValuesTest::V9_aCommandLeadsToTheLargestElement() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(gpt()));
+  const auto& document = *f.analysis().document;
+  BoundSymbolId op;
+  for (auto candidate : f.analysis().forward.ops)
+    if (const auto outputs = document.outputs(candidate); !op && !outputs.empty() && document.isTensor(outputs[0]))
+      if (const auto& meta = document.meta(outputs[0]);
+          meta.sizes.size() == 3 && meta.sizes[0] > 1 && meta.dtype == DType::f32)
+        op = candidate;
+  QVERIFY(op);
+  f.raise("dock-values");
+  f.selection().select(op);
+  QVERIFY(f.quiet());
+  auto* table = f.window().findChild<QTableView*>(QStringLiteral("value-contents"));
+  auto* model = qobject_cast<SliceModel*>(table->model());
+  QTRY_VERIFY(model->contents().data);
+  for (const bool isLargest : {true, false}) {
+    const auto& data = model->contents();
+    double wanted = elementNumber(data, 0);
+    for (std::int64_t i = 0; i < data.meta.elements(); ++i)
+      wanted = isLargest ? std::max(wanted, elementNumber(data, i)) : std::min(wanted, elementNumber(data, i));
+    auto* go = f.window().findChild<QAction*>(isLargest ? QStringLiteral("action-largest-element")
+                                                        : QStringLiteral("action-smallest-element"));
+    QVERIFY2(go->isEnabled(), qPrintable(go->toolTip()));
+    go->trigger();
+    QVERIFY(f.quiet());
+    const auto cell = table->currentIndex();
+    QCOMPARE(model->number(cell.row(), cell.column()), wanted);
+    QVERIFY(table->hasFocus() && table->visualRect(cell).isValid());
+    QVERIFY(f.window().statusBar()->currentMessage().contains(QStringLiteral(" at [")));
+  }
+  const auto* bad = f.window().findChild<QAction*>(QStringLiteral("action-nan-element"));
+  QVERIFY(!bad->isEnabled());
+  QVERIFY2(bad->toolTip().contains(QStringLiteral("finite")), qPrintable(bad->toolTip()));
+}
+
 void ValuesTest::G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
   Theme theme(*qApp);
   HistogramView view(&theme);
@@ -150,6 +190,8 @@ void ValuesTest::G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
   }
 }
 
+// An op that fails when it runs: the values' place, the line's column, the scroll bar's mark and the tip have the
+// reason.
 void ValuesTest::V1_aFailureIsSaidWhereTheValueWouldBe() {
   QTemporaryDir folder;
   const auto path = folder.filePath(QStringLiteral("fails.txt"));
