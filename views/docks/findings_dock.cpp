@@ -27,6 +27,8 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
       walk_(walk),
       model_(new NanModel(this)),
       tree_(new QTreeView(this)),
+      root_(new QLabel(this)),
+      way_(new QWidget(this)),
       summary_(new QLabel(this)) {
   tree_->setObjectName(QStringLiteral("findings"));
   tree_->setModel(model_);
@@ -49,7 +51,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   layout->addLayout(row);
   auto* parts = new QSplitter(Qt::Vertical, this);
   parts->addWidget(list_);
-  parts->addWidget(tree_);
+  parts->addWidget(makeWay());
   for (int part : {0, 1}) parts->setStretchFactor(part, 1);
   parts->setChildrenCollapsible(false);
   layout->addWidget(parts, 1);
@@ -60,7 +62,9 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   list_->setWordWrap(true);
   auto* header = list_->header();
   header->setStretchLastSection(false);
-  // All of a finding is in sight, in as many lines as that takes.
+  // All of a finding is in sight, in as many lines as that takes, however wide the columns become.
+  for (auto* view : {list_, tree_})
+    connect(view->header(), &QHeaderView::sectionResized, view, &QTreeView::doItemsLayout, Qt::QueuedConnection);
   for (int column : {FindingsModel::what, FindingsModel::line, FindingsModel::numbers})
     header->setSectionResizeMode(column, QHeaderView::Stretch);
   for (int column : {FindingsModel::severity, FindingsModel::action})
@@ -80,9 +84,24 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   forget();
 }
 
+QWidget* FindingsDock::makeWay() {
+  root_->setObjectName(QStringLiteral("findings-root"));
+  root_->setAccessibleName(tr("The root of the NaN or Inf"));
+  root_->setTextFormat(Qt::PlainText);
+  root_->setWordWrap(true);
+  root_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  root_->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
+  auto* layout = new QVBoxLayout(way_);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(root_);
+  layout->addWidget(tree_, 1);
+  return way_;
+}
+
 void FindingsDock::forget() {
   model_->show(nullptr, {});
-  tree_->hide();
+  way_->hide();
   walked_ = false;
   list();
   tell();
@@ -155,8 +174,10 @@ void FindingsDock::show(const NanWalk& walk, const QString& element) {
   std::vector<BoundSymbolId> way;
   for (const auto& step : walk.path) way.push_back(step.op);
   context_.selection->setWay(way);
-  tree_->setVisible(!walk.path.empty());
+  way_->setVisible(!walk.path.empty());
+  root_->setText(document ? rootText(*document->analysis->document, walk, context_.notes, element) : QString());
   tree_->expandToDepth(0);
+  tree_->scrollToTop();
   summary_->setText(walk.path.empty()         ? tr("Every value of the run is finite")
                     : walk.otherRoots.empty() ? tr("NaN or Inf: the root is below")
                                               : tr("NaN or Inf: %1 roots are below").arg(walk.otherRoots.size() + 1));

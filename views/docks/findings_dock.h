@@ -43,6 +43,7 @@ class FindingsDock : public Panel {
   void tell();
   void show(const NanWalk& walk, const QString& element);
 
+  QWidget* makeWay();
   void list();
   QString titleOf(const Finding& finding) const;
 
@@ -52,6 +53,8 @@ class FindingsDock : public Panel {
   QAction* walk_;
   NanModel* model_;
   QTreeView* tree_;
+  QLabel* root_;  ///< what the walk found, over its tree
+  QWidget* way_;  ///< both
   QLabel* summary_;
   bool walked_ = false;
 };

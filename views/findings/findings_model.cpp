@@ -64,6 +64,7 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
       font.setUnderline(true);  // as a link: a click does it
       return font;
     }
+    case Qt::TextAlignmentRole: return QVariant(Qt::AlignLeft | Qt::AlignTop);  // of a row of several lines
     case opRole: return row.finding.op.index;
     case valueRole: return row.finding.value.index;
     default: return {};

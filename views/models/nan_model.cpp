@@ -5,8 +5,8 @@
 #include "core/questions/finding.h"
 #include "core/split/op_cost.h"
 #include "core/stepping/bad_places.h"
-#include "views/models/slice_model.h"
 #include "views/session/selection.h"
+#include "views/text/elements.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -130,6 +130,19 @@ void NanModel::show(const std::shared_ptr<const OpenDocument>& document, const N
   auto root = std::make_unique<Node>();
   if (document && !walk.path.empty()) Filler(*document->analysis->document, walk, notes, element, root.get()).run();
   replace(std::move(root));
+}
+
+QString rootText(const Document& document, const NanWalk& walk, const NoteBook* notes, const QString& element) {
+  if (walk.path.empty()) return {};
+  const auto& last = walk.path.back();
+  if (!walk.root)
+    return QObject::tr("The input %1 is not finite itself: %2")
+        .arg(views::nameOf(document, last.value, notes), countsText(last.statistics));
+  QStringList parts{element, QString::fromStdString(walk.explanation),
+                    QString::fromStdString(pythonLine(document, walk.root))};
+  parts.removeAll(QString());
+  const auto made = QObject::tr("#%1 %2 made it").arg(walk.root.index).arg(shortOpName(document, walk.root));
+  return parts.isEmpty() ? made : QStringLiteral("%1: %2").arg(made, parts.join(QStringLiteral("; ")));
 }
 
 QString elementAtRoot(const QuestionContext& context, const NanWalk& walk, const Progress& progress) {

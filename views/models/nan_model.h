@@ -19,6 +19,9 @@ class NanModel : public TreeModel {
             const QString& element = {});
 };
 
+/// What the walk found, in a sentence: the root, its element, why, and its line of Python.
+QString rootText(const Document& document, const NanWalk& walk, const NoteBook* notes, const QString& element);
+
 /// Records a whole run on the worker, with what the user filled in, and walks: from `value`, or where it is invalid
 /// from a bad result or gradient, else from the first bad value of all. The way is empty where every value is finite.
 /// Throws as recordRun() and walkToRoot().

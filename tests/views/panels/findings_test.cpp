@@ -184,6 +184,12 @@ void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
     rows << way->model()->index(row, 1, way->model()->index(0, 0)).data().toString();
   QVERIFY2(!rows.filter(QStringLiteral("0 / 0 = nan at [")).isEmpty(), qPrintable(rows.join(QLatin1Char('\n'))));
   QVERIFY2(!rows.filter(QStringLiteral("twins.py:")).isEmpty(), qPrintable(rows.join(QLatin1Char('\n'))));
+  // In one sentence over the way, all of it in sight.
+  const auto* root = f.window().findChild<QLabel*>(QStringLiteral("findings-root"));
+  QVERIFY2(
+      root->text().contains(QStringLiteral("0 / 0 = nan at [")) && root->text().contains(QStringLiteral("twins.py:")),
+      qPrintable(root->text()));
+  QTRY_VERIFY(root->isVisible() && root->height() >= root->heightForWidth(root->width()));
   auto* source = f.window().findChild<QDockWidget*>(QStringLiteral("dock-source"));
   QTRY_VERIFY(!source->visibleRegion().isEmpty());
 
