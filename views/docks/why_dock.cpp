@@ -107,7 +107,8 @@ void WhyDock::makeVerdict() {
   adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
   adopt_->setObjectName(QStringLiteral("what-if-adopt"));
   adopt_->setToolTip(
-      tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run goes back to its start"));
+      tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run goes back to its start.\n"
+         "In your Python: torch.utils.checkpoint.checkpoint(part, input) around the part that is recomputed"));
   auto* drop = new QPushButton(tr("&Discard"), verdictFrame_);
   drop->setToolTip(tr("Leaves everything as it is"));
   auto* buttons = new QHBoxLayout;
@@ -193,6 +194,12 @@ void WhyDock::show(const WhyReport& report) {
   toForward_->disconnect(this);
   connect(toForward_, &QToolButton::clicked, this, [this, forward] { Q_EMIT jumpRequested(forward); });
   toForward_->setVisible(forward.valid());
+  for (const auto& value : report.values)
+    if (const auto& known = value.saved; known.saved && known.recompute.impossible.empty())
+      if (known.recompute.extraSaved > 0 && known.recompute.extraSaved >= known.storageBytes)
+        Q_EMIT nothingGained(known.value,
+                             tr("It gains nothing: it frees %1 and needs %2 that are not saved now")
+                                 .arg(bytesText(known.storageBytes), bytesText(known.recompute.extraSaved)));
   model_->show(context_.controller->document(), report, context_.notes);
   tree_->expandToDepth(1);
 }

@@ -40,6 +40,8 @@ class WhyDock : public Panel {
 
  Q_SIGNALS:
   void failed(const QString& message);
+  /// To recompute the value would save no memory.
+  void nothingGained(retrograd::ValueId value, const QString& reason);
   /// There is an adopted choice to take back now, or there no longer is.
   void canUndoChanged();
   /// The memory of the choice that is tried; null where none is any more.

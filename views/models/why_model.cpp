@@ -124,6 +124,9 @@ class WhyModel::Filler {
     section->add(tr("cost"), tr("some %1 moved").arg(bytesText(plan.cost)));
     if (plan.extraSaved > 0)
       section->add(tr("saved for it"), tr("%1 that are not saved now").arg(bytesText(plan.extraSaved)));
+    if (const auto freed = answer_.saved.storageBytes; answer_.saved.saved && plan.extraSaved > 0)
+      section->add(tr("net"), plan.extraSaved >= freed ? tr("nothing gained")
+                                                       : tr("%1 freed").arg(bytesText(freed - plan.extraSaved)));
     if (plan.draws) section->add(tr("random"), tr("a draw is replayed with the same numbers"));
     for (auto op : plan.ops) addOp(section, tr("runs again"), op);
     for (auto value : plan.from) addValue(section, tr("starts from"), value);

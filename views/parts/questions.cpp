@@ -62,6 +62,7 @@ const WindowPart why(PartOrder::why, [](MainWindow& window) {
       MainWindow::tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
   runIn(window, actions.recompute, panel, [panel] { panel->recompute(); });
   runIn(window, actions.save, panel, [panel] { panel->save(); });
+  QObject::connect(panel, &WhyDock::nothingGained, &window.actions(), &WindowActions::noteNoGain);
   QObject::connect(panel, &WhyDock::failed, &window,
                    [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
 });

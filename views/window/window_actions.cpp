@@ -26,6 +26,7 @@ WindowActions::WindowActions(ViewContext context, QWidget* window)
   connect(context_.execution, &ExecutionState::changed, this, &WindowActions::update);
   connect(context_.selection, &Selection::changed, this, &WindowActions::update);
   connect(context_.history, &JumpHistory::changed, this, &WindowActions::update);
+  connect(context_.controller, &DocumentController::documentAboutToChange, this, [this] { noGain_.clear(); });
   connect(context_.controller, &DocumentController::documentChanged, this, &WindowActions::update);
   connect(context_.controller, &DocumentController::openingChanged, this, &WindowActions::update);
   connect(&context_.controller->questions(), &Questions::askingChanged, this, &WindowActions::update);
@@ -169,7 +170,7 @@ void WindowActions::addValueActions() {
   save =
       add("save-value", tr("&Save for the Backward"), tr("What if the recomputed value were saved for the backward?"),
           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S));
-  save->setIconText(tr("Save"));  // on buttons
+  save->setIconText(tr("Keep Saved"));  // on buttons
   walkToRoot =
       add("walk-to-root", tr("Wa&lk to the Root"), tr("Leads from a NaN or Inf back to the op that produced it"),
           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_W));
@@ -258,6 +259,11 @@ void WindowActions::update() {
   for (const auto& [action, reason] : reasons_) allow(action, reason());
 }
 
+void WindowActions::noteNoGain(ValueId value, const QString& reason) {
+  noGain_[value] = reason;
+  update();
+}
+
 void WindowActions::allowUnless(QAction* action, std::function<QString()> reason) {
   allow(action, reason());
   reasons_.emplace_back(action, std::move(reason));
@@ -277,8 +283,9 @@ void WindowActions::updateQuestions() {
   if (noRun.isEmpty() && now.running) noRun = stopFirst();
   auto notSaved = selected, notRecomputed = selected;
   if (selected.isEmpty()) {
-    if (!savedValueOf(*document, op, context_.selection->value()))
-      notSaved = tr("The selected op has no value that is saved for the backward");
+    const auto saved = savedValueOf(*document, op, context_.selection->value());
+    if (!saved) notSaved = tr("The selected op has no value that is saved for the backward");
+    else if (const auto known = noGain_.find(saved); known != noGain_.end()) notSaved = known->second;
     if (!recomputationOf(*document->analysis, op))
       notRecomputed = tr("The backward does not recompute the selected op");
   }

@@ -4,6 +4,7 @@
 #include <QMenu>
 #include <QObject>
 #include <functional>
+#include <map>
 
 #include "views/session/view_context.h"
 
@@ -38,6 +39,8 @@ class WindowActions : public QObject {
   void refreshTips();
   /// Why a disabled action is disabled, by the key pressed; empty where no such action is.
   QString reasonFor(const QKeySequence& keys) const;
+  /// To recompute the value gains nothing, as long as this document is open.
+  void noteNoGain(ValueId value, const QString& reason);
   /// "It runs: stop it first (Shift+F5)", with the key that stop has now.
   QString stopFirst() const;
   const QList<QAction*>& all() const { return all_; }
@@ -58,6 +61,7 @@ class WindowActions : public QObject {
   ViewContext context_;
   QWidget* window_;
   QList<QAction*> all_;
+  std::map<ValueId, QString> noGain_;                                   ///< what is known of values to recompute
   std::vector<std::pair<QAction*, std::function<QString()>>> reasons_;  ///< of parts' actions
 };
 

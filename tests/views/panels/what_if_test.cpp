@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/questions/partition_wishes.h"
+#include "core/questions/why.h"
 #include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
 #include "views/canvases/memory_view.h"
@@ -26,6 +27,7 @@ class WhatIfTest : public QObject {
   void W31_whatIsKeptThroughAViewSaysSo();
   void W31_blocksAreCheckpointedFromTheirInputs();
   void W31_equalLayersFollowAChoice();
+  void W31_whatGainsNothingIsNotOffered();
   void W31_aSliderTradesMemoryForTime();
   void W31_theCurveOfAChoiceIsOverMemory();
 
@@ -124,6 +126,28 @@ void WhatIfTest::W31_equalLayersFollowAChoice() {
   QVERIFY(fixture_->quiet());
   const auto& analysis = fixture_->analysis();
   QCOMPARE(inEqualLayers(analysis, analysis.request.partition), analysis.request.partition);
+}
+
+// Recomputing a value that needs as much kept as it frees: the command is disabled and says both numbers.
+void WhatIfTest::W31_whatGainsNothingIsNotOffered() {
+  const auto& analysis = fixture_->analysis();
+  WhySaved found;
+  for (auto op : analysis.forward.ops)
+    for (auto value : analysis.document->outputs(op))
+      if (!found.value && value && fixture_->controller().document()->saved.contains(value))
+        if (auto known = whySaved(analysis, value); known.recompute.impossible.empty() &&
+                                                    known.recompute.extraSaved > 0 &&
+                                                    known.recompute.extraSaved >= known.storageBytes)
+          found = std::move(known);
+  QVERIFY(found.value);
+  fixture_->raise("dock-why");
+  fixture_->selection().select(found.maker, found.value);
+  QVERIFY(fixture_->quiet());
+  const auto* recompute = fixture_->window().actions().recompute;
+  QVERIFY(!recompute->isEnabled());
+  QVERIFY2(recompute->toolTip().contains(bytesText(found.storageBytes)) &&
+               recompute->toolTip().contains(bytesText(found.recompute.extraSaved)),
+           qPrintable(recompute->toolTip()));
 }
 
 void WhatIfTest::W31_aSliderTradesMemoryForTime() {
