@@ -70,6 +70,7 @@ void MainWindow::showAlone(Panel* panel, const QString& path) {
   showCentre();
   setWindowTitle(panel ? tr("%1 - Retrograd").arg(QFileInfo(path).fileName()) : tr("Retrograd"));
   setWindowFilePath(path);
+  actions_->update();
   if (!panel) return;
   showPanel(*panel);
   resizeDocks({dockOf(*panel)}, {height()}, Qt::Vertical);
@@ -189,8 +190,8 @@ void MainWindow::makeToolBar() {
     bar->addActions(actions);
   };
   bar->addActions({a.open, a.reload});
-  group(tr("Back"), {a.resumeBack, a.stepOutBack, a.stepOverBack, a.stepIntoBack});
-  group(tr("Forward"), {a.stepInto, a.stepOver, a.stepOut, a.resume});
+  group(tr("Back"), {a.resumeBack, a.stepOverBack, a.stepIntoBack, a.stepOutBack});
+  group(tr("Forward"), {a.resume, a.stepOver, a.stepInto, a.stepOut});
   bar->addActions({a.toCursor, a.pause, a.stop, a.restart});
   bar->addSeparator();
   bar->addActions({a.breakpoint, a.breakOnBad});

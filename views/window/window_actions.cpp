@@ -325,8 +325,6 @@ void WindowActions::updateRun() {
       busy.isEmpty() && !now.running && now.position == 0 ? tr("At the start: nothing has run yet") : busy;
   for (auto* action : {resume, stepOver, stepInto, stepOut}) allow(action, ahead);
   for (auto* action : {resumeBack, stepOverBack, stepIntoBack, stepOutBack, restart}) allow(action, behind);
-  resume->setIconText(now.available && now.position == 0 && !now.running ? tr("Run")
-                                                                         : tr("Continue"));  // on its button
   for (auto* action : {resume, resumeBack, restart, toCursor})
     if (busy.isEmpty() && now.running) allow(action, tr("It steps: wait or stop it"));
   const auto target = document ? document->program.executed(selected) : BoundSymbolId();

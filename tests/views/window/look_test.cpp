@@ -196,7 +196,7 @@ void LookTest::theWindowTakesMostOfTheScreen() {
   QVERIFY(f.window().width() >= screen.width() * 85 / 100 && f.window().width() <= screen.width());
 }
 
-// Holds V8: back and forward steps are two groups with their names; Run and Continue are labelled.
+// Holds V8: back and forward steps are two groups with their names and one order; Continue is labelled.
 void LookTest::stepsAreTwoNamedGroups() {
   const auto f = openedAsItComes();
   auto* bar = f->window().findChild<QToolBar*>(QStringLiteral("toolbar-run"));
@@ -204,15 +204,18 @@ void LookTest::stepsAreTwoNamedGroups() {
   for (auto* action : bar->actions()) {
     auto* widget = bar->widgetForAction(action);
     if (auto* label = qobject_cast<QLabel*>(widget); label && label->objectName().isEmpty()) order << label->text();
-    if (action->objectName() == QStringLiteral("action-step-over-back")) order << QStringLiteral("<");
-    if (action->objectName() == QStringLiteral("action-step-over")) order << QStringLiteral(">");
+    const auto name = action->objectName().remove(QStringLiteral("action-"));
+    if (name.startsWith(QStringLiteral("step-")) || name.startsWith(QStringLiteral("continue"))) order << name;
   }
-  QCOMPARE(order,
-           (QStringList{QStringLiteral("Back"), QStringLiteral("<"), QStringLiteral("Forward"), QStringLiteral(">")}));
+  const QStringList steps{"continue", "step-over", "step-into", "step-out"};
+  QStringList wanted{QStringLiteral("Back")};
+  for (const auto& step : steps) wanted << step + QStringLiteral("-back");
+  QCOMPARE(order, wanted << QStringLiteral("Forward") << steps);
   auto* resume = f->window().actions().resume;
   auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(resume));
   QCOMPARE(button->toolButtonStyle(), Qt::ToolButtonTextBesideIcon);
-  QCOMPARE(button->text(), QStringLiteral("Run"));
+  QCOMPARE(button->text(), QStringLiteral("Continue"));
+  QVERIFY(resume->toolTip().startsWith(button->text()));
   f->window().actions().stepOver->trigger();
   QTRY_VERIFY(f->settle() && f->execution().position > 0);
   QCOMPARE(button->text(), QStringLiteral("Continue"));
