@@ -235,12 +235,13 @@ void CompareDock::compare() {
   const auto work = [this, fields](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     auto comparison = std::make_shared<const RunComparison>(
         context.engine.compare(*context.document.analysis, fields.other, fields.tolerance, progress));
-    return [this, comparison, words = fields.words] { show(comparison, words); };
+    return [this, comparison, fields] { show(comparison, fields); };
   };
   askAloud(summary_, QStringLiteral("compare"), tr("Comparing"), tr("Running both..."), work);
 }
 
-void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, const QString& words) {
+void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, const Fields& asked) {
+  const auto& words = asked.words;
   const auto& document = context_.controller->document();
   model_->show(document, comparison);
   FindingBoard::of(*context_.controller)
@@ -249,15 +250,18 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
   auto text = first < 0
-                  ? tr("\u2713 Against %1: the runs agree in %2 values; the largest relative difference is %3")
+                  ? tr("\u2713 Against %1: the runs agree in %2 values within a tolerance of %3; the largest relative "
+                       "difference is %4")
                         .arg(words)
                         .arg(comparison->rows.size())
+                        .arg(asked.tolerance)
                         .arg(numberText(comparison->largest))
-                  : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4")
+                  : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4, by more than %5")
                         .arg(words, nameOf(*document->analysis->document,
                                            comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
                         .arg(first + 1)
-                        .arg(comparison->rows.size());
+                        .arg(comparison->rows.size())
+                        .arg(asked.tolerance);
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())
     text += tr("; ops only here: %1, only there: %2").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
   summary_->setText(text);

@@ -46,7 +46,7 @@ class CompareDock : public Panel {
   void askForDevices();
   void fillDevices(const std::vector<DeviceStatus>& devices);
   void precisionChanged();
-  void show(const std::shared_ptr<const RunComparison>& comparison, const QString& words);
+  void show(const std::shared_ptr<const RunComparison>& comparison, const Fields& asked);
   std::optional<DType> precision() const;
   Fields fields() const;
 

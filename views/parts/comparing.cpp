@@ -80,6 +80,10 @@ const WindowPart compareTracesPart(PartOrder::compareTraces, [](MainWindow& wind
     window.activateWindow();
   });
   QObject::connect(&window.panel<WhyDock>(), &WhyDock::compareRequested, compared, &DiffWindow::compareWith);
+  QObject::connect(&window.panel<WhyDock>(), &WhyDock::triedChanged, compared,
+                   [compared](const std::shared_ptr<const MemoryTimeline>& memory, std::size_t) {
+                     if (!memory) compared->dropTried();
+                   });
 });
 
 }  // namespace

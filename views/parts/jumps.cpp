@@ -47,7 +47,8 @@ void fill(QMenu* menu, MainWindow& window) {
   }
 }
 
-/// Esc leads back where nothing else has a use for it: the key then comes to the window itself.
+/// Esc takes back the last jump where nothing else has a use for it: the key then comes to the window itself. Once, and
+/// from where the jump led: who presses it twice to be rid of something does not lose their place.
 class EscapeGoesBack : public QObject {
  public:
   explicit EscapeGoesBack(MainWindow& window) : QObject(&window), window_(window) { window.installEventFilter(this); }
@@ -58,7 +59,10 @@ class EscapeGoesBack : public QObject {
     const auto* key = static_cast<QKeyEvent*>(event);
     if (key->key() != Qt::Key_Escape || key->modifiers() != Qt::NoModifier || window_.messages().isVisible())
       return false;
-    if (!window_.actions().back->isEnabled()) return false;
+    const auto& history = *window_.context().history;
+    const bool isThere = !history.places().empty() && !history.canGoForward() &&
+                         history.places().back() == window_.context().selection->op();
+    if (!isThere || !window_.actions().back->isEnabled()) return false;
     window_.actions().back->trigger();
     return true;
   }

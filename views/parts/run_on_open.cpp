@@ -35,8 +35,9 @@ const WindowPart runOnOpenPart(PartOrder::runOnOpen, [](MainWindow& window) {
     return !window.context().controller->document() ? MainWindow::tr("No file is open")
            : !now.available                         ? now.unavailableReason
            : ahead->running()                       ? MainWindow::tr("It runs already")
-           : numbers.known() >= numbers.size()      ? MainWindow::tr("All ops have run")
-                                                    : QString();
+           : numbers.known() >= numbers.size()
+               ? MainWindow::tr("Every op has run once, apart from the position: all numbers are there")
+               : QString();
   });
   QObject::connect(ahead, &RunAhead::changed, &window.actions(), &WindowActions::update);
 

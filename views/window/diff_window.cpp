@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QFrame>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QTextDocument>
 #include <QVBoxLayout>
 
@@ -47,7 +48,7 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent)
   connect(context_.selection, &Selection::changed, this, &DiffWindow::selectionChanged);
   for (auto* chooser : {left_, right_}) connect(chooser, &TraceChooser::chosen, this, &DiffWindow::compare);
   connect(view_, &DiffView::cursorMoved, this, &DiffWindow::cursorMoved);
-  connect(view_, &DiffView::cancelled, this, &DiffWindow::cancel);
+  connect(view_, &DiffView::cancelled, this, &DiffWindow::cancelOrLeave);
   connect(view_, &DiffView::activated, this, [this](Side side, BoundSymbolId op) {
     const auto* comparison = view_->rows().comparison();
     const auto& document = context_.controller->document();
@@ -144,6 +145,17 @@ void DiffWindow::compareWith(std::shared_ptr<const Analysis> tried, const QStrin
   open();
 }
 
+void DiffWindow::dropTried() {
+  if (!tried_) return;
+  tried_.reset();
+  triedTitle_.clear();
+  found_.erase(keyOf({TraceSource::Kind::tried, {}}));
+  for (auto* chooser : {left_, right_}) chooser->follow(context_.controller->document().get(), {});
+  view_->show({});
+  stale_ = true;
+  if (isVisible()) compare();
+}
+
 void DiffWindow::swap() {
   const auto source = left_->source();
   const auto kind = left_->kind();
@@ -189,6 +201,13 @@ void DiffWindow::cancel() {
   job_->cancel();
   busy_ = false;
   if (was) say(tr("Cancelled. Choose what to compare above."));
+}
+
+void DiffWindow::cancelOrLeave() { busy() ? cancel() : leave(); }
+
+void DiffWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Escape && event->modifiers() == Qt::NoModifier) return cancelOrLeave();
+  QWidget::keyPressEvent(event);
 }
 
 /// In place of the rows; an empty text shows them.

@@ -26,6 +26,8 @@ class DiffWindow : public QWidget {
   void open();
   /// Compares what is open with what another view has derived of it.
   void compareWith(std::shared_ptr<const Analysis> tried, const QString& title);
+  /// What was derived is discarded: it is no longer among what can be compared.
+  void dropTried();
   /// Compares what is chosen now.
   void compare();
 
@@ -42,6 +44,7 @@ class DiffWindow : public QWidget {
  protected:
   void showEvent(QShowEvent* event) override;
   void hideEvent(QHideEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
 
  private:
   /// What is behind a source, once derived or read.
@@ -60,6 +63,8 @@ class DiffWindow : public QWidget {
   void previous() { view_->step(false); }
   void leave() { hide(); }
   void cancel();
+  /// Esc: cancels what is in progress, else closes.
+  void cancelOrLeave();
   void say(const QString& message);
   static Found find(const TraceSource& source, const QuestionContext& context, const Progress& progress);
   /// The trace of a side, where all that it needs is there. Throws Error(badUse) where it has no such trace.

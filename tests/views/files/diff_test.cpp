@@ -275,8 +275,13 @@ void DiffTest::theWhyDockLeadsHere() {
   QVERIFY(comparison);
   QCOMPARE(comparison->left.analysis, f.controller().document()->analysis);
   QCOMPARE(comparison->right.analysis->request.partition.recompute.size(), 1U);
-  // The partition that was tried is still there after the choice was adopted or dropped.
   QVERIFY(window.chooser(Side::right).title().startsWith(QStringLiteral("If ")));
+  // What is discarded is no longer compared.
+  for (auto* discard : f.window().panel<WhyDock>().findChildren<QPushButton*>())
+    if (discard->text().contains(QStringLiteral("iscard"))) QTest::mouseClick(discard, Qt::LeftButton);
+  QVERIFY(settled(window));
+  QVERIFY(window.chooser(Side::right).source().kind != TraceSource::Kind::tried);
+  QVERIFY(!window.chooser(Side::right).title().startsWith(QStringLiteral("If ")));
 }
 
 namespace {
@@ -335,6 +340,8 @@ void DiffTest::escapeCancels() {
   window.compare();
   QVERIFY(settled(window));
   QVERIFY(window.view().message().isEmpty());
+  QTest::keyClick(&window.view(), Qt::Key_Escape);  // nothing to cancel: it closes
+  QVERIFY(!window.isVisible());
 }
 
 void DiffTest::whatCannotBeReadIsSaid() {
