@@ -23,13 +23,23 @@ double luminance(const QColor& color) {
 
 ControlColors colorsFor(const QPalette& palette) { return controlColorsOf(isDark(palette), isHighContrast(palette)); }
 
-void drawOutline(const QStyleOption* option, QPainter* painter) {
+void drawRing(const QRect& rect, const QPen& pen, QPainter* painter) {
+  const int inner = pen.width() / 2;
   painter->save();
-  painter->setPen(
-      option->palette.color(option->state & QStyle::State_HasFocus ? QPalette::Highlight : QPalette::WindowText));
+  painter->setPen(pen);
   painter->setBrush(Qt::NoBrush);
-  painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+  painter->drawRect(rect.adjusted(inner, inner, -inner - 1, -inner - 1));
   painter->restore();
+}
+
+/// Of a control on black and white: thick with the focus, dashed where it is disabled, so that neither is told by a
+/// shade.
+void drawOutline(const QStyleOption* option, QPainter* painter) {
+  const bool enabled = option->state & QStyle::State_Enabled;
+  const auto color = option->palette.color(enabled ? QPalette::Active : QPalette::Disabled, QPalette::WindowText);
+  const int width = option->state & QStyle::State_HasFocus ? tokens::focusRing : 1;
+  if (!enabled) drawRing(option->rect, option->palette.color(QPalette::Window), painter);  // Fusion has a line there
+  drawRing(option->rect, QPen(color, width, enabled ? Qt::SolidLine : Qt::DashLine), painter);
 }
 
 /// The outline of a check box or radio button.
@@ -166,6 +176,9 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
       return QProxyStyle::drawPrimitive(element, &idle, painter, widget);
     }
   }
+  if (element == PE_FrameFocusRect && isHighContrast(option->palette) &&
+      !qobject_cast<const QAbstractItemView*>(widget))
+    return drawRing(option->rect, QPen(option->palette.color(QPalette::WindowText), tokens::focusRing), painter);
   QProxyStyle::drawPrimitive(element, option, painter, widget);
   // The shades that Fusion makes of the window's colour do not show on black and white.
   const bool framed = element == PE_PanelButtonCommand || element == PE_FrameLineEdit || element == PE_PanelLineEdit ||

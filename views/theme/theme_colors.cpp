@@ -38,15 +38,24 @@ QPalette darkPalette() {
                       0x2c3036, 0x3c4149, 0x3a4048});
 }
 
+/// What cannot be used is not as black, or as white, as the rest: a contrast of 4.5 is enough for it.
+QPalette withDisabled(QPalette palette, const QColor& color) {
+  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText})
+    palette.setColor(QPalette::Disabled, role, color);
+  return palette;
+}
+
 // Every line of these is as dark, or as light, as can be; the highlight of the dark one carries black text.
 QPalette lightContrastPalette() {
-  return paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff, 0x00328f,
-                      0xffffff, Qt::black, 0xd9d9d9});
+  return withDisabled(paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff,
+                                   0x00328f, 0xffffff, Qt::black, 0xd9d9d9}),
+                      0x757575);
 }
 
 QPalette darkContrastPalette() {
-  return paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black, 0x8fc4ff,
-                      Qt::black, 0xffffff, 0x3a3a3a});
+  return withDisabled(paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black,
+                                   0x8fc4ff, Qt::black, 0xffffff, 0x3a3a3a}),
+                      0x808080);
 }
 
 /// A colour of a group of them in each look: light, dark, light and dark with high contrast.

@@ -10,6 +10,7 @@ inline constexpr int hair = 2, tight = 4, gap = 8, wide = 14;
 inline constexpr int gutterWidth = 28;  ///< of a listing: two marks side by side
 inline constexpr int selectionBar = 3;  ///< the bar before a selected row
 inline constexpr int splitterWidth = 5;
+inline constexpr int focusRing = 3;  ///< on black and white
 inline constexpr int toolIcon = 18, glyph = 9;
 
 // Sizes of type, as parts of the application's font.

@@ -9,12 +9,14 @@
 #include <cmath>
 
 #include "views/text/line_text.h"
+#include "views/theme/style.h"
 #include "views/theme/tokens.h"
 
 namespace retrograd::views {
 namespace {
 
 constexpr int markReach = 5, markWidth = 4;  // pixels
+constexpr int badHeight = 6;                 ///< of the ticks over the words
 constexpr float ranShare = 0.3F;             ///< of the colour of what ran, so that words are read on it
 
 QString titleOfMark(RunStrip::Kind kind) {
@@ -47,7 +49,7 @@ RunStrip::RunStrip(ViewContext context, QWidget* parent) : QWidget(parent), cont
   hide();
 }
 
-QSize RunStrip::sizeHint() const { return {400, fontMetrics().height() + tokens::tight}; }
+QSize RunStrip::sizeHint() const { return {400, fontMetrics().height() + tokens::tight + badHeight}; }
 
 std::size_t RunStrip::size() const {
   const auto& document = context_.controller->document();
@@ -129,9 +131,11 @@ void RunStrip::paintEvent(QPaintEvent*) {
   }
   if (!hasFocus()) return;
   painter.setRenderHint(QPainter::Antialiasing, false);
-  painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
+  const bool plain = isHighContrast(palette());
+  const int ring = plain ? tokens::focusRing : 1;
+  painter.setPen(QPen(palette().color(plain ? QPalette::WindowText : QPalette::Highlight), ring));
   painter.setBrush(Qt::NoBrush);
-  painter.drawRect(rect().adjusted(0, 0, -1, -1));
+  painter.drawRect(rect().adjusted(ring / 2, ring / 2, -ring / 2 - 1, -ring / 2 - 1));
 }
 
 void RunStrip::paintGround(QPainter& painter) const {
@@ -149,7 +153,7 @@ void RunStrip::paintGround(QPainter& painter) const {
   const auto word = [&](int from, int to, const QString& text) {
     if (fontMetrics().horizontalAdvance(text) + 2 * tokens::gap > to - from) return;
     painter.setPen(colors.text);
-    painter.drawText(QRect(from, 0, to - from, height()), Qt::AlignCenter, text);
+    painter.drawText(QRect(from, badHeight, to - from, height() - badHeight), Qt::AlignCenter, text);
   };
   word(left, border, tr("forward"));
   word(border, right, tr("backward"));
@@ -167,7 +171,7 @@ void RunStrip::paintMark(QPainter& painter, const Mark& mark) const {
   switch (mark.kind) {
     case Kind::bad:
       painter.setBrush(colors.bad);
-      painter.drawRect(QRectF(x - markWidth / 4.0, 1, markWidth / 2.0, low - 1));
+      painter.drawRect(QRectF(x - markWidth / 4.0, 1, markWidth / 2.0, badHeight));
       break;
     case Kind::breakpoint:
       painter.setBrush(colors.breakpoint);

@@ -1,4 +1,5 @@
 #include <QDialog>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
@@ -22,6 +23,7 @@ class ColorsTest : public QObject {
   void selectionIsABarAndGreyWithoutFocus();
   void breakOnNanIsSeenToBeOn();
   void controlsStandOutInAllThemes();
+  void highContrastShowsFocusAndWhatIsDisabledByShape();
   void theChartsSelectionIsSeenInAnInactiveWindow();
   void ratiosHaveAColourOfTheirOwn();
   void barsThatShareAPlaceShowTheGreatest();
@@ -118,6 +120,41 @@ void ColorsTest::controlsStandOutInAllThemes() {
     const auto image = bar.grab().toImage();
     stands(image.pixelColor(8, 40), image.pixelColor(8, 260), look.mark, "scroll bar as painted");
   }
+}
+
+// Holds V11: with high contrast the focus is a thick ring in the text's colour, and the ring is dashed where nothing
+// can be pressed.
+void ColorsTest::highContrastShowsFocusAndWhatIsDisabledByShape() {
+  Theme theme(*qApp, nullptr, [] { return false; });
+  theme.choose(Theme::Choice::highContrast);
+  QWidget window;
+  window.resize(300, 120);
+  auto* other = new QPushButton(&window);
+  auto* button = new QPushButton(QStringLiteral("press"), &window);
+  button->setGeometry(100, 40, 120, 40);
+  window.show();
+  window.activateWindow();
+  QVERIFY(QTest::qWaitForWindowActive(&window));
+  other->setFocus();
+  const auto text = QApplication::palette().color(QPalette::Active, QPalette::WindowText);
+  const auto inked = [&](const QImage& image) {  // pixels of the text's colour from the left edge on
+    int x = 0;
+    while (x < image.width() && image.pixelColor(x, image.height() / 2) == text) ++x;
+    return x;
+  };
+  QCOMPARE(inked(imageOf(*button)), 1);
+  button->setFocus();
+  QTRY_COMPARE(inked(imageOf(*button)), tokens::focusRing);
+  button->setEnabled(false);
+  const auto disabled = imageOf(*button);
+  const auto line = QApplication::palette().color(QPalette::Disabled, QPalette::WindowText);
+  int dashes = 0, gaps = 0;
+  for (int x = 0; x < disabled.width(); ++x) {
+    dashes += disabled.pixelColor(x, 0) == line;
+    gaps += disabled.pixelColor(x, 0) == QApplication::palette().color(QPalette::Window);
+  }
+  QCOMPARE(dashes + gaps, disabled.width());
+  QVERIFY2(dashes > gaps && gaps > disabled.width() / 8, qPrintable(QString::number(gaps)));
 }
 
 // The line of the selected op would vanish in the grey that lists have for a selection without focus.
