@@ -1,4 +1,4 @@
-// Help > Words, Help > Copy as Bug Report (in listings too) and Help > About Retrograd.
+// Help > Start Page, Help > Words, Help > Copy as Bug Report (in listings too) and Help > About Retrograd.
 #include <QApplication>
 #include <QClipboard>
 #include <QDialog>
@@ -97,7 +97,24 @@ void showAbout(MainWindow& window) {
   dialog->open();
 }
 
+void addStartPage(MainWindow& window) {
+  auto& actions = window.actions();
+  auto* start =
+      actions.add("start-page", MainWindow::tr("&Start Page"),
+                  MainWindow::tr("Samples, recent files and the tour, in a new window: what is open stays"), {});
+  actions.allowUnless(start, [&window] {
+    const bool isShown = !window.context().controller->document() && !window.hasPanelAlone();
+    return isShown ? MainWindow::tr("It is in this window") : QString();
+  });
+  QObject::connect(start, &QAction::triggered, &window, [&window] {
+    auto* other = new MainWindow(window.shared());
+    other->show();
+  });
+  window.menu("help")->insertAction(actions.palette, start);
+}
+
 const WindowPart helpPartsPart(PartOrder::help, [](MainWindow& window) {
+  addStartPage(window);
   auto& actions = window.actions();
   auto* report = actions.add("copy-bug-report", MainWindow::tr("Copy as &Bug Report"),
                              MainWindow::tr("Puts on the clipboard what a report needs: versions, file, seed, "

@@ -1,6 +1,6 @@
-// What follows execution: docks that open because they have something to say (findings when a NaN or Inf is seen,
-// problems when no backward could be derived), and the selected op, so that who steps from it sees the values of each
-// op without asking for them.
+// Docks that open because they have something to say (findings when a NaN or Inf is seen, problems when no backward
+// could be derived, those that a sample is about), and the selected op, which follows execution, so that who steps from
+// it sees the values of each op without asking for them.
 #include "views/docks/findings_dock.h"
 #include "views/docks/problems_dock.h"
 #include "views/settings/settings.h"
@@ -11,7 +11,26 @@
 namespace retrograd::views {
 namespace {
 
-const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
+void bringToFront(const MainWindow& window, const QStringList& panels) {
+  for (const auto& panel : panels)
+    if (auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + panel)) {
+      dock->show();
+      dock->raise();
+    }
+}
+
+void showPanelsOfSamples(MainWindow& window, const WelcomePage& page) {
+  const auto wanted = std::make_shared<Sample>();
+  QObject::connect(&page, &WelcomePage::sampleChosen, &window, [wanted](const Sample& sample) { *wanted = sample; });
+  const auto* controller = window.context().controller;
+  QObject::connect(controller, &DocumentController::documentChanged, &window, [wanted, controller, &window] {
+    const auto& document = controller->document();
+    if (document && QString::fromStdString(document->request.path) == wanted->path)
+      bringToFront(window, std::exchange(*wanted, {}).panels);
+  });
+}
+
+const WindowPart onDemand(PartOrder::onDemand, [](MainWindow& window) {
   const auto& context = window.context();
   // Once for each run that has some: one who closes the dock meanwhile is left alone.
   const auto had = std::make_shared<bool>(false);
@@ -29,6 +48,7 @@ const WindowPart findings(PartOrder::onDemand, [](MainWindow& window) {
     const auto& document = window.context().controller->document();
     if (document && !document->analysis->derived()) window.showPanel(window.panel<ProblemsDock>());
   });
+  if (const auto* page = window.findChild<WelcomePage*>()) showPanelsOfSamples(window, *page);
 });
 
 const WindowPart follow(PartOrder::followSteps, [](MainWindow& window) {

@@ -147,7 +147,7 @@ QString TourPanel::titleOf(Tour::Step stop) const {
     case Tour::Step::toOrigin: return tr("Press %1 to go to its origin").arg(keyOf(window_.actions().origin));
     case Tour::Step::andBack: return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
     case Tour::Step::crossBorder:
-      return tr("Press %1 until execution is over the border").arg(keyOf(window_.actions().stepOver));
+      return tr("Press %1 until the arrow is in the backward").arg(keyOf(window_.actions().stepOver));
     case Tour::Step::whySaved: return tr("Ask why a value is saved: click one in the Forward listing");
     case Tour::Step::stepBack: return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
   }

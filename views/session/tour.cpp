@@ -55,7 +55,7 @@ bool Tour::done() const {
   const auto& now = context_.execution->now();
   const auto op = context_.selection->op();
   const auto isBackward = [&](BoundSymbolId id) { return id && isBackwardRole(tables.boundSymbol(id).origin.role); };
-  const auto inBackward = [&](std::size_t position) { return position > now.forwardSize; };
+  const auto inBackward = [&](std::size_t position) { return position >= now.forwardSize; };  // the op that runs next
   switch (step_) {
     case Step::chooseBackward: return isBackward(op) && analysis.links.forwardOf(tables, op);
     case Step::toOrigin:

@@ -19,7 +19,8 @@ QList<Sample> samplesIn(const QString& folder) {
     const auto name = object[QStringLiteral("file")].toString();
     const auto path = QDir(folder).filePath(name);
     if (!name.isEmpty() && QFile::exists(path))
-      result.append({path, object[QStringLiteral("title")].toString(), object[QStringLiteral("text")].toString()});
+      result.append({path, object[QStringLiteral("title")].toString(), object[QStringLiteral("text")].toString(),
+                     object[QStringLiteral("panels")].toVariant().toStringList()});
   }
   return result;
 }

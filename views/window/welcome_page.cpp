@@ -49,6 +49,7 @@ SampleCard::SampleCard(const Sample& sample, QWidget* parent) : QPushButton(pare
   setAccessibleName(tr("Open the sample %1").arg(sample.title));
   setAccessibleDescription(sample.text);
   setToolTip(sample.path);
+  setAutoDefault(true);  // Enter opens it, as Space does
   auto* title = heading(sample.title, 1.1, this);
   auto* text = new QLabel(sample.text, this);
   text->setWordWrap(true);
@@ -71,27 +72,22 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
   setWidgetResizable(true);
   setFocusPolicy(Qt::NoFocus);
   setAccessibleName(tr("Start page"));
-  auto* text = new QLabel(tr("Retrograd opens models of torch.export (.pt2) and TorchScript (.pt), logs of "
-                             "torch.compile and repro scripts. It derives the "
-                             "backward, links each backward op to the forward op it comes from, and runs both op by "
-                             "op. Drop a file here, or open one."),
-                          page_);
+  auto* text =
+      new QLabel(tr("Step through it op by op, find where a NaN begins, see what memory it keeps. Open or drop a "
+                    "model of torch.export (.pt2) or TorchScript (.pt), a log of torch.compile or a repro "
+                    "script; or start with a sample."),
+                 page_);
+  text->setObjectName(QStringLiteral("start-what"));
   text->setWordWrap(true);
-  auto* button = new QPushButton(tr("Open a File..."), page_);
-  button->setObjectName(QStringLiteral("start-open"));
-  const auto tellKey = [button, open] { button->setToolTip(open->toolTip()); };
-  tellKey();
-  connect(open, &QAction::changed, button, tellKey);
-  connect(button, &QPushButton::clicked, open, &QAction::trigger);
   auto* content = new QWidget(page_);
   content->setFixedWidth(columnWidth);
   auto* column = new QVBoxLayout(content);
   column->setContentsMargins(0, 24, 0, 24);
   column->setSpacing(14);
   column->addStretch(2);
-  column->addWidget(heading(tr("Open a saved model trace"), 1.7, page_));
+  column->addWidget(heading(tr("Debug a backward"), 1.7, page_));
   column->addWidget(text);
-  column->addWidget(button, 0, Qt::AlignLeft);
+  addFirstButtons(column, open);
   addSamples(column);
   column->addSpacing(10);
   recentTitle_ = heading(tr("Recent"), 1.1, page_);
@@ -110,6 +106,33 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
   setWidget(page_);
 }
 
+QPushButton* WelcomePage::button(const QString& text, const QString& name) {
+  auto* made = new QPushButton(text, page_);
+  made->setObjectName(name);
+  made->setAutoDefault(true);  // Enter presses it, as Space does
+  return made;
+}
+
+/// The tour comes first: it is for who is here for the first time.
+void WelcomePage::addFirstButtons(QVBoxLayout* column, QAction* open) {
+  auto* row = new QHBoxLayout;
+  if (!samples().isEmpty()) {
+    auto* tour = button(tr("Take the Tour"), QStringLiteral("start-tour"));
+    tour->setToolTip(tr("A few steps through the first sample, which watch what you do; it can be left at any time"));
+    connect(tour, &QPushButton::clicked, this, &WelcomePage::tourWanted);
+    row->addWidget(tour);
+  }
+  auto* file = button(tr("Open a File..."), QStringLiteral("start-open"));
+  const auto tellKey = [file, open] { file->setToolTip(open->toolTip()); };
+  tellKey();
+  connect(open, &QAction::changed, file, tellKey);
+  connect(file, &QPushButton::clicked, open, &QAction::trigger);
+  row->addWidget(file);
+  row->addStretch(1);
+  column->addLayout(row);
+  beforeRecent_ = file;
+}
+
 void WelcomePage::addSamples(QVBoxLayout* column) {
   const auto all = samples();
   if (all.isEmpty()) return;  // a program without the files next to it
@@ -120,16 +143,15 @@ void WelcomePage::addSamples(QVBoxLayout* column) {
   int count = 0;
   for (const auto& sample : all) {
     auto* card = new SampleCard(sample, page_);
-    connect(card, &QPushButton::clicked, this, [this, path = sample.path] { Q_EMIT chosen(path); });
+    connect(card, &QPushButton::clicked, this, [this, sample] {
+      Q_EMIT sampleChosen(sample);
+      Q_EMIT chosen(sample.path);
+    });
     cards->addWidget(card, count / 2, count % 2, Qt::AlignLeft);
+    beforeRecent_ = card;
     ++count;
   }
   column->addLayout(cards);
-  auto* tour = new QPushButton(tr("Take the Tour"), page_);
-  tour->setObjectName(QStringLiteral("start-tour"));
-  tour->setToolTip(tr("A few steps through the first sample, which watch what you do; it can be left at any time"));
-  connect(tour, &QPushButton::clicked, this, &WelcomePage::tourWanted);
-  column->addWidget(tour, 0, Qt::AlignLeft);
 }
 
 void WelcomePage::addRecording(QVBoxLayout* column) {
@@ -163,8 +185,7 @@ void WelcomePage::addLines(QVBoxLayout* column, const QString& title, const QStr
   code->setFont(Theme::codeFont());
   code->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   code->setContentsMargins(14, 6, 14, 6);
-  auto* copy = new QPushButton(tr("Copy the Lines"), page_);
-  copy->setObjectName(QStringLiteral("start-copy-") + names.object);
+  auto* copy = button(tr("Copy the Lines"), QStringLiteral("start-copy-") + names.object);
   copy->setAccessibleDescription(names.spoken);
   connect(copy, &QPushButton::clicked, this,
           [lines] { QApplication::clipboard()->setText(lines + QLatin1Char('\n')); });
@@ -187,18 +208,21 @@ void WelcomePage::fill() {
   }
   const auto paths = recent_->paths().mid(0, 6);
   recentTitle_->setVisible(!paths.isEmpty());
+  QWidget* before = beforeRecent_;
   for (const auto& path : paths) {
     const QFileInfo info(path);
-    auto* button = new QPushButton(QStringLiteral("%1/%2")
-                                       .arg(info.dir().dirName(), info.fileName())
-                                       .replace(QLatin1Char('&'), QStringLiteral("&&")),
-                                   page_);
-    button->setFlat(true);
-    button->setToolTip(info.exists() ? path : tr("%1: no longer there").arg(path));
-    button->setEnabled(info.exists());
-    button->setAccessibleName(tr("Open %1").arg(path));
-    connect(button, &QPushButton::clicked, this, [this, path] { Q_EMIT chosen(path); });
-    list_->addWidget(button, 0, Qt::AlignLeft);
+    auto* entry = button(QStringLiteral("%1/%2")
+                             .arg(info.dir().dirName(), info.fileName())
+                             .replace(QLatin1Char('&'), QStringLiteral("&&")),
+                         QStringLiteral("start-recent"));
+    entry->setFlat(true);
+    entry->setToolTip(info.exists() ? path : tr("%1: no longer there").arg(path));
+    entry->setEnabled(info.exists());
+    entry->setAccessibleName(tr("Open %1").arg(path));
+    connect(entry, &QPushButton::clicked, this, [this, path] { Q_EMIT chosen(path); });
+    list_->addWidget(entry, 0, Qt::AlignLeft);
+    setTabOrder(before, entry);  // as they are on the page, not after all that the window has had by now
+    before = entry;
   }
 }
 

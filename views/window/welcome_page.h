@@ -21,8 +21,8 @@ class SampleCard : public QPushButton {
   QVBoxLayout* column_;
 };
 
-/// Takes the place of the listings while no file is open: how to open one, recent ones, samples to try, the tour, and
-/// lines to copy that record a step or bring one from another machine.
+/// Takes the place of the listings while no file is open: what the program is for, the tour, files to open, samples,
+/// and lines to copy that record a step or bring one from another machine.
 class WelcomePage : public QScrollArea {
   Q_OBJECT
 
@@ -32,12 +32,16 @@ class WelcomePage : public QScrollArea {
 
  Q_SIGNALS:
   void chosen(const QString& path);
+  /// Comes before chosen().
+  void sampleChosen(const Sample& sample);
   void tourWanted();
 
  protected:
   void showEvent(QShowEvent* event) override;
 
  private:
+  QPushButton* button(const QString& text, const QString& name);
+  void addFirstButtons(QVBoxLayout* column, QAction* open);
   void addSamples(QVBoxLayout* column);
   void addRecording(QVBoxLayout* column);
   /// How the label of lines and its button are called in tests, and by a screen reader.
@@ -50,6 +54,7 @@ class WelcomePage : public QScrollArea {
 
   RecentFiles* recent_;
   QWidget* page_;
+  QWidget* beforeRecent_ = nullptr;  ///< in the order of Tab
   QLabel* recentTitle_;
   QVBoxLayout* list_;
 };

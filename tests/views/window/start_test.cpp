@@ -12,6 +12,7 @@
 #include "views/docks/why_dock.h"
 #include "views/parts/tour_panel.h"
 #include "views/settings/keymap.h"
+#include "views/settings/settings.h"
 #include "views/text/format.h"
 #include "views/window/bug_report.h"
 
@@ -25,6 +26,9 @@ class StartTest : public QObject {
  private Q_SLOTS:
   void samplesAreWhatTheListNames();
   void theStartPageOpensASample();
+  void tabLeadsOverTheStartPage();
+  void helpLeadsToTheStartPage();
+  void aSampleBringsItsPanels();
   void theStartPageHasTheWindow();
   void theTourWatchesWhatIsDone();
   void theTourCanBeLeft();
@@ -113,10 +117,64 @@ void StartTest::theStartPageOpensASample() {
   for (auto* button : f.window().findChild<WelcomePage*>()->findChildren<QPushButton*>())
     recent |= button->text().contains(QStringLiteral("tiny_gpt.pt2"));
   QVERIFY(recent);
-  card->setFocus();
-  f.press(Qt::Key_Space);
+  for (auto key : {Qt::Key_Space, Qt::Key_Return}) {
+    card->setFocus();
+    f.press(key);
+    QVERIFY(opened(f));
+    QVERIFY(f.window().windowTitle().contains(QStringLiteral("mlp.pt2")));
+    action(f.window(), "close")->trigger();
+    QTRY_VERIFY(card->isVisible());
+  }
+}
+
+// Tab leads over the page as it is read: tour, Open, samples, recent files, lines to copy.
+void StartTest::tabLeadsOverTheStartPage() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  kept::recentFiles.keep(*f.window().shared().settings, {mlp()});
+  auto* page = f.window().findChild<WelcomePage*>();
+  page->hide();
+  page->show();
+  QTRY_VERIFY(page->findChild<QPushButton*>(QStringLiteral("start-recent"))->isVisible());
+  page->findChild<QPushButton*>(QStringLiteral("start-tour"))->setFocus();
+  QStringList met;
+  for (int i = 0; i < 12; ++i) {
+    const auto* now = QApplication::focusWidget();
+    if (now && !now->objectName().isEmpty() && page->isAncestorOf(now)) met << now->objectName();
+    f.press(Qt::Key_Tab);
+  }
+  const QStringList wanted{"start-tour",      "start-open",   "sample-mlp",          "sample-twins",
+                           "sample-tiny_gpt", "start-recent", "start-copy-recording"};
+  QStringList buttons;
+  for (const auto& name : met)
+    if (wanted.contains(name) && !buttons.contains(name)) buttons << name;
+  QCOMPARE(buttons, wanted);
+}
+
+void StartTest::helpLeadsToTheStartPage() {
+  WindowFixture f(liveEngine());
+  auto* start = action(f.window(), "start-page");
+  QVERIFY(!start->isEnabled());
+  QVERIFY2(start->toolTip().contains(QStringLiteral("in this window")), qPrintable(start->toolTip()));
+  QVERIFY(f.open(mlp()));
+  QVERIFY(start->isEnabled());
+  start->trigger();
+  QVERIFY(f.controller().document());
+  MainWindow* other = nullptr;
+  for (auto* widget : QApplication::topLevelWidgets())
+    if (auto* window = qobject_cast<MainWindow*>(widget); window && window != &f.window()) other = window;
+  QVERIFY(other && other->findChild<WelcomePage*>()->isVisible());
+  delete other;
+}
+
+// A question about memory has the panels that answer it in front.
+void StartTest::aSampleBringsItsPanels() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  clickOn(f.window(), "sample-tiny_gpt");
   QVERIFY(opened(f));
-  QVERIFY(f.window().windowTitle().contains(QStringLiteral("mlp.pt2")));
+  for (const char* name : {"dock-memory", "dock-why"}) {
+    const auto* dock = f.window().findChild<QDockWidget*>(QLatin1String(name));
+    QTRY_VERIFY2(!dock->widget()->visibleRegion().isEmpty(), name);
+  }
 }
 
 // Empty panels around the start page say nothing: they come with the first file, as they were left.
@@ -195,11 +253,11 @@ void StartTest::theTourWatchesWhatIsDone() {
   QTRY_VERIFY(strip.title().contains(QStringLiteral("Press N ")));
   keymap.setPreset(KeyPreset::retrograd);
   for (int presses = 0; step() == Tour::Step::crossBorder && presses < 50; ++presses) {
-    QVERIFY(f.execution().position <= f.execution().forwardSize);
+    QVERIFY(f.execution().position < f.execution().forwardSize);
     f.press(Qt::Key_F10);
     QVERIFY(f.settle());
   }
-  QVERIFY(f.execution().position > f.execution().forwardSize);
+  QVERIFY(f.execution().position >= f.execution().forwardSize);
   QCOMPARE(step(), Tour::Step::whySaved);
   QVERIFY(f.window().panel<WhyDock>().isVisible());
   QVERIFY(clickSavedValue(f));
