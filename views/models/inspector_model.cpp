@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <map>
 
+#include "core/questions/op_formula.h"
 #include "core/trace/print/printer.h"
 #include "views/session/selection.h"
 #include "views/text/format.h"
@@ -62,6 +63,8 @@ class InspectorModel::Filler {
     }
     if (!symbol.schema.empty())
       section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
+    if (const auto formula = QString::fromStdString(formulaOf(symbol.name)); !formula.isEmpty())
+      section->add(tr("computes"), formula)->tip = formula;
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
       section->add(tr("runs"),

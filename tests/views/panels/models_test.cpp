@@ -30,6 +30,7 @@ class ModelsTest : public QObject {
 
  private Q_SLOTS:
   void inspectorShowsTheOrigin();
+  void inspectorSaysWhatAnOpComputes();
   void symbolicSizesAreShown();
   void valuesFollowAReport();
   void sliceReadsTheLastTwoDims();
@@ -93,6 +94,21 @@ void ModelsTest::inspectorShowsTheOrigin() {
   QVERIFY(last >= 5);
   model.show(nullptr, {});
   QCOMPARE(model.rowCount(), 0);
+}
+
+void ModelsTest::inspectorSaysWhatAnOpComputes() {
+  InspectorModel model;
+  const auto document = openDocument(1);
+  const auto& tables = *document->analysis->document;
+  int formulas = 0;
+  for (const auto op : document->analysis->joint.ops) {
+    model.show(document, op);
+    const auto text = textOf(model, QStringLiteral("Op"), QStringLiteral("computes"));
+    const bool isKernel = tables.opName(op).find("threshold_backward") != std::string::npos;
+    QCOMPARE(text, isKernel ? QStringLiteral("grad_output * (self > threshold)") : QString());
+    formulas += isKernel;
+  }
+  QVERIFY(formulas > 0);
 }
 
 void ModelsTest::symbolicSizesAreShown() {
