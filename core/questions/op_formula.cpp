@@ -1,8 +1,5 @@
 #include "core/questions/op_formula.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace retrograd {
@@ -86,16 +83,11 @@ const std::vector<OpFormula>& opFormulas() {
   return formulas;
 }
 
-std::string formulaOf(std::string_view op) {
-  const auto second = op.find('.', op.find('.') + 1);
-  const auto name = op.substr(0, second);
+const OpFormula* formulaOf(std::string_view op) {
+  const auto name = op.substr(0, op.find('.', op.find('.') + 1));
   const auto& all = opFormulas();
   const auto found = std::find_if(all.begin(), all.end(), [&](const OpFormula& formula) { return formula.op == name; });
-  if (found == all.end()) return {};
-  auto text = fmt::format("{}", fmt::join(found->results, ";  "));
-  if (!found->names.empty()) text += fmt::format(";  where {}", fmt::join(found->names, ", "));
-  if (!found->where.empty()) text += fmt::format("  ({})", found->where);
-  return text;
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace retrograd

@@ -1,5 +1,4 @@
 #pragma once
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,8 +16,7 @@ struct OpFormula {
 /// Ops that are no more than their name says (mm, mul, sum) have none.
 const std::vector<OpFormula>& opFormulas();
 
-/// The formula of the op of this name ("aten.sigmoid_backward.default"), for people: results, then the names that they
-/// use. Empty where there is none.
-std::string formulaOf(std::string_view op);
+/// The formula of the op of this name ("aten.sigmoid_backward.default"); null where there is none.
+const OpFormula* formulaOf(std::string_view op);
 
 }  // namespace retrograd

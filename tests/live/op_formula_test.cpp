@@ -133,9 +133,10 @@ TEST(OpFormulas, AreWhatTheKernelsCompute) {
 }
 
 TEST(OpFormulas, AreFoundByTheOpsFullName) {
-  EXPECT_EQ(formulaOf("aten.sigmoid_backward.default"), "grad_output * output * (1 - output)");
-  EXPECT_EQ(formulaOf("aten.silu_backward"), "grad_output * s * (1 + self * (1 - s));  where s = sigmoid(self)");
-  EXPECT_EQ(formulaOf("aten.mm.default"), "");
+  ASSERT_NE(formulaOf("aten.sigmoid_backward.default"), nullptr);
+  EXPECT_EQ(formulaOf("aten.sigmoid_backward.default")->results[0], "grad_output * output * (1 - output)");
+  EXPECT_EQ(formulaOf("aten.sigmoid_backward"), formulaOf("aten.sigmoid_backward.default"));
+  EXPECT_EQ(formulaOf("aten.mm.default"), nullptr);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ class InspectorModel::Filler {
 
   void run() {
     opSection();
+    formulaSection();
     valuesSection();
     originSection();
     ruleSection();
@@ -63,8 +64,6 @@ class InspectorModel::Filler {
     }
     if (!symbol.schema.empty())
       section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
-    if (const auto formula = QString::fromStdString(formulaOf(symbol.name)); !formula.isEmpty())
-      section->add(tr("computes"), formula)->tip = formula;
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
       section->add(tr("runs"),
@@ -82,6 +81,22 @@ class InspectorModel::Filler {
     if (!effects.isEmpty()) section->add(tr("effects"), effects.join(QStringLiteral(", ")));
     for (const auto* symbol : sizeSymbolsOf(document_, op_))
       section->add(tr("size"), QString::fromStdString(printSizeSymbol(*symbol)));
+  }
+
+  void formulaSection() {
+    const auto* formula = formulaOf(document_.symbol(bound_.symbol).name);
+    if (!formula) return;
+    auto* section = root_->add(tr("Formula"), toQt(formula->where));
+    const auto add = [section](const QString& label, std::string_view expression) {
+      auto* node = section->add(label, toQt(expression));
+      node->tip = node->text;
+    };
+    for (std::size_t i = 0; i < formula->results.size(); ++i)
+      add(formula->results.size() == 1 ? tr("result") : tr("result %1").arg(i + 1), formula->results[i]);
+    for (const auto name : formula->names) {
+      const auto equals = name.find(" = ");
+      add(toQt(name.substr(0, equals)), name.substr(equals + 3));
+    }
   }
 
   void valuesSection() {

@@ -103,7 +103,7 @@ void ModelsTest::inspectorSaysWhatAnOpComputes() {
   int formulas = 0;
   for (const auto op : document->analysis->joint.ops) {
     model.show(document, op);
-    const auto text = textOf(model, QStringLiteral("Op"), QStringLiteral("computes"));
+    const auto text = textOf(model, QStringLiteral("Formula"), QStringLiteral("result"));
     const bool isKernel = tables.opName(op).find("threshold_backward") != std::string::npos;
     QCOMPARE(text, isKernel ? QStringLiteral("grad_output * (self > threshold)") : QString());
     formulas += isKernel;
