@@ -55,7 +55,8 @@ class InspectorModel::Filler {
     auto* section = root_->add(tr("Op"), callOf(document_, op_, notes_));
     section->tip = QString::fromStdString(printCall(document_, op_));
     section->op = op_;
-    section->add(tr("number"), QStringLiteral("#%1").arg(op_.index));
+    section->add(tr("number"), QStringLiteral("#%1").arg(op_.index))->tip =
+        tr("Listings, Go to Place, breakpoints and the command line know the op as #%1").arg(op_.index);
     if (bound_.name) section->add(tr("name"), toQt(document_.text(bound_.name)));
     if (bound_.module) {
       auto* node = section->add(tr("module"), toQt(document_.text(bound_.module)));
@@ -66,10 +67,13 @@ class InspectorModel::Filler {
       section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
-      section->add(tr("runs"),
-                   *position < forward
-                       ? tr("forward, %1 of %2").arg(*position + 1).arg(forward)
-                       : tr("backward, %1 of %2").arg(*position - forward + 1).arg(open_.program.size() - forward));
+      // Its place there is no second number of the op: it is in the tooltip.
+      const bool isForward = *position < forward;
+      section->add(tr("runs"), isForward ? tr("in the forward") : tr("in the backward"))->tip =
+          isForward ? tr("Once it has run, the tool bar says forward %1/%2").arg(*position + 1).arg(forward)
+                    : tr("Once it has run, the tool bar says backward %1/%2")
+                          .arg(*position - forward + 1)
+                          .arg(open_.program.size() - forward);
     }
     QStringList effects;
     if (bound_.effects & effect::writes) effects << tr("writes in place");

@@ -63,14 +63,15 @@ std::shared_ptr<const OpenDocument> openDocument(int layers) {
 using Tester = QAbstractItemModelTester;
 constexpr auto fatal = Tester::FailureReportingMode::QtTest;
 
-/// The text next to a label below a section.
-QString textOf(const QAbstractItemModel& model, const QString& section, const QString& label) {
+/// What is next to a label below a section: its text, or what another role has.
+QString textOf(const QAbstractItemModel& model, const QString& section, const QString& label,
+               int role = Qt::DisplayRole) {
   for (int row = 0; row < model.rowCount(); ++row) {
     const auto parent = model.index(row, 0);
     if (parent.data().toString() != section) continue;
     for (int child = 0; child < model.rowCount(parent); ++child)
       if (model.index(child, 0, parent).data().toString() == label)
-        return model.index(child, 1, parent).data().toString();
+        return model.index(child, 1, parent).data(role).toString();
   }
   return {};
 }
@@ -87,7 +88,11 @@ void ModelsTest::inspectorShowsTheOrigin() {
   QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operation"))
               .contains(QStringLiteral("  linear_2 = aten.linear(")));
   QVERIFY(textOf(model, QStringLiteral("Origin"), QStringLiteral("operand")).startsWith(QStringLiteral("self:")));
-  QVERIFY(textOf(model, QStringLiteral("Op"), QStringLiteral("runs")).startsWith(QStringLiteral("backward, 3 of 18")));
+  // One number of the op is in sight; the tooltip has its place in the backward.
+  QCOMPARE(textOf(model, QStringLiteral("Op"), QStringLiteral("number")), QStringLiteral("#%1").arg(op.index));
+  QCOMPARE(textOf(model, QStringLiteral("Op"), QStringLiteral("runs")), QStringLiteral("in the backward"));
+  QVERIFY(textOf(model, QStringLiteral("Op"), QStringLiteral("runs"), Qt::ToolTipRole)
+              .endsWith(QStringLiteral("backward 3/18")));
   QVERIFY(textOf(model, QStringLiteral("Source"), QStringLiteral("model.py:33")).contains(QStringLiteral("relu")));
   model.show(document, document->analysis->forward.ops[2]);  // a saved relu
   const auto last = model.rowCount();
