@@ -52,6 +52,7 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(tree_, 1);
+  layout->addWidget(makeAdopted());
   layout->addWidget(verdictFrame_);
   layout->addWidget(makeButtons(recompute, save));
   setList(tree_);
@@ -61,6 +62,7 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
   connect(&budgetSoon_, &QTimer::timeout, this, [this] { tryBudget(budget_->value()); });
   connect(context_.selection, &Selection::changed, this, &WhyDock::invalidate);
   connect(context_.notes, &NoteBook::changed, this, &WhyDock::invalidate);
+  connect(this, &WhyDock::canUndoChanged, this, [this] { adoptedRow_->setVisible(canUndo()); });
   connect(context_.controller, &DocumentController::documentChanged, this, [this] {
     const auto& open = context_.controller->document();
     if (!before_ || (open && open->request.path == beforePath_)) return;
@@ -140,6 +142,7 @@ void WhyDock::makeVerdict() {
   connect(adopt_, &QPushButton::clicked, this, [this] {
     const auto& open = context_.controller->document();
     if (const auto candidate = candidate_; candidate && open) {
+      adopted_->setText(tr("Adopted: %1").arg(candidateTitle_));
       before_ = open->analysis;
       beforePath_ = open->request.path;
       context_.controller->adopt(candidate, candidate->request.partition);
@@ -147,6 +150,26 @@ void WhyDock::makeVerdict() {
     }
     dropVerdict();
   });
+}
+
+QWidget* WhyDock::makeAdopted() {
+  adoptedRow_ = new QWidget(this);
+  adopted_ = new QLabel(adoptedRow_);
+  adopted_->setObjectName(QStringLiteral("what-if-adopted"));
+  adopted_->setTextFormat(Qt::PlainText);
+  adopted_->setWordWrap(true);
+  auto* layout = new QHBoxLayout(adoptedRow_);
+  layout->setContentsMargins(6, 4, 6, 0);
+  layout->addWidget(adopted_, 1);
+  adoptedRow_->hide();
+  return adoptedRow_;
+}
+
+void WhyDock::setUndo(QAction* undo) {
+  auto* button = commandButton(undo, adoptedRow_);
+  button->setObjectName(QStringLiteral("what-if-undo"));
+  adoptedRow_->layout()->addWidget(button);
+  setTabOrder(tree_, button);  // it comes later than all that is below it
 }
 
 void WhyDock::refresh() {

@@ -37,6 +37,8 @@ class WhyDock : public Panel {
   bool canUndo() const { return before_ != nullptr; }
   /// Goes on with the traces as they were before it.
   void undo();
+  /// This command is a button next to what was adopted, while that can be taken back.
+  void setUndo(QAction* undo);
 
  Q_SIGNALS:
   void failed(const QString& message);
@@ -66,6 +68,7 @@ class WhyDock : public Panel {
 
   QWidget* makeButtons(QAction* recompute, QAction* save);
   void makeVerdict();
+  QWidget* makeAdopted();
   QWidget* makeBudget();
   void show(const WhyReport& report);
   void tryWish(const Wish& wish);
@@ -88,6 +91,8 @@ class WhyDock : public Panel {
   Wish wish_;
   std::shared_ptr<const Analysis> before_;  ///< the last adoption; null: there is none to take back
   std::string beforePath_;
+  QWidget* adoptedRow_ = nullptr;  ///< what was adopted, and the button that takes it back
+  QLabel* adopted_ = nullptr;
   std::shared_ptr<const Analysis> candidate_;
   QString candidateTitle_;
 };

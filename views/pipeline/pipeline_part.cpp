@@ -51,6 +51,7 @@ void install(MainWindow& window) {
                : QObject::tr("No adopted choice and no change of the cuts to take back");
   });
   QObject::connect(why, &WhyDock::canUndoChanged, &actions, &WindowActions::update);
+  why->setUndo(undo);
   actions.allowUnless(redo, [=] {
     return plan->history().canRedo() ? QString() : QObject::tr("No change of the cuts was taken back");
   });

@@ -28,6 +28,7 @@ class WhatIfTest : public QObject {
   void W31_blocksAreCheckpointedFromTheirInputs();
   void W31_equalLayersFollowAChoice();
   void W31_whatGainsNothingIsNotOffered();
+  void W31_whatWasAdoptedIsTakenBackWhereItWasAdopted();
   void W31_aSliderTradesMemoryForTime();
   void W31_theCurveOfAChoiceIsOverMemory();
 
@@ -148,6 +149,41 @@ void WhatIfTest::W31_whatGainsNothingIsNotOffered() {
   QVERIFY2(recompute->toolTip().contains(bytesText(found.storageBytes)) &&
                recompute->toolTip().contains(bytesText(found.recompute.extraSaved)),
            qPrintable(recompute->toolTip()));
+}
+
+// Why saved, what if, adopt: three actions. Undo: one, next to what was adopted, by mouse or keyboard.
+void WhatIfTest::W31_whatWasAdoptedIsTakenBackWhereItWasAdopted() {
+  auto& f = *fixture_;
+  f.raise("dock-why");
+  auto* undo = why().findChild<QToolButton*>(QStringLiteral("what-if-undo"));
+  const auto* adopted = why().findChild<QLabel*>(QStringLiteral("what-if-adopted"));
+  for (const bool byKey : {false, true}) {
+    QVERIFY(!undo->isVisible() && !adopted->isVisible());
+    const auto saved = f.controller().document()->saved.bytes;
+    f.click(TraceKind::forward, forwardOp("linear_6"));
+    QVERIFY(f.quiet());
+    for (auto* button : why().findChildren<QToolButton*>())
+      if (button->defaultAction() == f.window().actions().recompute) QTest::mouseClick(button, Qt::LeftButton);
+    QVERIFY(answered());
+    const auto title = why().verdict().section(QLatin1Char('\n'), 0, 0);
+    QVERIFY(adopt());
+    QVERIFY(f.controller().document()->saved.bytes < saved);
+    QVERIFY(undo->isVisible() && undo->isEnabled());
+    QCOMPARE(adopted->text(), QStringLiteral("Adopted: ") + title);
+    QVERIFY2(undo->toolTip().contains(QStringLiteral("Ctrl+Z")), qPrintable(undo->toolTip()));
+    f.picture(QStringLiteral("adopted"));
+    if (byKey) {
+      why().findChild<QTreeView*>(QStringLiteral("why"))->setFocus();
+      for (int i = 0; i < 4 && !undo->hasFocus(); ++i) f.press(Qt::Key_Tab);
+      QVERIFY(undo->hasFocus());
+      f.press(Qt::Key_Space);
+    } else {
+      QTest::mouseClick(undo, Qt::LeftButton);
+    }
+    QTRY_COMPARE(f.controller().document()->saved.bytes, saved);
+    QVERIFY(f.quiet());
+  }
+  QVERIFY(!undo->isVisible() && !adopted->isVisible());
 }
 
 void WhatIfTest::W31_aSliderTradesMemoryForTime() {
