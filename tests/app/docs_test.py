@@ -253,7 +253,7 @@ class Links(unittest.TestCase):
                     self.assertTrue(any(re.search(rf"\b{name}\b", twin.read_text()) for twin in twins))
         self.assertGreater(found, 20)
 
-    def test_the_architecture_is_short(self):
+    def test_H7_the_architecture_is_short(self):
         self.assertLessEqual(len((TOP / "docs" / "architecture.md").read_text().split()), 3500)
 
     def test_decisions_have_a_number_each_and_a_line_in_the_index(self):

@@ -3,6 +3,7 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -18,6 +19,7 @@ def load(name):
 
 
 class Affected(unittest.TestCase):
+    """H9: tests near a change."""
     affected = load("affected")
 
     def keys(self, *files, most=99):
@@ -51,6 +53,7 @@ class Affected(unittest.TestCase):
 
 
 class Subjects(unittest.TestCase):
+    """H11: the first line of a commit."""
     check = load("check-subject")
 
     def test_good(self):
@@ -63,6 +66,7 @@ class Subjects(unittest.TestCase):
 
 
 class Release(unittest.TestCase):
+    """H11: a release."""
     release = load("release")
 
     def test_notes_are_the_part_of_the_changes(self):
@@ -73,6 +77,30 @@ class Release(unittest.TestCase):
     def test_a_heading_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(self.release.Problem, "no heading '## 9.9'.*0.1"):
             self.release.notes("9.9")
+
+
+class Tree(unittest.TestCase):
+    TOP = SCRIPTS.parent
+
+    def test_H8_the_window_has_few_test_programs(self):
+        folders = [path for path in (self.TOP / "tests" / "views").iterdir() if path.is_dir() and list(path.glob("*_test.cpp"))]
+        self.assertGreater(len(folders), 5)
+        self.assertLessEqual(len(folders), 10)
+
+    def test_H8_subcommands_are_in_groups(self):
+        self.assertEqual(list((self.TOP / "app" / "cli").glob("*.cpp")), [])
+
+    def test_H9_precompiled_headers_hold_no_header_of_the_project(self):
+        headers = [path for top in ("core", "views", "tests") for path in (self.TOP / top).rglob("precompiled.h")]
+        self.assertTrue(headers)
+        for path in headers:
+            self.assertNotRegex(path.read_text(), r'#include "(?!\w+/precompiled.h")', path.name)
+
+    def test_H10_patches_fit_the_tree(self):
+        subprocess.run([SCRIPTS / "invert", "--check"], check=True, stdout=subprocess.DEVNULL)
+
+    def test_H11_public_machines_do_what_ours_do(self):
+        self.assertIn("- run: .ci/run\n", (self.TOP / ".github" / "workflows" / "ci.yml").read_text())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import words_test
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 STATEMENT = re.compile(r"^- \*\*([A-Z]{1,2}\d+[a-z]?)\*\* (\S.*)$", re.M)
-LETTERS = "FA|[ABCDEGJLMNPRSTUVW]"
+LETTERS = "FA|[ABCDEGHJLMNPRSTUVW]"
 NUMBER = re.compile(rf"(?<![\w$-])(?:{LETTERS})\d{{1,2}}[ab]?(?![\w.-]*\w)|(?<![\w$-])(?:{LETTERS})\d{{1,2}}[ab]?(?=[.,:;]? )")
 IN_A_NAME = re.compile(rf"(?:(?<=_)|\b)((?:{LETTERS})\d{{1,2}}[ab]?)(?=_)")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks in documents, help, messages, resources and comments for wording that a reader has to read twice. The first argument is the built `retrograd`.
+"""H6: looks in documents, help, messages, resources and comments for wording that a reader has to read twice. The first argument is the built `retrograd`.
 
 A phrase that is quoted on purpose (a name of PyTorch, a reason by another program) is listed in ALLOWED with its reason.
 """

@@ -224,8 +224,10 @@ void addNetworks(Catalogue& c) {
   c.add("scaled_dot_product_attention.default", [](Draft& d, const std::string& op) {
     const auto q = d.shaped({1, 2, 3, 2}), k = q < 0 ? -1 : d.shaped({1, 2, 3, 2}, q),
                v = k < 0 ? -1 : d.shaped({1, 2, 3, 2}, q);
-    return v >= 0 && d.call(op, {Arg::value(q), Arg::value(k), Arg::value(v), Arg::none(), Arg::number(0.0),
-                                 Arg::boolean(d.random.chance(0.5))});
+    // LibTorch's kernel writes beyond a gradient where value is longer than key, which no check of its finds.
+    return v >= 0 && d.isFixed(k, 2) && d.isFixed(v, 2) &&
+           d.call(op, {Arg::value(q), Arg::value(k), Arg::value(v), Arg::none(), Arg::number(0.0),
+                       Arg::boolean(d.random.chance(0.5))});
   });
   c.add("lstm_cell.default gru_cell.default rnn_tanh_cell.default rnn_relu_cell.default", cell);
   c.add("lstm.input gru.input rnn_tanh.input rnn_relu.input", recurrent);

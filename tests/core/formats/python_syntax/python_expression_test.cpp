@@ -1,3 +1,4 @@
+// H2: one parser of Python's expressions.
 #include "core/formats/python_syntax/python_expression.h"
 
 #include <gtest/gtest.h>

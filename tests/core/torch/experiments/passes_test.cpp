@@ -1,3 +1,4 @@
+// H4: passes, each with its time and its trace.
 #include "core/torch/experiments/passes.h"
 #include "core/torch/analysis/open.h"
 

@@ -1,3 +1,4 @@
+// H1: one request, whoever asks.
 #include "core/torch/opening/open_model.h"
 
 #include <gtest/gtest.h>
