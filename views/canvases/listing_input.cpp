@@ -52,6 +52,12 @@ void ListingView::keyPressEvent(QKeyEvent* event) {
   CodeView::keyPressEvent(event);
 }
 
+BoundSymbolId ListingView::startOfJump(BoundSymbolId op) const {
+  if (!isHeader(cursor_) || opForKey(cursor_) != op) return op;
+  const auto row = rows_.rowAt(cursor_);
+  return outline().header(row).backward ? firstOpFrom(row) : op;
+}
+
 void ListingView::activateRow(int visible) {
   moveCursor(visible);
   if (isHeader(visible)) return toggleFold(visible);

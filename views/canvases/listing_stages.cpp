@@ -22,8 +22,12 @@ int ListingView::stagesWidth() const {
 }
 
 BoundSymbolId ListingView::firstOpAt(int visible) const {
-  if (const auto op = opForKey(visible)) return op;
-  for (auto row = rows_.rowAt(visible); row < outline().rows(); ++row)
+  const auto op = opForKey(visible);
+  return op ? op : firstOpFrom(rows_.rowAt(visible));
+}
+
+BoundSymbolId ListingView::firstOpFrom(std::int32_t row) const {
+  for (; row < outline().rows(); ++row)
     if (const auto item = outline().item[static_cast<std::size_t>(row)]; item >= 0)
       return index().lines[static_cast<std::size_t>(item)];
   return {};

@@ -45,6 +45,9 @@ class ListingView : public CodeView {
   /// The whole text of a visible row, what the columns show behind "#".
   QString textAt(int visible) const;
   bool isHeader(int visible) const;
+  /// Where the way to the origin of a selected op begins: at the op itself, but at the first op below a heading
+  /// "backward of x" that selected it.
+  BoundSymbolId startOfJump(BoundSymbolId op) const;
   /// Where the code begins and ends and the columns at the right begin, in pixels; a column without room begins where
   /// the next one does.
   struct Columns {
@@ -159,6 +162,8 @@ class ListingView : public CodeView {
   void toggleFold(int visible);
   void foldAtCursor(bool fold);
   BoundSymbolId opForKey(int visible) const;
+  /// The first op below a row, in order of the trace; the row's own where it has one.
+  BoundSymbolId firstOpFrom(std::int32_t row) const;
   const LineText& lineText(int visible) const;
   LineText makeLine(std::int32_t row) const;
   Relation relationOf(int visible) const;

@@ -317,10 +317,13 @@ void MainWindow::jumpTo(BoundSymbolId op) {
 void MainWindow::goToOrigin(BoundSymbolId op) {
   const auto& document = controller_->document();
   if (!document || !op) return;
-  if (const auto from = history_.returnFrom(op)) {
+  // A heading "backward of x" leads to x at once, whatever led to the ops below it before.
+  const auto start = listings_->graph().hasFocus() ? op : listings_->active().startOfJump(op);
+  if (const auto from = history_.returnFrom(op); from && start == op) {
     history_.originJumped(op, from);
     return listings_->goTo(from);
   }
+  op = start;
   const auto& tables = *document->analysis->document;
   const auto& links = document->analysis->links;
   BoundSymbolId target;

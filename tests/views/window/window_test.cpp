@@ -22,6 +22,7 @@ class WindowTest : public QObject {
  private Q_SLOTS:
   void clickOnBackwardOpLightsUpItsOrigin();
   void originKeyJumpsAndComesBack();
+  void originKeyOnAHeadingOfTheBackwardLeadsToTheForward();
   void historyWalksJumps();
   void stepsOverTheBorderAndBack();
   void breakpointsStopAContinue();
@@ -80,6 +81,33 @@ void WindowTest::originKeyJumpsAndComesBack() {
   QCOMPARE(f.analysis().document->boundSymbol(f.selection().op()).origin.op,
            f.analysis().document->boundSymbol(f.analysis().forward.ops[2]).origin.op);
   QCOMPARE(roleOf(f.analysis(), f.selection().op()), Role::gradient);
+}
+
+// At once, and back to what is below the heading; a heading of the forward leads to the backward as its ops do.
+void WindowTest::originKeyOnAHeadingOfTheBackwardLeadsToTheForward() {
+  WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  auto& backward = f.listing(TraceKind::backward);
+  const auto& document = *f.analysis().document;
+  int headings = 0;
+  for (int row = 0; row < backward.rowCount(); ++row) {
+    if (!backward.isHeader(row)) continue;
+    const auto below = backward.opAt(row + 1);
+    QTest::mouseClick(backward.viewport(), Qt::LeftButton, {}, backward.rowRect(row).center());
+    QCOMPARE(backward.cursorRow(), row);
+    const auto operation = f.selection().op();
+    QCOMPARE(OriginLinks::origin(document, below), operation);
+    f.press(Qt::Key_G);
+    const auto forward = f.analysis().links.forwardOf(document, below);
+    QVERIFY(forward);
+    QCOMPARE(f.selection().op(), forward);
+    QVERIFY(f.listing(TraceKind::forward).hasFocus());
+    f.press(Qt::Key_G);
+    QCOMPARE(f.selection().op(), below);
+    QVERIFY(backward.hasFocus());
+    ++headings;
+  }
+  QVERIFY(headings > 2);
 }
 
 void WindowTest::historyWalksJumps() {
