@@ -157,6 +157,9 @@ QString ListingView::toolTipAt(const QPoint& point) const {
   const auto visible = rowAtY(point.y());
   if (visible < 0) return {};
   const auto op = opAt(visible);
+  if (columnRect().contains(point) && isOfLastRun(visible) && !numberAt(visible).isEmpty())
+    return op ? tr("Of the last run: up to the present position the op has not run")
+              : tr("Of the last run: up to the present position not all of these ops have run");
   if (!op) return textAt(visible);
   const auto& document = index().document();
   if (point.x() < gutterWidth()) {

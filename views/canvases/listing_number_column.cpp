@@ -51,6 +51,18 @@ QString ListingView::numberAt(int visible) const {
   return sum.known ? numberText(column_, sum.number) : QString();
 }
 
+bool ListingView::isOfLastRun(int visible) const {
+  const auto& now = context_.execution->now();
+  if (!now.available || column_ == OpFigure::none) return false;
+  auto op = opAt(visible);
+  const auto& lines = outline();
+  for (auto row = lines.end[static_cast<std::size_t>(rows_.rowAt(visible))] - 1; !op && row >= 0; --row)
+    if (const auto item = lines.item[static_cast<std::size_t>(row)]; item >= 0)
+      op = index().lines[static_cast<std::size_t>(item)];  // the last one below
+  const auto made = context_.controller->ahead().numbers().madeAt(column_, op);
+  return made && *made >= now.position;
+}
+
 ListingView::Below ListingView::below(std::int32_t row) const {
   const auto& lines = outline();
   if (sums_.bad.empty()) {
@@ -86,6 +98,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
   const auto& colors = context_.theme->colors();
   const auto& numbers = context_.controller->ahead().numbers();
   const double scale = numbers.scale(column_);
+  const auto past = controlColorsOf(context_.theme->dark(), context_.theme->highContrast()).columnText;
   painter.fillRect(column, colors.gutter);
   painter.fillRect(QRect(column.left(), 0, 1, column.height()), colors.border);
   for (int visible = first, top = 0; visible < last; top += heightOf(visible++)) {
@@ -93,7 +106,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
     const auto op = opAt(visible);
     const QRect cell(column.left() + 4, top, column.width() - 8, rowHeight_);
     if (!op) {  // what is folded is summed, without a bar: it would be as long as the column
-      painter.setPen(colors.text);
+      painter.setPen(isOfLastRun(visible) ? past : colors.text);
       painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberAt(visible));
       continue;
     }
@@ -105,9 +118,16 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
     if (!number) continue;
     const bool isBad = column_ == OpFigure::bad || !std::isfinite(*number);
     const double share = !std::isfinite(*number) ? 1 : scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
-    painter.fillRect(QRectF(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4),
-                     barColor(colors, isBad, *number > scale));
-    painter.setPen(colors.text);
+    const QRectF bar(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4);
+    const bool isPast = isOfLastRun(visible);
+    if (isPast && bar.width() >= 3) {  // an outline, so that it is told by shape
+      painter.setPen(barColor(colors, isBad, true));
+      painter.setBrush(Qt::NoBrush);
+      painter.drawRect(bar.adjusted(0, 0, -1, -1));
+    } else {
+      painter.fillRect(bar, barColor(colors, isBad, *number > scale));
+    }
+    painter.setPen(isPast ? past : colors.text);
     painter.drawText(cell, Qt::AlignRight | Qt::AlignVCenter, numberText(column_, number));
   }
 }

@@ -349,7 +349,8 @@ QString ListingView::spokenAt(int visible) const {
   const auto& now = context_.execution->now();
   if (op && now.current == op) words << tr("runs next");
   if (const auto number = numberAt(visible); !number.isEmpty())
-    words << views::titleOf(column_) + QLatin1Char(' ') + number;
+    words << (isOfLastRun(visible) ? tr("%1 %2 of the last run") : QStringLiteral("%1 %2"))
+                 .arg(views::titleOf(column_), number);
   if (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))) words << tr("made NaN or Inf");
   if (const auto* finding = board_.at(op)) words << toQt(finding->title);
   if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))

@@ -85,6 +85,8 @@ class ListingView : public CodeView {
   OpFigure column() const { return column_; }
   /// The number of a visible row as it shows; empty where there is none.
   QString numberAt(int visible) const;
+  /// That number is of the last run: up to the present position its op, or one of those folded there, has not run.
+  bool isOfLastRun(int visible) const;
   /// Where the column is in the viewport.
   QRect columnRect() const;
   /// The colour of a bar of the column, opaque; `isBeyond`: its number is greater than what a full bar means.

@@ -88,6 +88,22 @@ std::optional<double> RunNumbers::number(OpFigure kind, BoundSymbolId op) const 
   return sum;
 }
 
+std::optional<std::size_t> RunNumbers::madeAt(OpFigure kind, BoundSymbolId op) const {
+  if (!analysis_ || !positions_.contains(op)) return std::nullopt;
+  const auto& document = *analysis_->document;
+  auto last = positions_[op];
+  if (kind == OpFigure::gradientNorm) {
+    last = -1;
+    for (auto output : document.outputs(op))
+      if (const auto gradient = output ? gradientOf(output) : ValueId(); gradient && statistics(gradient))
+        if (const auto maker = document.value(gradient).producer; maker) last = std::max(last, positions_[maker]);
+  } else if (last < 0) {
+    for (auto derived : analysis_->links.derived(op))
+      if (document.boundSymbol(derived).origin.role == Role::forward) last = std::max(last, positions_[derived]);
+  }
+  return last < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(last));
+}
+
 std::optional<double> RunNumbers::ownNumber(OpFigure kind, BoundSymbolId op) const {
   if (!analysis_ || !positions_.contains(op)) return std::nullopt;
   const auto position = positions_[op];

@@ -45,6 +45,9 @@ class RunNumbers : public QObject {
   const TensorStatistics* statistics(ValueId value) const;
   /// nullopt where it is not known, or there is none.
   std::optional<double> number(OpFigure kind, BoundSymbolId op) const;
+  /// Where the op runs whose run makes this number: of a gradient's norm the one that makes the gradient, of an op of
+  /// the computation its last forward op. nullopt where there is none.
+  std::optional<std::size_t> madeAt(OpFigure kind, BoundSymbolId op) const;
   /// What a bar as long as the column means. At most one op of a hundred has a greater number: the first use of a
   /// thread pool takes a thousand times as long as another op, and would leave all others without a bar. Of a long run
   /// a sample of 20,000 to 40,000 ops decides.

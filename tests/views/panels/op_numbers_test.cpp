@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/derivation/gradient_of.h"
+#include "tests/views/pictures.h"
 #include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
 #include "views/models/tree_model.h"
@@ -19,6 +20,7 @@ class OpNumbersTest : public QObject {
 
  private Q_SLOTS:
   void V4_aColumnShowsANumberForEachLine();
+  void V4_numbersOfOpsThatWereUndoneAreOfTheLastRun();
   void V4_theTraceTableIsSorted();
   void V4_gradientFlowListsTheParameters();
   void V4_aFrozenParameterIsInTheFlow();
@@ -55,6 +57,60 @@ void OpNumbersTest::V4_aColumnShowsANumberForEachLine() {
   QVERIFY(any);
   trigger(f, "column-norm");
   f.picture(QStringLiteral("column-norm"));
+}
+
+// Outlines before the op runs, bars after it, and outlines again once it is undone.
+void OpNumbersTest::V4_numbersOfOpsThatWereUndoneAreOfTheLastRun() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  f.window().listings().toggleAction(TraceKind::computation)->setChecked(true);
+  auto& view = f.listing(TraceKind::forward);
+  view.setAllFolded(false);
+  trigger(f, "column-time");
+  const auto greatest = [&] {  // of the ops in sight
+    int best = -1;
+    for (int row = 0; row < view.rowCount(); ++row)
+      if (view.isRowVisible(row) && view.opAt(row))
+        if (best < 0 ||
+            numbers(f).number(OpFigure::time, view.opAt(row)) > numbers(f).number(OpFigure::time, view.opAt(best)))
+          best = row;
+    return best;
+  };
+  const auto isOutline = [&](int row) {
+    const auto cell = view.rowRect(row);
+    const auto image = imageOf(*view.viewport()).copy(view.columnRect().left() + 5, cell.top() + 4, 6, 6);
+    return !hasColor(image, ListingView::barColor(f.theme().colors(), false, false)) &&
+           !hasColor(image, ListingView::barColor(f.theme().colors(), false, true));
+  };
+  const auto isPast = [&](int row) { return view.spokenAt(row).contains(QStringLiteral("of the last run")); };
+  auto& computation = f.listing(TraceKind::computation);
+  const auto isComputationPast = [&] {  // of the first operation, whose forward ops have run once all of them have
+    const auto operation = OriginLinks::origin(*f.analysis().document, f.analysis().forward.ops[0]);
+    return computation.spokenAt(computation.rowOf(operation)).contains(QStringLiteral("of the last run"));
+  };
+  QVERIFY(isComputationPast());
+  f.selection().select(f.analysis().forward.ops[0]);
+  int row = greatest();
+  const auto op = view.opAt(row);
+  QVERIFY(isPast(row) && isOutline(row));
+  f.controller().run().runTo(op);
+  QVERIFY(f.settle() && f.quiet());
+  QVERIFY(isPast(view.rowOf(op)));  // it runs next
+  f.press(Qt::Key_F10);
+  QVERIFY(f.settle() && f.quiet());
+  f.selection().select(op);
+  row = view.rowOf(op);
+  QVERIFY(view.isRowVisible(row) && !isPast(row) && !isOutline(row));
+  QVERIFY(!isComputationPast());
+  trigger(f, "column-gradient");
+  QVERIFY(view.numberAt(row).isEmpty() || isPast(row));  // made in the backward, which has not run
+  trigger(f, "column-time");
+  f.press(Qt::Key_F10, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(f.settle() && f.quiet());
+  row = view.rowOf(op);
+  QVERIFY(isPast(row) && isOutline(row));
+  f.picture(QStringLiteral("undone"));
 }
 
 void OpNumbersTest::V4_theTraceTableIsSorted() {

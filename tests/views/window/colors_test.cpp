@@ -100,6 +100,7 @@ void ColorsTest::controlsStandOutInAllThemes() {
     stands(c.idleBar, c.idleSelection, look.mark, "bar of a selection without focus");
     stands(palette.color(QPalette::ButtonText), c.checkedFill, look.text, "text of a button that is on");
     stands(c.columnText, base, look.text, "columns");
+    stands(c.columnText, theme.colors().gutter, look.text, "number of the last run");
     stands(c.columnText, c.idleSelection, look.text, "columns in a selection without focus");
     for (const auto& ground :
          {theme.colors().selected, theme.colors().origin, theme.colors().derived, theme.colors().sibling})
