@@ -60,12 +60,28 @@ void requireDistinctElements(const Arguments& arguments) {
       ", of which the median is taken: LibTorch's kernel reads what lies behind it; copy the tensor first (clone)");
 }
 
+/// The kernel for the CPU takes as many positions of value as key has, and its backward writes as many of the gradient
+/// as value has.
+void requireValues(std::string_view name, const c10::FunctionSchema& schema, const Arguments& arguments) {
+  const auto at = [&](const char* argument) {
+    const auto index = schema.argumentIndexWithName(argument);
+    return index ? arguments.at(static_cast<std::size_t>(*index)) : c10::IValue();
+  };
+  const auto key = at("key"), value = at("value");
+  if (!key.isTensor() || !value.isTensor() || key.toTensor().dim() < 2 || value.toTensor().dim() < 2) return;
+  const auto keys = key.toTensor().size(-2), values = value.toTensor().size(-2);
+  TORCH_CHECK(name.ends_with("_backward") ? values == keys : values >= keys, "value has ", values,
+              " positions, key has ", keys);
+}
+
 }  // namespace
 
 void requireWhatKernelsAssume(const c10::FunctionSchema& schema, const Arguments& arguments) {
   const std::string_view name = schema.name();
   if (name.find("batch_norm") != std::string_view::npos) requireChannels(schema, arguments);
   else if (name == "aten::mkldnn_rnn_layer") requireLstmWeights(arguments);
+  else if (name.starts_with("aten::_scaled_dot_product_flash_attention_for_cpu"))
+    requireValues(name, schema, arguments);
   else if (name == "aten::median" || name == "aten::nanmedian") requireDistinctElements(arguments);
 }
 

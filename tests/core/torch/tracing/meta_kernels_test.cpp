@@ -76,5 +76,23 @@ TEST(MetaKernels, AnLstmWithWeightsOfOtherShapesIsRefused) {
   }
 }
 
+// Attention's backward writes as many positions of the gradient as value has, into memory for those of key.
+TEST(MetaKernels, AttentionHasAValueForEachKey) {
+  for (const std::int64_t values : {2, 3, 6})
+    for (const bool learns : {true, false}) {
+      ModelBuilder m;
+      const auto q = m.input("q", {1, 2, 3, 2}), k = m.parameter("k", {1, 2, 3, 2});
+      const auto v = learns ? m.parameter("v", {1, 2, values, 2}) : m.buffer("v", {1, 2, values, 2});
+      m.output(m.op("aten.scaled_dot_product_attention.default", {q, k, v}));
+      const auto analysis = m.analyse();
+      EXPECT_EQ(analysis->derived(), values == 3) << values;
+      if (values == 3) continue;
+      ASSERT_FALSE(analysis->problems.empty());
+      EXPECT_NE(analysis->problems.back().message.find(fmt::format("value has {} positions, key has 3", values)),
+                std::string::npos)
+          << analysis->problems.back().message;
+    }
+}
+
 }  // namespace
 }  // namespace retrograd::test
