@@ -21,6 +21,7 @@ struct RecomputePlan {
   std::vector<BoundSymbolId> ops;  ///< forward ops that would run again, in order
   std::vector<ValueId> from;       ///< what they start from: inputs, parameters, other saved values
   std::int64_t cost = 0;           ///< opCost() of them: bytes moved, roughly
+  std::int64_t freed = 0;          ///< bytes that need not be saved then: its own, and what else these ops make
   std::int64_t extraSaved = 0;     ///< bytes that would have to be saved for them, and are not now
   bool draws = false;              ///< a draw is replayed
   std::string impossible;          ///< why not; empty where it is possible

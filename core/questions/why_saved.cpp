@@ -95,6 +95,7 @@ class SavedQuestion {
       plan.draws |= (document_.boundSymbol(op).effects & effect::random) != 0;
     }
     findStarts(flow, positions);
+    findFreed(flow, positions);
   }
 
   /// A partition asks for operations, and recomputes all that the backward reads of one. So these are the ops that run
@@ -128,17 +129,34 @@ class SavedQuestion {
   void findStarts(const Dataflow& flow, const std::set<std::int32_t>& positions) {
     auto& plan = answer_.recompute;
     std::set<ValueId> from;
-    std::set<StorageId> extra;
+    std::set<StorageId> extra, kept;  // memory is kept through any value on it
+    for (auto value : saved_)
+      if (!sharesMemory(value, answer_.value)) kept.insert(document_.value(value).storage);
     for (auto position : positions)
       for (auto operand : document_.operands(joint_.ops[position])) {
         const auto producer = flow.producer(operand);
         if (!operand || (producer >= 0 && positions.contains(producer))) continue;
         from.insert(operand);
         const auto storage = document_.value(operand).storage;
-        if (producer < 0 || saved_.contains(operand) || !storage || document_.storage(storage).external) continue;
+        if (producer < 0 || saved_.contains(operand) || kept.contains(storage) || !storage ||
+            document_.storage(storage).external)
+          continue;
         if (extra.insert(storage).second) plan.extraSaved += document_.storage(storage).bytes;
       }
     plan.from.assign(from.begin(), from.end());
+  }
+
+  /// Memory goes where all that is saved of it is made again, from other memory.
+  void findFreed(const Dataflow& flow, const std::set<std::int32_t>& positions) {
+    std::set<StorageId> made, kept;
+    for (auto value : answer_.recompute.from) kept.insert(document_.value(value).storage);
+    for (auto value : saved_) {
+      const auto storage = document_.value(value).storage;
+      if (!storage || document_.storage(storage).external) continue;
+      (positions.contains(flow.producer(value)) ? made : kept).insert(storage);
+    }
+    for (auto storage : made)
+      if (!kept.contains(storage)) answer_.recompute.freed += document_.storage(storage).bytes;
   }
 
   bool sharesMemory(ValueId a, ValueId b) const {

@@ -142,7 +142,7 @@ void MemoryView::paintCursor(QPainter& painter, const QRect& area) const {
 
 QString MemoryView::cursorText() const {
   const auto at = hover_ ? hover_ : current();
-  return at && !empty() && *at < count() ? idAt(*at) : QString();
+  return at && !empty() && *at < count() ? QStringLiteral("%1: %2").arg(*at + 1).arg(idAt(*at)) : QString();
 }
 
 QString MemoryView::idAt(std::size_t position) const { return QStringLiteral("#%1").arg(opAt_(position).index); }

@@ -30,6 +30,16 @@ QString timeText(double seconds) {
   return QObject::tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'g', 3);
 }
 
+/// Why nothing is gained where it is recomputed; empty where something is, or it is not saved.
+QString againstRecomputing(const WhySaved& known) {
+  const auto& plan = known.recompute;
+  if (!known.saved || plan.freed > plan.extraSaved) return {};
+  if (!plan.impossible.empty()) return QObject::tr("It cannot be recomputed: %1").arg(toQt(plan.impossible));
+  if (plan.extraSaved == 0) return QObject::tr("It gains nothing: what is saved costs no memory");
+  return QObject::tr("It gains nothing: it frees %1 and needs %2 that are not saved now")
+      .arg(bytesText(plan.freed), bytesText(plan.extraSaved));
+}
+
 }  // namespace
 
 struct WhyDock::Answer {
@@ -218,11 +228,7 @@ void WhyDock::show(const WhyReport& report) {
   connect(toForward_, &QToolButton::clicked, this, [this, forward] { Q_EMIT jumpRequested(forward); });
   toForward_->setVisible(forward.valid());
   for (const auto& value : report.values)
-    if (const auto& known = value.saved; known.saved && known.recompute.impossible.empty())
-      if (known.recompute.extraSaved > 0 && known.recompute.extraSaved >= known.storageBytes)
-        Q_EMIT nothingGained(known.value,
-                             tr("It gains nothing: it frees %1 and needs %2 that are not saved now")
-                                 .arg(bytesText(known.storageBytes), bytesText(known.recompute.extraSaved)));
+    if (const auto why = againstRecomputing(value.saved); !why.isEmpty()) Q_EMIT nothingGained(value.saved.value, why);
   model_->show(context_.controller->document(), report, context_.notes);
   tree_->expandToDepth(1);
 }

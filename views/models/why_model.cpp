@@ -90,8 +90,9 @@ class WhyModel::Filler {
                                     .arg(placeText(open_, open_.program.opAt(why.from)),
                                          placeText(open_, open_.program.opAt(why.lastRead))));
       section->add(tr("bytes"),
-                   why.storageBytes == why.bytes
-                       ? bytesText(why.bytes)
+                   why.storageBytes == why.bytes ? bytesText(why.bytes)
+                   : why.storageBytes == 0
+                       ? tr("%1, in memory that is there anyway").arg(bytesText(why.bytes))
                        : tr("%1, in a storage of %2").arg(bytesText(why.bytes), bytesText(why.storageBytes)));
     }
     for (auto other : why.sharing) addValue(section, tr("same storage"), other);
@@ -124,7 +125,7 @@ class WhyModel::Filler {
     section->add(tr("cost"), tr("some %1 moved").arg(bytesText(plan.cost)));
     if (plan.extraSaved > 0)
       section->add(tr("saved for it"), tr("%1 that are not saved now").arg(bytesText(plan.extraSaved)));
-    if (const auto freed = answer_.saved.storageBytes; answer_.saved.saved && plan.extraSaved > 0)
+    if (const auto freed = plan.freed; answer_.saved.saved && plan.extraSaved > 0)
       section->add(tr("net"), plan.extraSaved >= freed ? tr("nothing gained")
                                                        : tr("%1 freed").arg(bytesText(freed - plan.extraSaved)));
     if (plan.draws) section->add(tr("random"), tr("a draw is replayed with the same numbers"));

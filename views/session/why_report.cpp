@@ -51,11 +51,15 @@ void answerGradient(const Analysis& analysis, ValueId value, WhyValue& answer) {
   const auto asked = computationValue(analysis, value);
   if (!asked) return;
   answer.asksGradient = true;
-  answer.gradientOp = gradientFromReaders(analysis, asked);
   const bool isInput = !analysis.document->value(asked).producer;
-  if (!isInput && answer.gradientOp) return;
-  answer.gradient = whyNoGradient(analysis, asked);
-  const auto gradient = answer.gradient.gradient;
+  auto gradient = isInput ? ValueId() : gradientOf(analysis, asked);  // the sum, where several came together
+  if (!gradient) {
+    answer.gradientOp = gradientFromReaders(analysis, asked);
+    if (!isInput && answer.gradientOp) return;
+    answer.gradient = whyNoGradient(analysis, asked);
+    gradient = answer.gradient.gradient;
+  }
+  answer.gradient.gradient = gradient;
   if (!gradient) return;
   for (auto op : analysis.backward.ops) {
     const auto outputs = analysis.document->outputs(op);
@@ -123,6 +127,10 @@ WhyReport reportWhy(const OpenDocument& document, BoundSymbolId op, ValueId valu
 ValueId savedValueOf(const OpenDocument& document, BoundSymbolId op, ValueId value) {
   if (document.saved.contains(value)) return value;
   if (!op) return {};
+  // Memory that is kept through a view is saved under the view's name.
+  if (const auto storage = value ? document.analysis->document->value(value).storage : StorageId())
+    for (auto other : std::span(document.analysis->backward.inputs).first(document.analysis->backward.savedCount))
+      if (document.analysis->document->value(other).storage == storage) return other;
   const auto values = savedValues(document, op);
   return values.empty() ? ValueId() : values.front();
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/derivation/gradient_of.h"
 #include "core/questions/partition_wishes.h"
 #include "core/questions/why.h"
 #include "tests/views/run_ahead.h"
@@ -25,6 +26,7 @@ class WhatIfTest : public QObject {
   void init();
   void cleanup() { fixture_.reset(); }
   void W31_whatIsKeptThroughAViewSaysSo();
+  void W31_aGradientIsTheSum();
   void W31_blocksAreCheckpointedFromTheirInputs();
   void W31_equalLayersFollowAChoice();
   void W31_whatGainsNothingIsNotOffered();
@@ -85,6 +87,23 @@ void WhatIfTest::W31_whatIsKeptThroughAViewSaysSo() {
   QVERIFY(found > 2);
 }
 
+// Of a value that several ops read, Why names the gradient that Values and References name: all parts together.
+void WhatIfTest::W31_aGradientIsTheSum() {
+  const auto& document = *fixture_->controller().document();
+  const auto& analysis = *document.analysis;
+  int sums = 0;
+  for (auto op : analysis.forward.ops) {
+    const auto value = analysis.document->outputs(op)[0];
+    const auto gradient = gradientOf(analysis, value);
+    if (!gradient || gradientTermsOf(analysis, value).size() < 2) continue;
+    const auto report = reportWhy(document, op, value, {});
+    QCOMPARE(report.values.front().gradient.gradient, gradient);
+    QCOMPARE(report.values.front().gradientOp, analysis.document->value(gradient).producer);
+    ++sums;
+  }
+  QVERIFY(sums > 1);
+}
+
 // As torch.utils.checkpoint around each block: of what a block makes, its result alone is kept.
 void WhatIfTest::W31_blocksAreCheckpointedFromTheirInputs() {
   QCOMPARE(listOfBlocks(*fixture_->controller().document()->analysis, fixture_->controller().document()->saved),
@@ -129,26 +148,24 @@ void WhatIfTest::W31_equalLayersFollowAChoice() {
   QCOMPARE(inEqualLayers(analysis, analysis.request.partition), analysis.request.partition);
 }
 
-// Recomputing a value that needs as much kept as it frees: the command is disabled and says both numbers.
+// Where recomputing a value frees nothing, the command is disabled and says so.
 void WhatIfTest::W31_whatGainsNothingIsNotOffered() {
   const auto& analysis = fixture_->analysis();
-  WhySaved found;
-  for (auto op : analysis.forward.ops)
-    for (auto value : analysis.document->outputs(op))
-      if (!found.value && value && fixture_->controller().document()->saved.contains(value))
-        if (auto known = whySaved(analysis, value); known.recompute.impossible.empty() &&
-                                                    known.recompute.extraSaved > 0 &&
-                                                    known.recompute.extraSaved >= known.storageBytes)
-          found = std::move(known);
-  QVERIFY(found.value);
-  fixture_->raise("dock-why");
-  fixture_->selection().select(found.maker, found.value);
-  QVERIFY(fixture_->quiet());
   const auto* recompute = fixture_->window().actions().recompute;
-  QVERIFY(!recompute->isEnabled());
-  QVERIFY2(recompute->toolTip().contains(bytesText(found.storageBytes)) &&
-               recompute->toolTip().contains(bytesText(found.recompute.extraSaved)),
-           qPrintable(recompute->toolTip()));
+  fixture_->raise("dock-why");
+  int gaining = 0, others = 0;
+  for (auto op : analysis.forward.ops)
+    for (auto value : analysis.document->outputs(op)) {
+      if (!value || !fixture_->controller().document()->saved.contains(value) || gaining + others > 12) continue;
+      const auto known = whySaved(analysis, value);
+      const bool gains = known.recompute.freed > known.recompute.extraSaved;
+      fixture_->selection().select(op, value);
+      QVERIFY(fixture_->quiet());
+      QCOMPARE(recompute->isEnabled(), gains);
+      if (!gains) QVERIFY2(recompute->toolTip().contains(QStringLiteral("It ")), qPrintable(recompute->toolTip()));
+      ++(gains ? gaining : others);
+    }
+  QVERIFY(gaining > 0 && others > 0);
 }
 
 // Why saved, what if, adopt: three actions. Undo: one, next to what was adopted, by mouse or keyboard.

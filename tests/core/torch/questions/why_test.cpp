@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/derivation/gradient_of.h"
+#include "core/questions/partition_wishes.h"
+#include "core/split/min_cut.h"
 #include "core/torch/analysis/session_file.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
@@ -50,6 +52,30 @@ TEST(WhySaved, WhatWouldHaveToBeSavedInsteadIsCounted) {
   EXPECT_TRUE(why.saved);
   EXPECT_EQ(why.recompute.ops, std::vector{a->forward.ops[0]});  // a matrix product: possible, at a price
   EXPECT_GT(why.recompute.cost, 4 * 8 * 8 / 4);
+}
+
+// What Why promises, What If keeps, to the byte.
+TEST(WhySaved, FreesWhatItPromises) {
+  for (const auto* name :
+       {"resources/samples/tiny_gpt.pt2", "resources/samples/mlp.pt2", "tests/data/models/batchnorm_train/model.pt2",
+        "tests/data/models/dropout_train/model.pt2", "tests/data/models/inplace_views/model.pt2"}) {
+    const auto a = openModel(sourcePath(name));
+    const auto before = savedBytes(*a->document, a->joint).storages;
+    int asked = 0;
+    for (auto value : std::span(a->backward.inputs).first(a->backward.savedCount)) {
+      const auto why = whySaved(*a, value);
+      if (why.storageBytes == 0 || !why.maker || !why.sharing.empty() || !why.recompute.impossible.empty()) continue;
+      SCOPED_TRACE(a->document->displayName(value));
+      auto request = a->request;
+      request.partition = recomputing(*a, value);
+      const auto other = deriveAgain(*a, request);
+      const auto after = savedBytes(*other->document, other->joint).storages;
+      const auto promised = before - why.recompute.freed + why.recompute.extraSaved;
+      EXPECT_EQ(after, promised);
+      ++asked;
+    }
+    EXPECT_GT(asked, 0) << name;
+  }
 }
 
 std::vector<Kind> kinds(const WhyNoGradient& why) {
