@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <limits>
 
 namespace retrograd {
 
@@ -11,12 +10,5 @@ struct TensorStatistics {
   double norm = 0;                                           ///< 2-norm over finite elements
   double norm1 = 0;  ///< sum of absolute values of finite elements; integers and booleans go through float32 first
 };
-
-/// The 1-norm over all elements, as torch.utils._debug_mode records it: NaN where there is one, then infinite where
-/// there is one.
-inline double norm1OfAll(const TensorStatistics& s) {
-  if (s.nan > 0) return std::numeric_limits<double>::quiet_NaN();
-  return s.inf > 0 ? std::numeric_limits<double>::infinity() : s.norm1;
-}
 
 }  // namespace retrograd

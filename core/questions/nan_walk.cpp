@@ -271,11 +271,6 @@ NanWalk walkToRoots(const Analysis& analysis, const RunRecord& record) {
   return Walker(analysis, record).run(value, endOf(analysis), all);
 }
 
-ValueId badValueToExplain(const Analysis& analysis, const RunRecord& record) {
-  const auto value = BadResults(analysis, record).toExplain();
-  return value ? value : firstBadValue(analysis, record);
-}
-
 ValueId firstBadValue(const Analysis& analysis, const RunRecord& record) {
   const auto& document = *analysis.document;
   const Faults faults(analysis, record);

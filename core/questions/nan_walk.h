@@ -39,17 +39,14 @@ struct NanWalk {
 /// the model means (intended_infinities.h), unless the value asked for has only such. Throws Error(badUse) where it
 /// is finite or was not recorded.
 NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId value);
-/// Where no value is named: the way from badValueToExplain(), with the roots of all bad results as its other roots. An
+/// Where no value is named: the way from a bad result of the forward, for what is bad in the backward mostly follows
+/// from it; else from a bad gradient, the last first, which has the longest way behind it; else from a buffer or an
+/// input that the forward left bad; else from firstBadValue(). The roots of all bad results are its other roots. An
 /// empty path where nothing is bad.
 NanWalk walkToRoots(const Analysis& analysis, const RunRecord& record);
 
 /// The first value of the run with NaN, or with Inf that the model does not mean (intended_infinities.h); none where
 /// there is none.
 ValueId firstBadValue(const Analysis& analysis, const RunRecord& record);
-
-/// What to walk from where no value is named: a bad result of the forward, for what is bad in the backward mostly
-/// follows from it; else a bad gradient, the last first, which has the longest way behind it; else a buffer or an input
-/// that the forward left bad; else firstBadValue().
-ValueId badValueToExplain(const Analysis& analysis, const RunRecord& record);
 
 }  // namespace retrograd

@@ -52,7 +52,6 @@ class ZoomedPlot : public QWidget {
   /// All positions are in sight, as for other contents. Calls nobody.
   void resetRange();
   double sightBegin() const { return begin_; }
-  double sightEnd() const { return end_; }
   bool choosesRange() const { return dragFrom_.has_value(); }
   QRect plot() const;
   double placeOf(double x) const;  ///< a position with its fraction, by x

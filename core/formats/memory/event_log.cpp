@@ -40,12 +40,6 @@ std::uint64_t takeStep(const std::uint8_t*& at, std::uint64_t from) {
 
 std::string_view name(MemoryAction action) { return actionNames[action]; }
 
-MemoryAction memoryAction(std::string_view text) {
-  for (std::size_t i = 0; i < actionNames.size(); ++i)
-    if (const auto action = static_cast<MemoryAction>(i); actionNames[action] == text) return action;
-  return MemoryAction::other;
-}
-
 void EventLog::add(const MemoryEvent& event) {
   if (chunks_.empty() || chunks_.back().used + longestEvent > chunkBytes) {
     chargeReading(chunkBytes);

@@ -22,7 +22,6 @@ enum class MemoryAction : std::uint8_t {
   other
 };
 std::string_view name(MemoryAction action);
-MemoryAction memoryAction(std::string_view name);
 
 /// One entry of the history.
 struct MemoryEvent {

@@ -134,6 +134,4 @@ bool takesTensor(const SchemaType& type) {
   return wants == Wants::tensor || wants == Wants::anything;
 }
 
-bool takesOnlyTensors(const SchemaType& type) { return wantsOf(type.element) == Wants::tensor; }
-
 }  // namespace retrograd

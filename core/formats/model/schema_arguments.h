@@ -20,8 +20,6 @@ std::optional<Argument> namedConstant(std::string_view path);
 
 /// Whether tensors may be given: the type is Tensor, a list of them, or one that says nothing.
 bool takesTensor(const SchemaType& type);
-/// Whether nothing but tensors (and numbers standing for them) may be given.
-bool takesOnlyTensors(const SchemaType& type);
 
 /// "SymInt[]?", for messages.
 std::string typeText(const SchemaType& type);

@@ -108,9 +108,8 @@ const MemoryFrame* MemoryPlaces::lineFrame(std::uint32_t place) const {
   return stack.empty() ? nullptr : &snapshot_.frames[stack.front()];
 }
 
-std::string MemoryPlaces::frameText(const MemoryFrame& frame, bool whole) const {
-  const auto file = snapshot_.text(frame.file);
-  auto text = std::string(whole ? file : baseName(file)) + ":" + std::to_string(frame.line);
+std::string MemoryPlaces::frameText(const MemoryFrame& frame) const {
+  auto text = baseLine(snapshot_.text(frame.file), frame.line);
   if (const auto function = snapshot_.text(frame.function); !function.empty() && function != "<module>")
     text += " in " + std::string(function);
   return text;
@@ -118,13 +117,8 @@ std::string MemoryPlaces::frameText(const MemoryFrame& frame, bool whole) const 
 
 std::string MemoryPlaces::line(std::uint32_t place) const {
   const auto* frame = lineFrame(place);
-  if (frame) return frameText(*frame, false);
+  if (frame) return frameText(*frame);
   return parts_[place] == StepPart::backward ? "autograd's thread (without lines)" : "without lines";
-}
-
-std::string MemoryPlaces::longLine(std::uint32_t place) const {
-  const auto* frame = lineFrame(place);
-  return frame ? frameText(*frame, true) : line(place);
 }
 
 std::string MemoryPlaces::shortLine(std::uint32_t place) const {

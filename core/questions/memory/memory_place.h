@@ -35,8 +35,6 @@ class MemoryPlaces {
   /// "train.py:14 in forward": the innermost line that is not of a library; else the innermost; else says that there
   /// is none.
   std::string line(std::uint32_t place) const;
-  /// The same with the whole path, which alone is the same for the same line.
-  std::string longLine(std::uint32_t place) const;
   /// "train.py:14": the same line without its function, and the innermost line whosever it is; empty where the stack
   /// has none.
   std::string shortLine(std::uint32_t place) const;
@@ -60,7 +58,7 @@ class MemoryPlaces {
   const MemoryFrame* lineFrame(std::uint32_t place) const;
   StepPart partOf(const MemoryPlace& place) const;
   bool isLibrary(const MemoryFrame& frame) const;
-  std::string frameText(const MemoryFrame& frame, bool whole) const;
+  std::string frameText(const MemoryFrame& frame) const;
 
   const MemorySnapshot& snapshot_;
   void lookAtEvents();

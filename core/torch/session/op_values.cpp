@@ -37,7 +37,6 @@ struct OpValues::Impl : RunFollower {
       statistics;  ///< where they were wanted; on a GPU, open until news()
   RunStatistics runStatistics;
   std::size_t told = 0;  ///< so many ops whose news was asked for
-  bool isFresh = false;
   std::function<void()> onNews;
 
   Impl(std::shared_ptr<const Analysis> a, OpValuesOptions o)
@@ -194,7 +193,6 @@ struct OpValues::Impl : RunFollower {
   }
 
   void tell() {
-    isFresh = true;
     if (onNews) onNews();
   }
 
@@ -211,7 +209,6 @@ struct OpValues::Impl : RunFollower {
       for (const auto& [id, value] : given) add(id);
     for (auto i = news.begin; i < news.end; ++i)
       for (auto output : document.outputs(ops[i])) add(output);
-    isFresh = false;
     return news;
   }
 
@@ -353,9 +350,7 @@ std::shared_ptr<const Moment> OpValues::of(ValueId value, const Progress& progre
 }
 
 RunNews OpValues::news() { return impl_->news(); }
-bool OpValues::hasNews() const { return impl_->isFresh; }
 void OpValues::setOnNews(std::function<void()> onNews) { impl_->onNews = std::move(onNews); }
-void OpValues::setStatistics(bool on) { impl_->options.statistics = on; }
 void OpValues::setBytes(std::int64_t bytes) { impl_->setBytes(bytes); }
 bool OpValues::keeps() const { return !impl_->begun || impl_->kept.keeps(); }
 std::int64_t OpValues::bytes() const { return impl_->kept.bytes(); }

@@ -45,10 +45,8 @@ class OpValues {
 
   /// What became known since the last call.
   RunNews news();
-  bool hasNews() const;
   /// Called on this thread when there is news, also in the midst of a session's run.
   void setOnNews(std::function<void()> onNews);
-  void setStatistics(bool on);
 
   void setBytes(std::int64_t bytes);
   /// False where the memory is too small to keep anything: each answer then runs from the start.

@@ -27,7 +27,6 @@ class StepValues final : public RunFollower {
 
   /// Null: not kept.
   const OpTensors* at(std::size_t position) const { return kept_[position].get(); }
-  const std::vector<BackwardSpan>& spans() const { return spans_; }
   /// Positions in (after, until] at which an op writes this memory.
   std::span<const std::size_t> writesWithin(StorageId storage, std::size_t after, std::size_t until) const;
 

@@ -216,9 +216,6 @@ TEST(TensorPass, S2InfinitiesAndNaNAreLeftOutBlockByBlock) {
   for (std::size_t i = 0; i < numbers.size(); i += 977) numbers[i] = i % 3 == 0 ? nan : i % 3 == 1 ? inf : -inf;
   const auto s = flat(DType::f32, numbers.data(), 50000);
   expectSame(s, expected(DType::f32, {numbers.begin(), numbers.end()}), 1e-9);
-  EXPECT_TRUE(std::isnan(norm1OfAll(s)));
-  const std::vector<float> endless{1, -inf};
-  EXPECT_EQ(norm1OfAll(flat(DType::f32, endless.data(), 2)), inf);
 }
 
 TEST(TensorPass, L1IntegersPassThroughFloat32) {
