@@ -8,7 +8,7 @@
 
 #include "core/derivation/analysis.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/open.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
@@ -159,7 +159,7 @@ std::shared_ptr<const Analysis> attentionOfTheCpu(const DerivationRequest& reque
 /// Outputs and gradients of the joint, run on the CPU whatever it says.
 std::vector<at::Tensor> runOnCpu(const Analysis& analysis) {
   Evaluator evaluator(*analysis.document, analysis.request.seed, c10::Device(c10::kCPU));
-  for (auto& [id, value] : inputBindings(analysis, Device())) evaluator.bind(id, value);
+  for (auto& [id, value] : inputValues(analysis, Device())) evaluator.bind(id, value);
   const auto& inputs = analysis.joint.inputs;
   for (std::size_t i = analysis.computation().inputs.size(), k = 0; i < inputs.size(); ++i, ++k)
     if (inputs[i]) evaluator.bind(inputs[i], borrowTensor(analysis.request.cotangents.at(std::to_string(k))));

@@ -11,7 +11,7 @@
 #include "core/formats/checkpoint/given_weights.h"
 #include "views/docks/memory_dock.h"
 #include "views/engine/pool_job.h"
-#include "views/jobs/recorded_dock.h"
+#include "views/jobs/debug_mode_dock.h"
 #include "views/text/format.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
@@ -115,7 +115,7 @@ void addLoads(MainWindow& window, DataLoader* loader) {
 using ShowRecording = std::function<void(const QString&)>;
 
 /// The panel's commands.
-void addRecordedNumbers(MainWindow& window, RecordedDock* dock, const ShowRecording& show) {
+void addRecordedNumbers(MainWindow& window, DebugModeDock* dock, const ShowRecording& show) {
   auto& actions = window.actions();
   auto* file = window.menu("file");
   auto* recorded = actions.add(
@@ -137,8 +137,8 @@ void addRecordedNumbers(MainWindow& window, RecordedDock* dock, const ShowRecord
                            MainWindow::tr("Goes to the first op whose recorded norm differs, then to the next"),
                            QKeySequence(Qt::Key_F8));
   actions.allowUnless(next, [dock] { return dock->noDifference(); });
-  QObject::connect(next, &QAction::triggered, dock, &RecordedDock::nextDifference);
-  QObject::connect(dock, &RecordedDock::changed, &actions, &WindowActions::update);
+  QObject::connect(next, &QAction::triggered, dock, &DebugModeDock::nextDifference);
+  QObject::connect(dock, &DebugModeDock::changed, &actions, &WindowActions::update);
   window.menu("go")->addAction(next);
 }
 
@@ -193,7 +193,7 @@ void takeDrops(MainWindow& window, DataLoader* loader, const ShowRecording& show
 const WindowPart givenDataPart(PartOrder::givenData, [](MainWindow& window) {
   auto* loader = new DataLoader(window);
   addLoads(window, loader);
-  auto* dock = window.addPanel(new RecordedDock(window.context()), MainWindow::tr("Recorded Numbers"),
+  auto* dock = window.addPanel(new DebugModeDock(window.context()), MainWindow::tr("Recorded Numbers"),
                                Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   const auto show = [&window, dock](const QString& path) {
     if (path.isEmpty() || !window.context().controller->document()) return;

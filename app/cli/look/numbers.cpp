@@ -9,7 +9,7 @@
 #include "core/formats/files/mapped_file.h"
 #include "core/formats/folder/folder.h"
 #include "core/questions/compare_numbers.h"
-#include "core/torch/experiments/replay_numbers.h"
+#include "core/torch/experiments/debug_mode_numbers.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -40,7 +40,7 @@ Side openSide(const std::string& path, const InputOptions& input, const Progress
   side.analysis = open(path, input, progress);
   const bool broken = reportProblems(side.analysis->problems);
   if (broken || !side.analysis->derived()) throw Error(ErrorCode::badUse, "it cannot be run", path);
-  side.run = replayNumbers(*side.analysis, progress);
+  side.run = debugModeNumbers(*side.analysis, progress);
   return side;
 }
 

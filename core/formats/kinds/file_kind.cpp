@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/kinds/session_records.h"
-#include "core/formats/torchscript/torchscript.h"
+#include "core/formats/torchscript/torchscript_archive.h"
 
 namespace retrograd {
 namespace {

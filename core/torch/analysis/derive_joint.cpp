@@ -6,7 +6,7 @@
 
 #include "core/derivation/result_names.h"
 #include "core/derivation/sizes.h"
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/opaque_results.h"
 #include "core/torch/execution/device.h"
@@ -109,7 +109,7 @@ class Deriver {
         const bool here = deviceStatus(analysis_.device).available;  // elsewhere the CPU takes its place
         const auto on = here ? std::nullopt : std::optional(Device());
         concretiser = std::make_unique<Concretiser>(
-            document_, analysis_.request.seed, inputBindings(analysis_, on),
+            document_, analysis_.request.seed, inputValues(analysis_, on),
             [this](ValueId id) { return drawCotangent(id); },
             here ? std::nullopt : std::optional(c10::Device(c10::kCPU)), filledResults(analysis_, document_));
         for (const auto& [id, data] : lazy.constants) concretiser->addConstant(id, data);

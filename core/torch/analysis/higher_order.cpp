@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/execution/evaluator.h"
 
 namespace retrograd {
@@ -80,12 +80,12 @@ class Conversion {
 
   /// A cotangent, or a value that the forward saved.
   TensorData tensorOf(ValueId id) {
-    for (auto& [cotangent, value] : cotangentBindings(analysis_))
+    for (auto& [cotangent, value] : cotangentValues(analysis_))
       if (cotangent == id) return copyOut(value.toTensor());
     if (!forward_) {
       forward_ = std::make_unique<Evaluator>(*analysis_.document, analysis_.request.seed);
       forward_->setLeftOut(analysis_.leftOut);
-      for (auto& [input, value] : inputBindings(analysis_)) forward_->bind(input, std::move(value));
+      for (auto& [input, value] : inputValues(analysis_)) forward_->bind(input, std::move(value));
       for (auto op : analysis_.forward.ops) forward_->run(op);
     }
     return copyOut(forward_->tensor(id));

@@ -12,9 +12,9 @@
 #include <map>
 
 #include "core/base/out_of_memory.h"
-#include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/eager.h"
 #include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/results.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
@@ -238,8 +238,8 @@ RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&
   const LastUses lastUses(*analysis.document, analysis.joint);
   Evaluator evaluator(*analysis.document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);
-  for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
-  for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : inputValues(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : cotangentValues(analysis)) evaluator.bind(id, value);
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
     evaluator.run(analysis.joint.ops[i]);
     if (after) after(evaluator, analysis.joint.ops[i]);
@@ -334,7 +334,7 @@ RunResult runSplit(const Analysis& analysis) {
   const RunThreads threads(0);
   Evaluator forward(*analysis.document, analysis.request.seed);
   forward.setLeftOut(analysis.leftOut);
-  const auto inputs = inputBindings(analysis);
+  const auto inputs = inputValues(analysis);
   for (const auto& [id, value] : inputs) forward.bind(id, value);
   runAll(forward, analysis.forward);
 
@@ -345,7 +345,7 @@ RunResult runSplit(const Analysis& analysis) {
   backward.takeDraws(forward);
   for (auto id : analysis.backward.inputs)
     if (id && forward.has(id)) backward.bind(id, forward.value(id));
-  for (auto& [id, value] : cotangentBindings(analysis)) backward.bind(id, value);
+  for (auto& [id, value] : cotangentValues(analysis)) backward.bind(id, value);
   for (const auto& [id, value] : inputs)
     if (analysis.constants.contains(id)) backward.bind(id, value);
   releaseSaved(forward, analysis.forward);

@@ -10,7 +10,7 @@
 #include "core/formats/model/model_file.h"
 #include "core/formats/read/read_file.h"
 #include "core/process/child.h"
-#include "core/torch/torchscript/torchscript.h"
+#include "core/torch/torchscript/trace_torchscript.h"
 
 namespace retrograd {
 namespace {

@@ -10,13 +10,13 @@
 #include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/formats/torchscript/torchscript.h"
+#include "core/formats/torchscript/torchscript_archive.h"
 #include "core/torch/analysis/job_model.h"
 #include "core/torch/analysis/probe.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/torch/fx/repro_model.h"
-#include "core/torch/torchscript/torchscript.h"
+#include "core/torch/torchscript/trace_torchscript.h"
 #include "core/torch/tracing/op_table.h"
 
 namespace retrograd {

@@ -1,6 +1,6 @@
 #include "core/torch/analysis/results.h"
 
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 
 namespace retrograd {
 namespace {

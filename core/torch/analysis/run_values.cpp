@@ -1,7 +1,7 @@
 #include "core/torch/analysis/run_values.h"
 
 #include "core/base/id_vector.h"
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
@@ -28,8 +28,8 @@ RunValues runValues(const Analysis& analysis, const Progress& progress) {
   RunValues values;
   Evaluator evaluator(document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);
-  for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
-  for (auto& [id, value] : cotangentBindings(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : inputValues(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : cotangentValues(analysis)) evaluator.bind(id, value);
   for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
     const auto op = analysis.joint.ops[i];
     progress.at(document.symbol(op).name, static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));

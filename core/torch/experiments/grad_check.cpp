@@ -10,8 +10,8 @@
 
 #include "core/questions/lost_backward.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/eager.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/tracing/generator.h"
@@ -140,13 +140,13 @@ double objective(const Analysis& analysis, const std::string& input, const at::T
   Evaluator evaluator(*analysis.document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);
   at::AutoGradMode noGrad(false);
-  for (auto& [id, value] : inputBindings(analysis)) evaluator.bind(id, value);
+  for (auto& [id, value] : inputValues(analysis)) evaluator.bind(id, value);
   const auto& computation = analysis.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
     if (computation.inputs[i].name == input) evaluator.bind(computation.trace.inputs[i], moved);
   for (auto op : analysis.forward.ops) evaluator.run(op);
   double sum = 0;
-  for (auto& [id, cotangent] : cotangentBindings(analysis)) {
+  for (auto& [id, cotangent] : cotangentValues(analysis)) {
     std::size_t i = 0;
     while (analysis.joint.inputs[computation.trace.inputs.size() + i] != id) ++i;
     const auto output = evaluator.tensor(analysis.joint.outputs[i]);

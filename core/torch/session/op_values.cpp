@@ -4,7 +4,7 @@
 
 #include "core/base/id_vector.h"
 #include "core/formats/files/mapping_watch.h"
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/op_clock.h"
 #include "core/torch/execution/statistics.h"
@@ -56,8 +56,8 @@ struct OpValues::Impl : RunFollower {
 
   void begin() {
     if (begun) return;
-    auto bindings = inputBindings(*analysis);
-    for (auto& binding : cotangentBindings(*analysis)) bindings.push_back(std::move(binding));
+    auto bindings = inputValues(*analysis);
+    for (auto& binding : cotangentValues(*analysis)) bindings.push_back(std::move(binding));
     begins(bindings);
   }
 

@@ -3,7 +3,7 @@
 #include <deque>
 #include <set>
 
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/op_clock.h"
 #include "core/torch/execution/placement.h"
@@ -54,7 +54,7 @@ struct Recording::Impl {
     evaluator.setLeftOut(analysis.leftOut);
     record.values.resize(document.valueCount());
     record.seconds.assign(analysis.joint.ops.size(), 0);
-    for (auto& bindings : {inputBindings(analysis), cotangentBindings(analysis)})
+    for (auto& bindings : {inputValues(analysis), cotangentValues(analysis)})
       for (const auto& [id, value] : bindings) {
         evaluator.bind(id, value);
         made(id);

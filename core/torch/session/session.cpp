@@ -6,7 +6,7 @@
 #include "core/formats/files/mapping_watch.h"
 #include "core/questions/intended_infinities.h"
 #include "core/stepping/run_breakpoints.h"
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/results.h"
 #include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/device.h"
@@ -53,13 +53,13 @@ struct Session::Impl {
         intended(*analysis),
         evaluator(document, analysis->request.seed),
         clock(analysis->device),
-        given(inputBindings(*analysis)),
+        given(inputValues(*analysis)),
         kept(document, analysis->joint, lifetimes, analysis->request.seed, options.historyBytes, memory,
              analysis->leftOut),
         threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
         breakpoints(*analysis),
         forecast(*analysis) {
-    for (auto& binding : cotangentBindings(*analysis)) given.push_back(std::move(binding));
+    for (auto& binding : cotangentValues(*analysis)) given.push_back(std::move(binding));
     evaluator.setSynchronous(options.synchronous);
     evaluator.setLeftOut(analysis->leftOut);
     positions.assign(document.boundSymbolCount(), -1);
@@ -265,7 +265,7 @@ struct Session::Impl {
 Session::Session(std::shared_ptr<const Analysis> analysis, SessionOptions options)
     : impl_(std::make_unique<Impl>(std::move(analysis), options)) {}
 Session::~Session() = default;
-void Session::requireRunnable(const Analysis& analysis) { requireBindings(analysis); }
+void Session::requireRunnable(const Analysis& analysis) { requireInputValues(analysis); }
 
 const Analysis& Session::analysis() const { return *impl_->analysis; }
 std::size_t Session::size() const { return impl_->program.size(); }

@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/results.h"
 #include "core/torch/execution/evaluator.h"
@@ -124,7 +124,7 @@ BackwardHalves halvesOf(const Analysis& stage) {
 TensorData seededGenerator(std::uint64_t seed) { return packed({seed, {seededState(seed), {}}}); }
 
 std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage) {
-  return std::make_shared<StageWeights>(StageWeights{inputBindings(stage)});
+  return std::make_shared<StageWeights>(StageWeights{inputValues(stage)});
 }
 
 StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,

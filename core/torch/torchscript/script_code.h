@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/formats/torchscript/torchscript.h"
+#include "core/formats/torchscript/torchscript_archive.h"
 
 namespace retrograd {
 

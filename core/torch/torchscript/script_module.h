@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/formats/torchscript/torchscript.h"
+#include "core/formats/torchscript/torchscript_archive.h"
 #include "core/torch/torchscript/script_code.h"
 #include "core/torch/torchscript/script_policy.h"
 

@@ -5,8 +5,8 @@
 #include "core/derivation/analysis.h"
 #include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/bindings.h"
 #include "core/torch/analysis/higher_order.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/results.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/stages/boundary.h"
@@ -29,7 +29,7 @@ struct SplitRun {
 
 SplitRun runInTwo(const Analysis& analysis) {
   Evaluator forward(*analysis.document, analysis.request.seed);
-  const auto inputs = inputBindings(analysis);
+  const auto inputs = inputValues(analysis);
   for (const auto& [id, value] : inputs) forward.bind(id, value);
   for (auto op : analysis.forward.ops) forward.run(op);
   Evaluator backward(*analysis.document, analysis.request.seed);
@@ -37,7 +37,7 @@ SplitRun runInTwo(const Analysis& analysis) {
   backward.takeDraws(forward);
   for (auto id : analysis.backward.inputs)
     if (id && forward.has(id)) backward.bind(id, forward.value(id));
-  for (auto& [id, value] : cotangentBindings(analysis)) backward.bind(id, value);
+  for (auto& [id, value] : cotangentValues(analysis)) backward.bind(id, value);
   for (const auto& [id, value] : inputs)
     if (analysis.constants.contains(id)) backward.bind(id, value);
   for (auto op : analysis.backward.ops) backward.run(op);

@@ -13,7 +13,7 @@
 #include "tests/views/open_job.h"
 #include "tests/views/test_program.h"
 #include "tests/views/user.h"
-#include "views/jobs/recorded_dock.h"
+#include "views/jobs/debug_mode_dock.h"
 #include "views/models/values_model.h"
 
 namespace retrograd::views {
@@ -45,7 +45,7 @@ void RecordedTest::J12_recordedNumbersNameTheSecondGelu() {
   QVERIFY(command(f, "load-recorded")->isEnabled());
   QVERIFY(!next->isEnabled());
 
-  auto& dock = f.window().panel<RecordedDock>();
+  auto& dock = f.window().panel<DebugModeDock>();
   f.raise("dock-recorded");
   auto* table = f.window().findChild<QTreeView*>(QStringLiteral("recorded"));
   const QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -96,7 +96,7 @@ void RecordedTest::J12_aDroppedRecordingIsLookedAtInTheBackground() {
   const auto path = folder.filePath(QStringLiteral("norms.json"));
   QCOMPARE(mkfifo(qPrintable(path), 0600), 0);
   User(f).drop(path);  // comes back though nobody has written to the pipe yet
-  const auto& dock = f.window().panel<RecordedDock>();
+  const auto& dock = f.window().panel<DebugModeDock>();
   QVERIFY(dock.summary().isEmpty());
   QFile pipe(path), whole(recording);
   QVERIFY(whole.open(QIODevice::ReadOnly) && pipe.open(QIODevice::WriteOnly));

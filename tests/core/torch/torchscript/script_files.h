@@ -6,7 +6,7 @@
 #include "core/formats/read/read_file.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/zip/archive.h"
-#include "core/torch/torchscript/torchscript.h"
+#include "core/torch/torchscript/trace_torchscript.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/formats/zip/zip_writer.h"
 #include "tests/support/source_path.h"

@@ -1,6 +1,6 @@
 // What is recorded of a TorchScript module: ops, names, places, inputs, effects.
-#include "core/torch/torchscript/torchscript.h"
 #include "core/formats/read/read_file.h"
+#include "core/torch/torchscript/trace_torchscript.h"
 
 #include <gtest/gtest.h>
 

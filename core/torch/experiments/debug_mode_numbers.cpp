@@ -1,6 +1,6 @@
-#include "core/torch/experiments/replay_numbers.h"
+#include "core/torch/experiments/debug_mode_numbers.h"
 
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/l1_norm.h"
 #include "core/torch/tracing/interceptor.h"
@@ -70,7 +70,7 @@ DebugModeCall callAt(const Analysis& analysis, std::size_t position) {
 
 }  // namespace
 
-DebugModeRun replayNumbers(const Analysis& analysis, const Progress& progress) {
+DebugModeRun debugModeNumbers(const Analysis& analysis, const Progress& progress) {
   const RunThreads threads(0);
   const auto& document = *analysis.document;
   const auto& ops = analysis.joint.ops;
@@ -78,7 +78,7 @@ DebugModeRun replayNumbers(const Analysis& analysis, const Progress& progress) {
   run.path = analysis.file.path;
   Evaluator evaluator(document, analysis.request.seed);
   evaluator.setLeftOut(analysis.leftOut);
-  for (auto& bindings : {inputBindings(analysis), cotangentBindings(analysis)})
+  for (auto& bindings : {inputValues(analysis), cotangentValues(analysis)})
     for (const auto& [id, value] : bindings) evaluator.bind(id, value);
   const LastUses lastUses(document, analysis.joint);
   NormRecorder recorder(run);

@@ -1,8 +1,8 @@
-#include "views/engine/recorded.h"
+#include "views/engine/debug_mode_numbers.h"
 
 namespace retrograd::views {
 
-DebugModeRun askReplayedNumbers(const Analysis&, const Progress&) {
+DebugModeRun askDebugModeNumbers(const Analysis&, const Progress&) {
   throw Error(ErrorCode::badUse, "this build has no LibTorch");
 }
 

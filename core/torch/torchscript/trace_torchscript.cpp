@@ -1,4 +1,4 @@
-#include "core/torch/torchscript/torchscript.h"
+#include "core/torch/torchscript/trace_torchscript.h"
 
 #include <ATen/core/grad_mode.h>
 

@@ -1,4 +1,4 @@
-#include "core/torch/analysis/bindings.h"
+#include "core/torch/analysis/input_values.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -41,7 +41,7 @@ const TensorData* requiredData(const Analysis& analysis, std::size_t i) {
 
 }  // namespace
 
-void requireBindings(const Analysis& analysis) {
+void requireInputValues(const Analysis& analysis) {
   requireDevice(analysis.device);
   for (std::size_t i = 0; i < analysis.computation().inputs.size(); ++i)
     if (analysis.computation().trace.inputs[i]) requiredData(analysis, i);
@@ -52,7 +52,7 @@ at::Tensor inputTensor(const Analysis& analysis, std::size_t i) {
   return data ? Placement().place(*data, placeOf(analysis, analysis.computation().trace.inputs[i])) : at::Tensor();
 }
 
-std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis, std::optional<Device> on) {
+std::vector<std::pair<ValueId, c10::IValue>> inputValues(const Analysis& analysis, std::optional<Device> on) {
   std::vector<std::pair<ValueId, c10::IValue>> bindings;
   Placement placement;
   const auto bind = [&](ValueId id, const TensorData& data) {
@@ -74,7 +74,7 @@ std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analy
   return bindings;
 }
 
-std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& analysis) {
+std::vector<std::pair<ValueId, c10::IValue>> cotangentValues(const Analysis& analysis) {
   std::vector<std::pair<ValueId, c10::IValue>> bindings;
   const auto& computation = analysis.computation();
   const auto inputs = computation.trace.inputs.size();

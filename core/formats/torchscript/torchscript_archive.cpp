@@ -1,4 +1,4 @@
-#include "core/formats/torchscript/torchscript.h"
+#include "core/formats/torchscript/torchscript_archive.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "views/jobs/recorded_dock.h"
+#include "views/jobs/debug_mode_dock.h"
 
 #include <QFileInfo>
 #include <QHeaderView>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "views/engine/recorded.h"
+#include "views/engine/debug_mode_numbers.h"
 #include "views/text/format.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
@@ -40,7 +40,7 @@ QStandardItem* makeItem(const QString& text, std::optional<double> number = {}) 
 
 }  // namespace
 
-RecordedDock::RecordedDock(ViewContext context, QWidget* parent)
+DebugModeDock::DebugModeDock(ViewContext context, QWidget* parent)
     : Panel(context, "recorded", parent),
       model_(new QStandardItemModel(0, columnCount, this)),
       table_(new QTreeView(this)),
@@ -68,7 +68,7 @@ RecordedDock::RecordedDock(ViewContext context, QWidget* parent)
   forget();
 }
 
-void RecordedDock::load(const QString& path) {
+void DebugModeDock::load(const QString& path) {
   forget();
   const auto work = [this, path](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
     Answer answer;
@@ -79,7 +79,7 @@ void RecordedDock::load(const QString& path) {
           "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
           path.toStdString());
     const auto& analysis = *context.document.analysis;
-    answer.replayed = askReplayedNumbers(analysis, progress);
+    answer.replayed = askDebugModeNumbers(analysis, progress);
     answer.comparison = compareNumbers(answer.recorded, answer.replayed, tolerance);
     if (answer.comparison.compared == 0)
       throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared",
@@ -97,7 +97,7 @@ void RecordedDock::load(const QString& path) {
            tr("Comparing with %1...").arg(name), work);
 }
 
-void RecordedDock::show(const Answer& answer) {
+void DebugModeDock::show(const Answer& answer) {
   const auto& comparison = answer.comparison;
   const auto& first = comparison.first;
   int cause = -1, firstRow = -1;
@@ -148,24 +148,24 @@ void RecordedDock::show(const Answer& answer) {
   Q_EMIT changed();
 }
 
-void RecordedDock::choose(int difference) {
+void DebugModeDock::choose(int difference) {
   chosen_ = difference;
   const auto row = shownIn(*table_, model_->index(differences_[static_cast<std::size_t>(difference)], 0));
   table_->setCurrentIndex(row);
   table_->scrollTo(row, QAbstractItemView::PositionAtCenter);
 }
 
-void RecordedDock::nextDifference() {
+void DebugModeDock::nextDifference() {
   if (differences_.empty()) return;
   choose((chosen_ + 1) % static_cast<int>(differences_.size()));
   if (const auto at = opOf(table_->currentIndex())) Q_EMIT jumpRequested(at);
 }
 
-QString RecordedDock::noDifference() const {
+QString DebugModeDock::noDifference() const {
   return differences_.empty() ? unlessClosed(tr("No recorded number that differs is shown")) : QString();
 }
 
-void RecordedDock::forget() {
+void DebugModeDock::forget() {
   model_->removeRows(0, model_->rowCount());
   differences_.clear();
   chosen_ = -1;
@@ -173,7 +173,7 @@ void RecordedDock::forget() {
   Q_EMIT changed();
 }
 
-QString RecordedDock::emptyText() const {
+QString DebugModeDock::emptyText() const {
   return unlessClosed(tr("File > Load Recorded Numbers compares a recording of DebugMode with this model"));
 }
 

@@ -5,7 +5,7 @@
 
 namespace retrograd::views {
 
-/// As replayNumbers(); on the worker. In a build without LibTorch it throws Error(badUse).
-DebugModeRun askReplayedNumbers(const Analysis& analysis, const Progress& progress);
+/// As debugModeNumbers(); on the worker. In a build without LibTorch it throws Error(badUse).
+DebugModeRun askDebugModeNumbers(const Analysis& analysis, const Progress& progress);
 
 }  // namespace retrograd::views

@@ -9,13 +9,13 @@ namespace retrograd::views {
 
 /// The norms that PyTorch's DebugMode recorded in a job next to those of the open model, op by op; what `retrograd
 /// numbers` prints.
-class RecordedDock : public Panel {
+class DebugModeDock : public Panel {
   Q_OBJECT
 
  public:
   enum Column { op, recorded, replayed, relative, line, columnCount };
 
-  explicit RecordedDock(ViewContext context, QWidget* parent = nullptr);
+  explicit DebugModeDock(ViewContext context, QWidget* parent = nullptr);
 
   /// Reads the recording and runs the model, on the worker.
   Q_INVOKABLE void load(const QString& path);

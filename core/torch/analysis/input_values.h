@@ -13,13 +13,13 @@ namespace retrograd {
 /// What an evaluator starts from: parameters, buffers, constants, user inputs, and literals of formulas, as tensors
 /// over borrowed memory, or on the GPU that the document says. `on`: all of them on this device. Throws Error(badInput)
 /// naming a weight that the file lacks, Error(badUse) where there is no such GPU.
-std::vector<std::pair<ValueId, c10::IValue>> inputBindings(const Analysis& analysis, std::optional<Device> on = {});
-/// Throws as inputBindings() would, without reading or uploading anything.
-void requireBindings(const Analysis& analysis);
+std::vector<std::pair<ValueId, c10::IValue>> inputValues(const Analysis& analysis, std::optional<Device> on = {});
+/// Throws as inputValues() would, without reading or uploading anything.
+void requireInputValues(const Analysis& analysis);
 /// The tensor behind input i of the computation, where the document says; undefined for tokens, objects and numbers.
-/// Throws as inputBindings().
+/// Throws as inputValues().
 at::Tensor inputTensor(const Analysis& analysis, std::size_t i);
-/// Cotangents by value of the joint. Throws as inputBindings().
-std::vector<std::pair<ValueId, c10::IValue>> cotangentBindings(const Analysis& analysis);
+/// Cotangents by value of the joint. Throws as inputValues().
+std::vector<std::pair<ValueId, c10::IValue>> cotangentValues(const Analysis& analysis);
 
 }  // namespace retrograd
