@@ -1,7 +1,6 @@
 #include "views/theme/stage_colors.h"
 
 #include <array>
-#include <cmath>
 
 namespace retrograd::views {
 namespace {
@@ -21,14 +20,6 @@ QColor stageFill(int stage, bool dark) {
   const double share = dark ? 0.30 : 0.24;
   const auto mix = [&](int a, int b) { return static_cast<int>(a * share + b * (1 - share)); };
   return {mix(color.red(), ground.red()), mix(color.green(), ground.green()), mix(color.blue(), ground.blue())};
-}
-
-QColor stageInk(int stage, bool dark) {
-  const auto color = stageColor(stage, dark);
-  const auto linear = [](double part) { return std::pow(part, 2.2); };
-  const double luminance =
-      0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
-  return luminance > 0.18 ? QColor(0x14171b) : QColor(0xffffff);  // where black and white are as far away
 }
 
 }  // namespace retrograd::views

@@ -8,7 +8,5 @@ namespace retrograd::views {
 QColor stageColor(int stage, bool dark);
 /// The same, faint enough to write on.
 QColor stageFill(int stage, bool dark);
-/// What is read on stageColor().
-QColor stageInk(int stage, bool dark);
 
 }  // namespace retrograd::views
