@@ -19,7 +19,7 @@ std::string namesOf(const TensorMap& tensors) {
 /// Position of the dimension that is cut; none where the tensor goes to every microbatch.
 std::optional<std::size_t> cutDim(const std::string& name, const TensorData& tensor,
                                   const std::map<std::string, BatchDim>& dims) {
-  const auto rank = static_cast<std::int64_t>(tensor.meta.sizes.size());
+  const auto rank = std::ssize(tensor.meta.sizes);
   const auto asked = dims.find(name);
   if (asked == dims.end()) return rank == 0 ? std::nullopt : std::optional<std::size_t>(0);
   if (!asked->second) return std::nullopt;

@@ -40,11 +40,10 @@ ValueId gradientOfInput(const Analysis& analysis, ValueId value) {
 bool isThere(const Analysis& analysis, ValueId value) {
   const auto& joint = analysis.joint;
   if (std::find(joint.inputs.begin(), joint.inputs.end(), value) != joint.inputs.end()) return true;
-  return std::any_of(joint.ops.begin() + static_cast<std::ptrdiff_t>(joint.forwardCount), joint.ops.end(),
-                     [&](BoundSymbolId op) {
-                       const auto outputs = analysis.document->outputs(op);
-                       return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
-                     });
+  return std::any_of(joint.ops.begin() + joint.forwardCount, joint.ops.end(), [&](BoundSymbolId op) {
+    const auto outputs = analysis.document->outputs(op);
+    return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
+  });
 }
 
 /// Where a session file of earlier days does not say: what the backward op that leads to it makes.

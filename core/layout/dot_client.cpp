@@ -42,8 +42,7 @@ std::optional<Layering> layeringOf(const LayerGraph& graph, const std::string& a
   std::istringstream in(answer);
   std::string word, line;
   std::int64_t nodes = 0, edges = 0;
-  if (!(in >> word >> nodes >> edges) || word != "ok" || nodes != graph.nodes ||
-      edges < static_cast<std::int64_t>(graph.edges.size()))
+  if (!(in >> word >> nodes >> edges) || word != "ok" || nodes != graph.nodes || edges < std::ssize(graph.edges))
     return {};
   std::vector<std::int32_t> rows(graph.nodes);
   std::vector<float> x(graph.nodes);

@@ -108,7 +108,7 @@ class TreeBuilder {
       for (const auto& lane : rungs_[draft.rung].ops)
         for (auto op : lane) {
           for (auto output : document_.outputs(op))  // an output that is not made is not a value
-            if (output) madeAt_[output] = static_cast<std::int64_t>(order_.size());
+            if (output) madeAt_[output] = std::ssize(order_);
           order_.push_back(op);
         }
     }

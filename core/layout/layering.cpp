@@ -29,7 +29,7 @@ std::vector<std::int32_t> longestPath(const LayerGraph& graph) {
   }
   for (auto i = last; i-- > first;) {
     const auto inner = std::count_if(in[i].begin(), in[i].end(), [&](auto b) { return !graph.topPort || b != 0; });
-    if (out[i].empty() || inner >= static_cast<std::ptrdiff_t>(out[i].size())) continue;
+    if (out[i].empty() || inner >= std::ssize(out[i])) continue;
     std::int32_t latest = INT32_MAX;
     for (auto after : out[i])
       if (!graph.bottomPort || after != graph.nodes - 1) latest = std::min(latest, row[after] - 1);
@@ -105,7 +105,7 @@ std::int64_t crossingsBelow(const Layering& layering, std::size_t row, const std
     }
     for (auto end : ends)
       for (std::size_t k = end + 1; k <= width; k += k & (~k + 1)) ++tree[k];
-    seen += static_cast<std::int64_t>(ends.size());
+    seen += std::ssize(ends);
   }
   return crossings;
 }

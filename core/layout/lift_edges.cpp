@@ -179,7 +179,7 @@ class EdgeLifting {
     };
     for (std::size_t begin = 0, end = 0; begin < lifted.size(); begin = end) {
       while (end < lifted.size() && together(lifted[begin], lifted[end])) ++end;
-      merge({lifted.begin() + static_cast<std::ptrdiff_t>(begin), lifted.begin() + static_cast<std::ptrdiff_t>(end)});
+      merge({lifted.begin() + begin, lifted.begin() + end});
     }
     closeOffsets(tree_.flowBegin_);
     closeOffsets(tree_.savedBegin_);

@@ -39,7 +39,7 @@ BoundSymbolId inForward(const Analysis& analysis, BoundSymbolId op) {
 }
 
 double median(std::vector<double> numbers) {
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  const auto middle = numbers.begin() + numbers.size() / 2;
   std::nth_element(numbers.begin(), middle, numbers.end());
   return *middle;
 }

@@ -80,7 +80,7 @@ class Builder {
                : position < analysis_.joint.forwardCount ? MemoryUse::forward
                                                          : MemoryUse::backward;
     live[static_cast<std::size_t>(life.use)] += life.bytes;
-    lifeOf_[storage] = static_cast<std::int64_t>(timeline_.lives.size());
+    lifeOf_[storage] = std::ssize(timeline_.lives);
     timeline_.lives.push_back(life);
   }
 

@@ -18,8 +18,8 @@ struct Module {
 /// "0", or "0.weight" where the member of a list has one part.
 bool startsWithNumber(const std::string& label) {
   const auto end = std::min(label.find('.'), label.size());
-  return end > 0 && std::all_of(label.begin(), label.begin() + static_cast<std::ptrdiff_t>(end),
-                                [](unsigned char c) { return std::isdigit(c) != 0; });
+  return end > 0 &&
+         std::all_of(label.begin(), label.begin() + end, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 void insert(Module& root, const std::string& path, std::size_t input) {

@@ -16,7 +16,7 @@ void fromFirst(Transport& transport, std::vector<std::int64_t>& numbers) {
 }  // namespace
 
 std::vector<std::size_t> fromFirstRank(Transport& transport, const std::vector<std::size_t>& numbers) {
-  std::vector<std::int64_t> count{static_cast<std::int64_t>(numbers.size())};
+  std::vector<std::int64_t> count{std::ssize(numbers)};
   fromFirst(transport, count);
   std::vector<std::int64_t> shared(numbers.begin(), numbers.end());
   shared.resize(count.front());

@@ -96,7 +96,7 @@ Row inRounds(const ScheduleSize& size, std::int32_t rank, ActionKind kind, bool 
 /// Some forwards to warm up, then a forward and a backward in turn until the forwards are used up, then the other
 /// backwards.
 Row weave(const Row& forwards, const Row& backwards, std::size_t warmup) {
-  Row row(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(warmup));
+  Row row(forwards.begin(), forwards.begin() + warmup);
   for (std::size_t i = 0; i < backwards.size(); ++i) {
     if (warmup + i < forwards.size()) row.push_back(forwards[warmup + i]);
     row.push_back(backwards[i]);

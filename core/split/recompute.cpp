@@ -89,13 +89,13 @@ class Recomputation {
       if (problems) report(*problems);
       return result;
     }
-    ops_.assign(joint_.ops.begin(), joint_.ops.begin() + static_cast<std::ptrdiff_t>(joint_.forwardCount));
+    ops_.assign(joint_.ops.begin(), joint_.ops.begin() + joint_.forwardCount);
     for (std::size_t i = joint_.forwardCount; i < joint_.ops.size(); ++i) {
       const auto op = joint_.ops[i];
       requireOf(operandsOf(op));
       ops_.push_back(redirect(op));
     }
-    const auto gradients = result.outputs.begin() + static_cast<std::ptrdiff_t>(joint_.resultCount);
+    const auto gradients = result.outputs.begin() + joint_.resultCount;
     requireOf({gradients, result.outputs.end()});
     for (auto it = gradients; it != result.outputs.end(); ++it) *it = renamed(*it);
     result.ops = std::move(ops_);

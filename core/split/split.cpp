@@ -7,19 +7,19 @@ namespace retrograd {
 SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t inputCount) {
   SplitResult result;
   auto &forward = result.forward, &backward = result.backward;
-  const auto border = joint.ops.begin() + static_cast<std::ptrdiff_t>(joint.forwardCount);
+  const auto border = joint.ops.begin() + joint.forwardCount;
   forward.kind = TraceKind::forward;
   forward.name = "forward";
   forward.ops.assign(joint.ops.begin(), border);
   forward.forwardCount = forward.ops.size();
-  forward.inputs.assign(joint.inputs.begin(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputCount));
+  forward.inputs.assign(joint.inputs.begin(), joint.inputs.begin() + inputCount);
   forward.resultCount = joint.resultCount;
-  forward.outputs.assign(joint.outputs.begin(), joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount));
+  forward.outputs.assign(joint.outputs.begin(), joint.outputs.begin() + joint.resultCount);
 
   backward.kind = TraceKind::backward;
   backward.name = "backward";
   backward.ops.assign(border, joint.ops.end());
-  backward.outputs.assign(joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount), joint.outputs.end());
+  backward.outputs.assign(joint.outputs.begin() + joint.resultCount, joint.outputs.end());
   backward.resultCount = backward.outputs.size();
 
   IdVector<ValueId, char> known(document.valueCount(), 0);  // defined in the backward, a cotangent, or saved already
@@ -46,8 +46,7 @@ SplitResult splitJoint(const Document& document, const Trace& joint, std::size_t
   for (auto output : backward.outputs) read(output);
   backward.savedCount = backward.inputs.size();
   forward.outputs.insert(forward.outputs.end(), backward.inputs.begin(), backward.inputs.end());
-  backward.inputs.insert(backward.inputs.end(), joint.inputs.begin() + static_cast<std::ptrdiff_t>(inputCount),
-                         joint.inputs.end());
+  backward.inputs.insert(backward.inputs.end(), joint.inputs.begin() + inputCount, joint.inputs.end());
   return result;
 }
 

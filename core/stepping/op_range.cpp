@@ -23,7 +23,7 @@ std::size_t placeOf(const Analysis& analysis, const std::string& word) {
 }
 
 std::vector<BoundSymbolId> slice(const std::vector<BoundSymbolId>& all, std::size_t first, std::size_t last) {
-  return {all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(last) + 1};
+  return {all.begin() + first, all.begin() + last + 1};
 }
 
 std::vector<BoundSymbolId> opsOfModule(const Analysis& analysis, const std::string& path) {

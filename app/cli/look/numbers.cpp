@@ -58,7 +58,7 @@ std::string placeText(const Side& side, std::size_t index) {
   if (!call.module.empty()) text += " in " + call.module;
   if (!call.line.empty()) text += ", " + call.line;
   if (side.analysis && call.position >= 0) {
-    const auto op = side.analysis->joint.ops[static_cast<std::size_t>(call.position)];
+    const auto op = side.analysis->joint.ops[call.position];
     text += fmt::format(" (#{} {})", op.index, side.analysis->document->opName(op));
   } else {
     text += fmt::format(" (call {})", index);
@@ -109,7 +109,7 @@ nlohmann::ordered_json callJson(const Side& side, std::optional<std::size_t> ind
                               {"line", call.line},
                               {"norms", normsJson(call.outputs)}};
   if (!side.analysis || call.position < 0) return json;
-  const auto op = side.analysis->joint.ops[static_cast<std::size_t>(call.position)];
+  const auto op = side.analysis->joint.ops[call.position];
   json["id"] = op.index;
   json["trace_op"] = side.analysis->document->opName(op);
   return json;

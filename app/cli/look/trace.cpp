@@ -46,8 +46,7 @@ std::vector<Trace> filtered(const Analysis& analysis, const std::vector<const Tr
   for (const auto* trace : traces) {
     parts.push_back(*trace);
     parts.back().ops = run.select(*trace);
-    const auto border =
-        trace->ops.begin() + static_cast<std::ptrdiff_t>(std::min(trace->forwardCount, trace->ops.size()));
+    const auto border = trace->ops.begin() + std::min(trace->forwardCount, trace->ops.size());
     parts.back().forwardCount = static_cast<std::size_t>(
         std::count_if(trace->ops.begin(), border, [&](BoundSymbolId op) { return run.matches(op); }));
   }
@@ -97,7 +96,7 @@ std::vector<char> passing(const Analysis& analysis, const TraceOptions& options)
   const auto filter = Filter::parse(options.filter);
   FilterRun run(*analysis.document, filter, &analysis.backward);
   std::vector<char> passes(analysis.document->boundSymbolCount(), 0);
-  for (const auto op : run.select(analysis.joint)) passes[static_cast<std::size_t>(op.index)] = 1;
+  for (const auto op : run.select(analysis.joint)) passes[op.index] = 1;
   return passes;
 }
 

@@ -20,8 +20,7 @@ class Listing {
     const auto asked = phaseNamed(options_.phase);
     std::vector<BoundSymbolId> ops;
     for (const auto op : analysis_.joint.ops)
-      if ((!asked || recording_.op(op).phase == *asked) &&
-          (options_.passes.empty() || options_.passes[static_cast<std::size_t>(op.index)]))
+      if ((!asked || recording_.op(op).phase == *asked) && (options_.passes.empty() || options_.passes[op.index]))
         ops.push_back(op);
     const auto sections = sectionsOf(recording_, ops);
     for (std::size_t i = 0, section = 0; i < ops.size(); ++i) {

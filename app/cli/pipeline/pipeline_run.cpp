@@ -127,7 +127,7 @@ Step prepare(const RunArguments& arguments, Transport& transport, const Progress
 std::set<std::int32_t> stagesOf(const Schedule& schedule, std::int32_t rank) {
   std::set<std::int32_t> stages;
   for (std::int32_t s = 0; s < schedule.stages; ++s)
-    if (schedule.rankOfStage.at(static_cast<std::size_t>(s)) == rank) stages.insert(s);
+    if (schedule.rankOfStage.at(s) == rank) stages.insert(s);
   return stages;
 }
 
@@ -160,7 +160,7 @@ std::map<std::string, std::vector<double>> numbersOf(const RankResults& results)
 }
 
 Device deviceOfStage(const Pipeline& pipeline, std::int32_t stage) {
-  return withIndex(pipeline.split.stages[static_cast<std::size_t>(stage)].device.value_or(pipeline.whole->device));
+  return withIndex(pipeline.split.stages[stage].device.value_or(pipeline.whole->device));
 }
 
 /// Where stages run, if it is one device.
@@ -228,7 +228,7 @@ int runOn(const RunArguments& arguments, Transport& transport, const Progress& p
     fmt::print(stderr, "note: {}\n", step.batch->note);
   const auto own = stagesOf(step.schedule, transport.rank());
   for (auto s : own)
-    if (const auto device = step.pipeline().split.stages[static_cast<std::size_t>(s)].device) requireDevice(*device);
+    if (const auto device = step.pipeline().split.stages[s].device) requireDevice(*device);
   const auto device = deviceOfStages(step.pipeline(), own);
   const auto link = linkFor(arguments, step, device, transport);
   RankStages stages(step.microbatches, arguments.check || !arguments.save.empty(), link ? device : std::nullopt);

@@ -20,7 +20,7 @@ bool fitsJoint(const JobGraphs& graphs) {
 
 std::string shortList(const std::vector<std::string>& texts) {
   constexpr std::size_t shown = 4;
-  const auto end = texts.begin() + static_cast<std::ptrdiff_t>(std::min(shown, texts.size()));
+  const auto end = texts.begin() + std::min(shown, texts.size());
   auto list = fmt::format("{}", fmt::join(texts.begin(), end, "; "));
   if (texts.size() > shown) list += fmt::format("; and {} more", texts.size() - shown);
   return list;

@@ -48,7 +48,7 @@ bool read(const Expression& e, std::size_t depth, Literal& literal) {
     return true;
   }
   if ((!e.is(Kind::list) && !e.is(Kind::tuple)) || depth > deepest) return false;
-  const auto length = static_cast<std::int64_t>(e.items.size());
+  const auto length = std::ssize(e.items);
   if (depth == literal.sizes.size()) {
     if (!literal.numbers.empty()) return false;
     literal.sizes.push_back(length);

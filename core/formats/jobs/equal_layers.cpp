@@ -98,10 +98,9 @@ Run bestRun(const Keys& keys) {
 /// All places of the run's first layer: another layer may lie between two of them.
 std::vector<std::size_t> placesOf(const Keys& keys, const Run& run) {
   std::vector<std::size_t> places;
-  const auto first = keys.begin() + static_cast<std::ptrdiff_t>(run.begin);
+  const auto first = keys.begin() + run.begin;
   for (std::size_t i = 0; i + run.length <= keys.size();) {
-    const bool isEqual = std::equal(first, first + static_cast<std::ptrdiff_t>(run.length),
-                                    keys.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool isEqual = std::equal(first, first + static_cast<std::ptrdiff_t>(run.length), keys.begin() + i);
     if (isEqual) places.push_back(i);
     i += isEqual ? run.length : 1;
   }

@@ -91,7 +91,7 @@ void alignGradients(const fx::Graph& forward, std::size_t first, fx::Graph& grap
   std::unordered_map<std::string, const fx::Output*> gradients;
   for (const auto& output : graph.outputs)
     if (isGradient(output)) gradients.emplace(plainDescriptor(output.descriptor.text), &output);
-  std::vector<fx::Output> aligned(graph.outputs.begin(), graph.outputs.begin() + static_cast<std::ptrdiff_t>(first));
+  std::vector<fx::Output> aligned(graph.outputs.begin(), graph.outputs.begin() + first);
   for (const auto& input : forward.inputs) {
     if (isTangent(input) || isGeneratorState(input)) continue;
     const auto found = gradients.find(plainDescriptor(input.descriptor.text));

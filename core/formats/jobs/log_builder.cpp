@@ -111,7 +111,7 @@ void LogBuilder::addRecord(Process& process, const Json& record, std::uint64_t o
   if (const auto* table = record.find("string_table"); table != nullptr && table->isArray()) {
     auto& names = names_[&process - log_.processes.data()];
     for (const auto& text : table->items()) {
-      const auto next = static_cast<std::int64_t>(names.size());
+      const auto next = std::ssize(names);
       if (text.isString()) names[next] = text.text();
     }
     return;

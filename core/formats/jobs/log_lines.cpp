@@ -113,8 +113,8 @@ bool OpCounter::makesOp(std::string_view right, std::string_view type) const {
     return false;
   const auto end = static_cast<std::size_t>(std::find_if_not(right.begin(), right.end(), isNamePart) - right.begin());
   if (end == right.size()) return false;  // another name of a value
-  const bool isItem = right[end] == '[' && right.back() == ']' &&
-                      std::all_of(right.begin() + static_cast<std::ptrdiff_t>(end) + 1, right.end() - 1, isDigit);
+  const bool isItem =
+      right[end] == '[' && right.back() == ']' && std::all_of(right.begin() + end + 1, right.end() - 1, isDigit);
   return !isItem || !several_.contains(std::string(right.substr(0, end)));
 }
 

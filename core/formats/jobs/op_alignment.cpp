@@ -168,9 +168,9 @@ class Aligner {
       same.push_back(d);
       if (relates(ops_[d].name, name)) sameName.push_back(d);
     }
-    const auto nodes = static_cast<std::size_t>(std::count_if(
-        nodes_.begin() + static_cast<std::ptrdiff_t>(begin), nodes_.begin() + static_cast<std::ptrdiff_t>(end),
-        [&](std::size_t n) { return atenName(graph_.nodes[n]) == name; }));
+    const auto nodes =
+        static_cast<std::size_t>(std::count_if(nodes_.begin() + begin, nodes_.begin() + end,
+                                               [&](std::size_t n) { return atenName(graph_.nodes[n]) == name; }));
     if (!sameName.empty() && sameName.size() == nodes) return;
     aligned.others = sameName.empty() ? same : sameName;
     std::erase(aligned.others, aligned.op);

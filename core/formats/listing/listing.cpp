@@ -330,7 +330,7 @@ class Reader {
       return Argument::ofString("self." + attribute->second);
     if (!values_[value]) fail(node, fmt::format("reads '{}', which no op here gives", graph_.valueName(value)));
     call.operands.push_back(values_[value]);
-    return Argument::ofOperand(static_cast<std::int64_t>(call.operands.size()) - 1);
+    return Argument::ofOperand(std::ssize(call.operands) - 1);
   }
 
   bool isThere(std::size_t value) const { return numbers_[value] || values_[value]; }

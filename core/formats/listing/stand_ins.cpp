@@ -259,8 +259,8 @@ class Copy {
 
   /// Keys become values: how many inputs there are is known now.
   StoodIn settle() {
-    const auto before = static_cast<std::int64_t>(from_.inputs.size());
-    const auto added = static_cast<std::int64_t>(to_.inputs.size()) - before;
+    const auto before = std::ssize(from_.inputs);
+    const auto added = std::ssize(to_.inputs) - before;
     const auto valueOf = [&](std::int64_t key) {
       return key < 0 ? before - 1 - key : key < before ? key : key + added;
     };

@@ -299,7 +299,7 @@ void SnapshotMachine::extendEvents(std::span<const Word> items) {
   if (stack_.top().tag() != Tag::events) {
     if (logs_.size() >= 4096) badInput("it has more than 4096 devices");
     logs_.emplace_back();
-    become({Tag::events, static_cast<std::int64_t>(logs_.size()) - 1});
+    become({Tag::events, std::ssize(logs_) - 1});
   }
   auto& log = logs_[stack_.top().id()];
   for (const auto item : items) {
@@ -314,7 +314,7 @@ void SnapshotMachine::extendBlocks(std::span<const Word> items) {
   if (stack_.top().tag() != Tag::blocks) {
     chargeReading(sizeof(blockLists_[0]));
     blockLists_.emplace_back(items.front().id(), 0);
-    become({Tag::blocks, static_cast<std::int64_t>(blockLists_.size()) - 1});
+    become({Tag::blocks, std::ssize(blockLists_) - 1});
   }
   auto& [first, count] = blockLists_[stack_.top().id()];
   for (const auto item : items)
@@ -324,7 +324,7 @@ void SnapshotMachine::extendBlocks(std::span<const Word> items) {
 void SnapshotMachine::extendDevices(std::span<const Word> items) {
   if (stack_.top().tag() != Tag::devices) {
     deviceLists_.emplace_back();
-    become({Tag::devices, static_cast<std::int64_t>(deviceLists_.size()) - 1});
+    become({Tag::devices, std::ssize(deviceLists_) - 1});
   }
   auto& list = deviceLists_[stack_.top().id()];
   if (list.size() + items.size() > 4096) badInput("it has more than 4096 devices");
@@ -373,7 +373,7 @@ Word SnapshotMachine::madeEvent() {
   event.place = interner_.place(place);
   if (pending_.size() >= maxStack) badInput("pickle: too many values");
   pending_.push_back(event);
-  return {Tag::event, static_cast<std::int64_t>(pending_.size()) - 1};
+  return {Tag::event, std::ssize(pending_) - 1};
 }
 
 Word SnapshotMachine::madeFrame() {
@@ -397,7 +397,7 @@ Word SnapshotMachine::madeBlock() {
   interner_.place({block.stack, {}, {}});  // of blocks that are older than the history
   chargeReading(2 * sizeof(block));
   snapshot_.blocks.push_back(block);
-  return {Tag::block, static_cast<std::int64_t>(snapshot_.blocks.size()) - 1};
+  return {Tag::block, std::ssize(snapshot_.blocks) - 1};
 }
 
 Word SnapshotMachine::madeSegment() {
@@ -451,7 +451,7 @@ Word SnapshotMachine::madeDivisions(std::span<const Word> items) {
       return Tag::other;
     const auto part = items[i + 1].number();
     if (part < 0 || part > 0xffff) return Tag::other;
-    divisions[static_cast<std::size_t>(std::countr_zero(mib))] = static_cast<std::uint32_t>(part);
+    divisions[std::countr_zero(mib)] = static_cast<std::uint32_t>(part);
   }
   snapshot_.settings.divisions = divisions;
   return Tag::divisions;
@@ -465,8 +465,7 @@ void SnapshotMachine::finish() {
     return;
   }
   const auto& devices = deviceLists_[list.id()];
-  for (const auto log : devices)
-    snapshot_.events.push_back(log >= 0 ? std::move(logs_[static_cast<std::size_t>(log)]) : EventLog());
+  for (const auto log : devices) snapshot_.events.push_back(log >= 0 ? std::move(logs_[log]) : EventLog());
 }
 
 }  // namespace

@@ -67,8 +67,7 @@ std::uint32_t Interner::frame(const MemoryFrame& frame) {
   hash.add(bits(frame.function) << 32 | bits(frame.file));
   hash.add(static_cast<std::uint64_t>(static_cast<std::uint32_t>(frame.line)) << 32 | bits(frame.node));
   auto& all = snapshot_.frames;
-  const auto found =
-      frames_.find(hash.value(), [&](std::int32_t i) { return all[static_cast<std::size_t>(i)] == frame; });
+  const auto found = frames_.find(hash.value(), [&](std::int32_t i) { return all[i] == frame; });
   if (found >= 0) return static_cast<std::uint32_t>(found);
   chargeReading(2 * sizeof(MemoryFrame));
   frames_.add(hash.value(), static_cast<std::int32_t>(all.size()));
@@ -98,8 +97,7 @@ std::uint32_t Interner::place(const MemoryPlace& place) {
   Hash hash;
   hash.add(place.stack);
   hash.add(bits(place.compile) << 32 | bits(place.note));
-  const auto found =
-      places_.find(hash.value(), [&](std::int32_t i) { return all[static_cast<std::size_t>(i)] == place; });
+  const auto found = places_.find(hash.value(), [&](std::int32_t i) { return all[i] == place; });
   if (found >= 0) return lastPlace_ = static_cast<std::uint32_t>(found);
   chargeReading(2 * sizeof(MemoryPlace));
   places_.add(hash.value(), static_cast<std::int32_t>(all.size()));

@@ -18,7 +18,7 @@ namespace {
 void moveHoles(Argument& argument, const std::vector<ValueId>& from, std::vector<ValueId>& to) {
   if (argument.kind == Argument::Kind::operand) {
     to.push_back(from.at(static_cast<std::size_t>(argument.integer)));
-    argument.integer = static_cast<std::int64_t>(to.size()) - 1;
+    argument.integer = std::ssize(to) - 1;
   }
   for (auto& item : argument.items) moveHoles(item, from, to);
 }

@@ -187,7 +187,7 @@ void Machine::step(std::uint8_t opcode) {
     case persistent: push(tensors_.storage(pickle_, take())); return;
     case binPut:
     case longBinPut: remember(tokens_.integer()); return;
-    case memoize: remember(static_cast<std::int64_t>(memo_.size())); return;
+    case memoize: remember(std::ssize(memo_)); return;
     case binGet:
     case longBinGet: recall(tokens_.integer()); return;
     default:

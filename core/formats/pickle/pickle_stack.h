@@ -30,7 +30,7 @@ class PickleStack {
   /// What lies above the last mark, which goes; good until the next call.
   std::span<const Item> takeToMark() {
     if (marks_.empty()) badInput("pickle: a mark is missing");
-    const auto begin = items_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    const auto begin = items_.begin() + marks_.back();
     marks_.pop_back();
     taken_.assign(begin, items_.end());
     items_.erase(begin, items_.end());

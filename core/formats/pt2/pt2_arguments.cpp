@@ -81,7 +81,7 @@ Argument ArgumentReader::hole(std::string_view name) {
   if (!value) return Argument::ofNone();  // an input that is None
   if (operands_.size() >= limit) badInput("more than 65535 operands");
   operands_.push_back(value);
-  return Argument::ofOperand(static_cast<std::int64_t>(operands_.size()) - 1);
+  return Argument::ofOperand(std::ssize(operands_) - 1);
 }
 
 Argument ArgumentReader::symbolic(const Json& value) {

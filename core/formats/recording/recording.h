@@ -91,7 +91,7 @@ struct StepRecording {
   std::vector<std::pair<std::int64_t, std::string>> missing;  ///< storages without their bytes, and why
   std::size_t forwardCount = 0;                               ///< ops before the first backward
 
-  const StepOp& op(BoundSymbolId id) const { return ops[static_cast<std::size_t>(id.index)]; }
+  const StepOp& op(BoundSymbolId id) const { return ops[id.index]; }
   bool has(BoundSymbolId id) const { return id && static_cast<std::size_t>(id.index) < ops.size(); }
 };
 

@@ -48,7 +48,7 @@ Argument ArgumentReader::readTagged(const Json& value) {
     constexpr std::size_t most = 65535;
     if (operands_.size() >= most) throw Error(ErrorCode::badInput, "more than 65535 operands");
     operands_.push_back(use_(inner.integer()));
-    return Argument::ofOperand(static_cast<std::int64_t>(operands_.size()) - 1);
+    return Argument::ofOperand(std::ssize(operands_) - 1);
   }
   if (tag == "float") return Argument::ofReal(inner.number());
   if (tag == "complex") {

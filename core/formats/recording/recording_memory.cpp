@@ -126,7 +126,7 @@ ValueId StreamReader::addSparse(const TensorRow& row) {
   for (const auto part : names) {
     const auto found = row.parts.find(part);
     if (found == row.parts.end()) throw Error(ErrorCode::badInput, "a sparse tensor lacks its " + std::string(part));
-    arguments.push_back(Argument::ofOperand(static_cast<std::int64_t>(operands.size())));
+    arguments.push_back(Argument::ofOperand(std::ssize(operands)));
     operands.push_back(use(found->second));
   }
   arguments.push_back(Argument::ofList(integers(row.meta.sizes)));

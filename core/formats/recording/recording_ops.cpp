@@ -70,7 +70,7 @@ const StreamReader::Op& StreamReader::opOf(std::string_view name, bool runs) {
 BoundSymbolId StreamReader::opNumbered(std::int64_t number) const {
   if (number < 0 || static_cast<std::size_t>(number) >= numbered_.size())
     badInput(fmt::format("there is no op {}", number));
-  return numbered_[static_cast<std::size_t>(number)];
+  return numbered_[number];
 }
 
 /// Whether all of them can be made and are as the schema says.
@@ -244,13 +244,13 @@ void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& reco
     const auto number = stack->integer();
     if (number < 0 || static_cast<std::size_t>(number) >= stacks_.size())
       badInput(fmt::format("there is no stack {}", number));
-    bound.source = here_ = stacks_[static_cast<std::size_t>(number)];
+    bound.source = here_ = stacks_[number];
   }
   if (const Json* module = record.find("module")) {
     const auto number = module->integer();
     if (number < 0 || static_cast<std::size_t>(number) >= modules_.size())
       badInput(fmt::format("there is no module {}", number));
-    bound.module = modules_[static_cast<std::size_t>(number)];
+    bound.module = modules_[number];
   }
   bound.gradMode = gradMode_;
   recorded.phase = current_.phase;
@@ -300,7 +300,7 @@ void StreamReader::readOp(const Json& record) {
   bound.effects = effectsOf(symbol, call.pattern.arguments);
   if (record.find("rng")) bound.effects |= effect::random;
   bound.pattern = document_.internPattern(call.pattern);
-  const BoundSymbolId self(static_cast<std::int64_t>(recording_.ops.size()));
+  const BoundSymbolId self(std::ssize(recording_.ops));
   bound.origin = originOf(record, self, recorded);
   takePlace(recorded, bound, self);
   if (bound.origin.role == Role::gradient || bound.origin.role == Role::accumulation)

@@ -34,7 +34,7 @@ void requireNext(const Json& record, const Table& table) {
 template <class Table>
 auto& entryOf(Table& table, std::int64_t id, const char* what) {
   if (id < 0 || static_cast<std::size_t>(id) >= table.size()) badInput(fmt::format("there is no {} {}", what, id));
-  return table[static_cast<std::size_t>(id)];
+  return table[id];
 }
 
 std::vector<std::int64_t> integersOf(const Json& list) {
@@ -171,7 +171,7 @@ void StreamReader::readBackward() {
   ++current_.backward;
   awaitsLoss_ = true;
   if (recording_.ops.empty()) return;
-  const BoundSymbolId last(static_cast<std::int64_t>(recording_.ops.size()) - 1);
+  const BoundSymbolId last(std::ssize(recording_.ops) - 1);
   const auto operands = document_.operands(last);
   if (document_.symbol(last).name != "aten.ones_like.default" || operands.empty()) return;
   if (document_.isTensor(operands[0])) recording_.losses.push_back(operands[0]);

@@ -94,8 +94,7 @@ std::string userPosition(const Computation& computation, std::size_t i) {
     return output.kind == OutputKind::user || output.kind == OutputKind::loss;
   };
   if (!isUser(computation.outputs[i])) return {};
-  return std::to_string(
-      std::count_if(computation.outputs.begin(), computation.outputs.begin() + static_cast<std::ptrdiff_t>(i), isUser));
+  return std::to_string(std::count_if(computation.outputs.begin(), computation.outputs.begin() + i, isUser));
 }
 
 class TraceChecker {
@@ -176,15 +175,14 @@ class TraceChecker {
     ops.insert(ops.end(), backward.ops.begin(), backward.ops.end());
     if (ops != joint.ops || forward.ops.size() != joint.forwardCount)
       fail("forward and backward are not the two halves of the joint trace");
-    const auto results = joint.outputs.begin() + static_cast<std::ptrdiff_t>(joint.resultCount);
+    const auto results = joint.outputs.begin() + joint.resultCount;
     const std::vector<ValueId> returned(joint.outputs.begin(), results), gradients(results, joint.outputs.end());
     const auto saved = backward.savedCount;
     const bool sameResults = forward.resultCount == returned.size() &&
                              forward.outputs.size() == returned.size() + saved &&
                              std::equal(returned.begin(), returned.end(), forward.outputs.begin());
-    const bool sameSaved =
-        sameResults && std::equal(forward.outputs.begin() + static_cast<std::ptrdiff_t>(returned.size()),
-                                  forward.outputs.end(), backward.inputs.begin());
+    const bool sameSaved = sameResults && std::equal(forward.outputs.begin() + returned.size(), forward.outputs.end(),
+                                                     backward.inputs.begin());
     if (!sameSaved || backward.outputs != gradients)
       fail("what forward and backward take and return is not what the joint trace does");
   }

@@ -205,7 +205,7 @@ class DocumentReader {
     origin.operand = static_cast<std::int16_t>(row.integer(-1, int16Max));
     origin.output = static_cast<std::int16_t>(row.integer(-1, int16Max));
     origin.value = row.id<ValueId>(counts_.values);
-    const auto list = row.integer(-1, static_cast<std::int64_t>(terms_.size()) - 1);
+    const auto list = row.integer(-1, std::ssize(terms_) - 1);
     const auto count = row.integer(0, std::numeric_limits<std::int32_t>::max());
     if (list < 0 && count == 0) return origin;
     const std::size_t index = list;

@@ -126,7 +126,7 @@ void TextReader::readArguments(const Expression& expression, const Scope& scope,
 
 Argument TextReader::hole(ValueId value, Call& call) {
   call.operands.push_back(value);
-  return Argument::ofOperand(static_cast<std::int64_t>(call.operands.size()) - 1);
+  return Argument::ofOperand(std::ssize(call.operands) - 1);
 }
 
 Argument TextReader::argument(const Expression& expression, const Scope& scope, Call& call) {

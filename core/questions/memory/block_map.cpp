@@ -83,8 +83,7 @@ void BlockMap::removeSegment(std::uint64_t address) {
 
 std::int32_t BlockMap::lastOf(const Range& range) const {
   auto number = byAddress_.find(range.begin);
-  while (number != none && blocks_[static_cast<std::size_t>(number)].after != none)
-    number = blocks_[static_cast<std::size_t>(number)].after;
+  while (number != none && blocks_[number].after != none) number = blocks_[number].after;
   return number;
 }
 

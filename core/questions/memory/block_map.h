@@ -39,7 +39,7 @@ class BlockMap {
   }
   bool holds(std::uint64_t address) const {
     const auto at = byAddress_.find(address);
-    return at != AddressMap::none && blocks_[static_cast<std::size_t>(at)].held;
+    return at != AddressMap::none && blocks_[at].held;
   }
 
  private:
@@ -59,7 +59,7 @@ class BlockMap {
   void hold(std::int32_t number, const OlderBlock& block);
   std::int32_t lastOf(const Range& range) const;
   void link(std::int32_t before, std::int32_t after);
-  Block& at(std::int32_t number) { return blocks_[static_cast<std::size_t>(number)]; }
+  Block& at(std::int32_t number) { return blocks_[number]; }
   std::int32_t add(std::uint64_t address, std::uint64_t size);
   void drop(std::int32_t number);
   std::int32_t cut(std::int32_t number, std::uint64_t size);

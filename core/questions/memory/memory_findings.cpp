@@ -133,7 +133,7 @@ class FreePieces {
  private:
   std::string neighbourText(const LaidOutPiece* piece) const {
     if (piece == nullptr || piece->allocation == LaidOutPiece::free) return "the segment's border";
-    const auto& block = moment_.allocations[static_cast<std::size_t>(piece->allocation)];
+    const auto& block = moment_.allocations[piece->allocation];
     return fmt::format("{} of {}", sizeText(block.size), places_.line(block.place));
   }
 

@@ -47,7 +47,7 @@ class CodeJoiner {
   }
 
   bool sizeAgrees(const JoinedAllocation& made, std::int32_t traced) const {
-    return made.what.requested == join_.trace.allocations[static_cast<std::size_t>(traced)].bytes;
+    return made.what.requested == join_.trace.allocations[traced].bytes;
   }
 
   void joinLine(const TracedCode& code, std::int32_t number, std::size_t i) {

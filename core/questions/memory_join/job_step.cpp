@@ -124,7 +124,7 @@ class JobStepBuilder {
   void note(const Document& document, ValueId value, std::uint8_t which, std::int32_t at) {
     const auto name = document.displayName(value);
     byName_[which].emplace(name, at);
-    auto& allocation = step_.allocations[static_cast<std::size_t>(at)];
+    auto& allocation = step_.allocations[at];
     if (which == 0 && saved_.contains(name)) {
       allocation.use = TracedAllocation::Use::saved;
       savedAs_.emplace(name, at);
@@ -144,7 +144,7 @@ class JobStepBuilder {
       if (found != savedAs_.end()) at = found->second;
     }
     if (at < 0) return;
-    auto& allocation = step_.allocations[static_cast<std::size_t>(at)];
+    auto& allocation = step_.allocations[at];
     allocation.lastRead = position;
     allocation.lastReader = op;
     if (which == 0) allocation.lastForward = position;

@@ -45,7 +45,7 @@ std::vector<MemoryFinding> joinedFindings(const MemoryJoin& join, const MemoryPl
     const auto& block = join.allocations[i];
     whole += block.what.size;
     if (block.traced < 0) continue;
-    const auto& traced = join.trace.allocations[static_cast<std::size_t>(block.traced)];
+    const auto& traced = join.trace.allocations[block.traced];
     const auto said = complaint(block, traced, event);
     if (!said) continue;
     auto& alike = all[{said->first, traced.op, said->second}];

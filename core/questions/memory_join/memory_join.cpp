@@ -187,7 +187,7 @@ class Joiner {
       auto& allocation = join_.allocations[made[i]];
       if (pairs[i] < 0 || allocation.level == JoinLevel::exact || allocation.inCode) continue;
       allocation.level = JoinLevel::aligned;
-      allocation.traced = static_cast<std::int32_t>(traced[static_cast<std::size_t>(pairs[i])]);
+      allocation.traced = static_cast<std::int32_t>(traced[pairs[i]]);
     }
   }
 
@@ -239,7 +239,7 @@ class Joiner {
     for (auto k = region.before; k < step.backward.size(); ++k) {
       const auto traced = join_.allocations[step.backward[k]].traced;
       if (traced < 0) continue;
-      const auto position = join_.trace.allocations[static_cast<std::size_t>(traced)].position;
+      const auto position = join_.trace.allocations[traced].position;
       std::size_t end = 0;
       auto read = std::ranges::lower_bound(lastReads_, position, {}, [](const auto& each) { return each.first; });
       for (; read != lastReads_.end() && read->first < position + nearby; ++read) end = std::max(end, read->second + 1);
@@ -268,7 +268,7 @@ class Joiner {
   }
 
   std::string keyWithin(const JoinedAllocation& each) const {
-    const auto& traced = join_.trace.allocations[static_cast<std::size_t>(each.within)];
+    const auto& traced = join_.trace.allocations[each.within];
     return traced.op + " " + std::to_string(traced.bytes) + " " + std::to_string(each.what.requested);
   }
 
@@ -288,8 +288,7 @@ class Joiner {
       for (const auto i : *made)
         if (const auto& each = join_.allocations[i]; each.traced >= 0)
           step.found.insert(each.traced),
-              events.emplace_back(join_.trace.allocations[static_cast<std::size_t>(each.traced)].position,
-                                  each.what.from);
+              events.emplace_back(join_.trace.allocations[each.traced].position, each.what.from);
     const auto find = [&](std::size_t i) {
       auto& each = join_.allocations[i];
       if (each.traced < 0) return;
@@ -313,7 +312,7 @@ class Joiner {
   const TracedAllocation& inTheEnd(std::size_t traced, const HistoryStep& step) const {
     const auto* last = &join_.trace.allocations[traced];
     while (last->continuedBy >= 0 && !step.found.contains(last->continuedBy))
-      last = &join_.trace.allocations[static_cast<std::size_t>(last->continuedBy)];
+      last = &join_.trace.allocations[last->continuedBy];
     return *last;
   }
 
@@ -347,7 +346,7 @@ bool agrees(const MemoryJoin& join) {
 
 BoundSymbolId makerOf(const MemoryJoin& join, const JoinedAllocation& allocation) {
   const auto traced = std::max(allocation.traced, allocation.within);
-  return traced < 0 ? BoundSymbolId() : join.trace.allocations[static_cast<std::size_t>(traced)].maker;
+  return traced < 0 ? BoundSymbolId() : join.trace.allocations[traced].maker;
 }
 
 std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation) {
@@ -357,7 +356,7 @@ std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation)
   // A library's own outlives the op that asked for it.
   if (allocation.what.category == MemoryCategory::workspace) return std::string(name(MemoryCategory::workspace));
   if (allocation.within >= 0) {
-    const auto& traced = join.trace.allocations[static_cast<std::size_t>(allocation.within)];
+    const auto& traced = join.trace.allocations[allocation.within];
     return "workspace of " + (traced.module.empty() ? traced.op : traced.op + " of " + traced.module);
   }
   if (allocation.traced < 0) {
@@ -367,7 +366,7 @@ std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation)
                         category == MemoryCategory::workspace || category == MemoryCategory::gradient;
     return isSure ? std::string(name(category)) : "unknown";
   }
-  const auto& traced = join.trace.allocations[static_cast<std::size_t>(allocation.traced)];
+  const auto& traced = join.trace.allocations[allocation.traced];
   if (allocation.recomputed) return "recomputation";
   if (traced.use == Use::gradient) return "gradient";
   if (traced.use == Use::result) return "result";
@@ -389,7 +388,7 @@ std::vector<MemoryGroup> bytesByLayer(const MemoryJoin& join, std::int64_t event
   std::map<std::string, MemoryGroup> layers;
   for (const auto& each : join.allocations) {
     if (each.traced < 0 || !each.what.isHeldAfter(event)) continue;
-    const auto& traced = join.trace.allocations[static_cast<std::size_t>(each.traced)];
+    const auto& traced = join.trace.allocations[each.traced];
     if (traced.backward) continue;
     auto& layer = layers[layerOf(traced.module)];
     layer.bytes += each.what.size;

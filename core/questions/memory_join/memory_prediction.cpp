@@ -34,8 +34,7 @@ class Prediction {
     steps_.resize(join.steps);
     for (std::size_t i = 0; i < join.allocations.size(); ++i) {
       const auto& each = join.allocations[i];
-      if (each.step >= 0 && static_cast<std::size_t>(each.step) < steps_.size())
-        steps_[static_cast<std::size_t>(each.step)].push_back(i);
+      if (each.step >= 0 && static_cast<std::size_t>(each.step) < steps_.size()) steps_[each.step].push_back(i);
       const auto size = static_cast<std::int64_t>(each.what.size);
       held_.emplace_back(each.what.from, size);
       if (each.what.to >= 0) held_.emplace_back(each.what.to, -size);
@@ -66,13 +65,12 @@ class Prediction {
     first_ = std::numeric_limits<std::int64_t>::max();
     last_ = HeldAllocation::outside;
     positions_.clear();
-    for (const auto i : steps_[static_cast<std::size_t>(step)]) {
+    for (const auto i : steps_[step]) {
       const auto& each = join_.allocations[i];
       first_ = std::min(first_, std::int64_t{each.what.from});
       last_ = std::max(last_, std::int64_t{each.what.from});
       if (each.traced >= 0 && !each.recomputed)
-        positions_.emplace_back(each.what.from,
-                                join_.trace.allocations[static_cast<std::size_t>(each.traced)].position);
+        positions_.emplace_back(each.what.from, join_.trace.allocations[each.traced].position);
     }
     std::ranges::sort(positions_);
     const auto after = std::ranges::lower_bound(held_, first_, {}, [](const auto& change) { return change.first; });
@@ -114,10 +112,9 @@ class Prediction {
         gaps[holderOf(join_, each)] += size;
         continue;
       }
-      const auto& traced = join_.trace.allocations[static_cast<std::size_t>(each.traced)];
+      const auto& traced = join_.trace.allocations[each.traced];
       gaps["rounding by the allocator"] += size - static_cast<std::int64_t>(traced.bytes);
-      if (traced.position <= position && position < endOf(traced))
-        isThere[static_cast<std::size_t>(each.traced)] = true;
+      if (traced.position <= position && position < endOf(traced)) isThere[each.traced] = true;
       else gaps["held after the last reader"] += static_cast<std::int64_t>(traced.bytes);
     }
     for (std::size_t i = 0; i < isThere.size(); ++i) {
@@ -157,7 +154,7 @@ std::int64_t eventAfter(const MemoryJoin& join, std::int32_t step, std::size_t p
     if (each.step != step) continue;
     last = std::max(last, std::int64_t{each.what.from});
     if (each.traced < 0 || each.recomputed) continue;
-    const auto at = join.trace.allocations[static_cast<std::size_t>(each.traced)].position;
+    const auto at = join.trace.allocations[each.traced].position;
     if (at >= position && (first < 0 || each.what.from < first)) first = each.what.from;
   }
   return first < 0 ? last : first - 1;

@@ -71,7 +71,7 @@ std::vector<std::string> MemoryExperiment::candidates() const {
   std::set<std::string> found;
   for (const auto& each : join_.allocations) {
     if (each.traced < 0 || each.recomputed) continue;
-    const auto& traced = join_.trace.allocations[static_cast<std::size_t>(each.traced)];
+    const auto& traced = join_.trace.allocations[each.traced];
     if (traced.backward || traced.use != TracedAllocation::Use::saved || traced.module.empty()) continue;
     auto path = layerOf(traced.module);
     if (const auto dot = path.rfind('.'); dot != std::string::npos) path.resize(dot);  // all layers of its list
@@ -117,7 +117,7 @@ void MemoryExperiment::change(const MemoryChange& wanted, const std::string& uni
   for (std::size_t i = 0; i < join_.allocations.size(); ++i) {
     const auto& each = join_.allocations[i];
     if (each.step != step || each.traced < 0 || each.recomputed) continue;
-    const auto& traced = join_.trace.allocations[static_cast<std::size_t>(each.traced)];
+    const auto& traced = join_.trace.allocations[each.traced];
     if (traced.backward || traced.use != TracedAllocation::Use::saved || !isHeldForBackward(each)) continue;
     if (!isBelow(traced.module, unit) || !isBelow(traced.readerModule, unit)) continue;
     if (wanted.kind == Kind::bfloat16 && !traced.isFloat32) continue;
@@ -157,7 +157,7 @@ void MemoryExperiment::recompute(const std::string& unit, std::int32_t step, std
     if (each.step != step || each.recomputed) continue;
     const auto op = std::max(each.traced, each.within);
     if (op < 0) continue;
-    const auto& traced = join_.trace.allocations[static_cast<std::size_t>(op)];
+    const auto& traced = join_.trace.allocations[op];
     if (traced.backward || !isBelow(traced.module, unit)) continue;
     const auto number = static_cast<std::uint32_t>(allocationAt_.at(each.what.from));
     const auto again = static_cast<std::uint32_t>(requests_.addresses.size() + 2 * i);

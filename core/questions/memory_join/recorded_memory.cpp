@@ -51,10 +51,10 @@ BlockFacts factsOf(const MemoryPlaces& places, const MemoryJoin& join, const Joi
   facts.holder = holderOf(join, block);
   facts.maker = facts.line;
   if (block.parameter >= 0) {
-    const auto& parameter = join.trace.parameters[static_cast<std::size_t>(block.parameter)].name;
+    const auto& parameter = join.trace.parameters[block.parameter].name;
     facts.maker = block.what.category == MemoryCategory::optimizer ? "state of " + parameter : parameter;
   } else if (const auto op = std::max(block.traced, block.within); op >= 0) {
-    const auto& traced = join.trace.allocations[static_cast<std::size_t>(op)];
+    const auto& traced = join.trace.allocations[op];
     facts.maker = traced.module.empty() ? traced.op : traced.op + " of " + traced.module;
     if (block.traced >= 0) facts.lastReader = traced.lastReader;
     const bool hasLine = !places.shortLine(block.what.place).empty() && block.level != JoinLevel::exact;

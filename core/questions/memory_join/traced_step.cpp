@@ -111,7 +111,7 @@ class TracedStepBuilder {
     made_[life.storage] = number;
     if (const auto operands = document_.operands(opId); allocation.mayReuse && !operands.empty())
       if (const auto first = storageOf(operands[0]); first && made_[first] >= 0 && readers_[first].last == life.from)
-        step_.allocations[static_cast<std::size_t>(made_[first])].continuedBy = number;
+        step_.allocations[made_[first]].continuedBy = number;
     step_.allocations.push_back(std::move(allocation));
   }
 

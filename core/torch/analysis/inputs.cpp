@@ -171,8 +171,7 @@ void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
     if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == request.inputs.end()) continue;
     const auto& meta = document.meta(value);
     auto tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), "input " + input.name);
-    if (tensor.dim() != static_cast<std::int64_t>(meta.sizes.size()))
-      checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
+    if (tensor.dim() != std::ssize(meta.sizes)) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
     given.emplace(input.name, std::move(tensor));
   }
   if (!document.sizeSymbols().empty()) fitSizes(analysis, request, given);

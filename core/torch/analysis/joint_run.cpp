@@ -322,8 +322,7 @@ void runAll(Evaluator& evaluator, const Trace& trace) {
 
 /// What the forward returns only for the backward, which holds it by now.
 void releaseSaved(Evaluator& evaluator, const Trace& forward) {
-  const std::set<ValueId> results(forward.outputs.begin(),
-                                  forward.outputs.begin() + static_cast<std::ptrdiff_t>(forward.resultCount));
+  const std::set<ValueId> results(forward.outputs.begin(), forward.outputs.begin() + forward.resultCount);
   for (auto i = forward.resultCount; i < forward.outputs.size(); ++i)
     if (const auto id = forward.outputs[i]; id && !results.contains(id)) evaluator.releaseOwn({&id, 1});
 }

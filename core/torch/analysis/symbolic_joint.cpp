@@ -160,9 +160,9 @@ class JointAligner {
       const auto first = pairs.size();
       for (std::size_t i = 0; i < std::min(group.ops.size(), others.size()); ++i)
         pairs.push_back({group.ops[i], joint_.joint.ops[group.ops[i]], other_->result.joint.ops[others[i]], &group});
-      const bool same = group.ops.size() == others.size() &&
-                        std::all_of(pairs.begin() + static_cast<std::ptrdiff_t>(first), pairs.end(),
-                                    [&](const Pair& p) { return sameCall(p.mine, p.others); });
+      const bool same =
+          group.ops.size() == others.size() &&
+          std::all_of(pairs.begin() + first, pairs.end(), [&](const Pair& p) { return sameCall(p.mine, p.others); });
       if (same) continue;
       pairs.resize(first);
       setApart(group);

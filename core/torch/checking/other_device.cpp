@@ -56,9 +56,9 @@ std::optional<std::string> refusedTransform(const Document& document, BoundSymbo
   const bool fromHalf = symbol.name.starts_with("aten._fft_c2r");
   const auto& sizes = fromHalf ? document.meta(outputs[0]).sizes : in.sizes;
   for (const auto& dim : document.pattern(bound.pattern).arguments.at(1).items) {
-    const auto at = dim.integer < 0 ? dim.integer + static_cast<std::int64_t>(sizes.size()) : dim.integer;
+    const auto at = dim.integer < 0 ? dim.integer + std::ssize(sizes) : dim.integer;
     if (at < 0 || static_cast<std::size_t>(at) >= sizes.size()) continue;
-    const auto size = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(at)]);
+    const auto size = static_cast<std::uint64_t>(sizes[at]);
     if (!std::has_single_bit(size))
       return fmt::format(
           "cuFFT transforms {} only in sizes that are powers of two, and {} has {}: compute it in "

@@ -104,7 +104,7 @@ std::string_view textArgument(const Document& document, BoundSymbolId op, std::s
   const auto at = document.symbol(bound.symbol).argumentIndex(name);
   const auto& arguments = document.pattern(bound.pattern).arguments;
   if (at < 0 || static_cast<std::size_t>(at) >= arguments.size()) return {};
-  const auto& argument = arguments[static_cast<std::size_t>(at)];
+  const auto& argument = arguments[at];
   return argument.kind == Argument::Kind::string ? std::string_view(argument.text) : std::string_view();
 }
 

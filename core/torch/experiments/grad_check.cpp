@@ -45,7 +45,7 @@ class Extraction {
     for (auto op : ops_)
       for (auto operand : document_.operands(op)) take(operand, interpreter);
     for (auto op : ops_)
-      for (auto output : document_.outputs(op)) offer(output, begin + static_cast<std::ptrdiff_t>(ops_.size()));
+      for (auto output : document_.outputs(op)) offer(output, begin + std::ssize(ops_));
     file_.computation.trace.ops = ops_;
     file_.computation.trace.name = "computation";
     return std::move(file_);

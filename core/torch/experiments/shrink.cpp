@@ -77,8 +77,7 @@ class Search {
     }
     tryShorter(begin, end);
     Shrunk result;
-    result.ops.assign(all_.begin() + static_cast<std::ptrdiff_t>(begin),
-                      all_.begin() + static_cast<std::ptrdiff_t>(end));
+    result.ops.assign(all_.begin() + begin, all_.begin() + end);
     result.candidate = candidate(begin, end);
     result.tests = tests_;
     return result;
@@ -86,8 +85,7 @@ class Search {
 
  private:
   std::shared_ptr<const Analysis> candidate(std::size_t begin, std::size_t end) const {
-    const std::vector<BoundSymbolId> ops(all_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                         all_.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::vector<BoundSymbolId> ops(all_.begin() + begin, all_.begin() + end);
     DerivationRequest request;
     request.seed = analysis_.request.seed;
     request.rules = analysis_.request.rules;

@@ -128,7 +128,7 @@ c10::IValue GraphRunner::item(const c10::IValue& container, const c10::IValue& i
   if (!index.isInt()) badInput("an element that is not a whole number");
   const auto at = index.toInt();
   const auto of = [&](const auto& items) {
-    const auto size = static_cast<std::int64_t>(items.size());
+    const auto size = std::ssize(items);
     if (at < -size || at >= size) badInput("element " + std::to_string(at) + " of " + std::to_string(size));
     return c10::IValue(items[at < 0 ? at + size : at]);
   };
@@ -182,14 +182,14 @@ Argument GraphRunner::argument(const Expression& expression, std::vector<c10::IV
     const auto add = [&](const c10::IValue& one) {
       if (isNumber(one)) return items.push_back(numberOf(one));
       operands.push_back(one);
-      items.push_back(Argument::ofOperand(static_cast<std::int64_t>(operands.size()) - 1));
+      items.push_back(Argument::ofOperand(std::ssize(operands) - 1));
     };
     if (value.isTuple()) std::for_each(value.toTupleRef().elements().begin(), value.toTupleRef().elements().end(), add);
     else std::for_each(value.toListRef().begin(), value.toListRef().end(), add);
     return Argument::ofList(std::move(items));
   }
   operands.push_back(std::move(value));
-  return Argument::ofOperand(static_cast<std::int64_t>(operands.size()) - 1);
+  return Argument::ofOperand(std::ssize(operands) - 1);
 }
 
 c10::IValue GraphRunner::callOp(const std::string& target, const Expression& expression) {

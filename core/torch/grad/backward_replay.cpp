@@ -88,8 +88,7 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
   const auto begin = locals.size();
   const auto forwardLocals = rule.locals.size();
   locals.resize(begin + forwardLocals + variant.locals.size());
-  std::copy_n(locals.begin() + static_cast<std::ptrdiff_t>(instance.localsBegin), forwardLocals,
-              locals.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::copy_n(locals.begin() + instance.localsBegin, forwardLocals, locals.begin() + begin);
   for (const auto& [local, value] : instance.readInstead) locals[begin + local] = value;
   if (!result_.readLate.empty()) readLate(instance, variant, begin, forwardLocals);
   std::vector<StorageId> storages;

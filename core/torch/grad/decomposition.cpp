@@ -61,7 +61,7 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
     const std::function<void(Argument&)> renumber = [&](Argument& argument) {
       if (argument.kind == Argument::Kind::operand) {
         operands.push_back(numbered.at(argument.integer).value);
-        argument.integer = static_cast<std::int64_t>(operands.size()) - 1;
+        argument.integer = std::ssize(operands) - 1;
       }
       for (auto& item : argument.items) renumber(item);
     };

@@ -233,8 +233,7 @@ BackwardVariant AutogradDerivation::backward(Document& document, Rule& rule, con
     variant.locals.push_back(i < firstLocal ? RuleLocal{{}, RuleLocal::foreign, 0}
                                             : toRuleLocal(document, recorder.locals()[i]));
   variant.constants = constantsFrom(recorder, firstLocal);
-  variant.dataDependent.assign(recorder.dataDependent().begin() + static_cast<std::ptrdiff_t>(firstDependent),
-                               recorder.dataDependent().end());
+  variant.dataDependent.assign(recorder.dataDependent().begin() + firstDependent, recorder.dataDependent().end());
   markWhoseGradient(variant, recorder.locals().size());
   return variant;
 }

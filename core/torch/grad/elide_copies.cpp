@@ -18,7 +18,7 @@ class CopyElision {
     for (auto id : lastRead_.ids()) movedTo_.push_back(id);
     for (std::size_t i = 0; i < joint.ops.size(); ++i)
       for (auto operand : document.operands(joint.ops[i])) read(operand, static_cast<std::int64_t>(i));
-    for (auto output : joint.outputs) read(output, static_cast<std::int64_t>(joint.ops.size()));
+    for (auto output : joint.outputs) read(output, std::ssize(joint.ops));
   }
 
   std::size_t removedFromForward() const { return removedFromForward_; }

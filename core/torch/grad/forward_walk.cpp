@@ -173,7 +173,7 @@ JointBuilder::Call JointBuilder::callOf(BoundSymbolId op) {
       if (binding.number) argument = *binding.number;
       else if (!binding.value) argument = Argument::ofNone();
       else {
-        argument.integer = static_cast<std::int64_t>(reduced.tensors.size());
+        argument.integer = std::ssize(reduced.tensors);
         reduced.tensors.push_back(binding.value);
         reduced.computationValues.push_back(operands[hole]);
       }
@@ -217,9 +217,8 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
       const auto& meta = document_.meta(value);
       const auto at = [&](const std::vector<std::int64_t>& list) {
         auto dim = argumentValue(op, pattern.arguments.at(1)).integer;
-        if (dim < 0) dim += static_cast<std::int64_t>(list.size());
-        if (dim < 0 || dim >= static_cast<std::int64_t>(list.size()))
-          throw Error(ErrorCode::badInput, "no such dimension", name);
+        if (dim < 0) dim += std::ssize(list);
+        if (dim < 0 || dim >= std::ssize(list)) throw Error(ErrorCode::badInput, "no such dimension", name);
         return Argument::ofInt(list[dim]);
       };
       if (name == "aten.sym_size.int") number = at(meta.sizes);

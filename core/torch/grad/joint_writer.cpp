@@ -66,7 +66,7 @@ std::size_t JointWriter::addLocals(const Rule& rule, std::span<const ValueId> te
                                    std::span<const ValueId> preferred) {
   const auto begin = locals_.size();
   locals_.resize(begin + rule.locals.size());
-  std::copy(tensors.begin(), tensors.end(), locals_.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::copy(tensors.begin(), tensors.end(), locals_.begin() + begin);
   auto& storages = storageScratch_;
   storages.clear();
   for (std::size_t i = 0; i < tensors.size(); ++i) {

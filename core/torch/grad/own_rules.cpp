@@ -22,7 +22,7 @@ GradTransform sharedEvenly(const char* op) {
 
 /// The product of all other elements along a dimension: of those before, times of those behind.
 Argument productOfOthers(RuleScope& scope, const Argument& input, std::int64_t dim) {
-  const auto size = scope.meta(input).sizes[static_cast<std::size_t>(dim)];
+  const auto size = scope.meta(input).sizes[dim];
   const auto slice = [&](std::int64_t from, std::int64_t to) {
     return scope.call("aten.slice.Tensor", {input, dim, from, to});
   };

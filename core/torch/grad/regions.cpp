@@ -229,7 +229,7 @@ Binding JointBuilder::stack(BoundSymbolId op, const std::vector<Binding>& slices
     if (!slice.value)
       throw Error(ErrorCode::badInput, "its body returns a number or None where a tensor is stacked",
                   document_.opName(op));
-    list.items.push_back(Argument::ofOperand(static_cast<std::int64_t>(tensors.size())));
+    list.items.push_back(Argument::ofOperand(std::ssize(tensors)));
     tensors.push_back(valueOf(slice));
   }
   Binding stacked;
@@ -349,7 +349,7 @@ void JointBuilder::applyWithEffects(BoundSymbolId op, const CallPattern& pattern
         const auto binding = bindingOf(op, argument);
         if (binding.number) argument = *binding.number;
         else {
-          argument.integer = static_cast<std::int64_t>(tensors.size());
+          argument.integer = std::ssize(tensors);
           tensors.push_back(binding.value);
         }
       }

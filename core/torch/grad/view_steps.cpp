@@ -123,7 +123,7 @@ ValueId JointBuilder::invertView(BoundSymbolId origin, const ViewStep& step, Val
   const std::string name = document_.symbol(step.view).name;
   const auto pattern = document_.pattern(document_.boundSymbol(step.view).pattern).arguments;
   const TensorMeta meta = document_.meta(base);
-  const auto rank = static_cast<std::int64_t>(meta.sizes.size());
+  const auto rank = std::ssize(meta.sizes);
   const std::vector<Argument> rest(pattern.begin() + (pattern.empty() ? 0 : 1), pattern.end());
   const auto wrap = [&](std::int64_t dim) { return dim < 0 ? dim + rank : dim; };
   const auto unary = [&](std::string_view op, std::vector<Argument> literals) {

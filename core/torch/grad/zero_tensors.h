@@ -26,12 +26,10 @@ class ZeroTensors {
 
 inline bool ZeroTensors::noteAndForcesZero(const RuleOp& op, std::span<const ValueId> locals) {
   if (!op.zeroTensor && values_.empty()) return false;
-  const auto isZero = [&](std::int32_t local) {
-    return values_.contains(locals[static_cast<std::size_t>(local)].index);
-  };
+  const auto isZero = [&](std::int32_t local) { return values_.contains(locals[local].index); };
   const auto note = [&] {
     for (auto output : op.outputs)
-      if (output >= 0) values_.insert(locals[static_cast<std::size_t>(output)].index);
+      if (output >= 0) values_.insert(locals[output].index);
   };
   if (op.zeroTensor) {
     note();

@@ -268,7 +268,7 @@ std::vector<std::optional<TensorData>> DerivedForward::runJointGraph() {
   jointModel_ = openGraph(*graphs_.joint, graphs_.forwardPlace, options, request, progress_);
   auto outputs = runJoint(*jointModel_.analysis).outputs;
   const auto results = std::min(graphs_.results, outputs.size());
-  outputs.erase(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(results));
+  outputs.erase(outputs.begin(), outputs.begin() + results);
   outputs.resize(graphs_.backward.outputs.size());
   return outputs;
 }

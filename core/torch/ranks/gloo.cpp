@@ -38,7 +38,7 @@ using namespace std::chrono_literals;
 constexpr int onlyErrors = 2;
 
 at::Tensor asTensor(const Bytes& bytes) {
-  return at::from_blob(const_cast<std::byte*>(bytes.data()), {static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  return at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte);
 }
 
 /// The keys of the run that the ranks' signs of life need, over a connection of their own.
@@ -150,8 +150,7 @@ class GlooTransport final : public Transport {
 
   void sumOverRanks(std::span<std::byte> elements, DType dtype) override {
     const auto type = toScalarType(dtype);
-    const auto given =
-        at::from_blob(elements.data(), {static_cast<std::int64_t>(elements.size()) / itemSize(dtype)}, type);
+    const auto given = at::from_blob(elements.data(), {std::ssize(elements) / itemSize(dtype)}, type);
     auto sum = at::isReducedFloatingType(type) ? given.to(at::kFloat)
                                                : given.clone();  // the group's own, who may be left behind with it
     std::vector<at::Tensor> tensors{at::isComplexType(type) ? at::view_as_real(sum) : sum};

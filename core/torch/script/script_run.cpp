@@ -88,7 +88,7 @@ std::size_t breakpointIndex(const ScriptState& s, const Words& words) {
 
 CommandAnswer deleteBreakpoint(ScriptState& s, const Words& words) {
   if (words.all.empty()) s.breakpoints.clear();
-  else s.breakpoints.erase(s.breakpoints.begin() + static_cast<std::ptrdiff_t>(breakpointIndex(s, words)));
+  else s.breakpoints.erase(s.breakpoints.begin() + breakpointIndex(s, words));
   s.session.setBreakpoints(s.breakpoints);
   return listBreakpoints(s);
 }

@@ -201,7 +201,7 @@ struct OpValues::Impl : RunFollower {
     RunNews news;
     news.begin = told;
     news.end = told = measures.size();
-    news.measures.assign(measures.begin() + static_cast<std::ptrdiff_t>(news.begin), measures.end());
+    news.measures.assign(measures.begin() + news.begin, measures.end());
     const auto add = [&](ValueId value) {
       if (value && statistics[value]) news.values.emplace_back(value, *statistics[value]);
     };
@@ -340,7 +340,7 @@ std::shared_ptr<const Moment> OpValues::at(BoundSymbolId op, const Progress& pro
 
 std::shared_ptr<const Moment> OpValues::of(ValueId value, const Progress& progress) {
   const auto producer = impl_->lifetimes.producedAt(value);
-  if (producer >= 0) return at(impl_->ops[static_cast<std::size_t>(producer)], progress);
+  if (producer >= 0) return at(impl_->ops[producer], progress);
   impl_->begin();
   auto moment = std::make_shared<OpMoment>();
   moment->analysis = impl_->analysis;

@@ -82,7 +82,7 @@ std::vector<Microbatch> deriveMicrobatches(const CutModel& cut, const std::strin
   std::vector<Microbatch> microbatches;
   for (std::size_t m = 0; m < inputs.size(); ++m) {
     progress.check();
-    const auto alike = std::find_if(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(m),
+    const auto alike = std::find_if(inputs.begin(), inputs.begin() + m,
                                     [&](const TensorMap& earlier) { return haveOneShape(earlier, inputs[m]); });
     const std::size_t first = alike - inputs.begin();
     try {

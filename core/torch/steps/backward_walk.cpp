@@ -142,7 +142,7 @@ std::vector<BackwardWalk::Candidate> BackwardWalk::readBy(std::size_t forward) c
     for (const auto position : linked->second) {
       const auto before = found.size();
       collect(found, position, without);
-      found.erase(std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(before), found.end(),
+      found.erase(std::remove_if(found.begin() + before, found.end(),
                                  [&](const Candidate& one) {
                                    return own.contains(one.value.index) || ofForward_.contains(one.value.index);
                                  }),
@@ -293,7 +293,7 @@ at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& cand
   if (meets(sum, noise, candidates, which) || leaveOut(parts, candidates, value, which)) {
     ++opinion_.compared;
     auto found = candidates[which].tensor;
-    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(which));
+    candidates.erase(candidates.begin() + which);
     return found;
   }
   std::size_t closest = candidates.size();

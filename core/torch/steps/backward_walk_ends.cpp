@@ -99,7 +99,7 @@ void BackwardWalk::hookWrote(std::size_t position) {
   });
   if (named == recording_.names.end()) return;
   const auto place = std::find(operands.begin(), operands.end(), written[0]) - operands.begin();
-  const auto& before = tensors->operands[static_cast<std::size_t>(place)];
+  const auto& before = tensors->operands[place];
   if (!before.defined() || recordedHashOf(before) == recordedHashOf(tensors->outputs[0])) return;
   addCut(GradientCut::Kind::hook, ops_[position], tensors->outputs[0], before, written[0]);
   auto& parameters = opinion_.cuts.back().parameters;

@@ -86,11 +86,11 @@ void OpDerivatives::runOp(const RuleOp& op, Locals& locals) const {
   if (op.effects & effect::random)
     throw Error(ErrorCode::execution, "its derivative draws random numbers", symbol.name);
   const PreparedCall call(requireOperator(symbol.name), document_.pattern(op.pattern));
-  auto stack = call.arguments([&](std::size_t hole) { return locals[static_cast<std::size_t>(op.operands[hole])]; });
+  auto stack = call.arguments([&](std::size_t hole) { return locals[op.operands[hole]]; });
   call.op().callBoxed(stack);
   const auto results = flatten(stack);
   for (std::size_t i = 0; i < op.outputs.size() && i < results.size(); ++i)
-    if (op.outputs[i] >= 0) locals[static_cast<std::size_t>(op.outputs[i])] = results[i];
+    if (op.outputs[i] >= 0) locals[op.outputs[i]] = results[i];
 }
 
 /// The values of the op itself: what it read, what it made as it was recorded, and what lies between where the backward
@@ -98,12 +98,12 @@ void OpDerivatives::runOp(const RuleOp& op, Locals& locals) const {
 void OpDerivatives::bindForward(const Rule& rule, const BackwardVariant& variant, const OpTensors& tensors,
                                 Locals& locals) {
   for (std::size_t i = 0; i < tensors.operands.size(); ++i) locals[i] = tensors.operands[i];
-  for (const auto& [local, data] : rule.constants) locals[static_cast<std::size_t>(local)] = borrowTensor(data);
+  for (const auto& [local, data] : rule.constants) locals[local] = borrowTensor(data);
   for (std::size_t i = 0; i < rule.outputs.size() && i < tensors.outputs.size(); ++i)
     if (rule.outputs[i] >= rule.operandCount && tensors.outputs[i].defined())
-      locals[static_cast<std::size_t>(rule.outputs[i])] = tensors.outputs[i];
+      locals[rule.outputs[i]] = tensors.outputs[i];
   const auto isMissing = [&](std::int32_t local) {
-    return std::cmp_less(local, rule.locals.size()) && locals[static_cast<std::size_t>(local)].isNone();
+    return std::cmp_less(local, rule.locals.size()) && locals[local].isNone();
   };
   bool lacks = false;
   for (const auto& op : variant.ops)
@@ -129,14 +129,14 @@ std::optional<OpDerivatives::Gradients> OpDerivatives::of(BoundSymbolId op, cons
     at::AutoDispatchBelowADInplaceOrView belowAutograd;
     Locals locals(rule->locals.size() + variant->locals.size());
     bindForward(*rule, *variant, tensors, locals);
-    for (const auto& [local, data] : variant->constants) locals[static_cast<std::size_t>(local)] = borrowTensor(data);
+    for (const auto& [local, data] : variant->constants) locals[local] = borrowTensor(data);
     for (std::size_t i = 0; i < variant->cotangents.size(); ++i)
-      if (variant->cotangents[i] >= 0) locals[static_cast<std::size_t>(variant->cotangents[i])] = cotangents[i];
+      if (variant->cotangents[i] >= 0) locals[variant->cotangents[i]] = cotangents[i];
     for (const auto& ruleOp : variant->ops) runOp(ruleOp, locals);
     found.passes = variant->ops.empty();
     for (const auto& [operand, local] : variant->gradients) {
-      auto& sum = found.byOperand[static_cast<std::size_t>(operand)];
-      const auto& value = locals[static_cast<std::size_t>(local)];
+      auto& sum = found.byOperand[operand];
+      const auto& value = locals[local];
       if (!value.isTensor() || !value.toTensor().defined()) continue;
       sum = sum.defined() ? sum + value.toTensor() : value.toTensor();
     }

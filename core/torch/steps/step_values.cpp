@@ -53,7 +53,7 @@ void StepValues::findUntil() {
   for (const auto& span : spans_)
     for (auto i = span.begin; i <= span.last; ++i)
       if (const auto from = document_.boundSymbol(ops[i]).origin.op; recording_.has(from)) {
-        auto& until = until_[static_cast<std::size_t>(from.index)];
+        auto& until = until_[from.index];
         until = std::max(until, span.last);
       }
 }

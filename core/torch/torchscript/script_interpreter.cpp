@@ -273,7 +273,7 @@ void ScriptInterpreter::runOp(const jit::Node& node) {
   if (kind == "prim::tolist" && recorder_.knows(stack.at(0).toTensor())) recorder_.noteDependence("prim.tolist");
   auto operation = operations_.find(&node);
   if (operation == operations_.end()) operation = operations_.emplace(&node, node.getOperation()).first;
-  if (node.getOperator().schema().is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node.inputs().size()));
+  if (node.getOperator().schema().is_vararg()) stack.emplace_back(std::ssize(node.inputs()));
   const bool aboutNumbers = isAboutNumbers(node, stack), literal = makesLiteral(node);
   if (aboutNumbers || literal) {
     const Unobserved alone;

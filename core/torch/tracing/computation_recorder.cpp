@@ -197,14 +197,13 @@ void ComputationRecorder::handle(const c10::OperatorHandle& handle, torch::jit::
       if (!knows(tensor))
         if (auto literal = literalOf(tensor)) return *literal;
       operands.push_back(valueOf(tensor));
-      return Argument::ofOperand(static_cast<std::int64_t>(operands.size()) - 1);
+      return Argument::ofOperand(std::ssize(operands) - 1);
     }));
   pattern.operandCount = static_cast<std::int32_t>(operands.size());
   prepareWrites(op, pattern.arguments, values);
   const auto base = stack->size() - arguments.size();
   handle.callBoxed(stack);
-  torch::jit::Stack results(std::make_move_iterator(stack->begin() + static_cast<std::ptrdiff_t>(base)),
-                            std::make_move_iterator(stack->end()));
+  torch::jit::Stack results(std::make_move_iterator(stack->begin() + base), std::make_move_iterator(stack->end()));
   stack->resize(base);
   record(op, std::move(pattern), operands, results);
   for (auto& result : results) stack->push_back(std::move(result));

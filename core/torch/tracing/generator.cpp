@@ -43,7 +43,7 @@ States& states() {
 }
 
 at::Tensor tensorOf(const std::string& bytes) {
-  auto tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  auto tensor = at::empty({std::ssize(bytes)}, at::kByte);
   std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
   return tensor;
 }

@@ -97,7 +97,7 @@ Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& type, Re
       if (!tagOf(tensor, serial_))
         if (auto literal = literalOf(tensor)) return *literal;
       record.operands.push_back(localOf(tensor));
-      return Argument::ofOperand(static_cast<std::int64_t>(record.operands.size()) - 1);
+      return Argument::ofOperand(std::ssize(record.operands) - 1);
     });
   } catch (const Error& e) {
     throw e.at(symbolName(record.op));
@@ -141,14 +141,14 @@ std::optional<c10::DeviceType> autocastDevice(const torch::jit::Stack& arguments
 /// autocast changes nothing inside or the kernel asks for data.
 bool Recorder::handleInParts(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (!isMadeOfOps(op)) return false;
-  const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  const auto count = std::ssize(op.schema().arguments());
   const torch::jit::Stack arguments(stack->end() - count, stack->end());
   const auto device = autocastDevice(arguments);
   if (!device) return false;
   const auto begin = ops_.size();
   const auto dependentBefore = dataDependent_.size();
   const auto takeBack = [&] {
-    ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(begin), ops_.end());
+    ops_.erase(ops_.begin() + begin, ops_.end());
     dataDependent_.resize(dependentBefore);
   };
   auto parts = arguments;
@@ -165,7 +165,7 @@ bool Recorder::handleInParts(const c10::OperatorHandle& op, torch::jit::Stack* s
     return false;
   }
   const auto isCast = [](const RecordedOp& part) { return part.op.operator_name().name == "aten::to"; };
-  if (std::none_of(ops_.begin() + static_cast<std::ptrdiff_t>(begin), ops_.end(), isCast)) {
+  if (std::none_of(ops_.begin() + begin, ops_.end(), isCast)) {
     takeBack();
     return false;
   }

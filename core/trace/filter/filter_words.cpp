@@ -67,8 +67,7 @@ bool matchesShape(std::span<const std::int64_t> pattern, std::span<const std::in
     return pattern.size() == sizes.size() && std::equal(pattern.begin(), pattern.end(), sizes.begin(), same);
   const std::size_t before = rest - pattern.begin(), after = pattern.size() - before - 1;
   return sizes.size() >= before + after && std::equal(pattern.begin(), rest, sizes.begin(), same) &&
-         std::equal(pattern.end() - static_cast<std::ptrdiff_t>(after), pattern.end(),
-                    sizes.end() - static_cast<std::ptrdiff_t>(after), same);
+         std::equal(pattern.end() - after, pattern.end(), sizes.end() - after, same);
 }
 
 }  // namespace retrograd

@@ -124,7 +124,7 @@ void CommentWriter::addOutput(std::vector<std::string>& parts, BoundSymbolId op,
   if (isDerived && value.requiresGrad != implied::requiresGrad(document_, op, output))
     parts.emplace_back(value.requiresGrad ? "requires grad" : "no grad");
   if (isUnknownTensor && parts.size() > before)
-    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(before), document_.displayName(id) + ": \"tensor\"");
+    parts.insert(parts.begin() + before, document_.displayName(id) + ": \"tensor\"");
 }
 
 std::string CommentWriter::originText(const Origin& origin) const {

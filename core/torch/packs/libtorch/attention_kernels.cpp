@@ -73,7 +73,7 @@ at::Tensor laidOutLike(const at::Tensor& like, const at::Tensor& tensor) {
   std::vector<std::int64_t> sizes, back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     sizes.push_back(tensor.size(order[i]));
-    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    back[order[i]] = static_cast<std::int64_t>(i);
   }
   return at::empty(sizes, like.options()).permute(back).copy_(tensor);
 }

@@ -51,7 +51,7 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double thresho
         if (!removed[ranked[j]] && overlap(best, box(ranked[j])) > threshold) removed[ranked[j]] = 1;
     }
   });
-  auto result = at::empty({static_cast<std::int64_t>(kept.size())}, at::kLong);
+  auto result = at::empty({std::ssize(kept)}, at::kLong);
   std::copy(kept.begin(), kept.end(), result.mutable_data_ptr<std::int64_t>());
   return result.to(device);
 }
