@@ -8,7 +8,7 @@
 
 #include "core/derivation/loop_limits.h"
 #include "core/torch/execution/evaluator.h"
-#include "core/torch/grad/numbers.h"
+#include "core/torch/grad/number_ops.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/last_use.h"

@@ -17,7 +17,7 @@
 #include "core/torch/grad/variant_source.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
-#include "core/torch/tracing/own_cells.h"
+#include "core/torch/tracing/own_rnn_cells.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -171,7 +171,7 @@ void runForward(Document& document, const RuleRequest& request, AutogradDerivati
   std::vector<at::Tensor> clones;
   for (const auto& [hole, position] : written) clones.push_back(stack[position].toTensor());
   {
-    const OwnCells ownCells(request.op);
+    const OwnRnnCells ownCells(request.op);
     op.callBoxed(stack);
   }
   for (const auto& value : flatten(stack)) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/torch/grad/joint_builder.h"
-#include "core/torch/grad/numbers.h"
+#include "core/torch/grad/number_ops.h"
 #include "core/trace/op_traits.h"
 #include "core/trace/opaque.h"
 

@@ -1,4 +1,4 @@
-#include "core/torch/tracing/own_cells.h"
+#include "core/torch/tracing/own_rnn_cells.h"
 
 #include <ATen/Context.h>
 
@@ -15,10 +15,10 @@ bool isRecurrent(std::string_view op) {
 
 }  // namespace
 
-OwnCells::OwnCells(std::string_view op) : cudnn_(at::globalContext().userEnabledCuDNN()) {
+OwnRnnCells::OwnRnnCells(std::string_view op) : cudnn_(at::globalContext().userEnabledCuDNN()) {
   if (isRecurrent(op)) at::globalContext().setUserEnabledCuDNN(false);
 }
 
-OwnCells::~OwnCells() { at::globalContext().setUserEnabledCuDNN(cudnn_); }
+OwnRnnCells::~OwnRnnCells() { at::globalContext().setUserEnabledCuDNN(cudnn_); }
 
 }  // namespace retrograd

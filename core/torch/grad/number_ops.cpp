@@ -1,4 +1,4 @@
-#include "core/torch/grad/numbers.h"
+#include "core/torch/grad/number_ops.h"
 
 #include <string>
 
