@@ -14,7 +14,7 @@ namespace retrograd {
 namespace {
 
 /// Memory that the whole model's forward keeps for the backward, weights and inputs apart.
-std::vector<ValueId> savedValues(const Analysis& whole) {
+std::vector<ValueId> keptByForward(const Analysis& whole) {
   std::vector<ValueId> saved;
   for (std::size_t i = 0; i < whole.backward.savedCount; ++i)
     if (const auto id = whole.backward.inputs[i];
@@ -111,7 +111,7 @@ std::vector<StageFacts> stageFacts(const Analysis& whole, const ModelFile& model
     all[positions[i]].backward += costs.backward[i];
   }
   std::unordered_set<StorageId> kept;
-  for (auto id : savedValues(whole)) {
+  for (auto id : keptByForward(whole)) {
     auto maker = whole.document->value(id).producer;
     if (maker && whole.document->boundSymbol(maker).origin.op) maker = whole.document->boundSymbol(maker).origin.op;
     while (maker && !stageOf.contains(maker)) maker = whole.document->boundSymbol(maker).parent;

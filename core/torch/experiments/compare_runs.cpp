@@ -21,7 +21,7 @@ class Lane {
     options.each = [this](std::size_t position, ValueId value, const TensorData& tensor) {
       if (started_ && asked_[position]) outputs_[position].emplace_back(value, tensor);
     };
-    recording_ = std::make_unique<Recording>(analysis, std::move(options));
+    recording_ = std::make_unique<MeasuredRun>(analysis, std::move(options));
     started_ = true;
   }
 
@@ -36,7 +36,7 @@ class Lane {
   std::vector<char> asked_;
   bool started_ = false;
   std::map<std::size_t, std::vector<std::pair<ValueId, TensorData>>> outputs_;
-  std::unique_ptr<Recording> recording_;
+  std::unique_ptr<MeasuredRun> recording_;
 };
 
 bool isOnGpu(const Analysis& a, const Analysis& b) {

@@ -24,7 +24,7 @@ bool same(const TensorStatistics& a, const TensorStatistics& b) {
 
 }  // namespace
 
-struct Recording::Impl {
+struct MeasuredRun::Impl {
   const Analysis& analysis;
   const Document& document;
   RecordOptions options;
@@ -141,14 +141,14 @@ struct Recording::Impl {
   }
 };
 
-Recording::Recording(const Analysis& analysis, RecordOptions options)
+MeasuredRun::MeasuredRun(const Analysis& analysis, RecordOptions options)
     : impl_(std::make_unique<Impl>(analysis, std::move(options))) {}
-Recording::~Recording() = default;
-std::size_t Recording::position() const { return impl_->position; }
-void Recording::step() { impl_->step(); }
-const RunRecord& Recording::record() const { return impl_->settled(); }
+MeasuredRun::~MeasuredRun() = default;
+std::size_t MeasuredRun::position() const { return impl_->position; }
+void MeasuredRun::step() { impl_->step(); }
+const RunRecord& MeasuredRun::record() const { return impl_->settled(); }
 
-std::optional<TensorData> Recording::tensor(ValueId value) const {
+std::optional<TensorData> MeasuredRun::tensor(ValueId value) const {
   if (!impl_->evaluator.has(value) || !impl_->evaluator.value(value).isTensor()) return std::nullopt;
   const auto tensor = impl_->evaluator.tensor(value);
   return tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt;
@@ -156,7 +156,7 @@ std::optional<TensorData> Recording::tensor(ValueId value) const {
 
 RunRecord recordRun(const Analysis& analysis, const RecordOptions& options, const Progress& progress) {
   RunForecast(analysis).requireRoom(0, analysis.joint.ops.size());
-  Recording recording(analysis, options);
+  MeasuredRun recording(analysis, options);
   const RunThreads threads(0);
   const auto size = analysis.joint.ops.size();
   while (recording.position() < size) {

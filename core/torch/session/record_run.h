@@ -20,13 +20,13 @@ struct RecordOptions {
 /// Error(execution) naming the op, Error(badUse) for a replacement of another shape or dtype, Error(cancelled).
 RunRecord recordRun(const Analysis& analysis, const RecordOptions& options = {}, const Progress& progress = {});
 
-/// The same for parts of a run one by one.
-class Recording {
+/// The same op by op.
+class MeasuredRun {
  public:
-  explicit Recording(const Analysis& analysis, RecordOptions options = {});
-  ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
+  explicit MeasuredRun(const Analysis& analysis, RecordOptions options = {});
+  ~MeasuredRun();
+  MeasuredRun(const MeasuredRun&) = delete;
+  MeasuredRun& operator=(const MeasuredRun&) = delete;
   std::size_t position() const;
   /// Runs the next op. Throws as recordRun().
   void step();
