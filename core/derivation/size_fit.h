@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 namespace retrograd {
 

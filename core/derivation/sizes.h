@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/formats/model/model_file.h"
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 namespace retrograd {
 

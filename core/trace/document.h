@@ -12,8 +12,8 @@
 #include "core/base/id_vector.h"
 #include "core/base/string_table.h"
 #include "core/base/tensor_meta.h"
+#include "core/sizes/size_expression.h"
 #include "core/trace/argument.h"
-#include "core/trace/size_expression.h"
 #include "core/trace/symbol.h"
 
 namespace retrograd {

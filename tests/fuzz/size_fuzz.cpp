@@ -1,5 +1,5 @@
 // Expressions over sizes, as a file or its guards may hold them.
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -8,7 +8,7 @@
 #include "core/formats/fx/fx_graph.h"
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/jobs/job_log.h"
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 #include "core/trace/symbol.h"
 
 namespace retrograd {

@@ -5,8 +5,8 @@
 
 #include "core/base/tensor_meta.h"
 #include "core/formats/fx/fx_graph.h"
-#include "core/trace/number.h"
-#include "core/trace/size_expression.h"
+#include "core/sizes/number.h"
+#include "core/sizes/size_expression.h"
 
 namespace retrograd::jobs {
 

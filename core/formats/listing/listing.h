@@ -8,7 +8,7 @@
 #include "core/formats/fx/fx_graph.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/model/model_file.h"
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 #include "core/trace/symbol.h"
 #include "core/trace/trace.h"
 

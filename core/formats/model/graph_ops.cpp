@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/base/user_choice.h"
-#include "core/trace/number.h"
+#include "core/sizes/number.h"
 
 namespace retrograd {
 

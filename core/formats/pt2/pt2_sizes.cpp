@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "core/formats/pt2/pt2_values.h"
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 namespace retrograd::pt2 {
 namespace {

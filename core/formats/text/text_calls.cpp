@@ -9,9 +9,9 @@
 #include "core/formats/model/graph_ops.h"
 #include "core/formats/model/schema_arguments.h"
 #include "core/formats/text/text_reader.h"
-#include "core/trace/number.h"
+#include "core/sizes/number.h"
+#include "core/sizes/size_expression.h"
 #include "core/trace/python_text.h"
-#include "core/trace/size_expression.h"
 
 namespace retrograd::text {
 namespace {

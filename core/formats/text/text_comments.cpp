@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/formats/text/text_cursor.h"
+#include "core/sizes/size_expression.h"
 #include "core/trace/python_text.h"
-#include "core/trace/size_expression.h"
 
 namespace retrograd::text {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include "core/derivation/analysis.h"
+#include "core/sizes/size_expression.h"
 #include "core/torch/grad/transform.h"
-#include "core/trace/size_expression.h"
 
 namespace retrograd {
 

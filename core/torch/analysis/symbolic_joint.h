@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "core/formats/model/model_file.h"
+#include "core/sizes/size_expression.h"
 #include "core/torch/grad/transform.h"
-#include "core/trace/size_expression.h"
 
 namespace retrograd {
 

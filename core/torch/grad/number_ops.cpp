@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/trace/number.h"
+#include "core/sizes/number.h"
 
 namespace retrograd {
 namespace {

@@ -7,10 +7,10 @@
 #include <array>
 
 #include "core/base/enum_array.h"
+#include "core/sizes/size_expression.h"
 #include "core/trace/implied.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/python_text.h"
-#include "core/trace/size_expression.h"
 
 namespace retrograd {
 namespace {

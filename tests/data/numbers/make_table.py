@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what Python makes of the number operators that a file may use, for tests/core/trace/number_test.cpp: make_table.py > python.txt
+"""Writes what Python makes of the number operators that a file may use, for tests/core/sizes/number_test.cpp: make_table.py > python.txt
 
 A line is "op first-operand : results", one result for each second operand of the line "values" before; "op : results" for an operator of one operand;
 "op of operands = result" for single calls. "!" stands for an exception, and for a result that no bool, int of 64 bits or float holds.

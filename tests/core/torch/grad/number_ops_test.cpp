@@ -7,7 +7,7 @@
 namespace retrograd {
 namespace {
 
-// tests/core/trace/number_test.cpp tests the results of the operators.
+// tests/core/sizes/number_test.cpp tests the results of the operators.
 
 TEST(NumberOps, TakeAndGiveArguments) {
   EXPECT_EQ(evaluateNumberOp("_operator.floordiv", {Argument::ofInt(-7), Argument::ofInt(2)}), Argument::ofInt(-4));

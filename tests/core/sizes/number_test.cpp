@@ -1,4 +1,4 @@
-#include "core/trace/number.h"
+#include "core/sizes/number.h"
 
 #include <gtest/gtest.h>
 

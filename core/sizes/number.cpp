@@ -1,6 +1,6 @@
 // The one place that knows Python's arithmetic: derivation, eager runs, size expressions and the text reader all ask
 // it.
-#include "core/trace/number.h"
+#include "core/sizes/number.h"
 
 #include <algorithm>
 #include <array>

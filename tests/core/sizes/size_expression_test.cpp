@@ -1,4 +1,4 @@
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 #include <gtest/gtest.h>
 

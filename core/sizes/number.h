@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 namespace retrograd {
 

@@ -1,4 +1,4 @@
-#include "core/trace/size_expression.h"
+#include "core/sizes/size_expression.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/trace/number.h"
+#include "core/sizes/number.h"
 
 namespace retrograd {
 namespace {
@@ -39,7 +39,7 @@ struct Function {
   bool chain = false;
 };
 
-/// Signs and sympy's names of Python's functions (core/trace/number.h).
+/// Signs and sympy's names of Python's functions (core/sizes/number.h).
 constexpr std::pair<std::string_view, std::string_view> pythonNames[] = {
     {"+", "_operator.add"},
     {"-", "_operator.sub"},
