@@ -10,8 +10,8 @@
 #include "app/command_line.h"
 #include "app/interrupt.h"
 #include "app/window.h"
-#include "core/torch/analysis/probe.h"
 #include "core/torch/grad/library.h"
+#include "core/torch/reading/probe.h"
 #include "core/torch/script/script.h"
 
 namespace retrograd {

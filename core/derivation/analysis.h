@@ -74,7 +74,7 @@ struct Derivation {
   bool derived() const { return !joint.ops.empty() || !joint.history.empty(); }
 };
 
-/// What only a session file brings along (torch/analysis/session_file.h).
+/// What only a session file brings along (torch/reading/session_file.h).
 struct SessionContents {
   std::string sessionPath;                   ///< that it was opened from; empty: none
   std::map<ValueId, TensorData> values;      ///< of a run, where the session file holds them

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"
 

@@ -9,7 +9,7 @@
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
 #include "tests/support/source_path.h"

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/support/source_path.h"
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/op_values.h"
 #include "tests/support/source_path.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // What the passes of a compile made of its graphs, for the window.
-#include "core/torch/analysis/job_passes.h"
+#include "core/torch/reading/job_passes.h"
 
 namespace retrograd::views {
 

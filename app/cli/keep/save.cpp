@@ -8,7 +8,7 @@
 #include "app/cli/parsing/output.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/notes/note_file.h"
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/session_file.h"
 #include "core/trace/print/json.h"
 
 namespace fs = std::filesystem;

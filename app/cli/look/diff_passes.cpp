@@ -7,7 +7,7 @@
 
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/terminal.h"
-#include "core/torch/analysis/job_passes.h"
+#include "core/torch/reading/job_passes.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {

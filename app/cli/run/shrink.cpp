@@ -10,8 +10,8 @@
 #include "core/formats/pt2/pt2_write.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/process/child.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/experiments/shrink.h"
+#include "core/torch/reading/session_file.h"
 #include "core/trace/print/json.h"
 #include "core/trace/source.h"
 

@@ -12,7 +12,7 @@
 namespace retrograd {
 
 /// What a session file (.retrograd) holds: a model as it was opened, with all that was derived from it, under the same
-/// ids. The format is described in docs/session-file.md. core/torch/analysis/session_file.h turns it into an Analysis
+/// ids. The format is described in docs/session-file.md. core/torch/reading/session_file.h turns it into an Analysis
 /// and back.
 struct SessionFile {
   static constexpr std::int64_t format = 1;

@@ -15,8 +15,6 @@
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/analysis/own_gradients.h"
-#include "core/torch/analysis/read_model.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/against_reference.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/judged_run.h"
@@ -27,6 +25,8 @@
 #include "core/torch/checking/verdicts.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/packs/libtorch/mathematical_forms.h"
+#include "core/torch/reading/read_model.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/session/fault_watch.h"
 
 namespace retrograd {

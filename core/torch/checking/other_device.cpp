@@ -8,9 +8,9 @@
 #include "core/base/error.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/session/session.h"
 
 namespace retrograd {

@@ -5,9 +5,9 @@
 
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/read_model.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/opening/open_model.h"
+#include "core/torch/reading/read_model.h"
+#include "core/torch/reading/session_file.h"
 
 namespace retrograd {
 

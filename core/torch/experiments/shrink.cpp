@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/experiments/grad_check.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/tracing/convert.h"
 
 namespace retrograd {

@@ -12,9 +12,9 @@
 #include "core/formats/read/pt2_structure.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/inputs.h"
-#include "core/torch/analysis/open.h"
-#include "core/torch/analysis/read_model.h"
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/open.h"
+#include "core/torch/reading/read_model.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/stages/boundary.h"
 #include "core/torch/stages/measure.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/cut/json.h"
 #include "core/formats/files/atomic_file.h"
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/trace/print/json.h"
 

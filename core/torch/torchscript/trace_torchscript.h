@@ -9,7 +9,7 @@
 namespace retrograd {
 
 /// Compiles a TorchScript module and checks all that its forward can reach, running nothing of it. LibTorch's compiler
-/// is not made for hostile code: this is what a child process tries first (torch/analysis/probe.h). Throws
+/// is not made for hostile code: this is what a child process tries first (torch/reading/probe.h). Throws
 /// Error(badInput).
 void checkTorchScript(const std::shared_ptr<const Archive>& archive);
 

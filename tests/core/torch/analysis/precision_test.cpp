@@ -1,7 +1,7 @@
 // A model moved to another precision: what goes along and what stays.
 #include "core/derivation/precision.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <limits>
 
 #include "core/torch/analysis/cast_model.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/torch/reading/session_file.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/execution/memory_budget.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/core/formats/cases.h"
 

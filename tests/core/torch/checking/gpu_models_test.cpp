@@ -6,13 +6,13 @@
 #include <cstdlib>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/pipeline_check.h"
 #include "core/torch/checking/rank_check.h"
 #include "core/torch/checking/suite.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/experiments/compare_runs.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "core/torch/stages/rank_stages.h"
 #include "tests/core/formats/cases.h"

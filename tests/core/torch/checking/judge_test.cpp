@@ -10,13 +10,13 @@
 #include <limits>
 #include <new>
 
-#include "core/torch/analysis/open.h"
-#include "core/torch/analysis/read_model.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/checking/perturb.h"
 #include "core/torch/checking/write_reference.h"
+#include "core/torch/reading/open.h"
+#include "core/torch/reading/read_model.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/source_path.h"
 

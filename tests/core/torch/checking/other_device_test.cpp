@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "core/derivation/analysis.h"
-#include "core/torch/analysis/open.h"
-#include "core/torch/analysis/read_model.h"
 #include "core/torch/checking/check.h"
+#include "core/torch/reading/open.h"
+#include "core/torch/reading/read_model.h"
 #include "core/trace/verifier.h"
 #include "tests/support/source_path.h"
 

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/float_tensor.h"
 #include "tests/support/source_path.h"

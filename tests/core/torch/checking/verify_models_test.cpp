@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/derivation/analysis.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/suite.h"
+#include "core/torch/reading/open.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"

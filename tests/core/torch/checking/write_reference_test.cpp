@@ -9,9 +9,9 @@
 #include <set>
 
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/reference.h"
+#include "core/torch/reading/open.h"
 
 namespace fs = std::filesystem;
 

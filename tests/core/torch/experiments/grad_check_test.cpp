@@ -5,7 +5,7 @@
 #include "core/questions/accumulation.h"
 #include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/record_run.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"

@@ -1,6 +1,6 @@
 // H4: passes, each with its time and its trace.
 #include "core/torch/experiments/passes.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 

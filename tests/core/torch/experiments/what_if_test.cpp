@@ -5,10 +5,10 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/open.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/torch/reading/open.h"
+#include "core/torch/reading/session_file.h"
 #include "tests/support/float_tensor.h"
 #include "tests/support/source_path.h"
 

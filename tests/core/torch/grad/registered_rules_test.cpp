@@ -2,7 +2,7 @@
 // (A.. and E.. of the specification).
 #include "core/derivation/registry.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 

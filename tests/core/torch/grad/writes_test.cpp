@@ -4,10 +4,10 @@
 
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/experiments/grad_check.h"
+#include "core/torch/reading/open.h"
 #include "core/trace/verifier.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/comparison.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/experiments/compare_runs.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/script/script.h"
 #include "core/torch/session/record_run.h"
 #include "tests/support/float_tensor.h"

@@ -5,7 +5,7 @@
 
 #include "core/questions/faults.h"
 #include "core/questions/nan_walk.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/record_run.h"
 #include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"

@@ -1,13 +1,13 @@
 #include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
 #include "core/derivation/gradient_of.h"
 #include "core/questions/partition_wishes.h"
 #include "core/split/min_cut.h"
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/session_file.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 

@@ -1,6 +1,6 @@
 // The debugger's commands as a user types them.
 #include "core/torch/script/script.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 

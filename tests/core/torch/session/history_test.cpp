@@ -3,10 +3,10 @@
 
 #include "core/stepping/lifetimes.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/opening/open_model.h"
+#include "core/torch/reading/open.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "tests/support/model_builder.h"

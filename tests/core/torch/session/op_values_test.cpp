@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "core/torch/analysis/open.h"
 #include "core/torch/checking/compare.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/session/op_values.h"
 #include "core/torch/session/session.h"
 #include "core/trace/effects.h"

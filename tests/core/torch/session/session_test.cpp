@@ -1,6 +1,6 @@
 #include "core/torch/session/session.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include "core/stepping/steps.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 

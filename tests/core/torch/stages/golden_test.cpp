@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "core/formats/text/text_trace.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/stages/open_pipeline.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/trace/print/printer.h"

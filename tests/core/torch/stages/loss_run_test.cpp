@@ -1,15 +1,15 @@
 // Stages and whole models whose gradient begins at a loss.
 #include "core/cut/loss.h"
-#include "core/torch/analysis/open.h"
 #include "core/torch/opening/open_model.h"
+#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
 #include "core/cut/as_read.h"
-#include "core/torch/analysis/read_model.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/torch/reading/read_model.h"
+#include "core/torch/reading/session_file.h"
 #include "tests/core/cut/cut_files.h"
 #include "tests/core/cut/text_models.h"
 

@@ -1,5 +1,5 @@
 // Stages derived and run: the pipeline against the model in one piece.
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/stages/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 #include "core/cut/json.h"
 #include "core/cut/op_costs.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/analysis/read_model.h"
 #include "core/torch/checking/compare.h"
 #include "core/torch/checking/pipeline_check.h"
 #include "core/torch/checking/suite.h"
+#include "core/torch/reading/read_model.h"
 #include "core/torch/stages/stage_run.h"
 #include "tests/core/cut/cut_files.h"
 #include "tests/core/cut/text_models.h"

@@ -1,6 +1,6 @@
 // Stages as a rank computes them: microbatches, the two halves of a backward, what goes over a border and what has to
 // be summed.
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/stages/rank_stages.h"
 
 #include <gtest/gtest.h>

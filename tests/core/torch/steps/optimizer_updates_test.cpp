@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 #include "core/torch/steps/judge_step.h"
 #include "tests/support/source_path.h"
 

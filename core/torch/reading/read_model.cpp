@@ -1,4 +1,4 @@
-#include "core/torch/analysis/read_model.h"
+#include "core/torch/reading/read_model.h"
 
 #include <filesystem>
 
@@ -11,11 +11,11 @@
 #include "core/formats/repro/repro_inputs.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/formats/torchscript/torchscript_archive.h"
-#include "core/torch/analysis/job_model.h"
-#include "core/torch/analysis/probe.h"
-#include "core/torch/analysis/session_file.h"
 #include "core/torch/execution/memory_budget.h"
 #include "core/torch/fx/repro_model.h"
+#include "core/torch/reading/job_model.h"
+#include "core/torch/reading/probe.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/torchscript/trace_torchscript.h"
 #include "core/torch/tracing/op_table.h"
 

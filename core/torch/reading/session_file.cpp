@@ -1,4 +1,4 @@
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/session_file.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "core/torch/analysis/job_model.h"
+#include "core/torch/reading/job_model.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/torch/analysis/job_model.h"
+#include "core/torch/reading/job_model.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/analysis/read_model.h"
 #include "core/torch/checking/judge.h"
 #include "core/torch/checking/named_results.h"
+#include "core/torch/reading/read_model.h"
 #include "tests/core/formats/cases.h"
 
 namespace retrograd {

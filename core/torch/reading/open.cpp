@@ -1,11 +1,11 @@
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
 #include <filesystem>
 
 #include "core/formats/kinds/file_kind.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/read_model.h"
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/read_model.h"
+#include "core/torch/reading/session_file.h"
 
 namespace retrograd {
 

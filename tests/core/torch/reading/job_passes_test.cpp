@@ -1,4 +1,4 @@
-#include "core/torch/analysis/job_passes.h"
+#include "core/torch/reading/job_passes.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

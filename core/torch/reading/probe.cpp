@@ -1,4 +1,4 @@
-#include "core/torch/analysis/probe.h"
+#include "core/torch/reading/probe.h"
 
 #include <fmt/format.h>
 #include <string.h>

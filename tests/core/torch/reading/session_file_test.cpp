@@ -1,8 +1,8 @@
-#include "core/torch/analysis/session_file.h"
+#include "core/torch/reading/session_file.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/analysis/open.h"
+#include "core/torch/reading/open.h"
 
-#include "core/torch/analysis/read_model.h"
+#include "core/torch/reading/read_model.h"
 
 #include <gtest/gtest.h>
 
