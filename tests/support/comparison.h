@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 
 namespace retrograd::test {
 

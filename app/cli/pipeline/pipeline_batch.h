@@ -4,7 +4,7 @@
 
 #include "app/cli/parsing/options.h"
 #include "core/cut/batch.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 #include "core/torch/stages/merge.h"
 
 namespace retrograd::cli {

@@ -2,8 +2,8 @@
 
 #include "app/cli/parsing/input.h"
 
-#include "core/torch/checking/reference.h"
 #include "core/torch/execution/threads.h"
+#include "core/torch/judging/reference.h"
 
 namespace retrograd::cli {
 

@@ -6,8 +6,8 @@
 #include "core/derivation/precision.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 
 namespace retrograd {
 namespace {

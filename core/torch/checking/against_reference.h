@@ -5,8 +5,8 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/judged_run.h"
 #include "core/torch/checking/left_out.h"
-#include "core/torch/checking/reference.h"
 #include "core/torch/checking/verdicts.h"
+#include "core/torch/judging/reference.h"
 
 namespace retrograd {
 

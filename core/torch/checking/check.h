@@ -12,9 +12,9 @@
 #include "core/derivation/model_request.h"
 #include "core/formats/folder/folder.h"
 #include "core/questions/parting.h"
-#include "core/torch/checking/health.h"
-#include "core/torch/checking/judge.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/health.h"
+#include "core/torch/judging/judge.h"
+#include "core/torch/judging/reference.h"
 
 namespace retrograd {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/session.h"
 
 namespace retrograd {

@@ -6,9 +6,9 @@
 #include "core/base/progress.h"
 #include "core/derivation/analysis.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/judge.h"
-#include "core/torch/checking/named_results.h"
-#include "core/torch/checking/other_device.h"
+#include "core/torch/judging/judge.h"
+#include "core/torch/judging/named_results.h"
+#include "core/torch/judging/other_device.h"
 
 namespace retrograd {
 

@@ -1,7 +1,7 @@
 #include "core/torch/checking/left_out.h"
 
 #include "core/base/id_vector.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/named_results.h"
 
 namespace retrograd {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <chrono>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
-#include "core/torch/checking/reference.h"
 #include "core/torch/checking/verdicts.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
+#include "core/torch/judging/reference.h"
 #include "core/torch/stages/pipeline.h"
 
 namespace retrograd {

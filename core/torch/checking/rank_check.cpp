@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "core/base/user_choice.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/judge.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/judge.h"
 #include "core/torch/stages/rank_stages.h"
 
 namespace retrograd {

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "core/cut/as_read.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/judge.h"
-#include "core/torch/checking/named_results.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/judge.h"
+#include "core/torch/judging/named_results.h"
+#include "core/torch/judging/reference.h"
 #include "core/torch/stages/boundary.h"
 #include "core/torch/stages/pipeline.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 
 namespace retrograd {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/judge.h"
+#include "core/torch/judging/judge.h"
 
 namespace retrograd {
 

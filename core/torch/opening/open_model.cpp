@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/formats/kinds/file_kind.h"
-#include "core/torch/checking/other_device.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/judging/other_device.h"
 #include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/stages/open_pipeline.h"

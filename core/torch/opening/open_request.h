@@ -2,7 +2,7 @@
 #include <string>
 
 #include "core/derivation/model_request.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 
 namespace retrograd {
 

@@ -9,8 +9,8 @@
 #include "core/formats/jobs/shared_draws.h"
 #include "core/formats/listing/stand_ins.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/tracing/drawn_input.h"
 #include "core/torch/tracing/op_table.h"
 

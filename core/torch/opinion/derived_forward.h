@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/formats/jobs/differentiated.h"
-#include "core/torch/checking/judge.h"
+#include "core/torch/judging/judge.h"
 #include "core/torch/opinion/graph_model.h"
 
 namespace retrograd {

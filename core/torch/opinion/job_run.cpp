@@ -1,7 +1,7 @@
 #include "core/torch/opinion/job_run.h"
 
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/tracing/drawn_input.h"
 
 namespace retrograd {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/user_choice.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/tied_names.h"
 
 namespace retrograd {

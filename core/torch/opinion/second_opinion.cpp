@@ -11,7 +11,7 @@
 #include "core/formats/jobs/dynamo_constants.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/derived_forward.h"
 #include "core/torch/opinion/gradient_comparison.h"
 #include "core/torch/opinion/job_inputs.h"

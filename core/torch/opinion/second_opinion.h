@@ -7,8 +7,8 @@
 
 #include "core/base/progress.h"
 #include "core/formats/jobs/job_log.h"
-#include "core/torch/checking/health.h"
-#include "core/torch/checking/judge.h"
+#include "core/torch/judging/health.h"
+#include "core/torch/judging/judge.h"
 
 namespace retrograd {
 

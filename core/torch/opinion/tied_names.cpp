@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/formats/jobs/input_sources.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 
 namespace retrograd {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/judge.h"
 #include "core/torch/execution/statistics.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/judge.h"
 #include "core/torch/session/recorded_hash.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/effects.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/torch/checking/compare.h"
 #include "core/torch/execution/statistics.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/recorded_hash.h"
 #include "core/torch/steps/backward_walk.h"
 #include "core/torch/tracing/convert.h"

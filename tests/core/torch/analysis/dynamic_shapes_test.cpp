@@ -8,7 +8,7 @@
 #include "core/formats/read/read_file.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 #include "core/torch/reading/open.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"

@@ -5,7 +5,7 @@
 
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/trace/verifier.h"
 #include "tests/support/comparison.h"
 #include "tests/support/model_builder.h"

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/compare.h"
 #include "core/torch/checking/suite.h"
+#include "core/torch/judging/compare.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

@@ -11,9 +11,9 @@
 
 #include "core/export/export.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/reference.h"
 #include "core/torch/checking/suite.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/reference.h"
 #include "core/torch/reading/open.h"
 #include "tests/support/comparison.h"
 #include "tests/support/source_path.h"

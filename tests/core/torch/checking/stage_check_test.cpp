@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/stages/open_pipeline.h"
 #include "tests/support/source_path.h"
 

@@ -8,8 +8,8 @@
 
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/float_tensor.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/session.h"
 #include "core/trace/verifier.h"
 #include "tests/support/comparison.h"

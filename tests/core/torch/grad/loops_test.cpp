@@ -8,7 +8,7 @@
 #include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/op_table.h"
 #include "tests/support/comparison.h"

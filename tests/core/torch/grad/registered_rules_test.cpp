@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/compare.h"
 #include "core/torch/grad/library.h"
+#include "core/torch/judging/compare.h"
 #include "tests/support/comparison.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"

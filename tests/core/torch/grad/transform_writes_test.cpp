@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/session.h"
 #include "tests/core/torch/grad/expect_right.h"
 #include "tests/support/model_builder.h"

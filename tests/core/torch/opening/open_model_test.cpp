@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/checking/compare.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/torch/judging/compare.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/source_path.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/second_opinion.h"
 #include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"

@@ -8,7 +8,7 @@
 
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/job_graphs.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/opinion/second_opinion.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"

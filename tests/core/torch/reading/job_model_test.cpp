@@ -6,8 +6,8 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/judge.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/judge.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/reading/read_model.h"
 #include "tests/core/formats/cases.h"
 

@@ -13,7 +13,7 @@
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/session.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"

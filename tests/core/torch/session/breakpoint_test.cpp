@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"

@@ -3,7 +3,7 @@
 
 #include "core/stepping/lifetimes.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/opening/open_model.h"
 #include "core/torch/reading/open.h"
 #include "core/torch/reading/session_file.h"

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/reading/open.h"
 #include "core/torch/session/op_values.h"
 #include "core/torch/session/session.h"

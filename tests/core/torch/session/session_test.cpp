@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/source_path.h"
 

@@ -4,8 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/questions/intended_infinities.h"
-#include "core/torch/checking/compare.h"
 #include "core/torch/execution/memory_budget.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/session/op_values.h"
 #include "core/torch/session/session.h"
 #include "tests/support/writing_model.h"

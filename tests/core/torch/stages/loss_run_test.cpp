@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/cut/as_read.h"
-#include "core/torch/checking/compare.h"
 #include "core/torch/experiments/counterpart.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "tests/core/cut/cut_files.h"

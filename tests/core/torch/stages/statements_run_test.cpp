@@ -7,7 +7,7 @@
 
 #include "core/cut/json.h"
 #include "core/derivation/result_names.h"
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/stages/open_pipeline.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/torch/stages/rank_stages.h"

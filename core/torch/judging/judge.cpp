@@ -1,12 +1,12 @@
-#include "core/torch/checking/judge.h"
+#include "core/torch/judging/judge.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
 
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 
 namespace retrograd {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/torch/checking/noise.h"
+#include "core/torch/judging/noise.h"
 
 namespace retrograd {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/progress.h"
-#include "core/torch/checking/noise.h"
+#include "core/torch/judging/noise.h"
 
 namespace retrograd {
 

@@ -1,4 +1,4 @@
-#include "core/torch/checking/perturb.h"
+#include "core/torch/judging/perturb.h"
 
 #include <cstring>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "core/torch/checking/write_reference.h"
+#include "core/torch/judging/write_reference.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 #include "core/torch/reading/open.h"
 
 namespace fs = std::filesystem;

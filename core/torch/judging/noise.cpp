@@ -1,4 +1,4 @@
-#include "core/torch/checking/noise.h"
+#include "core/torch/judging/noise.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include "core/derivation/precision.h"
 #include "core/torch/analysis/cast_model.h"
 #include "core/torch/analysis/rounded_run.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
-#include "core/torch/checking/perturb.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
+#include "core/torch/judging/perturb.h"
 
 namespace retrograd {
 namespace {

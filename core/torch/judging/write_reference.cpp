@@ -1,10 +1,10 @@
-#include "core/torch/checking/write_reference.h"
+#include "core/torch/judging/write_reference.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/formats/safetensors/safetensors.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 
 namespace retrograd {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/torch/checking/health.h"
+#include "core/torch/judging/health.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include "core/questions/op_place.h"
 #include "core/statistics/tensor_pass.h"
 #include "core/stepping/bad_input.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/session/record_run.h"
 
 namespace retrograd {

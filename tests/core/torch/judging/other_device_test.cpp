@@ -1,5 +1,5 @@
 // Comparing devices, tried with the CPU on both sides.
-#include "core/torch/checking/other_device.h"
+#include "core/torch/judging/other_device.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
 #include "core/torch/execution/device.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"

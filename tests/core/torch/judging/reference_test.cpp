@@ -1,4 +1,4 @@
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Each tensor is judged by its own tolerance.
-#include "core/torch/checking/judge.h"
+#include "core/torch/judging/judge.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -11,10 +11,10 @@
 #include <new>
 
 #include "core/torch/checking/check.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
-#include "core/torch/checking/perturb.h"
-#include "core/torch/checking/write_reference.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
+#include "core/torch/judging/perturb.h"
+#include "core/torch/judging/write_reference.h"
 #include "core/torch/reading/open.h"
 #include "core/torch/reading/read_model.h"
 #include "tests/core/formats/cases.h"

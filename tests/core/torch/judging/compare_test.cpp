@@ -1,4 +1,4 @@
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 #include "tests/support/comparison.h"
 
 #include <gtest/gtest.h>

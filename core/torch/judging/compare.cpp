@@ -1,4 +1,4 @@
-#include "core/torch/checking/compare.h"
+#include "core/torch/judging/compare.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/torch/analysis/joint_run.h"
-#include "core/torch/checking/reference.h"
+#include "core/torch/judging/reference.h"
 
 namespace retrograd {
 

@@ -1,4 +1,4 @@
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/named_results.h"
 
 #include <algorithm>
 

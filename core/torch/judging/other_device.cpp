@@ -1,4 +1,4 @@
-#include "core/torch/checking/other_device.h"
+#include "core/torch/judging/other_device.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/checking/compare.h"
-#include "core/torch/checking/named_results.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/judging/named_results.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/session/session.h"
 
