@@ -183,14 +183,14 @@ void KeptValues::hold(ValueId value, const c10::IValue& content) {
   --letGo_;
 }
 
-bool KeptValues::hasEdit(std::size_t position, const Edit& edit) const {
+bool KeptValues::hasEdit(std::size_t position, const ValueEdit& edit) const {
   const auto here = editsAt(position);
-  return std::any_of(here.begin(), here.end(), [&](const Edit& other) {
+  return std::any_of(here.begin(), here.end(), [&](const ValueEdit& other) {
     return other.value == edit.value && other.content.is_same(edit.content);
   });
 }
 
-void KeptValues::edited(std::size_t position, const Edit& edit, const Evaluator& evaluator) {
+void KeptValues::edited(std::size_t position, const ValueEdit& edit, const Evaluator& evaluator) {
   if (!hasEdit(position, edit)) edits_[position].push_back(edit);
   if (!keeps_ || position != known_) return;
   if (lifetimes_.isExternal(edit.value)) return keep(edit.value, known_, true, evaluator.value(edit.value));
@@ -199,9 +199,9 @@ void KeptValues::edited(std::size_t position, const Edit& edit, const Evaluator&
     if (evaluator.has(other)) keep(other, known_, true, copies.copyOf(evaluator.value(other)));
 }
 
-std::span<const KeptValues::Edit> KeptValues::editsAt(std::size_t position) const {
+std::span<const ValueEdit> KeptValues::editsAt(std::size_t position) const {
   const auto here = edits_.find(position);
-  return here == edits_.end() ? std::span<const Edit>() : std::span<const Edit>(here->second);
+  return here == edits_.end() ? std::span<const ValueEdit>() : std::span<const ValueEdit>(here->second);
 }
 
 std::optional<std::size_t> KeptValues::editAfter(std::ptrdiff_t position) const {

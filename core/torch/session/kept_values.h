@@ -13,6 +13,7 @@
 #include "core/stepping/lifetimes.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/session/live_memory.h"
+#include "core/torch/session/value_edit.h"
 
 namespace retrograd {
 
@@ -28,11 +29,6 @@ class StorageCopies;
 class KeptValues {
  public:
   using Bindings = std::vector<std::pair<ValueId, c10::IValue>>;
-  /// A content that somebody put into a value by hand.
-  struct Edit {
-    ValueId value;
-    at::Tensor content;
-  };
 
   /// `memory`: what the run itself holds; that costs nothing here, and is not let go.
   KeptValues(const Document& document, const Trace& trace, const Lifetimes& lifetimes, std::uint64_t seed,
@@ -55,10 +51,10 @@ class KeptValues {
   void unshare(ValueId value);
   /// The content was put into it at the position. At known() it becomes a version of the value's memory, which must
   /// have been unshared.
-  void edited(std::size_t position, const Edit& edit, const Evaluator& evaluator);
+  void edited(std::size_t position, const ValueEdit& edit, const Evaluator& evaluator);
   /// Whether it was put in there before: a run comes by once more.
-  bool hasEdit(std::size_t position, const Edit& edit) const;
-  std::span<const Edit> editsAt(std::size_t position) const;
+  bool hasEdit(std::size_t position, const ValueEdit& edit) const;
+  std::span<const ValueEdit> editsAt(std::size_t position) const;
   /// The first position after this one at which something was put in by hand; -1 is before all.
   std::optional<std::size_t> editAfter(std::ptrdiff_t position) const;
   /// Forgets what is known after the position; with `byHand` also what was put in by hand there and later.
@@ -133,7 +129,7 @@ class KeptValues {
   std::size_t known_ = 0, work_ = 0;
   IdVector<ValueId, std::vector<Version>> versions_;
   IdVector<StorageId, char> given_, edited_;
-  std::map<std::size_t, std::vector<Edit>> edits_;           ///< by position
+  std::map<std::size_t, std::vector<ValueEdit>> edits_;      ///< by position
   std::map<std::size_t, Evaluator::Generators> generators_;  ///< by the position since when they are in this state
   std::vector<double> seconds_;
   LiveMemory& memory_;

@@ -83,7 +83,7 @@ struct OpValues::Impl : RunFollower {
     if (begun) kept.unshare(value);
   }
 
-  void edited(std::size_t position, const KeptValues::Edit& edit, const Evaluator& evaluator) override {
+  void edited(std::size_t position, const ValueEdit& edit, const Evaluator& evaluator) override {
     if (kept.hasEdit(position, edit)) return;
     runStatistics.written(document.value(edit.value).storage);
     forgetAfter(position, false);
@@ -154,7 +154,7 @@ struct OpValues::Impl : RunFollower {
     }
   }
 
-  void put(Evaluator& evaluator, const KeptValues::Edit& edit) const {
+  void put(Evaluator& evaluator, const ValueEdit& edit) const {
     if (!evaluator.has(edit.value)) return;
     const auto tensor = evaluator.tensor(edit.value);
     if (lifetimes.isExternal(edit.value))

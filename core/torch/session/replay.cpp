@@ -102,7 +102,7 @@ class Comparison final : public RunFollower {
   }
 
   void willEdit(ValueId) override {}
-  void edited(std::size_t, const KeptValues::Edit&, const Evaluator&) override {}
+  void edited(std::size_t, const ValueEdit&, const Evaluator&) override {}
   void forgotEditsFrom(std::size_t) override {}
 
   /// What is known once all ran.

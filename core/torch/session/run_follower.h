@@ -6,7 +6,7 @@
 
 #include "core/stepping/run_state.h"
 #include "core/torch/execution/evaluator.h"
-#include "core/torch/session/kept_values.h"
+#include "core/torch/session/value_edit.h"
 
 namespace retrograd {
 
@@ -22,7 +22,7 @@ class RunFollower {
   /// Another content is about to be written into the value's memory.
   virtual void willEdit(ValueId value) = 0;
   /// It is there since this position, before its op.
-  virtual void edited(std::size_t position, const KeptValues::Edit& edit, const Evaluator& evaluator) = 0;
+  virtual void edited(std::size_t position, const ValueEdit& edit, const Evaluator& evaluator) = 0;
   /// Values that were put in at this position or later have no effect any more.
   virtual void forgotEditsFrom(std::size_t position) = 0;
 };

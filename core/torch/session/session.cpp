@@ -215,7 +215,7 @@ struct Session::Impl {
   }
 
   /// One step back over this place takes it back.
-  void put(const KeptValues::Edit& edit) {
+  void put(const ValueEdit& edit) {
     const auto tensor = present(edit.value);
     kept.unshare(edit.value);
     if (follower) follower->willEdit(edit.value);

@@ -33,7 +33,7 @@ class StepValues final : public RunFollower {
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>&) override {}
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure&) override;
   void willEdit(ValueId) override {}
-  void edited(std::size_t, const KeptValues::Edit&, const Evaluator&) override {}
+  void edited(std::size_t, const ValueEdit&, const Evaluator&) override {}
   void forgotEditsFrom(std::size_t) override {}
 
  private:
