@@ -37,7 +37,7 @@ void FirstLinesView::show(FirstLines first) {
 }
 
 QString FirstLinesView::spokenAt(int visible) const {
-  return visible >= 0 && visible < rowCount() ? first_.lines[static_cast<std::size_t>(visible)].text : QString();
+  return visible >= 0 && visible < rowCount() ? first_.lines[visible].text : QString();
 }
 
 void FirstLinesView::resizeEvent(QResizeEvent* event) {
@@ -55,7 +55,7 @@ void FirstLinesView::paintEvent(QPaintEvent*) {
   const int first = verticalScrollBar()->value();
   const int last = std::min(rowCount(), first + visibleRows() + 1);
   for (int row = first; row < last; ++row) {
-    const auto& line = first_.lines[static_cast<std::size_t>(row)];
+    const auto& line = first_.lines[row];
     for (const auto& token : line.tokens) {
       painter.setPen(colorOf(colors, token.kind));
       painter.drawText(QPointF(charWidth_ * (1 + token.begin), rowTop(row) + ascent_ + 1),

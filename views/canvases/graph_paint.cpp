@@ -54,7 +54,7 @@ GraphView::LinesByKind GraphView::linesOf(const std::function<bool(std::int32_t)
   LinesByKind lines;
   for (auto i : edgesHere_) {
     if (!isWanted(i)) continue;
-    const auto& edge = scene().edges[static_cast<std::size_t>(i)];
+    const auto& edge = scene().edges[i];
     const auto path = scene().path(edge);
     for (std::size_t k = 1; k < path.size(); ++k)
       lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
@@ -122,8 +122,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   for (auto i : boxesHere_)
     if (box(i).open) frames.append(toScreen(toQt(box(i).rect)));
   painter.drawRects(frames);
-  const auto lines =
-      linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[static_cast<std::size_t>(edge)].kind); });
+  const auto lines = linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[edge].kind); });
   for (std::size_t kind = 0; kind < lines.size(); ++kind) {
     painter.setPen(QPen(faded(look_.colors.edge[kind], 0.7), 0));  // without dashes: they cost more than all the rest
     painter.drawLines(lines[kind]);

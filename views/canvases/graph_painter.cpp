@@ -67,7 +67,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
                     layout::EdgeKind::accumulation, layout::EdgeKind::saved}) {
     if (!look_.shown[static_cast<std::size_t>(kind)]) continue;
     for (auto i : edges) {
-      const auto& one = scene().edges[static_cast<std::size_t>(i)];
+      const auto& one = scene().edges[i];
       if (one.kind != kind || isLit(i)) continue;
       edge(painter, one, false);
       edgeLabel(painter, one, false, titles);
@@ -81,7 +81,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
   }
   const auto eachLit = [&](auto draw) {
     for (auto i : edges)
-      if (const auto& one = scene().edges[static_cast<std::size_t>(i)];
+      if (const auto& one = scene().edges[i];
           isLit(i) && (look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved))
         draw(one);
   };

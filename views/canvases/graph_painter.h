@@ -107,7 +107,7 @@ class GraphPainter {
 
  private:
   const layout::Scene& scene() const { return scene_; }
-  const layout::SceneBox& box(int i) const { return scene_.boxes[static_cast<std::size_t>(i)]; }
+  const layout::SceneBox& box(int i) const { return scene_.boxes[i]; }
   QPointF toScreen(const QPointF& p) const { return lens_.toScreen(p); }
   QRectF toScreen(const QRectF& r) const { return lens_.toScreen(r); }
   Relation relationOf(BoundSymbolId op) const {

@@ -91,7 +91,7 @@ void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, b
 }
 
 QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {
-  const auto& edge = scene().edges[static_cast<std::size_t>(line)];
+  const auto& edge = scene().edges[line];
   const bool saved = edge.kind == layout::EdgeKind::saved;
   if (lens_.label == LineLabel::none || !(lit || (saved ? edge.flow < 0 : lens_.scale >= labelled))) return {};
   QString label;

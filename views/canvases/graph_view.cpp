@@ -300,7 +300,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::
     if (anchor < 0) return {};
     for (auto lane : {currentLane_, layout::Lane::forward, layout::Lane::backward})
       if (const auto i = p.scene.box(anchor, lane); i >= 0) {
-        const auto rect = toQt(p.scene.boxes[static_cast<std::size_t>(i)].rect);
+        const auto rect = toQt(p.scene.boxes[i].rect);
         return QPointF(rect.center().x(), rect.top());
       }
     return {};
@@ -382,8 +382,8 @@ int GraphView::boxAt(const QPointF& position) const {
 void GraphView::setOpen(std::int32_t node, bool open) {
   if (!picture_ || node <= 0 || !scene().tree->canOpen(node)) return;
   auto folds = wanted_.empty() ? scene().open : wanted_;
-  if (folds[static_cast<std::size_t>(node)] == open) return;
-  folds[static_cast<std::size_t>(node)] = open;
+  if (folds[node] == open) return;
+  folds[node] = open;
   // A run of equal layers that is opened shows the layers, not one more box.
   requestLayout(std::move(folds), node);
 }
@@ -392,8 +392,7 @@ void GraphView::setAllOpen(bool open) {
   if (!picture_) return;
   const auto& tree = *scene().tree;
   layout::Folds folds(static_cast<std::size_t>(tree.size()), false);
-  for (std::int32_t i = 0; i < tree.size(); ++i)
-    folds[static_cast<std::size_t>(i)] = i == 0 || (open && tree.canOpen(i));
+  for (std::int32_t i = 0; i < tree.size(); ++i) folds[i] = i == 0 || (open && tree.canOpen(i));
   if (!open) placed_ = false;  // so few boxes in a scale that was for many would be hard to see
   requestLayout(std::move(folds), currentNode_);
 }

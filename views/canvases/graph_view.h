@@ -167,7 +167,7 @@ class GraphView : public QWidget {
   void layoutDone(std::shared_ptr<const GraphPicture> picture, layout::Reach ways, std::int32_t anchor,
                   BoundSymbolId reveal);
   const layout::Scene& scene() const { return picture_->scene; }
-  const layout::SceneBox& box(int i) const { return scene().boxes[static_cast<std::size_t>(i)]; }
+  const layout::SceneBox& box(int i) const { return scene().boxes[i]; }
 
   /// Where one looks from.
   struct Place {

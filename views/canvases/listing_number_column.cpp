@@ -73,7 +73,7 @@ ListingView::Below ListingView::below(std::int32_t row) const {
     sums_.known.assign(count + 1, 0);
     sums_.bad.assign(count + 1, 0);
     for (std::size_t i = 0; i < count; ++i) {
-      const auto op = lines.item[i] >= 0 ? index().lines[static_cast<std::size_t>(lines.item[i])] : BoundSymbolId();
+      const auto op = lines.item[i] >= 0 ? index().lines[lines.item[i]] : BoundSymbolId();
       const auto number = adds && op ? numbers.number(column_, op) : std::nullopt;
       sums_.number[i + 1] = sums_.number[i] + number.value_or(0);
       sums_.known[i + 1] = sums_.known[i] + (number ? 1 : 0);

@@ -28,8 +28,7 @@ BoundSymbolId ListingView::firstOpAt(int visible) const {
 
 BoundSymbolId ListingView::firstOpFrom(std::int32_t row) const {
   for (; row < outline().rows(); ++row)
-    if (const auto item = outline().item[static_cast<std::size_t>(row)]; item >= 0)
-      return index().lines[static_cast<std::size_t>(item)];
+    if (const auto item = outline().item[row]; item >= 0) return index().lines[item];
   return {};
 }
 
@@ -61,7 +60,7 @@ QString ListingView::crossingText(int visible) const {
   const int stage = stageAt(visible), above = stageAbove(visible);
   auto text = QStringLiteral("%1 \u25b8 %2").arg(above).arg(stage);
   if (std::abs(stage - above) != 1) return text;
-  const auto& border = context_.stages->cut()->borders[static_cast<std::size_t>(std::min(stage, above))];
+  const auto& border = context_.stages->cut()->borders[std::min(stage, above)];
   const auto bytes = stage > above ? border.valueBytes : border.gradientBytes;
   return QStringLiteral("%1: %2").arg(text, bytesText(bytes));
 }

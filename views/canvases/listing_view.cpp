@@ -122,8 +122,8 @@ void ListingView::updateScrollBars() {
 
 BoundSymbolId ListingView::opAt(int visible) const {
   if (!document() || visible < 0 || visible >= rows_.count()) return {};
-  const auto item = outline().item[static_cast<std::size_t>(rows_.rowAt(visible))];
-  return item >= 0 ? index().lines[static_cast<std::size_t>(item)] : BoundSymbolId();
+  const auto item = outline().item[rows_.rowAt(visible)];
+  return item >= 0 ? index().lines[item] : BoundSymbolId();
 }
 
 bool ListingView::isHeader(int visible) const {
@@ -133,30 +133,30 @@ bool ListingView::isHeader(int visible) const {
 int ListingView::rowOf(BoundSymbolId op) const {
   if (!document()) return -1;
   const auto line = index().line(op);
-  return line < 0 ? -1 : rows_.visibleOf(outline().rowOfLine[static_cast<std::size_t>(line)]);
+  return line < 0 ? -1 : rows_.visibleOf(outline().rowOfLine[line]);
 }
 
 const LineText& ListingView::lineText(int visible) const {
   const auto row = rows_.rowAt(visible);
   if (const auto* known = texts_.object(row)) return *known;
   auto* made = new LineText(makeLine(row));
-  measure(*made, outline().depth[static_cast<std::size_t>(row)]);
+  measure(*made, outline().depth[row]);
   texts_.insert(row, made);
   return *made;
 }
 
 LineText ListingView::makeLine(std::int32_t row) const {
-  const auto item = outline().item[static_cast<std::size_t>(row)];
+  const auto item = outline().item[row];
   if (item < 0) {
     const auto& header = outline().header(row);
     auto line = lineOfHeader(index().document(), header, rows_.isFiltered() ? rows_.passingBelow(row) : -1);
     return header.operation ? withNotes(std::move(line), header.operation, index().document(), *context_.notes) : line;
   }
-  const auto op = index().lines[static_cast<std::size_t>(item)];
+  const auto op = index().lines[item];
   auto line = withNotes(lineOf(index().document(), op, &document()->saved, shortNames_), op, index().document(),
                         *context_.notes);
   // The title of its group says where it comes from.
-  const auto parent = outline().parent[static_cast<std::size_t>(row)];
+  const auto parent = outline().parent[row];
   const auto origin = index().document().boundSymbol(op).origin.op;
   if (origin && parent >= 0 && outline().isHeader(parent) && outline().header(parent).operation == origin)
     line.origin.clear();
@@ -168,7 +168,7 @@ QString ListingView::textAt(int visible) const {
 }
 
 int ListingView::textLeft(int visible) const {
-  const auto depth = outline().depth[static_cast<std::size_t>(rows_.rowAt(visible))];
+  const auto depth = outline().depth[rows_.rowAt(visible)];
   return gutterWidth() + rowHeight_ + columnAt(2 * depth);
 }
 
@@ -214,7 +214,7 @@ void ListingView::reveal(BoundSymbolId op) {
   if (!document()) return;
   const auto line = index().line(op);
   if (line < 0) return;
-  const auto row = outline().rowOfLine[static_cast<std::size_t>(line)];
+  const auto row = outline().rowOfLine[line];
   changeRows([this] { return keepLines(); });
   if (rows_.reveal(row)) updateScrollBars();
   const auto visible = rows_.visibleOf(row);
@@ -373,7 +373,7 @@ void ListingView::toggleFold(int visible) {
 void ListingView::foldAtCursor(bool fold) {
   if (cursor_ < 0) return;
   auto row = rows_.rowAt(cursor_);
-  if (fold && (!outline().foldable(row) || rows_.folded(row))) row = outline().parent[static_cast<std::size_t>(row)];
+  if (fold && (!outline().foldable(row) || rows_.folded(row))) row = outline().parent[row];
   if (row < 0 || !outline().foldable(row) || rows_.folded(row) == fold) return;
   rows_.setFolded(row, fold);
   updateScrollBars();

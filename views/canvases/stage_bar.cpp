@@ -145,7 +145,7 @@ void StageBar::paintBorders(QPainter& painter) const {
   for (int s = 1; s < stages(); ++s) {
     const int x = xOf(begin(s));
     painter.fillRect(QRect(x - 1, barTop, 2, barHeight), colors.text);
-    const auto text = bytesText(cut_->borders[static_cast<std::size_t>(s - 1)].valueBytes);
+    const auto text = bytesText(cut_->borders[s - 1].valueBytes);
     const int width = fontMetrics().horizontalAdvance(text);
     const int left = std::clamp(x - width / 2, side, std::max(side, this->width() - side - width));
     if (left < free) continue;
@@ -224,7 +224,7 @@ void StageBar::keyPressEvent(QKeyEvent* event) {
 QString StageBar::tipAt(const QPointF& point) const {
   if (!cut_) return {};
   if (const int s = borderAt(point); s > 0) {
-    const auto& border = cut_->borders[static_cast<std::size_t>(s - 1)];
+    const auto& border = cut_->borders[s - 1];
     return tr("Stage %1 | stage %2: %3 forwards (%4 values), %5 backwards\nDrag to move the cut")
         .arg(s - 1)
         .arg(s)
@@ -234,7 +234,7 @@ QString StageBar::tipAt(const QPointF& point) const {
   }
   const int s = stageAt(point);
   if (s < 0) return {};
-  const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
+  const auto& facts = cut_->facts[s];
   return tr("%1 of the %2\n%3 ops, %4 of parameters, %5 of activations, time %6")
       .arg(label(s, true), loadName(*cut_))
       .arg(facts.ops)

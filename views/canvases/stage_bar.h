@@ -54,9 +54,7 @@ class StageBar : public QWidget {
   int footHeight() const { return fontMetrics().height() + 10; }
   int stages() const { return cut_ ? cut_->stages() : 0; }
   int xOf(std::size_t position) const;
-  std::size_t begin(int stage) const {
-    return stage < stages() ? cut_->split.stages[static_cast<std::size_t>(stage)].begin : cut_->ops().size();
-  }
+  std::size_t begin(int stage) const { return stage < stages() ? cut_->split.stages[stage].begin : cut_->ops().size(); }
   QString label(int stage, bool full) const;
   QString tipAt(const QPointF& point) const;
   void paintStage(QPainter& painter, int stage) const;

@@ -7,11 +7,11 @@ BoxFilter::BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops)
   // In preorder: what is below a node comes after it.
   for (auto i = tree.size() - 1; i >= 0; --i) {
     const auto& node = tree.node(i);
-    auto& own = passes_[static_cast<std::size_t>(i)];
-    if (node.kind == layout::TreeNode::Kind::op && ops.passes[static_cast<std::size_t>(node.op.index)])
+    auto& own = passes_[i];
+    if (node.kind == layout::TreeNode::Kind::op && ops.passes[node.op.index])
       own[static_cast<std::size_t>(node.lane)] = true;
     if (node.parent < 0) continue;
-    auto& above = passes_[static_cast<std::size_t>(node.parent)];
+    auto& above = passes_[node.parent];
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = above[lane] || own[lane];
   }
 }

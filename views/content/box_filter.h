@@ -8,9 +8,7 @@ namespace retrograd::views {
 class BoxFilter {
  public:
   BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops);
-  bool passes(std::int32_t node, layout::Lane lane) const {
-    return passes_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
-  }
+  bool passes(std::int32_t node, layout::Lane lane) const { return passes_[node][static_cast<std::size_t>(lane)]; }
 
  private:
   std::vector<std::array<bool, layout::laneCount>> passes_;  ///< by node

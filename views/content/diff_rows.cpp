@@ -63,8 +63,7 @@ void DiffRows::showOnlyDifferences(bool on) {
   shown_.assign(comparison_->diff.rows.size(), !on);
   if (on)
     for (const auto& [begin, end] : hunksOf(comparison_->diff, context))
-      std::fill(shown_.begin() + static_cast<std::ptrdiff_t>(begin), shown_.begin() + static_cast<std::ptrdiff_t>(end),
-                std::uint8_t{1});
+      std::fill(shown_.begin() + begin, shown_.begin() + end, std::uint8_t{1});
   // One row more is no longer than the row that would stand for it.
   for (std::size_t i = 0; i < shown_.size(); ++i)
     if (!shown_[i] && (i == 0 || shown_[i - 1]) && (i + 1 == shown_.size() || shown_[i + 1])) shown_[i] = 1;
@@ -72,7 +71,7 @@ void DiffRows::showOnlyDifferences(bool on) {
 }
 
 void DiffRows::unfold(int visible) {
-  const auto begin = begins_[static_cast<std::size_t>(visible)];
+  const auto begin = begins_[visible];
   std::fill_n(shown_.begin() + begin, folded(visible), std::uint8_t{1});
   rebuild();
 }
@@ -90,7 +89,7 @@ void DiffRows::rebuild() {
 }
 
 int DiffRows::folded(int visible) const {
-  const auto begin = begins_[static_cast<std::size_t>(visible)];
+  const auto begin = begins_[visible];
   if (shown_[at(begin)]) return 1;
   const auto end = visible + 1 < count() ? begins_[static_cast<std::size_t>(visible) + 1]
                                          : static_cast<std::int32_t>(visibleOf_.size());

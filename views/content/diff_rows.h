@@ -49,9 +49,7 @@ class DiffRows {
   int count() const { return static_cast<int>(begins_.size()); }
   /// How many rows of the comparison are behind a visible one; more than one where it is folded.
   int folded(int visible) const;
-  const DiffRow& row(int visible) const {
-    return comparison_->diff.rows[static_cast<std::size_t>(begins_[static_cast<std::size_t>(visible)])];
-  }
+  const DiffRow& row(int visible) const { return comparison_->diff.rows[begins_[visible]]; }
   /// The visible row that shows the op, or the folded one that hides it; -1 where the side has no such op.
   int rowOf(Side side, BoundSymbolId op) const;
   BoundSymbolId opAt(int visible, Side side) const;

@@ -15,24 +15,22 @@ std::int32_t FoldRows::visibleOf(std::int32_t row) const {
 
 void FoldRows::setFolded(std::int32_t row, bool on) {
   if (!outline_ || row < 0 || !outline_->foldable(row) || folded(row) == on) return;
-  folded_[static_cast<std::size_t>(row)] = on;
+  folded_[row] = on;
   rebuild();
 }
 
 void FoldRows::setAllFolded(bool on) {
   if (!outline_) return;
-  for (std::int32_t row = 0; row < outline_->rows(); ++row)
-    folded_[static_cast<std::size_t>(row)] = on && outline_->foldable(row);
+  for (std::int32_t row = 0; row < outline_->rows(); ++row) folded_[row] = on && outline_->foldable(row);
   rebuild();
 }
 
 bool FoldRows::reveal(std::int32_t row) {
   if (!outline_ || row < 0) return false;
   bool changed = false;
-  for (auto parent = outline_->parent[static_cast<std::size_t>(row)]; parent >= 0;
-       parent = outline_->parent[static_cast<std::size_t>(parent)]) {
+  for (auto parent = outline_->parent[row]; parent >= 0; parent = outline_->parent[parent]) {
     changed = changed || folded(parent);
-    folded_[static_cast<std::size_t>(parent)] = false;
+    folded_[parent] = false;
   }
   if (changed) rebuild();
   return changed;
@@ -55,13 +53,10 @@ bool FoldRows::keep(std::vector<std::int32_t> lines) {
 /// The first line at or after a row; one past the last line where there is none.
 std::int32_t FoldRows::firstLine(std::int32_t row) const {
   while (row < outline_->rows() && outline_->isHeader(row)) ++row;
-  return row < outline_->rows() ? outline_->item[static_cast<std::size_t>(row)]
-                                : static_cast<std::int32_t>(outline_->rowOfLine.size());
+  return row < outline_->rows() ? outline_->item[row] : static_cast<std::int32_t>(outline_->rowOfLine.size());
 }
 
-FoldRows::Lines FoldRows::linesOf(std::int32_t row) const {
-  return {firstLine(row), firstLine(outline_->end[static_cast<std::size_t>(row)])};
-}
+FoldRows::Lines FoldRows::linesOf(std::int32_t row) const { return {firstLine(row), firstLine(outline_->end[row])}; }
 
 std::int32_t FoldRows::passingBelow(std::int32_t row) const {
   const auto [begin, end] = linesOf(row);
@@ -70,7 +65,7 @@ std::int32_t FoldRows::passingBelow(std::int32_t row) const {
 
 bool FoldRows::passes(std::int32_t row) const {
   if (!filter_) return true;
-  const auto item = outline_->item[static_cast<std::size_t>(row)];
+  const auto item = outline_->item[row];
   return item >= 0 ? filter_->passes(item) : passingBelow(row) > 0;
 }
 
@@ -94,7 +89,7 @@ void FoldRows::rebuild() {
   for (std::int32_t row = 0; row < outline_->rows();) {
     const bool shown = shows(row);
     if (shown) visible_.push_back(row);
-    row = shown && !folded(row) ? row + 1 : outline_->end[static_cast<std::size_t>(row)];
+    row = shown && !folded(row) ? row + 1 : outline_->end[row];
   }
 }
 

@@ -18,11 +18,11 @@ class FoldRows {
   explicit FoldRows(const Outline* outline);
 
   std::int32_t count() const { return static_cast<std::int32_t>(visible_.size()); }
-  std::int32_t rowAt(std::int32_t visible) const { return visible_[static_cast<std::size_t>(visible)]; }
+  std::int32_t rowAt(std::int32_t visible) const { return visible_[visible]; }
   /// The visible index of a row, or that of the folded row it hides in; -1 for no row and for one that the filter
   /// hides.
   std::int32_t visibleOf(std::int32_t row) const;
-  bool folded(std::int32_t row) const { return folded_[static_cast<std::size_t>(row)]; }
+  bool folded(std::int32_t row) const { return folded_[row]; }
   void setFolded(std::int32_t row, bool on);
   void setAllFolded(bool on);
   /// Unfolds whatever hides the row; true if something changed.

@@ -68,14 +68,14 @@ void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numb
   amounts_.assign(static_cast<std::size_t>(tree_->size()), {start, start});
   for (auto i = tree_->size() - 1; i >= 0; --i) {
     const auto& node = tree_->node(i);
-    auto& amount = amounts_[static_cast<std::size_t>(i)];
+    auto& amount = amounts_[i];
     if (node.kind == layout::TreeNode::Kind::op) {
       auto& own = amount[static_cast<std::size_t>(node.lane)];
       own = amountOf(node.op, numbers);
       if (std::isfinite(own)) most_ = std::max(most_, own);
     }
     if (node.parent < 0) continue;
-    auto& above = amounts_[static_cast<std::size_t>(node.parent)];
+    auto& above = amounts_[node.parent];
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = joined(above[lane], amount[lane]);
   }
 }
@@ -142,8 +142,7 @@ double GraphOverlay::amountOf(BoundSymbolId op, const RunNumbers& numbers) {
 
 void GraphOverlay::setSteps() {
   // Each step is four times the one before: times and bytes of ops lie far apart. The first takes all that is less.
-  for (int step = 0; step < steps; ++step)
-    least_[static_cast<std::size_t>(step)] = step == 0 ? 0 : most_ * std::pow(4.0, step - steps + 0.5);
+  for (int step = 0; step < steps; ++step) least_[step] = step == 0 ? 0 : most_ * std::pow(4.0, step - steps + 0.5);
 }
 
 int GraphOverlay::stepOf(double amount) const {
@@ -154,7 +153,7 @@ int GraphOverlay::stepOf(double amount) const {
 QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
   if (stages_) return stages_->text(node, lane);
   if (amounts_.empty()) return {};
-  const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
+  const auto amount = amounts_[node][static_cast<std::size_t>(lane)];
   switch (kind_) {
     case Overlay::role:
     case Overlay::stage: return {};
@@ -193,7 +192,7 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
     return stage >= 0 ? colors_.stage(stage) : colors_.none();
   }
   if (amounts_.empty()) return {};
-  const auto amount = amounts_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
+  const auto amount = amounts_[node][static_cast<std::size_t>(lane)];
   const auto none = colors_.none();
   switch (kind_) {
     case Overlay::role:
@@ -229,7 +228,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
         break;
       }
       for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
-        const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
+        const auto& facts = cut_->facts[s];
         entries.push_back({colors_.stage(s), QObject::tr("stage %1: %2, %3 of parameters")
                                                  .arg(s)
                                                  .arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
@@ -256,7 +255,7 @@ std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
     case Overlay::dtype: {
       std::set<int> present;
       for (std::int32_t i = 0; i < tree_->size(); ++i)
-        for (auto amount : amounts_[static_cast<std::size_t>(i)])
+        for (auto amount : amounts_[i])
           if (amount >= 0) present.insert(static_cast<int>(amount));
       for (auto dtype : present)
         entries.push_back({colors_.dtype(static_cast<DType>(dtype)), toQt(shortName(static_cast<DType>(dtype)))});

@@ -16,7 +16,7 @@ class LineValues {
 
   /// By edge of the scene. Empty for links to origins.
   std::span<const ValueId> of(std::int32_t line) const;
-  std::int64_t bytes(std::int32_t line) const { return bytes_.empty() ? 0 : bytes_[static_cast<std::size_t>(line)]; }
+  std::int64_t bytes(std::int32_t line) const { return bytes_.empty() ? 0 : bytes_[line]; }
 
  private:
   std::vector<std::uint32_t> begin_;  ///< of each line's values, and the end of the last one's

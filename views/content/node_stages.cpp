@@ -18,14 +18,13 @@ NodeStages::NodeStages(const layout::GraphTree& tree, const StageCut& cut)
     : tree_(tree), ranges_(static_cast<std::size_t>(tree.size())) {
   for (auto i = tree.size() - 1; i >= 0; --i) {
     const auto& node = tree.node(i);
-    auto& ranges = ranges_[static_cast<std::size_t>(i)];
+    auto& ranges = ranges_[i];
     if (node.kind == layout::TreeNode::Kind::op) {
       const int stage = cut.stageOf(node.op);
       ranges[static_cast<std::size_t>(node.lane)].add({stage, stage});
     }
     if (node.parent < 0) continue;
-    for (std::size_t lane = 0; lane < layout::laneCount; ++lane)
-      ranges_[static_cast<std::size_t>(node.parent)][lane].add(ranges[lane]);
+    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) ranges_[node.parent][lane].add(ranges[lane]);
   }
 }
 
@@ -47,7 +46,7 @@ QString NodeStages::edgeText(const layout::Scene& scene, std::int32_t edge) cons
     edgeTexts_.clear();
   }
   const auto [it, isNew] = edgeTexts_.try_emplace(edge);
-  if (isNew) it->second = makeEdgeText(scene, scene.edges[static_cast<std::size_t>(edge)]);
+  if (isNew) it->second = makeEdgeText(scene, scene.edges[edge]);
   return it->second;
 }
 

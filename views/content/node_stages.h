@@ -29,7 +29,7 @@ class NodeStages {
     void add(const Range& other);
   };
   const Range& range(std::int32_t node, layout::Lane lane) const {
-    return ranges_[static_cast<std::size_t>(node)][static_cast<std::size_t>(lane)];
+    return ranges_[node][static_cast<std::size_t>(lane)];
   }
   QString makeEdgeText(const layout::Scene& scene, const layout::SceneEdge& edge) const;
 

@@ -40,13 +40,13 @@ class ScheduleLayout {
 
   /// All cells, rank by rank, each rank's by time.
   const std::vector<ScheduleCell>& cells() const { return cells_; }
-  const ScheduleCell& cell(int index) const { return cells_[static_cast<std::size_t>(index)]; }
+  const ScheduleCell& cell(int index) const { return cells_[index]; }
   /// Indices of a rank's cells: from begin to before end.
-  int begin(int rank) const { return first_[static_cast<std::size_t>(rank)]; }
+  int begin(int rank) const { return first_[rank]; }
   int end(int rank) const { return first_[static_cast<std::size_t>(rank) + 1]; }
   /// The rank's first cell that ends after `time`; end(rank) where none does.
   int firstAfter(int rank, double time) const;
-  const std::vector<ScheduleGap>& gaps(int rank) const { return gaps_[static_cast<std::size_t>(rank)]; }
+  const std::vector<ScheduleGap>& gaps(int rank) const { return gaps_[rank]; }
 
   /// The cell at a time; -1 where the rank waits.
   int cellAt(int rank, double time) const;

@@ -249,19 +249,18 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
            findingsOf(*document->analysis->document, *comparison, words.toStdString()));
   const int first = model_->firstDivergence();
   first_->setEnabled(first >= 0);
-  auto text = first < 0
-                  ? tr("\u2713 Against %1: the runs agree in %2 values within a tolerance of %3; the largest relative "
-                       "difference is %4")
-                        .arg(words)
-                        .arg(comparison->rows.size())
-                        .arg(asked.tolerance)
-                        .arg(numberText(comparison->largest))
-                  : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4, by more than %5")
-                        .arg(words, nameOf(*document->analysis->document,
-                                           comparison->rows[static_cast<std::size_t>(first)].valueA, context_.notes))
-                        .arg(first + 1)
-                        .arg(comparison->rows.size())
-                        .arg(asked.tolerance);
+  auto text =
+      first < 0 ? tr("\u2713 Against %1: the runs agree in %2 values within a tolerance of %3; the largest relative "
+                     "difference is %4")
+                      .arg(words)
+                      .arg(comparison->rows.size())
+                      .arg(asked.tolerance)
+                      .arg(numberText(comparison->largest))
+                : tr("\u25c6 Against %1: the runs diverge at %2, value %3 of %4, by more than %5")
+                      .arg(words, nameOf(*document->analysis->document, comparison->rows[first].valueA, context_.notes))
+                      .arg(first + 1)
+                      .arg(comparison->rows.size())
+                      .arg(asked.tolerance);
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())
     text += tr("; ops only here: %1, only there: %2").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
   summary_->setText(text);

@@ -407,9 +407,7 @@ void StagesDock::refreshTables() {
   const std::array titles{tr("Stages"), tr("Transfers"), tr("Shared"), tr("Notes")};
   const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(),
                           static_cast<int>(notes.size())};
-  for (int i = 0; i < tabs_->count(); ++i)
-    tabs_->setTabText(i,
-                      tr("%1 (%2)").arg(titles[static_cast<std::size_t>(i)]).arg(counts[static_cast<std::size_t>(i)]));
+  for (int i = 0; i < tabs_->count(); ++i) tabs_->setTabText(i, tr("%1 (%2)").arg(titles[i]).arg(counts[i]));
   if (!bar_->hasFocus()) selectionChanged();  // there the chosen stage stays chosen while its border moves
 }
 

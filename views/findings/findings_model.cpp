@@ -39,7 +39,7 @@ int FindingsModel::rowCount(const QModelIndex& parent) const {
 
 QVariant FindingsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = rows_[static_cast<std::size_t>(index.row())];
+  const auto& row = rows_[index.row()];
   const auto text = [&](int column) {
     switch (column) {
       case severity: return severityText(row.finding.severity);

@@ -17,7 +17,7 @@ class FindingsModel : public QAbstractTableModel {
   /// `titleOf`: how a command of a finding reads.
   void show(std::vector<FindingBoard::Entry> entries, const std::shared_ptr<const OpenDocument>& document,
             const std::function<QString(const Finding&)>& titleOf);
-  const Finding& finding(int row) const { return rows_[static_cast<std::size_t>(row)].finding; }
+  const Finding& finding(int row) const { return rows_[row].finding; }
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : columns; }

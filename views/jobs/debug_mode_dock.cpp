@@ -85,8 +85,7 @@ void DebugModeDock::load(const QString& path) {
       throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared",
                   path.toStdString());
     for (const auto& call : answer.replayed.calls) {
-      const auto id =
-          call.position >= 0 ? analysis.joint.ops[static_cast<std::size_t>(call.position)] : BoundSymbolId();
+      const auto id = call.position >= 0 ? analysis.joint.ops[call.position] : BoundSymbolId();
       answer.ops.push_back(id);
       answer.names.push_back(toQt(call.op) + (id ? QStringLiteral(" (#%1)").arg(id.index) : QString()));
     }
@@ -150,7 +149,7 @@ void DebugModeDock::show(const Answer& answer) {
 
 void DebugModeDock::choose(int difference) {
   chosen_ = difference;
-  const auto row = shownIn(*table_, model_->index(differences_[static_cast<std::size_t>(difference)], 0));
+  const auto row = shownIn(*table_, model_->index(differences_[difference], 0));
   table_->setCurrentIndex(row);
   table_->scrollTo(row, QAbstractItemView::PositionAtCenter);
 }

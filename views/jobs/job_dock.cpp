@@ -77,7 +77,7 @@ void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt, int number)
 }
 
 void addProcess(QStandardItem* parent, const jobs::JobLog& log, int number) {
-  const auto& process = log.processes[static_cast<std::size_t>(number)];
+  const auto& process = log.processes[number];
   const auto title =
       process.rank ? JobDock::tr("rank %1").arg(*process.rank) : JobDock::tr("process %1").arg(toQt(process.pid));
   QStringList notes;

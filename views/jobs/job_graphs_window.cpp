@@ -117,7 +117,7 @@ QWidget* JobGraphsWindow::makeFoot() {
 
 JobGraphsWindow::Page* JobGraphsWindow::current() {
   const auto index = tabs_->currentIndex();
-  return index < 0 ? nullptr : &pages_[static_cast<std::size_t>(index)];
+  return index < 0 ? nullptr : &pages_[index];
 }
 
 std::optional<std::size_t> JobGraphsWindow::pageOf(jobs::GraphKind kind) const {
@@ -163,9 +163,7 @@ void JobGraphsWindow::shown(std::size_t index, OwnGraph text) {
   if (const auto then = std::exchange(page.then, {})) then();
 }
 
-int JobGraphsWindow::lineOfCursor() const {
-  return pages_[static_cast<std::size_t>(tabs_->currentIndex())].view->textCursor().blockNumber() + 1;
-}
+int JobGraphsWindow::lineOfCursor() const { return pages_[tabs_->currentIndex()].view->textCursor().blockNumber() + 1; }
 
 void JobGraphsWindow::goToOrigin() {
   const auto* page = current();

@@ -52,7 +52,7 @@ SavePlanRows::SavePlanRows(const SavePlan& plan, const Analysis& analysis) : ops
 
 int SavePlanRows::add(int parent, Row row) {
   const auto index = static_cast<int>(rows_.size());
-  auto& siblings = parent < 0 ? top_ : rows_[static_cast<std::size_t>(parent)].children;
+  auto& siblings = parent < 0 ? top_ : rows_[parent].children;
   row.parent = parent;
   row.place = static_cast<int>(siblings.size());
   siblings.push_back(index);
@@ -146,7 +146,7 @@ const std::vector<int>* SavePlanModel::childrenOf(const QModelIndex& parent) con
 
 QModelIndex SavePlanModel::index(int row, int column, const QModelIndex& parent) const {
   if (!hasIndex(row, column, parent)) return {};
-  return createIndex(row, column, static_cast<quintptr>((*childrenOf(parent))[static_cast<std::size_t>(row)]));
+  return createIndex(row, column, static_cast<quintptr>((*childrenOf(parent))[row]));
 }
 
 QModelIndex SavePlanModel::parent(const QModelIndex& child) const {
@@ -167,7 +167,7 @@ QVariant SavePlanModel::data(const QModelIndex& index, int role) const {
   const auto& row = rows_->row(static_cast<int>(index.internalId()));
   switch (role) {
     case Qt::DisplayRole:
-    case Qt::ToolTipRole: return row.cells[static_cast<std::size_t>(index.column())];
+    case Qt::ToolTipRole: return row.cells[index.column()];
     case Qt::TextAlignmentRole:
       return index.column() == SavePlanRows::bytes ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
                                                    : QVariant(Qt::AlignLeft | Qt::AlignVCenter);

@@ -29,7 +29,7 @@ class SavePlanRows {
   /// Takes its time for a large plan; for any thread. `analysis`: the forward of the plan's compile, opened as a model.
   SavePlanRows(const SavePlan& plan, const Analysis& analysis);
 
-  const Row& row(int index) const { return rows_[static_cast<std::size_t>(index)]; }
+  const Row& row(int index) const { return rows_[index]; }
   const std::vector<int>& top() const { return top_; }
 
  private:

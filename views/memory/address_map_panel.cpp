@@ -24,8 +24,7 @@ AddressPicture pictureOf(const ShownMemory& shown, std::int64_t event) {
   AddressPicture picture{.layout = addressLayout(recorded.history, event), .stack = shown.stack};
   picture.bands.reserve(picture.layout.pieces.size());
   for (const auto& piece : picture.layout.pieces) {
-    const auto group =
-        piece.allocation == LaidOutPiece::free ? 0 : shown.grouped->groups[static_cast<std::size_t>(piece.allocation)];
+    const auto group = piece.allocation == LaidOutPiece::free ? 0 : shown.grouped->groups[piece.allocation];
     picture.bands.push_back(piece.allocation == LaidOutPiece::free ? 0 : shown.stack->bandOf()[group]);
   }
   const auto request = failedRequest(recorded, event);
@@ -57,7 +56,7 @@ AddressMapPanel::AddressMapPanel(Theme* theme, QWidget* parent)
 }
 
 std::int32_t AddressMapPanel::allocationOf(int piece) const {
-  return piece < 0 ? LaidOutPiece::free : view_->picture().layout.pieces[static_cast<std::size_t>(piece)].allocation;
+  return piece < 0 ? LaidOutPiece::free : view_->picture().layout.pieces[piece].allocation;
 }
 
 void AddressMapPanel::clear() {

@@ -105,8 +105,8 @@ double AddressMapView::x(const LaidOutSegment& segment, std::uint64_t address) c
 
 QRectF AddressMapView::pieceRect(int piece) const {
   const int row = rowOf(piece);
-  const auto& segment = picture_.layout.segments[static_cast<std::size_t>(row)];
-  const auto& what = picture_.layout.pieces[static_cast<std::size_t>(piece)];
+  const auto& segment = picture_.layout.segments[row];
+  const auto& what = picture_.layout.pieces[piece];
   const double left = x(segment, what.address), right = x(segment, what.address + what.size);
   return {left, static_cast<double>(y(row)), std::max(1.0, right - left), static_cast<double>(rowHeight())};
 }
@@ -115,7 +115,7 @@ int AddressMapView::pieceAt(const QPointF& point) const {
   const auto& layout = picture_.layout;
   const int within = static_cast<int>(std::floor(point.y())) - y(0), row = within / rowStep();
   if (within < 0 || row >= static_cast<int>(layout.segments.size()) || within % rowStep() >= rowHeight()) return none;
-  const auto& segment = layout.segments[static_cast<std::size_t>(row)];
+  const auto& segment = layout.segments[row];
   const double share = (point.x() - x(segment, segment.address)) / plotWidth();
   if (share < 0 || share >= 1 || point.x() < labelWidth()) return none;
   const auto address = segment.address + static_cast<std::uint64_t>(share * static_cast<double>(segment.size));
@@ -178,7 +178,7 @@ void AddressMapView::paintEvent(QPaintEvent*) {
 
 void AddressMapView::paintRow(QPainter& painter, int row) const {
   const auto& colors = theme_->colors();
-  const auto& segment = picture_.layout.segments[static_cast<std::size_t>(row)];
+  const auto& segment = picture_.layout.segments[row];
   painter.setPen(colors.text);
   painter.drawText(QRect(0, y(row), labelWidth() - side, rowHeight()), Qt::AlignVCenter | Qt::AlignRight,
                    sizeText(segment.size));
@@ -193,7 +193,7 @@ void AddressMapView::paintRow(QPainter& painter, int row) const {
   const auto first = static_cast<int>(segment.firstPiece), end = first + static_cast<int>(segment.pieceCount);
   int next = pieceAt({plot.left(), plot.top()});
   for (next = next == none ? first : next; next < end; ++next) {
-    if (x(segment, picture_.layout.pieces[static_cast<std::size_t>(next)].address) > plot.right()) break;
+    if (x(segment, picture_.layout.pieces[next].address) > plot.right()) break;
     paintPiece(painter, next);
   }
   painter.restore();
@@ -201,15 +201,14 @@ void AddressMapView::paintRow(QPainter& painter, int row) const {
 
 void AddressMapView::paintPiece(QPainter& painter, int piece) const {
   const auto& colors = theme_->colors();
-  const auto& what = picture_.layout.pieces[static_cast<std::size_t>(piece)];
+  const auto& what = picture_.layout.pieces[piece];
   const auto rect = pieceRect(piece);
   painter.setBrush(Qt::NoBrush);
   if (what.allocation == LaidOutPiece::free) {
     const bool isLargest = picture_.wanted > 0 && picture_.largest == static_cast<std::size_t>(piece);
     painter.fillRect(rect, QBrush(isLargest ? colors.bad : colors.gutterText, Qt::BDiagPattern));
   } else {
-    const auto color =
-        MemoryHistoryView::colorOf(*theme_, *picture_.stack, picture_.bands[static_cast<std::size_t>(piece)]);
+    const auto color = MemoryHistoryView::colorOf(*theme_, *picture_.stack, picture_.bands[piece]);
     painter.fillRect(rect, ZoomedPlot::softer(color, colors.background));
     painter.fillRect(QRectF(rect.left(), rect.top(), 1, rect.height()), color);
     if (marked_.contains(what.allocation))
@@ -243,7 +242,7 @@ int AddressMapView::pieceInRow(int row) const {
   const auto& segments = picture_.layout.segments;
   if (row < 0 || row >= static_cast<int>(segments.size())) return current_;
   const double at = std::max(pieceRect(current_).center().x(), labelWidth() + 0.5);
-  const auto& segment = segments[static_cast<std::size_t>(row)];
+  const auto& segment = segments[row];
   const int found = pieceAt({std::min(at, labelWidth() + plotWidth() / zoom_ - 1), y(row) + 1.0});
   return found == none ? static_cast<int>(segment.firstPiece) : found;
 }
@@ -268,7 +267,7 @@ void AddressMapView::keyPressEvent(QKeyEvent* event) {
   }
   const int row = rowOf(current_), page = std::max(1, viewport()->height() / rowStep() - 1);
   const int last = static_cast<int>(picture_.layout.segments.size()) - 1;
-  const auto& segment = picture_.layout.segments[static_cast<std::size_t>(row)];
+  const auto& segment = picture_.layout.segments[row];
   switch (event->key()) {
     case Qt::Key_Left: return pick(std::max(current_ - 1, 0));
     case Qt::Key_Right: return pick(std::min(current_ + 1, count - 1));

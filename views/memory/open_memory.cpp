@@ -28,7 +28,7 @@ std::unordered_map<BoundSymbolId, std::int32_t> blocksOf(const MemoryJoin& join,
     const auto maker = makerOf(join, each);
     if (!maker) continue;
     const auto [found, isNew] = blocks.try_emplace(maker, static_cast<std::int32_t>(i));
-    if (!isNew && each.step == peakStep && join.allocations[static_cast<std::size_t>(found->second)].step != peakStep)
+    if (!isNew && each.step == peakStep && join.allocations[found->second].step != peakStep)
       found->second = static_cast<std::int32_t>(i);
   }
   return blocks;
@@ -55,7 +55,7 @@ ShownMemory joined(const ShownMemory& read, const OpenStep& step, MemoryGrouping
 
 BoundSymbolId ShownMemory::makerOf(std::int32_t allocation, const std::shared_ptr<const Analysis>& analysis) const {
   if (!analysis || !recorded || !recorded->join || allocation < 0 || joinedWith.lock() != analysis) return {};
-  return retrograd::makerOf(*recorded->join, recorded->join->allocations[static_cast<std::size_t>(allocation)]);
+  return retrograd::makerOf(*recorded->join, recorded->join->allocations[allocation]);
 }
 
 std::int32_t ShownMemory::blockOf(BoundSymbolId op, const std::shared_ptr<const Analysis>& analysis) const {

@@ -469,7 +469,7 @@ std::int32_t RecordedMemoryDock::blockOfSelection() const {
 void RecordedMemoryDock::goToBlock() {
   const auto block = blockOfSelection();
   if (block < 0) return;
-  const auto& allocation = memory_->shown().recorded->history.allocations[static_cast<std::size_t>(block)];
+  const auto& allocation = memory_->shown().recorded->history.allocations[block];
   tabs_->setCurrentWidget(addresses_);
   if (allocation.from >= 0) view_->setCurrent(static_cast<std::size_t>(allocation.from));
   addresses_->chooseNext(block);

@@ -45,7 +45,7 @@ void BreakpointsModel::setHits(std::vector<std::int64_t> hits) {
 
 BoundSymbolId BreakpointsModel::placeOf(int row) const {
   if (row < 0 || row >= rowCount()) return {};
-  const auto& breakpoint = breakpoints_[static_cast<std::size_t>(row)];
+  const auto& breakpoint = breakpoints_[row];
   if (breakpoint.where == Where::op) return breakpoint.op;
   const auto& analysis = *document_->analysis;
   for (auto candidate : analysis.joint.ops)
@@ -92,7 +92,7 @@ QString BreakpointsModel::opText(const Breakpoint& breakpoint) const {
 
 QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
-  const auto& breakpoint = breakpoints_[static_cast<std::size_t>(index.row())];
+  const auto& breakpoint = breakpoints_[index.row()];
   if (role == Qt::CheckStateRole && index.column() == where) return breakpoint.enabled ? Qt::Checked : Qt::Unchecked;
   if (role == Qt::ToolTipRole && index.column() == where)
     return QString::fromStdString(describe(*document_->analysis, breakpoint));
@@ -119,7 +119,7 @@ Qt::ItemFlags BreakpointsModel::flags(const QModelIndex& index) const {
 QVariant BreakpointsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   static const std::array<const char*, columns> names{"Where", "Condition", "Hits", "Op"};
-  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
+  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

@@ -33,7 +33,7 @@ int CompareModel::columnCount(const QModelIndex& parent) const { return parent.i
 
 QVariant CompareModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = comparison_->rows[static_cast<std::size_t>(index.row())];
+  const auto& row = comparison_->rows[index.row()];
   const auto& document = *document_->analysis->document;
   if (role == opRole) return row.opA.index;
   if (role == valueRole) return row.valueA.index;
@@ -76,8 +76,8 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
                         tr("2-norm in the other run"),
                         tr("The op that makes the value")};
   if (section < 0 || section >= columns) return {};
-  if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];
-  if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];
+  if (role == Qt::DisplayRole) return titles[section];
+  if (role == Qt::ToolTipRole) return tips[section];
   return {};
 }
 

@@ -38,12 +38,11 @@ void GotoModel::showCommands(const QList<QAction*>& commands) {
 }
 
 QAction* GotoModel::command(int row) const {
-  return row >= 0 && static_cast<std::size_t>(row) < commands_.size() ? commands_[static_cast<std::size_t>(row)].data()
-                                                                      : nullptr;
+  return row >= 0 && static_cast<std::size_t>(row) < commands_.size() ? commands_[row].data() : nullptr;
 }
 
 const Place* GotoModel::place(int row) const {
-  return row >= 0 && static_cast<std::size_t>(row) < places_.size() ? &places_[static_cast<std::size_t>(row)] : nullptr;
+  return row >= 0 && static_cast<std::size_t>(row) < places_.size() ? &places_[row] : nullptr;
 }
 
 int GotoModel::rowCount(const QModelIndex& parent) const {

@@ -45,7 +45,7 @@ int InputsModel::columnCount(const QModelIndex& parent) const { return parent.is
 
 QVariant InputsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = rows_[static_cast<std::size_t>(index.row())];
+  const auto& row = rows_[index.row()];
   if (index.column() == gradient) {
     if (role == Qt::CheckStateRole) return row.checked ? Qt::Checked : Qt::Unchecked;
     if (role == Qt::ToolTipRole)
@@ -64,7 +64,7 @@ QVariant InputsModel::data(const QModelIndex& index, int role) const {
 
 bool InputsModel::setData(const QModelIndex& index, const QVariant& value, int role) {
   if (!index.isValid() || index.column() != gradient || role != Qt::CheckStateRole) return false;
-  auto& row = rows_[static_cast<std::size_t>(index.row())];
+  auto& row = rows_[index.row()];
   if (!row.differentiable) return false;
   row.checked = value.toInt() == Qt::Checked;
   Q_EMIT dataChanged(index, index, {Qt::CheckStateRole});
@@ -75,7 +75,7 @@ Qt::ItemFlags InputsModel::flags(const QModelIndex& index) const {
   auto flags = QAbstractTableModel::flags(index);
   if (index.isValid() && index.column() == gradient) {
     flags |= Qt::ItemIsUserCheckable;
-    if (!rows_[static_cast<std::size_t>(index.row())].differentiable) flags &= ~Qt::ItemIsEnabled;
+    if (!rows_[index.row()].differentiable) flags &= ~Qt::ItemIsEnabled;
   }
   return flags;
 }
@@ -83,7 +83,7 @@ Qt::ItemFlags InputsModel::flags(const QModelIndex& index) const {
 QVariant InputsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   static const std::array<const char*, columns> names{"Input", "dtype", "Shape", "Now from", "Gradient"};
-  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
+  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

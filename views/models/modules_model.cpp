@@ -14,11 +14,11 @@ namespace retrograd::views {
 namespace {
 
 int partNamed(ModulesModel::Modules& modules, int parent, const QString& name) {
-  const auto path = parent < 0 ? name : modules.all[static_cast<std::size_t>(parent)].path + QLatin1Char('.') + name;
+  const auto path = parent < 0 ? name : modules.all[parent].path + QLatin1Char('.') + name;
   const auto found = modules.byPath.constFind(path);
   if (found != modules.byPath.constEnd()) return *found;
   const int added = static_cast<int>(modules.all.size());
-  auto& siblings = parent < 0 ? modules.top : modules.all[static_cast<std::size_t>(parent)].parts;
+  auto& siblings = parent < 0 ? modules.top : modules.all[parent].parts;
   const int place = static_cast<int>(siblings.size());
   siblings.push_back(added);
   modules.all.push_back({.name = name, .path = path, .parent = parent, .place = place});
@@ -50,8 +50,8 @@ void addMemory(ModulesModel::Modules& modules, const Analysis& analysis) {
   if (!analysis.derived()) return;
   const auto timeline = memoryTimeline(analysis);
   for (const auto& [path, bytes] : bytesByModule(analysis, timeline, timeline.peakPosition))
-    for (int at = moduleAround(modules, toQt(path)); at >= 0; at = modules.all[static_cast<std::size_t>(at)].parent)
-      modules.all[static_cast<std::size_t>(at)].memory += bytes;
+    for (int at = moduleAround(modules, toQt(path)); at >= 0; at = modules.all[at].parent)
+      modules.all[at].memory += bytes;
 }
 
 QString moduleTitle(ModulesModel::Column column) {
@@ -102,8 +102,8 @@ ModulesModel::Modules ModulesModel::modulesOf(const OpenDocument& open) {
     std::int64_t bytes = 0;
     if (derived)
       for (const auto output : document.outputs(op)) bytes += output ? open.saved.costOf(output) : 0;
-    for (int at = own; at >= 0; at = modules.all[static_cast<std::size_t>(at)].parent) {
-      auto& module = modules.all[static_cast<std::size_t>(at)];
+    for (int at = own; at >= 0; at = modules.all[at].parent) {
+      auto& module = modules.all[at];
       module.saved += bytes;
       if (derived) ++(isBackwardRole(bound.origin.role) ? module.backward : module.forward);
       else if (!module.first) module.first = op;
@@ -126,7 +126,7 @@ void ModulesModel::show(Modules modules) {
 
 void ModulesModel::findMost(std::initializer_list<int> among) {
   for (const int column : among) {
-    auto& most = most_[static_cast<std::size_t>(column)] = 0;
+    auto& most = most_[column] = 0;
     for (const auto& module : modules_.all)
       if (const auto number = numberOf(module, column); number && std::isfinite(*number))
         most = std::max(most, *number);
@@ -136,7 +136,7 @@ void ModulesModel::findMost(std::initializer_list<int> among) {
 void ModulesModel::measure(const RunNumbers& numbers) {
   for (auto& module : modules_.all) module.seconds = module.gradientNorm = module.badElements = std::nullopt;
   const auto add = [this](int at, std::optional<double> Module::* sum, double number) {
-    auto& all = modules_.all[static_cast<std::size_t>(at)].*sum;
+    auto& all = modules_.all[at].*sum;
     all = all.value_or(0) + number;
   };
   const auto& badOps = numbers.badOps();
@@ -149,7 +149,7 @@ void ModulesModel::measure(const RunNumbers& numbers) {
   for (const auto& [value, module] : modules_.gradients)  // squares, which add up
     if (const auto* s = numbers.statistics(value)) add(module, &Module::gradientNorm, s->norm * s->norm);
   for (int at = static_cast<int>(modules_.all.size()) - 1; at >= 0; --at) {
-    const auto& module = modules_.all[static_cast<std::size_t>(at)];
+    const auto& module = modules_.all[at];
     for (auto sum : {&Module::seconds, &Module::gradientNorm, &Module::badElements})
       if (module.parent >= 0 && module.*sum) add(module.parent, sum, *(module.*sum));
   }
@@ -166,8 +166,8 @@ void ModulesModel::setUpdates(const std::map<std::string, UpdateNumbers>& update
   std::vector<Norms> norms(modules_.all.size());
   for (const auto& [parameter, numbers] : updates)
     for (int at = moduleAround(modules_, QString::fromStdString(parameter)); at >= 0 && numbers.norm;
-         at = modules_.all[static_cast<std::size_t>(at)].parent) {
-      auto& of = norms[static_cast<std::size_t>(at)];
+         at = modules_.all[at].parent) {
+      auto& of = norms[at];
       of.isKnown = true;
       of.added = std::hypot(of.added, *numbers.norm);
       if (numbers.ratio.value_or(0) > 0) of.weight = std::hypot(of.weight, *numbers.norm / *numbers.ratio);
@@ -213,7 +213,7 @@ QModelIndex ModulesModel::find(const QString& path) const {
   const auto found = modules_.byPath.constFind(path);
   return found == modules_.byPath.constEnd()
              ? QModelIndex()
-             : createIndex(modules_.all[static_cast<std::size_t>(*found)].place, name, static_cast<quintptr>(*found));
+             : createIndex(modules_.all[*found].place, name, static_cast<quintptr>(*found));
 }
 
 bool ModulesModel::hasFourDigits(Column column) const {
@@ -232,20 +232,18 @@ QStringList ModulesModel::widest(Column column) const {
     case gradient:
     case update: return {QStringLiteral("0.0000"), QStringLiteral("0.0e-0")};
     case bad: return {numberText(OpFigure::bad, most_[bad])};
-    default: return {QString::number(static_cast<qint64>(most_[static_cast<std::size_t>(column)]))};
+    default: return {QString::number(static_cast<qint64>(most_[column]))};
   }
 }
 
 QModelIndex ModulesModel::index(int row, int column, const QModelIndex& parent) const {
   if (!hasIndex(row, column, parent)) return {};
-  return createIndex(row, column, static_cast<quintptr>(partsOf(parent)[static_cast<std::size_t>(row)]));
+  return createIndex(row, column, static_cast<quintptr>(partsOf(parent)[row]));
 }
 
 QModelIndex ModulesModel::parent(const QModelIndex& child) const {
   const int parent = child.isValid() ? moduleOf(child).parent : -1;
-  return parent < 0
-             ? QModelIndex()
-             : createIndex(modules_.all[static_cast<std::size_t>(parent)].place, name, static_cast<quintptr>(parent));
+  return parent < 0 ? QModelIndex() : createIndex(modules_.all[parent].place, name, static_cast<quintptr>(parent));
 }
 
 int ModulesModel::rowCount(const QModelIndex& parent) const {
@@ -272,7 +270,7 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
     case sortRole: return column == name ? QVariant() : QVariant(numberOf(module, column).value_or(qQNaN()));
     case shareRole: {
       const auto number = numberOf(module, column);
-      const auto most = most_[static_cast<std::size_t>(column)];
+      const auto most = most_[column];
       if (!number || column == name || column == ops || *number <= 0) return {};
       return !std::isfinite(*number) ? 1.0 : most > 0 ? *number / most : 0.0;
     }

@@ -125,7 +125,7 @@ Qt::ItemFlags NotesModel::flags(const QModelIndex& index) const {
 QVariant NotesModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   static const std::array<const char*, columns> names{"Mark", "Where", "Name", "Comment", "Op or value"};
-  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
+  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

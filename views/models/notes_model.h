@@ -22,7 +22,7 @@ class NotesModel : public QAbstractTableModel {
   /// A null document shows nothing.
   void set(std::shared_ptr<const OpenDocument> document, std::vector<PlacedNote> notes);
   /// Of a row: its number in the NoteBook.
-  std::size_t noteAt(int row) const { return rows_[static_cast<std::size_t>(row)]; }
+  std::size_t noteAt(int row) const { return rows_[row]; }
   const PlacedNote& note(int row) const { return notes_[noteAt(row)]; }
 
   int rowCount(const QModelIndex& parent = {}) const override;

@@ -58,7 +58,7 @@ int ProblemsModel::columnCount(const QModelIndex& parent) const { return parent.
 
 QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& problem = problems_[static_cast<std::size_t>(index.row())];
+  const auto& problem = problems_[index.row()];
   if (role == opRole) return problem.op;
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   if (index.column() == 0) return severityText(problem.severity);

@@ -28,7 +28,7 @@ QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue(Qt::AlignVCenter | (isText(index.column()) ? Qt::AlignLeft : Qt::AlignRight));
-  const auto& line = run_->simulation.ranks[static_cast<std::size_t>(index.row())];
+  const auto& line = run_->simulation.ranks[index.row()];
   if (role == sortRole) {
     switch (index.column()) {
       case bubble: return -line.busy;
@@ -68,8 +68,8 @@ QVariant ScheduleRanksModel::headerData(int section, Qt::Orientation orientation
       "Stages that it holds"};
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue(Qt::AlignVCenter | (isText(section) ? Qt::AlignLeft : Qt::AlignRight));
-  if (role == Qt::DisplayRole) return tr(names[static_cast<std::size_t>(section)]);
-  if (role == Qt::ToolTipRole) return tr(tips[static_cast<std::size_t>(section)]);
+  if (role == Qt::DisplayRole) return tr(names[section]);
+  if (role == Qt::ToolTipRole) return tr(tips[section]);
   return {};
 }
 

@@ -16,7 +16,7 @@ class FramesModel : public QAbstractTableModel {
   using QAbstractTableModel::QAbstractTableModel;
 
   void set(const SourceStack& stack);
-  const SourceFrame& frame(int row) const { return frames_[static_cast<std::size_t>(row)]; }
+  const SourceFrame& frame(int row) const { return frames_[row]; }
   /// Of the frame that the op is known by: the innermost that is not PyTorch's; -1 where there is none.
   int shownRow() const { return shown_; }
 
@@ -48,7 +48,7 @@ class SourceLinesModel : public QAbstractTableModel {
   /// Ops that come from the line of a row, in their order.
   const std::vector<BoundSymbolId>& opsAt(int row) const;
   /// What has a colour of its own in the line of a row.
-  const std::vector<PythonSpan>& spansAt(int row) const { return spans_[static_cast<std::size_t>(row)]; }
+  const std::vector<PythonSpan>& spansAt(int row) const { return spans_[row]; }
   /// Characters of the longest line.
   int width() const { return width_; }
 

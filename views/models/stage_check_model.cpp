@@ -57,8 +57,8 @@ QString StageCheckModel::verdictText(const StageCheckRow& row) const {
 
 QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = check_.rows[static_cast<std::size_t>(index.row())];
-  const auto target = targets_[static_cast<std::size_t>(index.row())];
+  const auto& row = check_.rows[index.row()];
+  const auto target = targets_[index.row()];
   const auto figure = [](double number) {
     return number == 0          ? QStringLiteral("0")
            : std::isinf(number) ? QStringLiteral("\u2013")
@@ -103,8 +103,8 @@ QVariant StageCheckModel::headerData(int section, Qt::Orientation orientation, i
       "Largest difference of an element", "That, over the largest element of the tensor in the whole model"};
   if (role == Qt::TextAlignmentRole)
     return QVariant::fromValue(Qt::AlignVCenter | (section >= difference ? Qt::AlignRight : Qt::AlignLeft));
-  if (role == Qt::DisplayRole) return tr(names[static_cast<std::size_t>(section)]);
-  if (role == Qt::ToolTipRole) return tr(tips[static_cast<std::size_t>(section)]);
+  if (role == Qt::DisplayRole) return tr(names[section]);
+  if (role == Qt::ToolTipRole) return tr(tips[section]);
   return {};
 }
 

@@ -17,8 +17,8 @@ template <std::size_t n>
 QVariant header(const std::array<QString, n>& titles, const std::array<QString, n>& tips, int section,
                 Qt::Orientation orientation, int role) {
   if (orientation != Qt::Horizontal || section < 0 || section >= static_cast<int>(n)) return {};
-  if (role == Qt::DisplayRole) return titles[static_cast<std::size_t>(section)];
-  if (role == Qt::ToolTipRole) return tips[static_cast<std::size_t>(section)];
+  if (role == Qt::DisplayRole) return titles[section];
+  if (role == Qt::ToolTipRole) return tips[section];
   return {};
 }
 
@@ -67,7 +67,7 @@ QString StagesModel::timeText(const StageCut& cut, double time) {
 QVariant StagesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto s = index.row();
-  const auto& facts = cut_->facts[static_cast<std::size_t>(s)];
+  const auto& facts = cut_->facts[s];
   const auto op = cut_->firstOp(s);
   switch (role) {
     case stageRole: return s;
@@ -141,11 +141,11 @@ int StageEdgesModel::columnCount(const QModelIndex& parent) const { return paren
 
 QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& edge = cut_->split.edges[static_cast<std::size_t>(index.row())];
-  const auto& described = cut_->edges[static_cast<std::size_t>(index.row())];
+  const auto& edge = cut_->split.edges[index.row()];
+  const auto& described = cut_->edges[index.row()];
   const auto& tables = cut_->tables();
   const int skipped = edge.source < 0 ? 0 : edge.destination - edge.source - 1;
-  const bool hasGradient = cut_->gradients[static_cast<std::size_t>(index.row())];
+  const bool hasGradient = cut_->gradients[index.row()];
   switch (role) {
     case stageRole: return edge.destination;
     case swatchRole:
@@ -210,7 +210,7 @@ int SharedParametersModel::columnCount(const QModelIndex& parent) const { return
 
 QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& shared = cut_->split.shared[static_cast<std::size_t>(index.row())];
+  const auto& shared = cut_->split.shared[index.row()];
   const bool sent = shared.use == MultiUse::transmit;
   if (role == stageRole) return shared.nameIn.empty() ? -1 : shared.nameIn.begin()->first;
   if (role == sortRole) return index.column() == bytes ? QVariant(static_cast<double>(shared.bytes)) : QVariant();

@@ -76,7 +76,7 @@ class SharedParametersModel : public QAbstractTableModel {
   using QAbstractTableModel::QAbstractTableModel;
 
   void show(std::shared_ptr<const StageCut> cut);
-  const SharedParameter& at(int row) const { return cut_->split.shared[static_cast<std::size_t>(row)]; }
+  const SharedParameter& at(int row) const { return cut_->split.shared[row]; }
   /// The row of a parameter, by any of its names; -1 where it is not among them.
   int rowOf(const std::string& name) const;
 

@@ -29,7 +29,7 @@ const TreeModel::Node* TreeModel::nodeOf(const QModelIndex& index) const {
 
 QModelIndex TreeModel::index(int row, int column, const QModelIndex& parent) const {
   if (!hasIndex(row, column, parent)) return {};
-  return createIndex(row, column, nodeOf(parent)->children[static_cast<std::size_t>(row)].get());
+  return createIndex(row, column, nodeOf(parent)->children[row].get());
 }
 
 QModelIndex TreeModel::parent(const QModelIndex& child) const {

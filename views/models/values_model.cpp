@@ -64,9 +64,7 @@ void ValuesModel::setFailure(const QString& reason) {
   if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
 }
 
-ValueId ValuesModel::valueAt(int row) const {
-  return row >= 0 && row < rowCount() ? rows_[static_cast<std::size_t>(row)].value : ValueId();
-}
+ValueId ValuesModel::valueAt(int row) const { return row >= 0 && row < rowCount() ? rows_[row].value : ValueId(); }
 
 std::vector<ValueId> ValuesModel::values() const {
   std::vector<ValueId> values;
@@ -148,7 +146,7 @@ QString ValuesModel::text(const ValueRow& row, int column, bool isShort) const {
 
 QVariant ValuesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
-  const auto& row = rows_[static_cast<std::size_t>(index.row())];
+  const auto& row = rows_[index.row()];
   const bool bad = row.statistics && document_->intended.isFault(row.value, *row.statistics);
   switch (role) {
     case Qt::DisplayRole: {
@@ -187,7 +185,7 @@ QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int r
   if (section == state ? role != Qt::AccessibleTextRole && role != Qt::ToolTipRole : role != Qt::DisplayRole) return {};
   static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max",
                                                       "Mean",    "Std",   "Norm", "NaN",   "Inf", "Zeros"};
-  return section < columns ? tr(names[static_cast<std::size_t>(section)]) : QString();
+  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

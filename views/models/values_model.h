@@ -29,8 +29,8 @@ class ValuesModel : public QAbstractTableModel {
   void followNotes(const NoteBook* notes);
   ValueId valueAt(int row) const;
   std::vector<ValueId> values() const;
-  bool isOutput(int row) const { return rows_[static_cast<std::size_t>(row)].output; }
-  bool isAfter(int row) const { return rows_[static_cast<std::size_t>(row)].after; }
+  bool isOutput(int row) const { return rows_[row].output; }
+  bool isAfter(int row) const { return rows_[row].after; }
   int rowOf(ValueId value) const;  ///< -1 when it is not here
 
   int rowCount(const QModelIndex& parent = {}) const override;

@@ -46,9 +46,8 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
   connect(table_, &QTreeView::collapsed, this, [this](const QModelIndex& row) { setOpen(row, false); });
   connect(table_->header(), &QHeaderView::sectionResized, this,
           [this](int section) { isNameChosen_ = isNameChosen_ || (section == 0 && !fitting_); });
-  connect(chart_, &GradientFlowChart::chosen, this, [this](int bar) {
-    table_->setCurrentIndex(shownIn(*table_, model_->indexOf(barRows_[static_cast<std::size_t>(bar)])));
-  });
+  connect(chart_, &GradientFlowChart::chosen, this,
+          [this](int bar) { table_->setCurrentIndex(shownIn(*table_, model_->indexOf(barRows_[bar]))); });
 }
 
 void GradientFlowDock::refresh() {
@@ -106,7 +105,7 @@ void GradientFlowDock::measure() {
 
 void GradientFlowDock::expandToLayers(const std::vector<int>& rows) {
   for (const int row : rows) {
-    const auto& module = model_->rows()[static_cast<std::size_t>(row)];
+    const auto& module = model_->rows()[row];
     if (module.isLayer) continue;
     table_->setExpanded(shownIn(*table_, model_->indexOf(row)), true);
     expandToLayers(module.parts);
@@ -125,7 +124,7 @@ void GradientFlowDock::showBars() {
   std::vector<GradientFlowChart::Bar> bars;
   const auto visit = [&](const auto& self, const std::vector<int>& rows) -> void {
     for (const int row : rows) {
-      const auto& shown = model_->rows()[static_cast<std::size_t>(row)];
+      const auto& shown = model_->rows()[row];
       if (shown.isOpen) {
         self(self, shown.parts);
         continue;
@@ -198,7 +197,7 @@ void GradientFlowDock::choose(const QModelIndex& index) {
   const auto open = document();
   const int at = GradientFlowModel::rowOf(ofModel(index));
   if (!open || open->analysis != shown_ || at < 0) return;
-  const auto& row = model_->rows()[static_cast<std::size_t>(at)];
+  const auto& row = model_->rows()[at];
   if (!row.parameter) return;
   if (const auto op = row.gradient ? shown_->document->value(row.gradient).producer : BoundSymbolId())
     context_.selection->select(op, row.gradient);

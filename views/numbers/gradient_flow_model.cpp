@@ -27,7 +27,7 @@ std::pair<GradientFlowChart::Bar, std::int64_t> measured(const GradientFlowModel
 void add(GradientFlowModel::Rows& rows, const ParameterTree& tree, const Computation& computation,
          const std::vector<ValueId>& gradients, int parent) {
   const int row = static_cast<int>(rows.all.size());
-  auto& siblings = parent < 0 ? rows.top : rows.all[static_cast<std::size_t>(parent)].parts;
+  auto& siblings = parent < 0 ? rows.top : rows.all[parent].parts;
   const int place = static_cast<int>(siblings.size());
   siblings.push_back(row);
   auto& added = rows.all.emplace_back();
@@ -61,7 +61,7 @@ void GradientFlowModel::show(std::shared_ptr<const Analysis> analysis, Rows rows
 }
 
 void GradientFlowModel::setOpen(int row, bool isOpen) {
-  auto& changed = rows_.all[static_cast<std::size_t>(row)];
+  auto& changed = rows_.all[row];
   changed.isOpen = isOpen;
   changed.wasOpened = changed.wasOpened || isOpen;
 }
@@ -122,24 +122,22 @@ void GradientFlowModel::announce() {
     if (row.wasOpened) changed(row.parts);
 }
 
-QModelIndex GradientFlowModel::indexOf(int row) const {
-  return createIndex(rows_.all[static_cast<std::size_t>(row)].place, name, row);
-}
+QModelIndex GradientFlowModel::indexOf(int row) const { return createIndex(rows_.all[row].place, name, row); }
 
 const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) const {
-  return parent.isValid() ? rows_.all[static_cast<std::size_t>(rowOf(parent))].parts : rows_.top;
+  return parent.isValid() ? rows_.all[rowOf(parent)].parts : rows_.top;
 }
 
 QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& parent) const {
   const auto& parts = partsOf(parent);
   return row >= 0 && std::cmp_less(row, parts.size()) && column >= 0 && column < columns
-             ? createIndex(row, column, parts[static_cast<std::size_t>(row)])
+             ? createIndex(row, column, parts[row])
              : QModelIndex();
 }
 
 QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
   if (!index.isValid()) return {};
-  const int parent = rows_.all[static_cast<std::size_t>(rowOf(index))].parent;
+  const int parent = rows_.all[rowOf(index)].parent;
   return parent < 0 ? QModelIndex() : indexOf(parent);
 }
 
@@ -171,7 +169,7 @@ QString GradientFlowModel::textOf(const Row& row, int column) const {
 
 QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = rows_.all[static_cast<std::size_t>(rowOf(index))];
+  const auto& row = rows_.all[rowOf(index)];
   switch (role) {
     case Qt::DisplayRole: return textOf(row, index.column());
     case Qt::ToolTipRole: return index.column() == name ? QVariant(row.path) : QVariant();
@@ -184,7 +182,7 @@ QVariant GradientFlowModel::data(const QModelIndex& index, int role) const {
       const auto& bar = row.numbers;
       if (!bar.isKnown || (index.column() != value && !bar.hasGradient)) return qQNaN();
       const std::array<double, clip> numbers{0, bar.value, bar.gradient, bar.ratio(), static_cast<double>(row.bad)};
-      return numbers[static_cast<std::size_t>(index.column())];
+      return numbers[index.column()];
     }
     default: return {};
   }
@@ -194,7 +192,7 @@ QVariant GradientFlowModel::headerData(int section, Qt::Orientation orientation,
   static const std::array<const char*, columns> names{"Parameter",   "Value",      "Gradient", "Ratio",
                                                       "NaN and Inf", "Clipped by", "Update",   "Update / Value"};
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= columns) return {};
-  return tr(names[static_cast<std::size_t>(section)]);
+  return tr(names[section]);
 }
 
 }  // namespace retrograd::views

@@ -91,7 +91,7 @@ void TraceTableModel::update() {
 }
 
 BoundSymbolId TraceTableModel::opAt(int row) const {
-  return row >= 0 && row < rowCount() ? ops_[static_cast<std::size_t>(row)] : BoundSymbolId();
+  return row >= 0 && row < rowCount() ? ops_[row] : BoundSymbolId();
 }
 
 int TraceTableModel::rowOf(BoundSymbolId op) const {
@@ -124,7 +124,7 @@ QVariant TraceTableModel::headerData(int section, Qt::Orientation orientation, i
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= columns) return {};
   if (const auto kind = kindOf(section); kind != OpFigure::none) return titleOf(kind);
   static const std::array<const char*, 5> names{"#", "Op", "Module", "Output", "Type"};
-  return tr(names[static_cast<std::size_t>(section)]);
+  return tr(names[section]);
 }
 
 void TraceTableModel::sort(int column, Qt::SortOrder order) {
@@ -162,7 +162,7 @@ void TraceTableModel::setRows(Ops ops) {
   }
   QModelIndexList now;
   for (qsizetype i = 0; i < kept.size(); ++i) {
-    const auto op = keptOps[static_cast<std::size_t>(i)];
+    const auto op = keptOps[i];
     now << (op ? index(rows[op], kept[i].column()) : QModelIndex());
   }
   changePersistentIndexList(kept, now);

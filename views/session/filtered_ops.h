@@ -13,9 +13,7 @@ class PassingLines {
 
   std::int32_t lines() const { return static_cast<std::int32_t>(before_.size()) - 1; }
   /// Of the lines [begin, end).
-  std::int32_t count(std::int32_t begin, std::int32_t end) const {
-    return before_[static_cast<std::size_t>(end)] - before_[static_cast<std::size_t>(begin)];
-  }
+  std::int32_t count(std::int32_t begin, std::int32_t end) const { return before_[end] - before_[begin]; }
   std::int32_t count() const { return before_.back(); }
   bool passes(std::int32_t line) const { return count(line, line + 1) > 0; }
 

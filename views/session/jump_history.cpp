@@ -16,7 +16,7 @@ void JumpHistory::jumped(BoundSymbolId from, BoundSymbolId to) {
   if (from) {
     if (places_.empty() || places_.back() != from) places_.push_back(from);
   }
-  if (places_.size() >= limit) places_.erase(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(limit / 2));
+  if (places_.size() >= limit) places_.erase(places_.begin(), places_.begin() + limit / 2);
   places_.push_back(to);
   at_ = places_.size() - 1;
   Q_EMIT changed();

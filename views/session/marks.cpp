@@ -81,7 +81,7 @@ void Marks::addBreakpoint(const QString& words, std::function<void(const QString
 void Marks::removeBreakpoint(std::size_t index) {
   auto breakpoints = state_.execution->breakpoints();
   if (index >= breakpoints.size()) return;
-  breakpoints.erase(breakpoints.begin() + static_cast<std::ptrdiff_t>(index));
+  breakpoints.erase(breakpoints.begin() + index);
   setBreakpoints(std::move(breakpoints));
 }
 

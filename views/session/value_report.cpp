@@ -42,8 +42,7 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool
   for (auto written : bothSides ? writtenOperands(document, op) : std::vector<ValueId>()) {
     const auto operand = std::find(operands.begin(), operands.end(), written);
     if (operand != operands.end())
-      rows.push_back(
-          {written, false, true, labels[static_cast<std::size_t>(operand - operands.begin())] + ", after", {}, {}, {}});
+      rows.push_back({written, false, true, labels[operand - operands.begin()] + ", after", {}, {}, {}});
   }
   const auto outputs = document.outputs(op);
   const auto& returns = document.symbol(op).returns;

@@ -11,8 +11,8 @@ namespace {
 /// The number of the op's operand `hole` among its tensors, as Origin::operand counts.
 int tensorNumber(const Document& document, BoundSymbolId op, std::size_t hole) {
   const auto operands = document.operands(op);
-  return static_cast<int>(std::count_if(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(hole),
-                                        [&](ValueId v) { return v && document.isTensor(v); }));
+  return static_cast<int>(
+      std::count_if(operands.begin(), operands.begin() + hole, [&](ValueId v) { return v && document.isTensor(v); }));
 }
 
 /// An op that brings a gradient to the value from one of its readers in the computation; the last that runs.

@@ -38,12 +38,12 @@ std::int32_t StageCut::position(BoundSymbolId op) const {
 
 int StageCut::stageOf(BoundSymbolId op) const {
   const auto at = position(op);
-  return at < 0 ? -1 : stageOfPosition[static_cast<std::size_t>(at)];
+  return at < 0 ? -1 : stageOfPosition[at];
 }
 
 BoundSymbolId StageCut::firstOp(int stage) const {
   if (stage < 0 || stage >= stages()) return {};
-  const auto& ops = split.stages[static_cast<std::size_t>(stage)].ops;
+  const auto& ops = split.stages[stage].ops;
   return ops.empty() ? BoundSymbolId() : ops.front();
 }
 

@@ -419,7 +419,7 @@ bool StagePlan::canMoveCut(int stage, std::size_t position) const {
 void StagePlan::moveCut(int stage, std::size_t position) {
   if (!canMoveCut(stage, position)) return;
   auto all = places();
-  all[static_cast<std::size_t>(stage - 1)] = position;
+  all[stage - 1] = position;
   changePlaces(all, tr("Move the cut before stage %1").arg(stage));
 }
 

@@ -176,7 +176,7 @@ std::vector<std::size_t> match(const std::vector<Place>& places, std::string_vie
     if (points > 0) scored.emplace_back(-points, i);  // of equals the first in order
   }
   const auto count = std::min(limit, scored.size());
-  std::partial_sort(scored.begin(), scored.begin() + static_cast<std::ptrdiff_t>(count), scored.end());
+  std::partial_sort(scored.begin(), scored.begin() + count, scored.end());
   std::vector<std::size_t> best;
   for (std::size_t i = 0; i < count; ++i) best.push_back(scored[i].second);
   return best;

@@ -109,7 +109,7 @@ std::optional<double> RunNumbers::ownNumber(OpFigure kind, BoundSymbolId op) con
   const auto position = positions_[op];
   if (kind == OpFigure::time || kind == OpFigure::bytes) {
     if (position < 0 || std::cmp_greater_equal(position, known())) return std::nullopt;
-    const auto& measure = measures_[static_cast<std::size_t>(position)];
+    const auto& measure = measures_[position];
     return kind == OpFigure::time ? measure.seconds : static_cast<double>(measure.outputBytes);
   }
   std::optional<double> bad;
@@ -142,7 +142,7 @@ double RunNumbers::scale(OpFigure kind) const {
   if (all.empty()) return 0;
   const auto beyond = static_cast<std::ptrdiff_t>(all.size() / 100);
   std::nth_element(all.begin(), all.begin() + beyond, all.end(), std::greater());
-  return scale->second = all[static_cast<std::size_t>(beyond)];
+  return scale->second = all[beyond];
 }
 
 QString numberText(OpFigure kind, std::optional<double> number) {

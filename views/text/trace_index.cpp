@@ -18,7 +18,7 @@ class OutlineBuilder {
     outline_.end.push_back(row + 1);
     outline_.parent.push_back(stack_.empty() ? -1 : stack_.back());
     outline_.depth.push_back(static_cast<std::uint8_t>(std::min<std::size_t>(stack_.size(), 255)));
-    if (item >= 0) outline_.rowOfLine[static_cast<std::size_t>(item)] = row;
+    if (item >= 0) outline_.rowOfLine[item] = row;
     stack_.push_back(row);
     return row;
   }
@@ -157,10 +157,9 @@ class IndexBuilder {
 
   void countOps(Outline& outline) const {
     for (const auto row : moduleRows_) {
-      const auto index = ~outline.item[static_cast<std::size_t>(row)];
-      auto& header = outline.headers[static_cast<std::size_t>(index)];
-      for (auto r = row; r < outline.end[static_cast<std::size_t>(row)]; ++r)
-        header.ops += outline.item[static_cast<std::size_t>(r)] >= 0;
+      const auto index = ~outline.item[row];
+      auto& header = outline.headers[index];
+      for (auto r = row; r < outline.end[row]; ++r) header.ops += outline.item[r] >= 0;
     }
   }
 
@@ -259,7 +258,7 @@ std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> ana
   else index->lines = trace.ops;
   index->lineOf.assign(document.boundSymbolCount(), -1);
   for (std::size_t i = 0; i < index->lines.size(); ++i)
-    index->lineOf[static_cast<std::size_t>(index->lines[i].index)] = static_cast<std::int32_t>(i);
+    index->lineOf[index->lines[i].index] = static_cast<std::int32_t>(i);
   index->analysis = std::move(analysis);
   index->kind = kind;
   progress.check();

@@ -37,11 +37,11 @@ struct Outline {
   std::vector<OutlineHeader> headers;
 
   std::int32_t rows() const { return static_cast<std::int32_t>(item.size()); }
-  bool foldable(std::int32_t row) const { return end[static_cast<std::size_t>(row)] > row + 1; }
-  bool isHeader(std::int32_t row) const { return item[static_cast<std::size_t>(row)] < 0; }
+  bool foldable(std::int32_t row) const { return end[row] > row + 1; }
+  bool isHeader(std::int32_t row) const { return item[row] < 0; }
   const OutlineHeader& header(std::int32_t row) const {
-    const std::int32_t index = ~item[static_cast<std::size_t>(row)];
-    return headers[static_cast<std::size_t>(index)];
+    const std::int32_t index = ~item[row];
+    return headers[index];
   }
 };
 
@@ -55,7 +55,7 @@ struct TraceIndex {
   const Document& document() const { return *analysis->document; }
   const Trace& trace() const;
   std::int32_t line(BoundSymbolId op) const {
-    return op && static_cast<std::size_t>(op.index) < lineOf.size() ? lineOf[static_cast<std::size_t>(op.index)] : -1;
+    return op && static_cast<std::size_t>(op.index) < lineOf.size() ? lineOf[op.index] : -1;
   }
   /// How its rows fold; made when it is asked for first, on whatever thread that is, in milliseconds.
   const Outline& outline(Grouping grouping) const;

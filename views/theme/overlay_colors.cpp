@@ -10,7 +10,7 @@ namespace retrograd::views {
 QColor OverlayColors::ramp(int step) const {
   constexpr std::array<QRgb, steps> light{0xfff7ec, 0xfee8c8, 0xfdd49e, 0xfdbb84, 0xfc9d6a};
   constexpr std::array<QRgb, steps> deep{0x2a2622, 0x452f22, 0x623823, 0x804224, 0xa04c24};
-  return QColor((dark_ ? deep : light)[static_cast<std::size_t>(std::clamp(step, 0, steps - 1))]);
+  return QColor((dark_ ? deep : light)[std::clamp(step, 0, steps - 1)]);
 }
 
 QColor OverlayColors::dtype(DType dtype) const {

@@ -34,7 +34,7 @@ std::vector<const StorageLife*> AliveList::alive(const MemoryTimeline& timeline,
   for (const auto& life : timeline.lives)
     if (life.from <= position && position < life.to) alive.push_back(&life);
   const auto count = std::min(most, alive.size());
-  std::partial_sort(alive.begin(), alive.begin() + static_cast<std::ptrdiff_t>(count), alive.end(),
+  std::partial_sort(alive.begin(), alive.begin() + count, alive.end(),
                     [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
   alive.resize(count);
   return alive;

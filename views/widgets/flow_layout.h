@@ -13,9 +13,7 @@ class FlowLayout : public QLayout {
 
   void addItem(QLayoutItem* item) override { items_.push_back(item); }
   int count() const override { return static_cast<int>(items_.size()); }
-  QLayoutItem* itemAt(int index) const override {
-    return index >= 0 && index < count() ? items_[static_cast<std::size_t>(index)] : nullptr;
-  }
+  QLayoutItem* itemAt(int index) const override { return index >= 0 && index < count() ? items_[index] : nullptr; }
   QLayoutItem* takeAt(int index) override;
   Qt::Orientations expandingDirections() const override { return Qt::Horizontal; }
   bool hasHeightForWidth() const override { return true; }

@@ -68,9 +68,7 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
   updateKind();
 }
 
-TraceSource TraceChooser::source() const {
-  return sources_.at(static_cast<std::size_t>(std::max(0, source_->currentIndex())));
-}
+TraceSource TraceChooser::source() const { return sources_.at(std::max(0, source_->currentIndex())); }
 
 QString TraceChooser::title() const { return tr("%1: %2").arg(source_->currentText(), kind_->currentText()); }
 
@@ -101,7 +99,7 @@ void TraceChooser::updateKind() {
 }
 
 void TraceChooser::sourceActivated(int row) {
-  const auto& source = sources_.at(static_cast<std::size_t>(row));
+  const auto& source = sources_.at(row);
   if (source.kind != TraceSource::Kind::file || !source.detail.isEmpty()) {
     before_ = row;
     updateKind();
