@@ -264,8 +264,18 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
                   false, look_.colors.faint);
     return marks(painter, i, rect);
   }
+  boxText(painter, i, rect);
+  if (group)
+    drawChevron(
+        painter,
+        {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale},
+        3.5 * lens_.scale, false, look_.colors.faint);
+  marks(painter, i, rect);
+}
+
+void GraphPainter::boxText(QPainter& painter, int i, const QRectF& rect) const {
   const auto& text = textFor(i);
-  const bool dimmed = look_.isDimmed(b);
+  const bool dimmed = look_.isDimmed(box(i));
   const auto ink = [&](const QColor& color) { return dimmed ? mixed(color, look_.colors.canvas, dimmedShare) : color; };
   painter.save();
   painter.translate(rect.topLeft());
@@ -288,12 +298,6 @@ void GraphPainter::closedBox(QPainter& painter, int i) const {
     painter.drawStaticText(QPointF(layout::box::padX, y + 2), text.badges);
   }
   painter.restore();
-  if (group)
-    drawChevron(
-        painter,
-        {rect.right() - 12 * lens_.scale - (b.lane == layout::Lane::backward ? bar : 0), rect.top() + 13 * lens_.scale},
-        3.5 * lens_.scale, false, look_.colors.faint);
-  marks(painter, i, rect);
 }
 
 void GraphPainter::smallText(QPainter& painter, int i, const QRectF& rect) const {

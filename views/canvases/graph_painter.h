@@ -121,6 +121,7 @@ class GraphPainter {
                  const std::vector<QRectF>& titles) const;
   /// Where frames have their titles.
   std::vector<QRectF> titleLines(const std::vector<std::int32_t>& boxes) const;
+  void boxText(QPainter& painter, int box, const QRectF& rect) const;
   /// The words of a box that is smaller than they are: its title in a size that can be read, as much of it as there is
   /// room for.
   void smallText(QPainter& painter, int box, const QRectF& rect) const;

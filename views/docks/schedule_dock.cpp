@@ -40,6 +40,37 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   message_->setWordWrap(true);
   message_->setContentsMargins(8, 0, 8, 0);
   message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  auto* parts = makeParts();
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  auto* said = new QHBoxLayout;
+  said->setContentsMargins(0, 0, 6, 4);
+  said->addWidget(message_, 1);
+  said->addWidget(commandButton(save, this), 0, Qt::AlignTop);
+  layout->addWidget(makeControls());
+  layout->addLayout(said);
+  layout->addWidget(parts, 1);
+  layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
+  connect(view_, &ScheduleView::told, this, [this](int cell) {
+    const auto legend = view_->scheduleLayout().empty()
+                            ? QString()
+                            : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
+    cell_->setText(cell >= 0 ? view_->scheduleLayout().describe(cell) : legend);
+  });
+  connect(view_, &ScheduleView::activated, this, [this](int cell) {
+    if (run_ && run_->cut) Q_EMIT jumpRequested(run_->cut->firstOp(view_->scheduleLayout().cell(cell).stage));
+  });
+  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    if (const auto& cells = view_->scheduleLayout();
+        !cells.empty() && cells.begin(index.row()) < cells.end(index.row()))
+      view_->setCurrent(cells.begin(index.row()));
+  });
+  connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::invalidate);
+  showRequest();
+}
+
+QWidget* ScheduleDock::makeParts() {
   model_ = new ScheduleRanksModel(this);
   table_ = new QTreeView(this);
   table_->setObjectName(QStringLiteral("schedule-ranks"));
@@ -69,33 +100,7 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   parts->setStretchFactor(0, 1);
   parts->setStretchFactor(1, 0);
   parts->setChildrenCollapsible(false);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  auto* said = new QHBoxLayout;
-  said->setContentsMargins(0, 0, 6, 4);
-  said->addWidget(message_, 1);
-  said->addWidget(commandButton(save, this), 0, Qt::AlignTop);
-  layout->addWidget(makeControls());
-  layout->addLayout(said);
-  layout->addWidget(parts, 1);
-  layout->addWidget(cell_);  // below both: the legend is longer than the drawing is wide
-  connect(view_, &ScheduleView::told, this, [this](int cell) {
-    const auto legend = view_->scheduleLayout().empty()
-                            ? QString()
-                            : tr("F forward \u00b7 B backward: I of inputs, W of weights \u00b7 hatched: waits");
-    cell_->setText(cell >= 0 ? view_->scheduleLayout().describe(cell) : legend);
-  });
-  connect(view_, &ScheduleView::activated, this, [this](int cell) {
-    if (run_ && run_->cut) Q_EMIT jumpRequested(run_->cut->firstOp(view_->scheduleLayout().cell(cell).stage));
-  });
-  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (const auto& cells = view_->scheduleLayout();
-        !cells.empty() && cells.begin(index.row()) < cells.end(index.row()))
-      view_->setCurrent(cells.begin(index.row()));
-  });
-  connect(context_.stages, &StagePlan::changed, this, &ScheduleDock::invalidate);
-  showRequest();
+  return parts;
 }
 
 QSpinBox* ScheduleDock::makeSpin(const char* object, const QString& name, const QString& suffix, int most, int value) {

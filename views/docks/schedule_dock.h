@@ -39,6 +39,7 @@ class ScheduleDock : public Panel {
 
  private:
   QWidget* makeControls();
+  QWidget* makeParts();  ///< the drawing and the table of ranks
   QSpinBox* makeSpin(const char* object, const QString& name, const QString& suffix, int most, int value);
   QDoubleSpinBox* makeLink();
   void kindChosen(int index);

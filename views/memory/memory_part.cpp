@@ -69,6 +69,29 @@ void giveRoom(MainWindow& window, const OpenMemory& memory, RecordedMemoryDock* 
     window.showAlone(shown ? dock : nullptr, shown ? toQt(shown->path) : QString());
 }
 
+/// What the window does when the snapshot, or the document next to it, changes.
+void follow(MainWindow& window, OpenMemory* memory, RecordedMemoryDock* dock) {
+  const auto show = [&window, memory, dock] {
+    giveRoom(window, *memory, dock);
+    showFindings(window, *memory);
+  };
+  QObject::connect(memory, &OpenMemory::changed, &window, [&window, show] {
+    show();
+    window.actions().update();
+  });
+  QObject::connect(memory, &OpenMemory::busyChanged, &window.actions(), &WindowActions::update);
+  QObject::connect(memory, &OpenMemory::opened, &window, [&window](const QString& path) { window.addRecent(path); });
+  QObject::connect(memory, &OpenMemory::failed, &window,
+                   [&window](const QString& message) { window.messages().show(MessageBar::Kind::error, message); });
+  QObject::connect(window.context().controller, &DocumentController::documentChanged, &window, show);
+  QObject::connect(dock, &RecordedMemoryDock::roomWanted, &window, [&window, dock] {
+    window.showPanel(*dock);
+    if (dock->height() < window.height() * roomShare / 100)
+      window.resizeDocks({qobject_cast<QDockWidget*>(dock->parentWidget())}, {window.height() * roomShare / 100},
+                         Qt::Vertical);
+  });
+}
+
 const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* memory = new OpenMemory(window.context().controller, &window);
@@ -106,12 +129,6 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
     const auto why = whyNone();
     return why.isEmpty() ? dock->whyNoBlock() : why;
   });
-  QObject::connect(dock, &RecordedMemoryDock::roomWanted, &window, [&window, dock] {
-    window.showPanel(*dock);
-    if (dock->height() < window.height() * roomShare / 100)
-      window.resizeDocks({qobject_cast<QDockWidget*>(dock->parentWidget())}, {window.height() * roomShare / 100},
-                         Qt::Vertical);
-  });
   const auto show = [dock](const QString& path) { dock->open(path); };
   QObject::connect(open, &QAction::triggered, &window, [&window, open, show] {
     askForSnapshot(window, QString(open->text()).remove(QLatin1Char('&')), show);
@@ -138,19 +155,7 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
     show(QFileInfo::exists(path) ? QFileInfo(path).absoluteFilePath() : path);
     return true;
   });
-  QObject::connect(memory, &OpenMemory::changed, &window, [&window, memory, dock] {
-    giveRoom(window, *memory, dock);
-    showFindings(window, *memory);
-    window.actions().update();
-  });
-  QObject::connect(memory, &OpenMemory::busyChanged, &actions, &WindowActions::update);
-  QObject::connect(memory, &OpenMemory::opened, &window, [&window](const QString& path) { window.addRecent(path); });
-  QObject::connect(memory, &OpenMemory::failed, &window,
-                   [&window](const QString& message) { window.messages().show(MessageBar::Kind::error, message); });
-  QObject::connect(window.context().controller, &DocumentController::documentChanged, &window, [&window, memory, dock] {
-    giveRoom(window, *memory, dock);
-    showFindings(window, *memory);
-  });
+  follow(window, memory, dock);
 });
 
 }  // namespace

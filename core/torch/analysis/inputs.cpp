@@ -239,34 +239,45 @@ at::Tensor drawElements(const TensorMeta& meta, InputKind kind, std::int64_t cou
   return fanIn > 1 ? numbers.div_(std::sqrt(static_cast<double>(fanIn))) : numbers;
 }
 
-}  // namespace
+constexpr std::int64_t mostDrawn = std::int64_t{8} << 30;
 
-void drawWeights(Analysis& analysis, std::uint64_t seed) {
-  constexpr std::int64_t most = std::int64_t{8} << 30;
-  auto& file = analysis.file;
-  const auto& document = *file.document;
+/// Parameters and buffers without data, and the storages that they lie in.
+struct Undrawn {
+  std::vector<const InputSpec*> inputs;
   std::unordered_map<std::string_view, DrawnStorage> storages;  // by key: tied ones come once
-  std::int64_t total = 0;
-  std::size_t count = 0;
+  std::int64_t bytes = 0;                                       // no longer counted above mostDrawn
+};
+
+Undrawn undrawnOf(const ModelFile& file) {
+  const auto& document = *file.document;
   const auto isGiven = [&](const InputSpec& spec) {
     const auto it = file.weights.find(spec.target);
     return it != file.weights.end() && it->second.data;
   };
-  const auto isWeight = [&](const InputSpec& spec) {
-    return !spec.storageKey.empty() && spec.value && document.isTensor(spec.value) && !isGiven(spec);
-  };
+  Undrawn found;
   for (const auto& spec : file.computation.inputs) {
-    if (!isWeight(spec)) continue;
-    ++count;
-    auto& bytes = storages[spec.storageKey].bytes;
+    if (spec.storageKey.empty() || !spec.value || !document.isTensor(spec.value) || isGiven(spec)) continue;
+    found.inputs.push_back(&spec);
+    auto& bytes = found.storages[spec.storageKey].bytes;
     const auto& value = document.value(spec.value);
     const auto needed = std::max(document.storage(value.storage).bytes, document.meta(value.meta).storageBytes());
-    if (__builtin_add_overflow(total, std::max<std::int64_t>(needed - bytes, 0), &total)) total = most + 1;
+    if (__builtin_add_overflow(found.bytes, std::max<std::int64_t>(needed - bytes, 0), &found.bytes))
+      found.bytes = mostDrawn + 1;
     bytes = std::max(bytes, needed);
-    if (total > most) break;
+    if (found.bytes > mostDrawn) break;
   }
+  return found;
+}
+
+}  // namespace
+
+void drawWeights(Analysis& analysis, std::uint64_t seed) {
+  auto& file = analysis.file;
+  auto undrawn = undrawnOf(file);
+  auto& storages = undrawn.storages;
+  const auto count = undrawn.inputs.size();
   if (count == 0) return;
-  if (total > most) {
+  if (undrawn.bytes > mostDrawn) {
     analysis.inputSource.push_back(
         "parameters and buffers: not drawn, as the text describes more than 8 GiB of them; the traces cannot be run");
     return;
@@ -282,18 +293,17 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
   auto generator = at::detail::createCPUGenerator(seed + 2);
   at::Tensor scratch;
   std::int64_t used = 0;
-  for (const auto& spec : file.computation.inputs) {
-    if (!isWeight(spec)) continue;
-    const auto& meta = document.meta(spec.value);
-    auto& storage = storages[spec.storageKey];
+  for (const auto* spec : undrawn.inputs) {
+    const auto& meta = file.document->meta(spec->value);
+    auto& storage = storages[spec->storageKey];
     if (storage.offset < 0) {
       const auto count = (storage.bytes + itemSize(meta.dtype) - 1) / itemSize(meta.dtype);
       storage = {count * itemSize(meta.dtype), used};
       used += roomOf(storage.bytes);
       at::from_blob(memory + storage.offset, {count}, at::TensorOptions().dtype(toScalarType(meta.dtype)))
-          .copy_(drawElements(meta, spec.kind, count, generator, scratch));
+          .copy_(drawElements(meta, spec->kind, count, generator, scratch));
     }
-    auto& data = (spec.kind == InputKind::constant ? file.constants : file.weights)[spec.target];
+    auto& data = (spec->kind == InputKind::constant ? file.constants : file.weights)[spec->target];
     data.meta = meta;
     data.data = storage.bytes > 0 ? memory + storage.offset : nullptr;
     data.bytes = static_cast<std::size_t>(storage.bytes);
