@@ -9,8 +9,8 @@
 #include "core/layout/labels.h"
 #include "core/layout/reach.h"
 #include "views/content/box_filter.h"
+#include "views/content/edge_values.h"
 #include "views/content/graph_overlay.h"
-#include "views/content/line_values.h"
 #include "views/session/selection.h"
 #include "views/text/run_numbers.h"
 #include "views/theme/graph_style.h"
@@ -57,7 +57,7 @@ struct GraphLens {
   const layout::Reach* reach = nullptr;
   int current = -1;
   bool hovering = false;
-  const LineValues* lines = nullptr;    ///< null: only saved tensors have labels, their bytes
+  const EdgeValues* lines = nullptr;    ///< null: only saved tensors have labels, their bytes
   const RunNumbers* numbers = nullptr;  ///< null: no norm is known
   LineLabel label = LineLabel::bytes;
   bool cosmetic = true;  ///< lines have their width whatever the painter's transformation

@@ -248,7 +248,7 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
     picture->scene = layout::makeScene(*bench->shaper, open, progress);
     progress.at("what is where", 0.95);
     picture->grid = GraphGrid(picture->scene);
-    picture->lines = LineValues(picture->scene, progress);
+    picture->lines = EdgeValues(picture->scene, progress);
     const auto ways = std::make_shared<layout::Reach>(waysIn(picture->scene, from, to));
     return Worker::Deliver([self, document, kind, picture, ways, from, to, anchor, reveal] {
       // It may have been on its way when another trace was chosen, whose nodes are others.

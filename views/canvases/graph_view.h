@@ -22,7 +22,7 @@ namespace retrograd::views {
 struct GraphPicture {
   layout::Scene scene;
   GraphGrid grid;
-  LineValues lines;
+  EdgeValues lines;
 };
 
 /// The ops of a graph that a search found, in the order of its tree, and how many of them each node has below it, by

@@ -19,9 +19,9 @@ void bringToFront(const MainWindow& window, const QStringList& panels) {
     }
 }
 
-void showPanelsOfSamples(MainWindow& window, const WelcomePage& page) {
+void showPanelsOfSamples(MainWindow& window, const StartPage& page) {
   const auto wanted = std::make_shared<Sample>();
-  QObject::connect(&page, &WelcomePage::sampleChosen, &window, [wanted](const Sample& sample) { *wanted = sample; });
+  QObject::connect(&page, &StartPage::sampleChosen, &window, [wanted](const Sample& sample) { *wanted = sample; });
   const auto* controller = window.context().controller;
   QObject::connect(controller, &DocumentController::documentChanged, &window, [wanted, controller, &window] {
     const auto& document = controller->document();
@@ -48,7 +48,7 @@ const WindowPart onDemand(PartOrder::onDemand, [](MainWindow& window) {
     const auto& document = window.context().controller->document();
     if (document && !document->analysis->derived()) window.showPanel(window.panel<ProblemsDock>());
   });
-  if (const auto* page = window.findChild<WelcomePage*>()) showPanelsOfSamples(window, *page);
+  if (const auto* page = window.findChild<StartPage*>()) showPanelsOfSamples(window, *page);
 });
 
 const WindowPart follow(PartOrder::followSteps, [](MainWindow& window) {

@@ -29,8 +29,8 @@ const WindowPart tourPanelPart(PartOrder::tour, [](MainWindow& window) {
   });
   window.menu("help")->insertAction(actions.palette, start);
   QObject::connect(start, &QAction::triggered, panel, &TourPanel::startOnSample);
-  if (auto* page = window.findChild<WelcomePage*>())
-    QObject::connect(page, &WelcomePage::tourWanted, start, &QAction::trigger);
+  if (auto* page = window.findChild<StartPage*>())
+    QObject::connect(page, &StartPage::tourWanted, start, &QAction::trigger);
 });
 
 bool isSample(const OpenDocument* document) {

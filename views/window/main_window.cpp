@@ -93,7 +93,7 @@ void MainWindow::connectCommands() {
   on(actions_->close, [this] { controller_->close(); });
   on(actions_->quit, [] { QApplication::closeAllWindows(); });
   connect(recent_, &RecentFiles::chosen, this, &MainWindow::openFile);
-  connect(welcome_, &WelcomePage::chosen, this, &MainWindow::openFile);
+  connect(startPage_, &StartPage::chosen, this, &MainWindow::openFile);
 
   on(actions_->origin, [this] { goToOrigin(selection_.op()); });
   on(actions_->back, [this] { listings_->goTo(history_.back(selection_.op())); });
@@ -236,7 +236,7 @@ void MainWindow::documentChanged() {
   if (document && document->request.data.rank) names << tr("rank %1").arg(*document->request.data.rank);
   setWindowTitle(document ? tr("%1 - Retrograd").arg(names.join(QStringLiteral(" \u00b7 "))) : tr("Retrograd"));
   setWindowFilePath(path);
-  auto& active = listings_->active();  // hiding the welcome page gives the focus to the first listing instead
+  auto& active = listings_->active();  // hiding the start page gives the focus to the first listing instead
   const auto* alone = document ? std::exchange(alone_, nullptr) : nullptr;
   showCentre();
   keepDocksAway(!document);

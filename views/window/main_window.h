@@ -13,7 +13,7 @@
 #include "views/widgets/message_bar.h"
 #include "views/window/listings_area.h"
 #include "views/window/recent_files.h"
-#include "views/window/welcome_page.h"
+#include "views/window/start_page.h"
 #include "views/window/window_actions.h"
 
 namespace retrograd::views {
@@ -140,7 +140,7 @@ class MainWindow : public QMainWindow {
   DocumentController* controller_;
   WindowActions* actions_ = nullptr;
   ListingsArea* listings_ = nullptr;
-  WelcomePage* welcome_ = nullptr;
+  StartPage* startPage_ = nullptr;
   FirstLinesView* firstLines_ = nullptr;
   MessageBar* messages_ = nullptr;
   BusyPanel* busy_ = nullptr;

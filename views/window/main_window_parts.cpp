@@ -36,9 +36,9 @@ void MainWindow::makeCentre() {
   layout->setSpacing(0);
   messages_ = new MessageBar(shared_.theme, centre);
   listings_ = new ListingsArea(context_, centre);
-  welcome_ = new WelcomePage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
+  startPage_ = new StartPage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
   firstLines_ = new FirstLinesView(shared_.theme, centre);
-  layout->addWidget(welcome_, 1);
+  layout->addWidget(startPage_, 1);
   layout->addWidget(firstLines_, 1);
   layout->addWidget(listings_, 1);
   layout->addWidget(messages_);  // below: what is under the pointer stays there
@@ -56,7 +56,7 @@ void MainWindow::makeCentre() {
 
 void MainWindow::showCentre() {
   const bool isOpen = controller_->document() != nullptr, isRead = firstLines_->rowCount() > 0;
-  welcome_->setVisible(!isOpen && !isRead && !alone_);
+  startPage_->setVisible(!isOpen && !isRead && !alone_);
   firstLines_->setVisible(!isOpen && isRead);
   listings_->setVisible(isOpen);
   // A panel that is alone leaves room for messages only.

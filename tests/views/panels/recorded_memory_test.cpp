@@ -12,7 +12,7 @@
 #include "tests/views/user.h"
 #include "views/docks/findings_dock.h"
 #include "views/memory/recorded_memory_dock.h"
-#include "views/window/welcome_page.h"
+#include "views/window/start_page.h"
 
 namespace retrograd::views {
 namespace {
@@ -80,7 +80,7 @@ void RecordedMemoryTest::M1_aSnapshotAloneHasTheWindow() {
   OpenHistory open(history("plain"), {}, std::make_shared<FakeEngine>());
   auto& window = open.f.window();
   QVERIFY(open.panel().inSight());
-  QVERIFY(!window.findChild<WelcomePage*>()->isVisible());
+  QVERIFY(!window.findChild<StartPage*>()->isVisible());
   QTRY_VERIFY(open.panel().height() > window.height() * 2 / 3);
   QCOMPARE(window.windowTitle(), QStringLiteral("plain.pickle.xz - Retrograd"));
   QVERIFY2(open.panel().caption().startsWith(QStringLiteral("plain.pickle.xz: 101 MiB held at the peak (event 837)")),
@@ -92,10 +92,10 @@ void RecordedMemoryTest::M1_aSnapshotAloneHasTheWindow() {
   QVERIFY(window.listings().isVisible() && open.panel().inSight());
   command(open.f, "close")->trigger();
   QVERIFY(open.f.quiet());
-  QVERIFY(open.panel().inSight() && !window.findChild<WelcomePage*>()->isVisible());
+  QVERIFY(open.panel().inSight() && !window.findChild<StartPage*>()->isVisible());
   command(open.f, "close-memory")->trigger();
   QVERIFY(open.f.quiet());
-  QVERIFY(!open.panel().isVisible() && window.findChild<WelcomePage*>()->isVisible());
+  QVERIFY(!open.panel().isVisible() && window.findChild<StartPage*>()->isVisible());
 }
 
 void RecordedMemoryTest::M1_aDroppedSnapshotOpensNextToTheModel() {

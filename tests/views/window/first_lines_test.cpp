@@ -42,7 +42,7 @@ class HeldEngine : public FakeEngine {
 const QString longModel = QStringLiteral("synthetic:12000"), shortModel = QStringLiteral("synthetic:3");
 
 FirstLinesView& lines(WindowFixture& f) { return *f.window().findChild<FirstLinesView*>(); }
-bool startPage(WindowFixture& f) { return f.window().findChild<WelcomePage*>()->isVisible(); }
+bool startPage(WindowFixture& f) { return f.window().findChild<StartPage*>()->isVisible(); }
 
 }  // namespace
 

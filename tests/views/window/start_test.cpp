@@ -114,7 +114,7 @@ void StartTest::theStartPageOpensASample() {
   auto* card = f.window().findChild<QPushButton*>(QStringLiteral("sample-mlp"));
   QTRY_VERIFY(card->isVisible());
   bool recent = false;
-  for (auto* button : f.window().findChild<WelcomePage*>()->findChildren<QPushButton*>())
+  for (auto* button : f.window().findChild<StartPage*>()->findChildren<QPushButton*>())
     recent |= button->text().contains(QStringLiteral("tiny_gpt.pt2"));
   QVERIFY(recent);
   for (auto key : {Qt::Key_Space, Qt::Key_Return}) {
@@ -131,7 +131,7 @@ void StartTest::theStartPageOpensASample() {
 void StartTest::tabLeadsOverTheStartPage() {
   WindowFixture f(std::make_shared<FakeEngine>(), WindowFixture::Start::asItComes);
   kept::recentFiles.keep(*f.window().shared().settings, {mlp()});
-  auto* page = f.window().findChild<WelcomePage*>();
+  auto* page = f.window().findChild<StartPage*>();
   page->hide();
   page->show();
   QTRY_VERIFY(page->findChild<QPushButton*>(QStringLiteral("start-recent"))->isVisible());
@@ -162,7 +162,7 @@ void StartTest::helpLeadsToTheStartPage() {
   MainWindow* other = nullptr;
   for (auto* widget : QApplication::topLevelWidgets())
     if (auto* window = qobject_cast<MainWindow*>(widget); window && window != &f.window()) other = window;
-  QVERIFY(other && other->findChild<WelcomePage*>()->isVisible());
+  QVERIFY(other && other->findChild<StartPage*>()->isVisible());
   delete other;
 }
 
@@ -377,8 +377,8 @@ void StartTest::pictures() {
   };
   f.window().shared().settings->setValue(QStringLiteral("recent"),
                                          QStringList{mlp(), samples()[1].path, QStringLiteral("/gone/model.pt2")});
-  f.window().findChild<WelcomePage*>()->hide();
-  f.window().findChild<WelcomePage*>()->show();
+  f.window().findChild<StartPage*>()->hide();
+  f.window().findChild<StartPage*>()->show();
   const std::array choices{Theme::Choice::light, Theme::Choice::dark, Theme::Choice::highContrast};
   for (auto choice : choices) {
     f.theme().choose(choice);

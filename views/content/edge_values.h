@@ -8,11 +8,11 @@ namespace retrograd::views {
 
 /// The tensors that run along each line of a laid out graph, each once, ascending by id, and their bytes. Made on the
 /// layout worker; never changed.
-class LineValues {
+class EdgeValues {
  public:
-  LineValues() = default;
+  EdgeValues() = default;
   /// Linear in the ops' edges, but for one sort.
-  explicit LineValues(const layout::Scene& scene, const Progress& progress = {});
+  explicit EdgeValues(const layout::Scene& scene, const Progress& progress = {});
 
   /// By edge of the scene. Empty for links to origins.
   std::span<const ValueId> of(std::int32_t line) const;

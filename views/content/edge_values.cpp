@@ -1,10 +1,10 @@
-#include "views/content/line_values.h"
+#include "views/content/edge_values.h"
 
 #include <algorithm>
 
 namespace retrograd::views {
 
-LineValues::LineValues(const layout::Scene& scene, const Progress& progress)
+EdgeValues::EdgeValues(const layout::Scene& scene, const Progress& progress)
     : begin_(scene.edges.size() + 1, 0), bytes_(scene.edges.size(), 0) {
   const auto& tree = *scene.tree;
   const auto& document = tree.document();
@@ -32,7 +32,7 @@ LineValues::LineValues(const layout::Scene& scene, const Progress& progress)
   for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
 }
 
-std::span<const ValueId> LineValues::of(std::int32_t line) const {
+std::span<const ValueId> EdgeValues::of(std::int32_t line) const {
   if (begin_.empty()) return {};
   const auto i = static_cast<std::size_t>(line);
   return std::span(values_).subspan(begin_[i], begin_[i + 1] - begin_[i]);

@@ -23,12 +23,12 @@ class SampleCard : public QPushButton {
 
 /// Takes the place of the listings while no file is open: what the program is for, the tour, files to open, samples,
 /// and lines to copy that record a step or bring one from another machine.
-class WelcomePage : public QScrollArea {
+class StartPage : public QScrollArea {
   Q_OBJECT
 
  public:
   /// The keys of `hints` are named on the page.
-  WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction*>& hints, QWidget* parent = nullptr);
+  StartPage(RecentFiles* recent, QAction* open, const QList<QAction*>& hints, QWidget* parent = nullptr);
 
  Q_SIGNALS:
   void chosen(const QString& path);

@@ -1,4 +1,4 @@
-#include "views/window/welcome_page.h"
+#include "views/window/start_page.h"
 
 #include <QAction>
 #include <QApplication>
@@ -66,7 +66,7 @@ SampleCard::SampleCard(const Sample& sample, QWidget* parent) : QPushButton(pare
 
 QSize SampleCard::sizeHint() const { return {cardWidth, column_->totalHeightForWidth(cardWidth)}; }
 
-WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction*>& hints, QWidget* parent)
+StartPage::StartPage(RecentFiles* recent, QAction* open, const QList<QAction*>& hints, QWidget* parent)
     : QScrollArea(parent), recent_(recent), page_(new QWidget) {
   setFrameShape(QFrame::NoFrame);
   setWidgetResizable(true);
@@ -106,7 +106,7 @@ WelcomePage::WelcomePage(RecentFiles* recent, QAction* open, const QList<QAction
   setWidget(page_);
 }
 
-QPushButton* WelcomePage::button(const QString& text, const QString& name) {
+QPushButton* StartPage::button(const QString& text, const QString& name) {
   auto* made = new QPushButton(text, page_);
   made->setObjectName(name);
   made->setAutoDefault(true);  // Enter presses it, as Space does
@@ -114,12 +114,12 @@ QPushButton* WelcomePage::button(const QString& text, const QString& name) {
 }
 
 /// The tour comes first: it is for who is here for the first time.
-void WelcomePage::addFirstButtons(QVBoxLayout* column, QAction* open) {
+void StartPage::addFirstButtons(QVBoxLayout* column, QAction* open) {
   auto* row = new QHBoxLayout;
   if (!samples().isEmpty()) {
     auto* tour = button(tr("Take the Tour"), QStringLiteral("start-tour"));
     tour->setToolTip(tr("A few steps through the first sample, which watch what you do; it can be left at any time"));
-    connect(tour, &QPushButton::clicked, this, &WelcomePage::tourWanted);
+    connect(tour, &QPushButton::clicked, this, &StartPage::tourWanted);
     row->addWidget(tour);
   }
   auto* file = button(tr("Open a File..."), QStringLiteral("start-open"));
@@ -133,7 +133,7 @@ void WelcomePage::addFirstButtons(QVBoxLayout* column, QAction* open) {
   beforeRecent_ = file;
 }
 
-void WelcomePage::addSamples(QVBoxLayout* column) {
+void StartPage::addSamples(QVBoxLayout* column) {
   const auto all = samples();
   if (all.isEmpty()) return;  // a program without the files next to it
   column->addSpacing(10);
@@ -154,7 +154,7 @@ void WelcomePage::addSamples(QVBoxLayout* column) {
   column->addLayout(cards);
 }
 
-void WelcomePage::addRecording(QVBoxLayout* column) {
+void StartPage::addRecording(QVBoxLayout* column) {
   addLines(
       column, tr("Record a step of your training"),
       tr("These lines around your loop write the first step with a NaN or Inf into a folder. Open that folder here: "
@@ -171,8 +171,8 @@ void WelcomePage::addRecording(QVBoxLayout* column) {
       {QStringLiteral("remote"), tr("Commands that open a folder of another machine")});
 }
 
-void WelcomePage::addLines(QVBoxLayout* column, const QString& title, const QString& says, const QString& lines,
-                           const LinesNames& names) {
+void StartPage::addLines(QVBoxLayout* column, const QString& title, const QString& says, const QString& lines,
+                         const LinesNames& names) {
   column->addSpacing(10);
   column->addWidget(heading(title, 1.1, page_));
   auto* text = new QLabel(says, page_);
@@ -196,12 +196,12 @@ void WelcomePage::addLines(QVBoxLayout* column, const QString& title, const QStr
   column->addLayout(row);
 }
 
-void WelcomePage::showEvent(QShowEvent* event) {
+void StartPage::showEvent(QShowEvent* event) {
   fill();
   QScrollArea::showEvent(event);
 }
 
-void WelcomePage::fill() {
+void StartPage::fill() {
   while (auto* item = list_->takeAt(0)) {
     delete item->widget();
     delete item;
