@@ -14,7 +14,8 @@ from torch.nn.parameter import is_lazy
 
 from ._eager import eagerly
 from ._folder import Limits, first_line, made, quoted, rank, ranks, readable, say, text_of
-from ._recorder import Recorder, named
+from ._recorder import Recorder
+from ._recorder_state import named
 from ._stream import FORMAT, VERSION, Stream
 
 NOTICE = "This recording holds the batch, weights and lines of the script. Share it only with people who may see all of them."

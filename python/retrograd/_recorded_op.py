@@ -1,20 +1,17 @@
 """What a recording has of one op."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 import torch
 
 from ._folder import first_line, text_of
 from ._hash import hashed
 from ._links import Repeatable
+from ._recorder_state import FLUSH_EVERY, RecorderState
 from ._stream import describable, plain
 from ._where import ACCUMULATE
 
-if TYPE_CHECKING:
-    from ._recorder import Recorder
-
-FLUSH_EVERY = 500  # ops: what a killed process loses at most
 _SILENT_WRITES = {  # what their schemas do not say: running statistics that they write
     "aten.native_batch_norm.default": (3, 4), "aten.cudnn_batch_norm.default": (3, 4), "aten.miopen_batch_norm.default": (3, 4),
 }
@@ -30,7 +27,7 @@ _WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3, "aten._cudnn_rnn.default": 3,
 class Op:
     """One op: what is written of it, before and after it runs."""
 
-    def __init__(self, mode: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]):
+    def __init__(self, mode: RecorderState, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]):
         self.mode, self.function = mode, function
         self.place = place = mode.where.now()
         stream = mode.stream

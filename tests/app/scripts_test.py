@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The scripts that people work with: which tests are near a change, subjects of commits, notes of a release."""
+"""The scripts that people work with: which tests are near a change, circles of imports, subjects of commits, notes of a release."""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -50,6 +50,24 @@ class Affected(unittest.TestCase):
         chosen, left = self.affected.choose(tests, 10)
         self.assertEqual([test.suite for test in chosen], ["S0", "S1"])
         self.assertEqual(len(left), 7)
+
+
+class Circles(unittest.TestCase):
+    graph = load("include-graph")
+
+    def test_modules_that_import_one_another_are_named(self):
+        found = list(self.graph.circles({"_a": {"_b"}, "_b": {"_c"}, "_c": {"_a"}, "_d": {"_a"}}))
+        self.assertEqual(len(found), 1)
+        for name in ("_a", "_b", "_c"):
+            self.assertIn(name, found[0])
+        self.assertNotIn("_d", found[0])
+
+    def test_modules_that_import_downwards_are_none(self):
+        self.assertEqual(list(self.graph.circles({"_a": {"_b", "_c"}, "_b": {"_c"}})), [])
+
+    def test_an_import_within_a_function_or_for_types_alone_counts(self):
+        text = "import os\nfrom ._a import a\nif TYPE_CHECKING:\n    from ._b import B\ndef f():\n    from . import _c\n"
+        self.assertEqual(set(self.graph.imports(text)), {"_a", "_b", "_c"})
 
 
 class Subjects(unittest.TestCase):

@@ -1,0 +1,320 @@
+"""What a recorder keeps between ops: memory, names, generators, modes."""
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequence
+
+import torch
+
+from ._folder import Limits
+from ._hash import hashed, text
+from ._links import Links, Repeats
+from ._stream import Stream, described
+from ._where import Place, Where
+
+FLUSH_EVERY = 500  # ops: what a killed process loses at most
+
+
+class Recorded(Protocol):
+    """What of a recording its recorder asks."""
+
+    model: Optional[torch.nn.Module]
+    optimizers: list[torch.optim.Optimizer]
+    limits: Limits
+    ops: int
+    notes: list[str]
+
+    def count(self) -> None: ...
+
+
+@dataclass
+class Memory:
+    """A storage that is there."""
+
+    id: int
+    bytes: int
+    digest: Optional[int] = None  # hash of all its bytes, where it is known
+    looked: int = -1  # the part of the step in which its bytes were last compared or written
+
+
+class Held(weakref.ref[Any]):
+    """A storage that may go. When it goes, this is put into a queue by a function in C: an interrupt from the keyboard would be lost in a callback in Python."""
+
+    __slots__ = ("key", "number")
+    key: int
+    number: int
+
+
+class RecorderState:
+    """What a recorder knows, and the records that it writes of it. An op asks it before and after it runs."""
+
+    def __init__(self, recording: Recorded, stream: Stream):
+        self.recording, self.stream = recording, stream
+        self.where = Where(recording.model)
+        self.links, self.repeats = Links(), Repeats()
+        self.on_gpu = False
+        self.full = False
+        self._storages: dict[int, tuple[Held, Memory]] = {}
+        self._gone: deque[Held] = deque()
+        self._freed: list[int] = []  # ids of storages, until it is written
+        self._roles: dict[int, tuple[weakref.ref[Any], str, str, Optional[str]]] = {}  # of storages that no op has had yet
+        self._generators: dict[str, torch.Tensor] = {}
+        self._modes: Optional[dict[str, Any]] = None
+        self._part = 0
+        self._part_kind = ""
+        self._backwards = 0
+        self._in_backward = False
+        self._arriving: dict[int, tuple[int, int, torch.Tensor]] = {}  # storage -> op and tensor of a collective that may still run
+        self._functional: set[int] = set()  # of these storages, those of functional collectives
+        self._drawing: tuple[str, Optional[torch.Generator]] = ("cpu", None)
+        self._late: list[tuple[int, list[Optional[torch.Tensor]]]] = []
+        self.parameter_names: dict[int, str] = {}
+        if recording.model is not None:
+            self._name_model(recording.model)
+        for optimizer in recording.optimizers:
+            self.name_states(optimizer, recording.model)
+
+    def begin_step(self, update: int) -> None:
+        self.where.begin_step()
+        self.stream.write({"k": "step", "n": update})
+
+    def end(self, error: Optional[str]) -> None:
+        self._write_late()
+        if self._in_backward:
+            self._name_gradients()
+        self.free_gone()
+        self.stream.write({"k": "end", "ops": self.recording.ops} | ({"error": error} if error else {}))
+        self.stream.close()
+
+    # -- names
+
+    def _role(self, tensor: Any, role: str, name: str, state: Optional[str] = None) -> None:
+        if isinstance(tensor, torch.Tensor) and type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
+            storage = tensor.untyped_storage()
+            memory = self.memory(tensor)
+            if memory is not None:
+                self._write_name(memory.id, role, name, state)
+            else:
+                self._roles[storage._cdata] = (weakref.ref(storage), role, name, state)
+
+    def _write_name(self, storage: int, role: str, name: str, state: Optional[str]) -> None:
+        self.stream.once("name", (storage, role, name, state), lambda: {"storage": storage, "role": role, "name": name} | ({"state": state} if state else {}))
+
+    def _name_model(self, model: torch.nn.Module) -> None:
+        for name, parameter in model.named_parameters():
+            self._role(parameter, "parameter", name)
+            self._role(parameter.grad, "gradient", name)
+        for name, buffer in model.named_buffers():
+            self._role(buffer, "buffer", name)
+
+    def name_gradients(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
+        for parameter, name in named(optimizer, model):
+            self._role(parameter, "parameter", name)
+            self._role(parameter.grad, "gradient", name)
+
+    def _name_gradients(self) -> None:
+        """After a backward: a scaler that skips the step calls no optimizer, which would name them."""
+        for name, parameter in self.recording.model.named_parameters() if self.recording.model is not None else ():
+            self._role(parameter.grad, "gradient", name)
+        for optimizer in self.recording.optimizers:
+            self.name_gradients(optimizer, self.recording.model)
+
+    def optimized(self) -> list[str]:
+        """Names of the parameters that the optimizers were given and that require a gradient."""
+        return [name for optimizer in self.recording.optimizers for parameter, name in named(optimizer, self.recording.model) if parameter.requires_grad]
+
+    def name_states(self, optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
+        for parameter, name in named(optimizer, model):
+            for key, value in optimizer.state.get(parameter, {}).items():
+                self._role(value, "optimizer", name, str(key))
+
+    # -- memory
+
+    def _storage(self, tensor: torch.Tensor, is_input: bool) -> int:
+        self._forget_gone()
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        found = self._storages.get(key)
+        if found is not None and found[0]() is storage:
+            memory = found[1]
+            if storage.nbytes() > memory.bytes:  # resize_ of a storage leaves no op
+                memory.bytes = storage.nbytes()
+                self.stream.write({"k": "resized", "id": memory.id, "bytes": memory.bytes})
+            return memory.id
+        number = self.stream.new_id("storage")
+        record: dict[str, Any] = {"k": "storage", "id": number, "bytes": storage.nbytes(), "device": str(tensor.device)}
+        memory = Memory(number, storage.nbytes())
+        if is_input and storage.nbytes() and tensor.device.type != "meta":
+            raw = bytes_of(storage, tensor.device)
+            if self.stream.written + storage.nbytes() > self.recording.limits.folder_bytes:
+                digest = hashed(raw)
+                record |= {"missing": "Limits.folder_bytes", "digest": text(int(digest)) if digest is not None else None}
+                self.note("input data is missing: it exceeds Limits.folder_bytes")
+            else:
+                self.stream.data.add(f"s{number}", raw.to("cpu") if raw.device.type != "cpu" else raw.clone())
+                record["data"] = f"s{number}"
+        self.stream.write(record)
+        held = Held(storage, self._gone.append)
+        held.key, held.number = key, number
+        self._storages[key] = (held, memory)
+        self.on_gpu |= tensor.device.type == "cuda"
+        waiting = self._roles.pop(key, None)
+        if waiting is not None and waiting[0]() is storage:  # else its storage went, as gradients from before the step do, and another has its place
+            self._write_name(number, *waiting[1:])
+        return number
+
+    def _forget_gone(self) -> None:
+        """Another storage may be at the same place by now."""
+        while self._gone:
+            held = self._gone.popleft()
+            found = self._storages.get(held.key)
+            if found is not None and found[0] is held:
+                del self._storages[held.key]
+            self._freed.append(held.number)
+
+    def memory(self, tensor: torch.Tensor) -> Optional[Memory]:
+        if tensor.layout != torch.strided:
+            return None
+        self._forget_gone()
+        found = self._storages.get(tensor.untyped_storage()._cdata)
+        return found[1] if found is not None else None
+
+    def storages_of(self, tensors: Iterable[torch.Tensor]) -> list[int]:
+        """Ids of the storages that are known."""
+        return [found.id for found in map(self.memory, tensors) if found is not None]
+
+    def tensor(self, tensor: torch.Tensor, is_input: bool) -> int:
+        key, fields = described(tensor, lambda one: self._storage(one, is_input), lambda one: self.tensor(one, is_input))
+        return self.stream.once("tensor", key, lambda: fields)
+
+    def look(self, tensor: torch.Tensor, stack: Optional[int]) -> None:
+        """Finds bytes that changed without an op, once for each storage and part of the step. On a GPU that would wait for it, and is left out."""
+        for part in [tensor] if tensor.layout == torch.strided else []:
+            memory = self.memory(part)
+            if memory is None or memory.looked == self._part or part.device.type != "cpu":
+                continue
+            memory.looked = self._part
+            storage = part.untyped_storage()
+            raw = bytes_of(storage, part.device)
+            found = hashed(raw)
+            digest = int(found) if found is not None else None
+            if memory.digest is not None and digest != memory.digest:
+                name = f"x{self.stream.new_id('external')}"
+                self.stream.data.add(name, raw.clone())
+                self.stream.write({"k": "external", "storage": memory.id, "data": name} | ({"stack": stack} if stack is not None else {}))
+            memory.digest = digest
+
+    def wrote(self, tensor: torch.Tensor, value: Optional[torch.Tensor], fresh: bool) -> None:
+        """After an op wrote a tensor: what is known of its storage."""
+        memory = self.memory(tensor)
+        if memory is None:
+            return
+        whole = tensor.is_contiguous() and tensor.storage_offset() == 0 and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes() and not tensor.is_conj()
+        memory.digest = int(value) if whole and value is not None and tensor.device.type == "cpu" else None
+        memory.looked = -1 if fresh else self._part
+
+    def note(self, note: str) -> None:
+        if note not in self.recording.notes:
+            self.recording.notes.append(note)
+
+    # -- around ops
+
+    def change_modes(self, place: Place) -> None:
+        """Writes the modes that follow, where they are others, and the begin of a backward."""
+        autocast = {kind: str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)}
+        modes = {"grad": torch.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(), "autocast": autocast, "phase": place.phase}
+        within = place.node is not None
+        if within and not self._in_backward:
+            self.stream.write({"k": "backward", "n": self._backwards})
+            self._backwards += 1
+        elif self._in_backward and not within:
+            self._name_gradients()
+        self._in_backward = within
+        if modes != self._modes:
+            self._modes = modes
+            self.stream.write({"k": "mode", **modes})
+        part = "backward" if within else "update" if place.phase in ("clip", "optimizer") else "forward"
+        if part != self._part_kind:
+            self._part_kind = part
+            self._part += 1
+
+    def free_gone(self) -> None:
+        self._forget_gone()
+        for number in self._freed:
+            self.stream.write({"k": "free", "id": number, "at": self.recording.ops - 1})
+        self._freed.clear()
+
+    def generator(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[dict[str, Any]]:
+        """The generator that an op draws from, and its state where that is not what the draw before left."""
+        tags = getattr(function, "tags", ())
+        if torch.Tag.nondeterministic_seeded not in tags:
+            return None
+        given = next((value for value in [*args, *kwargs.values()] if isinstance(value, torch.Generator)), None)
+        device = next((value.device for value in [*args, *kwargs.values()] if isinstance(value, torch.Tensor)), kwargs.get("device"))
+        name = f"{given.device}:{id(given):x}" if given is not None else "cpu" if device is None or torch.device(device).type == "cpu" else str(torch.device(device))
+        state = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
+        drawn: dict[str, Any] = {"generator": name}
+        before = self._generators.get(name.split(":")[0])  # what the draw before left, of whichever generator
+        if before is None or not torch.equal(before, state):
+            drawn["state"] = f"g{self.stream.new_id('state')}"
+            self.stream.data.add(drawn["state"], state.clone())
+        self._drawing = (name, given)
+        return drawn
+
+    def drawn(self) -> None:
+        name, given = self._drawing
+        self._generators[name.split(":")[0]] = given.get_state() if given is not None else torch.get_rng_state() if name == "cpu" else torch.cuda.get_rng_state(torch.device(name))
+
+    def arrived(self, tensors: Iterable[torch.Tensor], waited: bool = False) -> None:
+        """A collective writes in the background until somebody waits; who reads has waited, but for functional collectives, which `wait_tensor` waits for."""
+        for tensor in tensors:
+            memory = self.memory(tensor) if self._arriving else None
+            if memory is None or memory.id in self._functional and not waited:
+                continue
+            self._functional.discard(memory.id)
+            waiting = self._arriving.pop(memory.id, None)
+            if waiting is not None and memory is not None:
+                op, number, written = waiting
+                value = hashed(written)
+                arrived: dict[str, Any] = {"k": "arrived", "of": op, "t": number, "hash": text(int(value)) if value is not None else None}
+                raw = bytes_of(written.untyped_storage(), written.device)
+                if self.stream.written + raw.numel() <= self.recording.limits.folder_bytes:  # no reader has the other ranks
+                    arrived["data"] = f"c{self.stream.new_id('arrival')}"
+                    self.stream.data.add(arrived["data"], raw.to("cpu") if raw.device.type != "cpu" else raw.clone())
+                self.stream.write(arrived)
+                self.wrote(written, value, False)
+
+    def arrives(self, memory: Memory, op: int, tensor: torch.Tensor, functional: bool) -> None:
+        if functional:
+            self._functional.add(memory.id)
+        self._arriving[memory.id] = (op, self.tensor(tensor, False), tensor.detach())
+
+    def hashes(self, op: int, values: list[Optional[torch.Tensor]]) -> Optional[list[Optional[str]]]:
+        """The hashes as text; None where they are on a GPU, and written later."""
+        if any(value is not None and value.device.type != "cpu" for value in values):
+            self._late.append((op, values))
+            if len(self._late) >= FLUSH_EVERY:
+                self._write_late()
+            return None
+        return [text(int(value)) if value is not None else None for value in values]
+
+    def _write_late(self) -> None:
+        if self._late:
+            there = [value for _, values in self._late for value in values if value is not None]
+            read = iter(torch.stack([value.to(there[0].device) for value in there]).tolist())
+            self.stream.write({"k": "hashes", "of": [[op, [text(next(read)) if value is not None else None for value in values]] for op, values in self._late]})
+            self._late.clear()
+
+
+def bytes_of(storage: Any, device: torch.device) -> torch.Tensor:
+    """All bytes of a storage, as a tensor that shares them."""
+    return torch.empty(0, dtype=torch.uint8, device=device).set_(storage)
+
+
+def named(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> Iterator[tuple[torch.Tensor, str]]:
+    names = {id(p): name for name, p in model.named_parameters()} if model is not None else {}
+    for group_number, group in enumerate(optimizer.param_groups):
+        for place, parameter in enumerate(group["params"]):
+            yield parameter, names.get(id(parameter), f"group{group_number}.{place}")
