@@ -55,25 +55,12 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   for (int part : {0, 1}) parts->setStretchFactor(part, 1);
   parts->setChildrenCollapsible(false);
   layout->addWidget(parts, 1);
-  list_->setObjectName(QStringLiteral("findings-list"));
-  list_->setModel(findings_);
-  prepareTree(*list_, tr("Findings, the most severe first"), false);
-  list_->setRootIsDecorated(false);
-  list_->setWordWrap(true);
-  auto* header = list_->header();
-  header->setStretchLastSection(false);
+  prepareList();
   // All of a finding is in sight, in as many lines as that takes, however wide the columns become.
   for (auto* view : {list_, tree_})
     connect(view->header(), &QHeaderView::sectionResized, view, &QTreeView::doItemsLayout, Qt::QueuedConnection);
-  for (int column : {FindingsModel::what, FindingsModel::line, FindingsModel::numbers})
-    header->setSectionResizeMode(column, QHeaderView::Stretch);
-  for (int column : {FindingsModel::severity, FindingsModel::action})
-    header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
   addList(tree_);
   setList(list_);
-  connect(list_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (index.column() == FindingsModel::action) activate(index);
-  });
   connect(&board_, &FindingBoard::changed, this, &FindingsDock::list);
   connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
     const int value = index.data(valueRole).toInt();
@@ -82,6 +69,23 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   connect(&context_.controller->ahead().numbers(), &RunNumbers::badOpsChanged, this, &FindingsDock::tell);
   connect(context_.execution, &ExecutionState::changed, this, &FindingsDock::tell);
   forget();
+}
+
+void FindingsDock::prepareList() {
+  list_->setObjectName(QStringLiteral("findings-list"));
+  list_->setModel(findings_);
+  prepareTree(*list_, tr("Findings, the most severe first"), false);
+  list_->setRootIsDecorated(false);
+  list_->setWordWrap(true);
+  auto* header = list_->header();
+  header->setStretchLastSection(false);
+  for (int column : {FindingsModel::what, FindingsModel::line, FindingsModel::numbers})
+    header->setSectionResizeMode(column, QHeaderView::Stretch);
+  for (int column : {FindingsModel::severity, FindingsModel::action})
+    header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+  connect(list_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+    if (index.column() == FindingsModel::action) activate(index);
+  });
 }
 
 QWidget* FindingsDock::makeWay() {

@@ -43,6 +43,7 @@ class FindingsDock : public Panel {
   void tell();
   void show(const NanWalk& walk, const QString& element);
 
+  void prepareList();
   QWidget* makeWay();
   void list();
   QString titleOf(const Finding& finding) const;

@@ -18,6 +18,25 @@ constexpr double ratioMark = 2.5;  ///< half the width of a ratio's mark
 constexpr double leastPlace = 4;   ///< pixels for two columns and a mark
 constexpr int legendMark = 28;     ///< a mark of the legend, with the gaps around it
 
+/// What is drawn of bars that share a place.
+struct Place {
+  double value = 0, gradient = 0;                                    ///< the greatest
+  double least = std::numeric_limits<double>::infinity(), most = 0;  ///< of the ratios
+};
+
+Place placeOf(std::span<const GradientFlowChart::Bar> bars) {
+  Place place;
+  for (const auto& bar : bars) {
+    if (!bar.isKnown) continue;
+    place.value = std::max(place.value, bar.value);
+    place.gradient = std::max(place.gradient, bar.gradient);
+    if (!(bar.ratio() > 0) || !std::isfinite(bar.ratio())) continue;
+    place.least = std::min(place.least, bar.ratio());
+    place.most = std::max(place.most, bar.ratio());
+  }
+  return place;
+}
+
 }  // namespace
 
 GradientFlowChart::GradientFlowChart(Theme* theme, QWidget* parent) : QWidget(parent), theme_(theme) {
@@ -121,7 +140,6 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
     painter.setRenderHint(QPainter::Antialiasing, false);  // bars of a pixel keep their colour
   };
   for (std::size_t i = 0; i < bars_.size(); i += barsInAPlace()) {
-    const auto bars = inPlaceOf(i);
     const auto room = barRect(i);
     const double left = room.left(), width = room.width();
     if (current_ >= 0 && barRect(static_cast<std::size_t>(current_)) == room) painter.fillRect(room, colors.selected);
@@ -129,21 +147,13 @@ void GradientFlowChart::paintEvent(QPaintEvent*) {
       const double h = shareOf(number) * area.height();
       painter.fillRect(QRectF(left + width * at, area.bottom() - h, std::max(width * 0.38, 1.0), h), color);
     };
-    double value = 0, gradient = 0, least = std::numeric_limits<double>::infinity(), most = 0;
-    for (const auto& bar : bars) {
-      if (!bar.isKnown) continue;
-      value = std::max(value, bar.value);
-      gradient = std::max(gradient, bar.gradient);
-      if (!(bar.ratio() > 0) || !std::isfinite(bar.ratio())) continue;
-      least = std::min(least, bar.ratio());
-      most = std::max(most, bar.ratio());
-    }
-    draw(0.1, value, colors.plot);
-    draw(0.5, gradient, colors.derivedMark);
+    const auto place = placeOf(inPlaceOf(i));
+    draw(0.1, place.value, colors.plot);
+    draw(0.5, place.gradient, colors.derivedMark);
     // Marks, not a line: parameters next to each other have nothing to do with each other, and a zero has no place on
     // this axis.
-    if (most > 0) mark(QPointF(left + width / 2, area.bottom() - shareOf(most) * area.height()));
-    if (most > least) mark(QPointF(left + width / 2, area.bottom() - shareOf(least) * area.height()));
+    if (place.most > 0) mark(QPointF(left + width / 2, area.bottom() - shareOf(place.most) * area.height()));
+    if (place.most > place.least) mark(QPointF(left + width / 2, area.bottom() - shareOf(place.least) * area.height()));
   }
   // The legend: squares and a mark with their names.
   int x = area.left();
