@@ -28,6 +28,11 @@ std::vector<std::string> wordsOf(std::string_view text) {
   return words;
 }
 
+bool isCondition(std::string_view word) {
+  static const std::set<std::string_view> words{"nan", "inf", "norm", "max", "meta"};
+  return words.contains(word);
+}
+
 class Parser {
  public:
   Parser(const Analysis& analysis, std::string_view text)
@@ -35,13 +40,27 @@ class Parser {
 
   Breakpoint run() {
     place();
+    return when();
+  }
+
+  /// Only what follows the place; "if" may be left out.
+  Breakpoint runAt(Breakpoint place) {
+    result_ = std::move(place);
+    result_.when = When::always;
+    result_.limit = 0;
+    result_.skip = 0;
+    if (!words_.empty() && words_[0] != "if" && words_[0] != "after") condition();
+    return when();
+  }
+
+ private:
+  Breakpoint when() {
     if (next_ < words_.size() && words_[next_] == "if") ++next_, condition();
     if (next_ < words_.size() && words_[next_] == "after") ++next_, result_.skip = count();
     if (next_ < words_.size()) refuse("'" + words_[next_] + "' is not understood; expected `if ...` or `after N`");
     return result_;
   }
 
- private:
   [[noreturn]] void refuse(const std::string& message) const {
     throw Error(ErrorCode::badUse, message, "breakpoint '" + std::string(text_) + "'");
   }
@@ -107,11 +126,19 @@ class Parser {
       // An op of the computation stands for the first op it became.
       const auto derived =
           document_.contains(result_.op) ? analysis_.links.derived(result_.op) : std::span<const BoundSymbolId>();
+      if (derived.empty() && (name == "if" || isCondition(name))) refuseWithoutPlace();
       if (derived.empty())
         refuse("forward and backward hold no op '" + name + "'" +
                (name.starts_with('#') ? std::string() : didYouMean(name, valueNames(analysis_))));
       result_.op = derived.front();
     }
+  }
+
+  /// A condition alone: what it may stand for is the same of any op.
+  [[noreturn]] void refuseWithoutPlace() const {
+    std::string meant = "any if";
+    for (std::size_t i = words_[0] == "if" ? 1 : 0; i < words_.size(); ++i) meant += " " + words_[i];
+    refuse("it does not say where; did you mean '" + meant + "'?");
   }
 
   std::string moduleMeant(const std::string& text) const {
@@ -167,6 +194,24 @@ class Parser {
 
 Breakpoint parseBreakpoint(const Analysis& analysis, std::string_view text) { return Parser(analysis, text).run(); }
 
+Breakpoint withCondition(const Analysis& analysis, Breakpoint breakpoint, std::string_view text) {
+  return Parser(analysis, text).runAt(std::move(breakpoint));
+}
+
+std::string describeCondition(const Breakpoint& b) {
+  std::string text;
+  switch (b.when) {
+    case When::always: break;
+    case When::nan: text = "if nan"; break;
+    case When::bad: text = "if inf"; break;
+    case When::meta: text = "if meta"; break;
+    case When::norm: text = fmt::format("if norm > {}", b.limit); break;
+    case When::largest: text = fmt::format("if max > {}", b.limit); break;
+  }
+  if (b.skip > 0) text += fmt::format("{}after {}", text.empty() ? "" : " ", b.skip);
+  return text;
+}
+
 std::string describe(const Analysis& analysis, const Breakpoint& b) {
   const auto& document = *analysis.document;
   std::string text;
@@ -177,16 +222,8 @@ std::string describe(const Analysis& analysis, const Breakpoint& b) {
     case Where::value: text = "value " + document.displayName(b.value); break;
     case Where::anywhere: text = "any"; break;
   }
-  switch (b.when) {
-    case When::always: break;
-    case When::nan: text += " if nan"; break;
-    case When::bad: text += " if inf"; break;
-    case When::meta: text += " if meta"; break;
-    case When::norm: text += fmt::format(" if norm > {}", b.limit); break;
-    case When::largest: text += fmt::format(" if max > {}", b.limit); break;
-  }
-  if (b.skip > 0) text += fmt::format(" after {}", b.skip);
-  return text;
+  const auto condition = describeCondition(b);
+  return condition.empty() ? text : text + " " + condition;
 }
 
 bool concerns(const Analysis& analysis, const Breakpoint& b, BoundSymbolId op) {

@@ -43,7 +43,12 @@ struct BreakpointHit {
 /// `if nan|inf|norm > X|max > X|meta`, and `after N`. Throws Error(badUse) that says what was expected, or what is not
 /// there.
 Breakpoint parseBreakpoint(const Analysis& analysis, std::string_view text);
-/// The same in words again.
+/// The breakpoint with what `text` says after the place: `norm > 10 after 2`, with or without `if`; an empty text
+/// stands for always. Throws as parseBreakpoint(), and walks no trace.
+Breakpoint withCondition(const Analysis& analysis, Breakpoint breakpoint, std::string_view text);
+/// The same in words again: `if norm > 10 after 2`, empty for always.
+std::string describeCondition(const Breakpoint& breakpoint);
+/// The whole breakpoint in words.
 std::string describe(const Analysis& analysis, const Breakpoint& breakpoint);
 
 /// Whether it concerns this op of a trace.

@@ -31,13 +31,18 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
   auto* remove = new QAction(tr("Remove"), table_);
   remove->setShortcut(QKeySequence::Delete);
   remove->setShortcutContext(Qt::WidgetShortcut);
-  table_->addAction(remove);
+  auto* edit = new QAction(tr("Edit the Condition"), table_);
+  edit->setShortcut(Qt::Key_F2);
+  edit->setShortcutContext(Qt::WidgetShortcut);
+  table_->addActions({edit, remove});
+  table_->setEditTriggers(QAbstractItemView::DoubleClicked);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(table_, 1);
   layout->addWidget(makeLine());
   connect(remove, &QAction::triggered, this, &BreakpointsDock::removeCurrent);
+  connect(edit, &QAction::triggered, this, &BreakpointsDock::editCurrent);
   setList(table_);
   words_->setEnabled(false);
   connect(context_.controller, &DocumentController::documentChanged, this,
@@ -48,6 +53,9 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
   });
   connect(model_, &BreakpointsModel::enableRequested, this, [this](int row, bool on) {
     context_.controller->marks().enableBreakpoint(static_cast<std::size_t>(row), on);
+  });
+  connect(model_, &BreakpointsModel::conditionRequested, this, [this](int row, const QString& words) {
+    tell(context_.controller->marks().setCondition(static_cast<std::size_t>(row), words));
   });
 }
 
@@ -97,14 +105,17 @@ void BreakpointsDock::activate(const QModelIndex& row) {
 void BreakpointsDock::add() {
   const auto words = words_->text().trimmed();
   if (words.isEmpty()) return;
-  context_.controller->marks().addBreakpoint(words,
-                                             [line = QPointer<BreakpointsDock>(this), words](const QString& problem) {
-                                               if (!line) return;
-                                               line->problem_->setText(QStringLiteral("! ") + problem);
-                                               line->problem_->setVisible(!problem.isEmpty());
-                                               if (problem.isEmpty() && line->words_->text().trimmed() == words)
-                                                 line->words_->clear();
-                                             });
+  const auto added = [panel = QPointer(this), words](const QString& problem) {
+    if (!panel) return;
+    panel->tell(problem);
+    if (problem.isEmpty() && panel->words_->text().trimmed() == words) panel->words_->clear();
+  };
+  context_.controller->marks().addBreakpoint(words, added);
+}
+
+void BreakpointsDock::tell(const QString& problem) {
+  problem_->setText(QStringLiteral("! ") + problem);
+  problem_->setVisible(!problem.isEmpty());
 }
 
 void BreakpointsDock::removeCurrent() {
@@ -114,7 +125,19 @@ void BreakpointsDock::removeCurrent() {
   table_->setCurrentIndex(shownIn(*table_, model_->index(std::min(row, model_->rowCount() - 1), 0)));
 }
 
+void BreakpointsDock::editCurrent() {
+  const auto row = table_->currentIndex();
+  if (row.isValid()) table_->edit(row.siblingAtColumn(BreakpointsModel::condition));
+}
+
 bool BreakpointsDock::eventFilter(QObject* watched, QEvent* event) {
+  // F2 edits here, also where it is the key of a command of the window.
+  const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
+  if (watched == table_ && isKey && static_cast<QKeyEvent*>(event)->key() == Qt::Key_F2) {
+    event->accept();
+    if (event->type() == QEvent::KeyPress) editCurrent();
+    return true;
+  }
   // Space switches the row, whatever column the cursor is in.
   if (watched == table_ && event->type() == QEvent::KeyPress &&
       static_cast<QKeyEvent*>(event)->key() == Qt::Key_Space) {

@@ -10,7 +10,7 @@
 namespace retrograd::views {
 
 /// The breakpoints and a line to add one (`kind mm if nan`). Enter or a double click leads to one, Space switches it,
-/// Delete takes it away.
+/// Delete takes it away; F2, or a double click on its condition, edits that.
 class BreakpointsDock : public Panel {
   Q_OBJECT
 
@@ -29,6 +29,8 @@ class BreakpointsDock : public Panel {
  private:
   QWidget* makeLine();
   void add();
+  void editCurrent();
+  void tell(const QString& problem);
   void removeCurrent();
 
   BreakpointsModel* model_;

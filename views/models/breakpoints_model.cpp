@@ -96,6 +96,11 @@ QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::CheckStateRole && index.column() == where) return breakpoint.enabled ? Qt::Checked : Qt::Unchecked;
   if (role == Qt::ToolTipRole && index.column() == where)
     return QString::fromStdString(describe(*document_->analysis, breakpoint));
+  if (role == Qt::EditRole && index.column() == condition) return toQt(describeCondition(breakpoint));
+  if (role == Qt::ToolTipRole && index.column() == condition)
+    return tr("%1\nDouble click or F2 edits it: nan, inf, norm > X, max > X or meta; then after N to let N hits pass.\n"
+              "Without words it always stops")
+        .arg(conditionText(breakpoint));
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   switch (index.column()) {
     case where: return whereText(breakpoint);
@@ -106,14 +111,20 @@ QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
 }
 
 bool BreakpointsModel::setData(const QModelIndex& index, const QVariant& value, int role) {
-  if (!index.isValid() || role != Qt::CheckStateRole || index.column() != where) return false;
+  if (!index.isValid()) return false;
+  if (role == Qt::EditRole && index.column() == condition) {
+    Q_EMIT conditionRequested(index.row(), value.toString());
+    return true;
+  }
+  if (role != Qt::CheckStateRole || index.column() != where) return false;
   Q_EMIT enableRequested(index.row(), value.toInt() == Qt::Checked);
   return true;
 }
 
 Qt::ItemFlags BreakpointsModel::flags(const QModelIndex& index) const {
   const auto flags = QAbstractTableModel::flags(index);
-  return index.isValid() && index.column() == where ? flags | Qt::ItemIsUserCheckable : flags;
+  if (index.isValid() && index.column() == where) return flags | Qt::ItemIsUserCheckable;
+  return index.isValid() && index.column() == condition ? flags | Qt::ItemIsEditable : flags;
 }
 
 QVariant BreakpointsModel::headerData(int section, Qt::Orientation orientation, int role) const {

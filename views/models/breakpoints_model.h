@@ -6,7 +6,8 @@
 
 namespace retrograd::views {
 
-/// The breakpoints in the order in which they were made; the first column has a check box.
+/// The breakpoints in the order in which they were made; the first column has a check box, and
+/// the condition is edited in words.
 class BreakpointsModel : public QAbstractTableModel {
   Q_OBJECT
 
@@ -32,6 +33,7 @@ class BreakpointsModel : public QAbstractTableModel {
 
  Q_SIGNALS:
   void enableRequested(int row, bool on);
+  void conditionRequested(int row, const QString& words);
 
  private:
   QString whereText(const Breakpoint& breakpoint) const;

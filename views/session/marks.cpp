@@ -78,6 +78,20 @@ void Marks::addBreakpoint(const QString& words, std::function<void(const QString
   });
 }
 
+QString Marks::setCondition(std::size_t index, const QString& words) {
+  auto breakpoints = state_.execution->breakpoints();
+  if (index >= breakpoints.size()) return {};
+  try {
+    const auto changed = withCondition(*state_.document->analysis, breakpoints[index], words.toStdString());
+    if (changed == breakpoints[index]) return {};
+    breakpoints[index] = changed;
+  } catch (const std::exception& error) {
+    return QString::fromStdString(messageOf(error));
+  }
+  setBreakpoints(std::move(breakpoints));
+  return {};
+}
+
 void Marks::removeBreakpoint(std::size_t index) {
   auto breakpoints = state_.execution->breakpoints();
   if (index >= breakpoints.size()) return;

@@ -21,6 +21,8 @@ class Marks : public QObject {
   bool toggleBreakpoint(BoundSymbolId op, QString* problem = nullptr);
   /// Sets one from words, as parseBreakpoint() reads them; `done` gets the reason why not, or an empty text.
   void addBreakpoint(const QString& words, std::function<void(const QString&)> done);
+  /// Has another condition for one, in words as withCondition() reads them; returns why not, or an empty text.
+  QString setCondition(std::size_t index, const QString& words);
   void removeBreakpoint(std::size_t index);
   void enableBreakpoint(std::size_t index, bool on);
 

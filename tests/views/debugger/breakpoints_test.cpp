@@ -1,3 +1,4 @@
+#include <QApplication>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -19,6 +20,8 @@ class BreakpointsTest : public QObject {
   void breakpointIsAddedInWords();
   void V12_aBreakpointNamesItsOpInANarrowPanel();
   void wordsThatDoNotParseSayWhy();
+  void aConditionAloneProposesAnyOp();
+  void aConditionIsEditedInItsPlace();
   void breakpointsSwitchAndGoByKey();
   void conditionsSurviveAReload();
   void breakpointsAreKeptWithTheFile();
@@ -82,6 +85,59 @@ void BreakpointsTest::wordsThatDoNotParseSayWhy() {
   QCOMPARE(line->text(), QStringLiteral("kind conv2d"));  // to be fixed
   QTest::keyClick(line, Qt::Key_Backspace);
   QVERIFY(!problem->isVisible());
+}
+
+void BreakpointsTest::aConditionAloneProposesAnyOp() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  for (const auto* words : {"norm > 1", "if norm > 1"}) {
+    f.window().findChild<QLineEdit*>(QStringLiteral("breakpoint-words"))->clear();
+    addBreakpoint(f, QLatin1String(words));
+    const auto* problem = f.window().findChild<QLabel*>(QStringLiteral("breakpoint-problem"));
+    QTRY_VERIFY(problem->isVisible());
+    QVERIFY2(problem->text().contains(QStringLiteral("did you mean 'any if norm > 1'?")), qPrintable(problem->text()));
+  }
+  f.window().findChild<QLineEdit*>(QStringLiteral("breakpoint-words"))->clear();
+  addBreakpoint(f, QStringLiteral("any if norm > 1"));
+  QTRY_COMPARE(breakpoints(f).size(), std::size_t(1));
+}
+
+// A double click, and F2 in whatever column; what is typed goes into the condition and to no command.
+void BreakpointsTest::aConditionIsEditedInItsPlace() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  addBreakpoint(f, QStringLiteral("kind mm"));
+  QTRY_COMPARE(breakpoints(f).size(), std::size_t(1));
+  const auto selected = f.selection().op();
+  auto* table = f.window().findChild<QTreeView*>(QStringLiteral("breakpoints"));
+  const auto edit = [&](const QString& words) {
+    auto* editor = qobject_cast<QLineEdit*>(QApplication::focusWidget());
+    QVERIFY(editor && table->isAncestorOf(editor));
+    editor->selectAll();
+    QTest::keyClicks(editor, words);
+    QTest::keyClick(editor, Qt::Key_Return);
+    QTRY_COMPARE(QApplication::focusWidget(), table);
+  };
+  const auto at = table->visualRect(table->model()->index(0, BreakpointsModel::condition)).center();
+  QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at);
+  QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at);
+  edit(QStringLiteral("norm > 10 after 2"));
+  QCOMPARE(breakpoints(f)[0].when, Breakpoint::When::norm);
+  QCOMPARE(breakpoints(f)[0].limit, 10.0);
+  QCOMPARE(breakpoints(f)[0].skip, 2);
+  QCOMPARE(breakpoints(f)[0].text, std::string("mm"));
+  QCOMPARE(f.selection().op(), selected);
+  const auto* problem = f.window().findChild<QLabel*>(QStringLiteral("breakpoint-problem"));
+  table->setCurrentIndex(table->model()->index(0, BreakpointsModel::where));
+  f.press(Qt::Key_F2);
+  edit(QStringLiteral("norm"));
+  QVERIFY(problem->isVisible());
+  QCOMPARE(breakpoints(f)[0].limit, 10.0);
+  f.press(Qt::Key_F2);
+  edit(QStringLiteral(" "));
+  QVERIFY(!problem->isVisible());
+  QCOMPARE(breakpoints(f)[0].when, Breakpoint::When::always);
+  QCOMPARE(breakpoints(f)[0].skip, 0);
 }
 
 void BreakpointsTest::breakpointsSwitchAndGoByKey() {
