@@ -285,11 +285,11 @@ void ListingView::executionChanged() {
 
 void ListingView::filterChanged() {
   if (!document()) return;
-  texts_.clear();  // headers show how many of their ops pass
   changeRows([this] {
     const auto& ops = context_.filter->ops();
     const bool isMine = ops && ops->document == document_;
     rows_.setFilter(isMine ? std::shared_ptr<const PassingLines>(ops, &ops->trace(kind_)) : nullptr);
+    texts_.clear();  // headers say how many of their ops pass; changeRows() has measured lines of before
     keepLines();
     return true;
   });

@@ -26,6 +26,7 @@ class FilterTest : public QObject {
   void keptLinesShowInSpiteOfIt();
   void listingsShowWhatPasses();
   void theSelectedOpAlwaysShows();
+  void headersCountAllOpsOnceTheFilterIsCleared();
   void jumpsLeadToHiddenOps();
   void theOpThatRunsNextShows();
   void linesStayUnderThePointer();
@@ -185,6 +186,23 @@ void FilterTest::theSelectedOpAlwaysShows() {
   QVERIFY(origin == op || forward.rowOf(op) < 0);
   auto& listing = f.listing(TraceKind::backward);
   QVERIFY(!listing.isKept(listing.rowOf(backward)));
+}
+
+void FilterTest::headersCountAllOpsOnceTheFilterIsCleared() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  auto& forward = f.listing(TraceKind::forward);
+  const auto op = named(f.analysis(), f.analysis().forward, "aten.addmm.default").at(1);
+  const auto header = [&] {
+    int row = forward.rowOf(op);
+    while (row > 0 && !forward.isHeader(row)) --row;
+    return forward.textAt(row);
+  };
+  f.click(TraceKind::forward, op);
+  QVERIFY(apply(f, QStringLiteral("op:relu")));
+  QVERIFY2(header().contains(QStringLiteral("of 2 ops")), qPrintable(header()));
+  QVERIFY(apply(f, {}));
+  QVERIFY2(header().endsWith(QStringLiteral("  2 ops")), qPrintable(header()));
 }
 
 void FilterTest::jumpsLeadToHiddenOps() {
