@@ -95,9 +95,12 @@ void addElementCommands(MainWindow& window) {
   };
   const QList<QAction*> all{
       add("largest-element", MainWindow::tr("Go t&o the Largest Element"),
-          MainWindow::tr("Shows the largest element of the value in Values"), Element::largest),
+          MainWindow::tr("Shows the greatest number in the value in Values: 1 is larger than -5"), Element::largest),
       add("smallest-element", MainWindow::tr("Go to t&he Smallest Element"),
-          MainWindow::tr("Shows the smallest element of the value in Values"), Element::smallest),
+          MainWindow::tr("Shows the least number in the value in Values: -5 is smaller than 0"), Element::smallest),
+      add("largest-magnitude", MainWindow::tr("Go to the Largest Magnitu&de"),
+          MainWindow::tr("Shows the element of the value in Values that is furthest from 0: -5 rather than 1"),
+          Element::largestMagnitude),
       add("nan-element", MainWindow::tr("Go to the First &NaN or Inf"),
           MainWindow::tr("Shows the first element that is not finite of the value in Values"), Element::firstNan)};
   window.menu("value")->insertActions(actions.recompute, all);

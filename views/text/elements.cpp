@@ -114,9 +114,10 @@ std::optional<std::vector<std::int64_t>> findElement(const TensorData& data, Ele
       if (std::isfinite(number)) continue;
       return indexOf(i, data.meta.sizes);
     }
-    if (std::isnan(number) || (best && sign * number <= most)) continue;
+    const double size = wanted == Element::largestMagnitude ? std::abs(number) : sign * number;
+    if (std::isnan(number) || (best && size <= most)) continue;
     best = i;
-    most = sign * number;
+    most = size;
   }
   return best ? std::optional(indexOf(*best, data.meta.sizes)) : std::nullopt;
 }

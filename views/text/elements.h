@@ -17,7 +17,7 @@ QString elementText(const TensorData& data, std::int64_t element);
 double elementNumber(const TensorData& data, std::int64_t element);
 
 /// Elements that people ask for.
-enum class Element : std::uint8_t { largest, smallest, firstNan };
+enum class Element : std::uint8_t { largest, smallest, largestMagnitude, firstNan };
 
 /// The index of the first such element, one number for each dim. NaN is neither largest nor smallest, complex numbers
 /// count by absolute value; nullopt where there is none. `data`: contiguous, on the CPU. Looks at all of it: on the

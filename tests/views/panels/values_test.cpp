@@ -150,13 +150,18 @@ void ValuesTest::V9_aCommandLeadsToTheLargestElement() {
   auto* table = f.window().findChild<QTableView*>(QStringLiteral("value-contents"));
   auto* model = qobject_cast<SliceModel*>(table->model());
   QTRY_VERIFY(model->contents().data);
-  for (const bool isLargest : {true, false}) {
+  const auto size = [](double number) { return std::abs(number); };
+  for (const QString which : {"largest-element", "smallest-element", "largest-magnitude"}) {
     const auto& data = model->contents();
     double wanted = elementNumber(data, 0);
-    for (std::int64_t i = 0; i < data.meta.elements(); ++i)
-      wanted = isLargest ? std::max(wanted, elementNumber(data, i)) : std::min(wanted, elementNumber(data, i));
-    auto* go = f.window().findChild<QAction*>(isLargest ? QStringLiteral("action-largest-element")
-                                                        : QStringLiteral("action-smallest-element"));
+    for (std::int64_t i = 0; i < data.meta.elements(); ++i) {
+      const double number = elementNumber(data, i);
+      const bool isBetter = which == QLatin1String("largest-element")    ? number > wanted
+                            : which == QLatin1String("smallest-element") ? number < wanted
+                                                                         : size(number) > size(wanted);
+      if (isBetter) wanted = number;
+    }
+    auto* go = f.window().findChild<QAction*>(QStringLiteral("action-") + which);
     QVERIFY2(go->isEnabled(), qPrintable(go->toolTip()));
     go->trigger();
     QVERIFY(f.quiet());
