@@ -148,7 +148,7 @@ QString TourPanel::titleOf(Tour::Step stop) const {
     case Tour::Step::andBack: return tr("Press %1 again to come back").arg(keyOf(window_.actions().origin));
     case Tour::Step::crossBorder:
       return tr("Press %1 until the arrow is in the backward").arg(keyOf(window_.actions().stepOver));
-    case Tour::Step::whySaved: return tr("Ask why a value is saved: click one in the Forward listing");
+    case Tour::Step::whySaved: return tr("Ask why a value is saved: choose its line in the Forward listing");
     case Tour::Step::stepBack: return tr("Press %1 to step back").arg(keyOf(window_.actions().stepOverBack));
   }
   return {};
@@ -170,9 +170,8 @@ QString TourPanel::textOf(Tour::Step stop) const {
           "backward.");
     case Tour::Step::whySaved:
       return tr(
-          "Lines with a saved mark in the margin make a value that the backward needs. Click the value's name; the Why "
-          "panel lists the ops that need it and "
-          "what keeping it costs.");
+          "Lines with a saved mark in the margin make a value that the backward needs. Choose one with the mouse or "
+          "the arrow keys; the Why panel lists the ops that need it and what keeping it costs.");
     case Tour::Step::stepBack: return tr("Every step has its reverse, across the border too.");
   }
   return {};

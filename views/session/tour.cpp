@@ -37,6 +37,8 @@ void Tour::go(int to) {
   finished_ = to >= count;
   if (!finished_) step_ = static_cast<Step>(to);
   positionThen_ = context_.execution->now().position;
+  opThen_ = context_.selection->op();
+  valueThen_ = context_.selection->value();
   Q_EMIT changed();
 }
 
@@ -63,7 +65,13 @@ bool Tour::done() const {
       return op && !isBackward(op) && context_.history->returnFrom(op);
     case Step::andBack: return isBackward(op) && (!chosen_ || op == chosen_ || context_.history->returnFrom(op));
     case Step::crossBorder: return inBackward(now.position) != inBackward(positionThen_);
-    case Step::whySaved: return context_.selection->value() && document.saved.contains(context_.selection->value());
+    case Step::whySaved: {
+      // What Why is about: a value that was chosen, or one that the chosen line saves. The selection goes along with
+      // the run, which is in the backward.
+      const auto value = context_.selection->value();
+      const bool isChosenNow = op != opThen_ || value != valueThen_;
+      return isChosenNow && (value || !isBackward(op)) && document.saved.contains(savedValueOf(document, op, value));
+    }
     case Step::stepBack: return now.position < positionThen_;
   }
   return false;

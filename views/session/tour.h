@@ -42,6 +42,8 @@ class Tour : public QObject {
   Step step_ = Step::chooseBackward;
   BoundSymbolId chosen_;          ///< the backward op of the first step
   std::size_t positionThen_ = 0;  ///< where execution was when the step began
+  BoundSymbolId opThen_;          ///< what was selected then
+  ValueId valueThen_;
 };
 
 }  // namespace retrograd::views

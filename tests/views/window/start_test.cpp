@@ -11,6 +11,7 @@
 #include "tests/views/window_fixture.h"
 #include "views/docks/why_dock.h"
 #include "views/parts/tour_panel.h"
+#include "views/session/why_report.h"
 #include "views/settings/keymap.h"
 #include "views/settings/settings.h"
 #include "views/text/format.h"
@@ -31,6 +32,7 @@ class StartTest : public QObject {
   void aSampleBringsItsPanels();
   void theStartPageHasTheWindow();
   void theTourWatchesWhatIsDone();
+  void theTourAsksWhyByKeyboard();
   void theTourCanBeLeft();
   void whatIsOpenStaysOpen();
   void theReportShowsTheOp();
@@ -272,6 +274,22 @@ void StartTest::theTourWatchesWhatIsDone() {
   QVERIFY(strip.tour().finished() && strip.isVisible());
   clickOn(strip, "tour-end");
   QVERIFY(!strip.isVisible());
+}
+
+void StartTest::theTourAsksWhyByKeyboard() {
+  WindowFixture f(liveEngine());
+  clickOn(f.window(), "start-tour");
+  QVERIFY(opened(f));
+  auto& strip = panel(f.window());
+  QTRY_VERIFY(strip.isVisible());
+  while (strip.tour().step() != Tour::Step::whySaved) clickOn(strip, "tour-skip");
+  auto& forward = f.listing(TraceKind::forward);
+  forward.setFocus();
+  f.press(Qt::Key_Home);
+  for (int i = 0; i < forward.rowCount() && strip.tour().step() == Tour::Step::whySaved; ++i) f.press(Qt::Key_Down);
+  QCOMPARE(strip.tour().step(), Tour::Step::stepBack);
+  const auto& document = *f.controller().document();
+  QVERIFY(document.saved.contains(savedValueOf(document, f.selection().op(), {})));
 }
 
 void StartTest::theTourCanBeLeft() {
