@@ -57,7 +57,9 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
   addKey(Qt::SHIFT | Qt::Key_F3, [this] { find(true); });
   addKey(Qt::CTRL | Qt::Key_W, [this] { close(); });
   addKey(Qt::Key_Escape, [this] {
-    if (auto* page = current()) page->view->setFocus();
+    auto* page = current();
+    if (page && find_->hasFocus()) page->view->setFocus();
+    else close();
   });
   origin_ = addKey(Qt::Key_G, [this] { goToOrigin(); });
   origin_->setText(tr("&Origin and Back"));

@@ -26,6 +26,7 @@ class JobTest : public QObject {
  private Q_SLOTS:
   void J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog();
   void J2_aGraphIsSearched();
+  void escapeClosesTheJobsOwnGraphs();
   void W30_aLogOfSeveralGraphsOpensItsTree();
   void W30_oneActionLeadsToTheBackwardOfTheThirdGraph();
   void J2_aBackwardOpLeadsToTheForwardByItsLineOfPython();
@@ -92,6 +93,23 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog() {
   QVERIFY(open.f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
   QVERIFY(OpenJob::text(*graphs)->toPlainText().contains(QStringLiteral("def forward")));
   QTest::keyClick(OpenJob::text(*graphs), Qt::Key_W, Qt::ControlModifier);
+  QTRY_VERIFY(open.f.window().findChildren<JobGraphsWindow*>().isEmpty());
+}
+
+// From the line to find in, the first Esc leads back to the text.
+void JobTest::escapeClosesTheJobsOwnGraphs() {
+  OpenJob open(QString::fromStdString(sourcePath("resources/samples/graph_break/trace")));
+  QVERIFY(open.opened);
+  open.tree->setFocus();
+  open.f.press(Qt::Key_J, Qt::ControlModifier);
+  auto* graphs = open.graphs();
+  QVERIFY(graphs);
+  auto* find = graphs->findChild<QLineEdit*>(QStringLiteral("job-find"));
+  QTest::keyClick(OpenJob::text(*graphs), Qt::Key_F, Qt::ControlModifier);
+  QTRY_VERIFY(find->hasFocus());
+  QTest::keyClick(find, Qt::Key_Escape);
+  QTRY_VERIFY(OpenJob::text(*graphs)->hasFocus());
+  QTest::keyClick(OpenJob::text(*graphs), Qt::Key_Escape);
   QTRY_VERIFY(open.f.window().findChildren<JobGraphsWindow*>().isEmpty());
 }
 
