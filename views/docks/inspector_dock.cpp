@@ -17,7 +17,8 @@ InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
     : Panel(context, "inspector", parent), model_(new InspectorModel(this)), tree_(new QTreeView(this)) {
   tree_->setObjectName(QStringLiteral("inspector"));
   tree_->setModel(model_);
-  prepareTree(*tree_, tr("Inspector of the selected op"), true);
+  prepareTree(*tree_, tr("Inspector of the selected op"), false);
+  tree_->setWordWrap(true);  // the formula; other rows say that they stay in one line
   tree_->setIndentation(10);
   tree_->setTextElideMode(Qt::ElideMiddle);  // shapes and line numbers are at the ends
   tree_->header()->setStretchLastSection(true);

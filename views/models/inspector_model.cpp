@@ -91,6 +91,7 @@ class InspectorModel::Filler {
     const auto* formula = formulaOf(document_.symbol(bound_.symbol).name);
     if (!formula) return;
     auto* section = root_->add(tr("Formula"), toQt(formula->where));
+    section->oneLine = false;  // every term counts
     const auto add = [section](const QString& label, std::string_view expression) {
       auto* node = section->add(label, toQt(expression));
       node->tip = node->text;
@@ -286,6 +287,7 @@ class InspectorModel::Filler {
 
 void InspectorModel::show(std::shared_ptr<const OpenDocument> document, BoundSymbolId op, const NoteBook* notes) {
   auto root = std::make_unique<Node>();
+  root->oneLine = true;
   if (document && op) Filler(*document, op, notes, root.get()).run();
   replace(std::move(root));
 }

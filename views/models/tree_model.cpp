@@ -8,6 +8,7 @@ TreeModel::Node* TreeModel::Node::add(const QString& childLabel, const QString& 
   auto child = std::make_unique<Node>();
   child->label = childLabel;
   child->text = childText;
+  child->oneLine = oneLine;
   child->parent = this;
   child->row = static_cast<int>(children.size());
   children.push_back(std::move(child));
@@ -65,6 +66,7 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
     case valueRole: return node->value.index;
     case moduleRole: return node->module;
     case frameRole: return node->frame;
+    case oneLineRole: return node->oneLine;
     default: return {};
   }
 }

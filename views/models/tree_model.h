@@ -14,6 +14,7 @@ enum ItemRole {
   moduleRole,                 ///< QString: path of the module a row stands for
   frameRole,                  ///< int: frame of the op's source, from the innermost; -1 none
   sortRole,                   ///< double: what a cell is sorted by, where its text says a number; NaN where it has none
+  oneLineRole,                ///< bool: the row stays in one line in a tree that wraps words
   shareRole,                  ///< double: how long the bar behind a cell's number is, from 0 to 1; none without a bar
 };
 
@@ -28,6 +29,7 @@ class TreeModel : public QAbstractItemModel {
     int frame = -1;  ///< of the op's source, from the innermost, that the row names
     BoundSymbolId op;
     ValueId value;
+    bool oneLine = false;  ///< in a tree that wraps words; those added below begin so too
     Node* parent = nullptr;
     int row = 0;
     std::vector<std::unique_ptr<Node>> children;

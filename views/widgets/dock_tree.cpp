@@ -115,9 +115,14 @@ bool RowDelegate::isSpanned(const QModelIndex& index) const {
   return index.column() == 0 && tree_->isFirstColumnSpanned(index.row(), index.parent());
 }
 
+bool RowDelegate::wraps(const QModelIndex& index) const {
+  return tree_->wordWrap() && !index.data(oneLineRole).toBool();
+}
+
 void RowDelegate::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
   QStyledItemDelegate::initStyleOption(option, index);
   if (option->displayAlignment & Qt::AlignTop) option->rect.adjust(0, 2, 0, 0);
+  if (!wraps(index)) option->features &= ~QStyleOptionViewItem::WrapText;
   // A sentence over all columns ends where one sees it, not where the last column does.
   if (isSpanned(index)) option->rect.setRight(std::min(option->rect.right(), tree_->viewport()->width() - 1));
 }
@@ -126,7 +131,7 @@ QSize RowDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelInde
   constexpr int air = 4;
   auto size = QStyledItemDelegate::sizeHint(option, index);
   size.setHeight(option.fontMetrics.height() + air);
-  if (!tree_->wordWrap()) return size;
+  if (!wraps(index)) return size;
   int indent = 0;
   if (index.column() == 0)
     for (auto level = index; level.isValid(); level = level.parent()) indent += tree_->indentation();

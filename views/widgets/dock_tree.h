@@ -67,6 +67,7 @@ class RowDelegate : public QStyledItemDelegate {
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
 
  private:
+  bool wraps(const QModelIndex& index) const;
   bool isSpanned(const QModelIndex& index) const;
 
   QTreeView* tree_;

@@ -1,9 +1,12 @@
 // What the window makes of a NaN or Inf before anyone asks: marks, numbers of folded rows, the Findings panel, the
 // status bar.
+#include <QComboBox>
 #include <QFile>
+#include <QHelpEvent>
 #include <QLabel>
 #include <QStatusBar>
 #include <QTest>
+#include <QToolTip>
 #include <QTreeView>
 
 #include "tests/support/source_path.h"
@@ -11,6 +14,7 @@
 #include "tests/views/run_ahead.h"
 #include "tests/views/test_program.h"
 #include "tests/views/window_fixture.h"
+#include "views/docks/compare_dock.h"
 #include "views/docks/findings_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/text/format.h"
@@ -26,6 +30,7 @@ class FindingsTest : public QObject {
   void masksAreNotFaults();
   void W28_walkToTheRootShowsElementAndLine();
   void findingsAreInOnePlaceWithOneActionEach();
+  void formulasShowEveryTerm();
   void findingsGoWithTheirDocument();
   void C12_cutsOfARecordedStepAreFindings();
   void C13_theFirstBadUpdateOfARecordedStepIsAFinding();
@@ -202,6 +207,37 @@ void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
   QVERIFY(isLit(f.analysis().backward, QStringLiteral("mm")));
   QVERIFY(isLit(f.analysis().computation().trace, QStringLiteral("linear")));
   QVERIFY(!isLit(f.analysis().computation().trace, QStringLiteral("where")));
+}
+
+void FindingsTest::formulasShowEveryTerm() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("resources/samples/tiny_gpt.pt2")));
+  BoundSymbolId norm;
+  for (auto op : f.analysis().backward.ops)
+    if (shortOpName(*f.analysis().document, op).contains(QStringLiteral("native_layer_norm_backward"))) norm = op;
+  QVERIFY(norm);
+  f.raise("dock-inspector");
+  f.selection().select(norm);
+  QVERIFY(f.quiet());
+  auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("inspector"));
+  const auto& model = *tree->model();
+  const auto formula = rowWith(model, QStringLiteral("Formula"));
+  QVERIFY(formula.isValid());
+  const int line = tree->fontMetrics().height();
+  int wrapped = 0;
+  for (int row = 0; row < model.rowCount(formula); ++row) {
+    const auto cell = model.index(row, 1, formula);
+    tree->scrollTo(cell);
+    const auto rect = tree->visualRect(cell);
+    const auto text = tree->fontMetrics().boundingRect(QRect(0, 0, rect.width() - 8, 10000), Qt::TextWordWrap,
+                                                       cell.data().toString());
+    QVERIFY2(rect.height() >= text.height(), qPrintable(cell.data().toString()));
+    wrapped += text.height() > line;
+  }
+  QVERIFY(wrapped > 0);
+  const auto schema = rowWith(model, QStringLiteral("schema"));
+  QVERIFY(schema.isValid());
+  QVERIFY(tree->visualRect(schema).height() < 2 * line);
 }
 
 void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
