@@ -9,6 +9,8 @@
 #include <QStandardItemModel>
 #include <QStyleOption>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
 
 #include "core/derivation/precision.h"
 #include "views/findings/finding_sources.h"
@@ -21,6 +23,16 @@
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
+namespace {
+
+/// Values that are not finite in either run: where they agree, they do so in that too.
+std::ptrdiff_t badInBoth(const RunComparison& comparison) {
+  return std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                       [](const RunDifference& row) { return !std::isfinite(row.normA) && !std::isfinite(row.normB); });
+}
+
+}  // namespace
+
 CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
     : Panel(context, "compare", parent), model_(new CompareModel(this)), table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("compare"));
@@ -261,6 +273,8 @@ void CompareDock::show(const std::shared_ptr<const RunComparison>& comparison, c
                       .arg(first + 1)
                       .arg(comparison->rows.size())
                       .arg(asked.tolerance);
+  if (const auto bad = badInBoth(*comparison); bad > 0)
+    text += tr("; %1 of them have NaN or Inf on both sides").arg(bad);
   if (!comparison->onlyInA.empty() || !comparison->onlyInB.empty())
     text += tr("; ops only here: %1, only there: %2").arg(comparison->onlyInA.size()).arg(comparison->onlyInB.size());
   summary_->setText(text);

@@ -30,6 +30,7 @@ class FindingsTest : public QObject {
   void masksAreNotFaults();
   void W28_walkToTheRootShowsElementAndLine();
   void findingsAreInOnePlaceWithOneActionEach();
+  void equalRunsSayHowManyValuesAreNotFinite();
   void formulasShowEveryTerm();
   void findingsGoWithTheirDocument();
   void C12_cutsOfARecordedStepAreFindings();
@@ -207,6 +208,19 @@ void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
   QVERIFY(isLit(f.analysis().backward, QStringLiteral("mm")));
   QVERIFY(isLit(f.analysis().computation().trace, QStringLiteral("linear")));
   QVERIFY(!isLit(f.analysis().computation().trace, QStringLiteral("where")));
+}
+
+void FindingsTest::equalRunsSayHowManyValuesAreNotFinite() {
+  WindowFixture f(liveEngine());
+  for (const bool isBad : {true, false}) {
+    QVERIFY(f.open(fileOf(isBad ? "resources/samples/twins.pt2" : "resources/samples/mlp.pt2")));
+    f.raise("dock-compare");
+    auto& panel = f.window().panel<CompareDock>();
+    panel.findChild<QComboBox*>(QStringLiteral("compare-precision"))->setCurrentIndex(0);  // the same once more
+    f.press(Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+    QTRY_VERIFY2(panel.summary().contains(QStringLiteral("the runs agree")), qPrintable(panel.summary()));
+    QCOMPARE(panel.summary().contains(QStringLiteral(" of them have NaN or Inf on both sides")), isBad);
+  }
 }
 
 void FindingsTest::formulasShowEveryTerm() {
