@@ -339,6 +339,17 @@ bool ListingView::isKept(int visible) const {
   return document() && visible >= 0 && visible < rows_.count() && !rows_.passes(rows_.rowAt(visible));
 }
 
+bool ListingView::isBad(BoundSymbolId op) const {
+  return op && (context_.execution->now().bad.contains(op) || context_.controller->ahead().numbers().isBad(op));
+}
+
+bool ListingView::takesBad(BoundSymbolId op) const {
+  const auto& tables = index().document();
+  const auto operands = tables.operands(op);
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](ValueId operand) { return operand && isBad(tables.value(operand).producer); });
+}
+
 QString ListingView::spokenAt(int visible) const {
   if (visible < 0 || visible >= rows_.count()) return {};
   QStringList words{textAt(visible)};
@@ -351,7 +362,7 @@ QString ListingView::spokenAt(int visible) const {
   if (const auto number = numberAt(visible); !number.isEmpty())
     words << (isOfLastRun(visible) ? tr("%1 %2 of the last run") : QStringLiteral("%1 %2"))
                  .arg(views::titleOf(column_), number);
-  if (op && (now.bad.contains(op) || context_.controller->ahead().numbers().isBad(op))) words << tr("made NaN or Inf");
+  if (op && isBad(op)) words << (takesBad(op) ? tr("has NaN or Inf") : tr("made NaN or Inf"));
   if (const auto* finding = board_.at(op)) words << toQt(finding->title);
   if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))
     words << (badBelow(row) ? tr("folded, NaN or Inf in it") : tr("folded"));

@@ -72,6 +72,9 @@ class ListingView : public CodeView {
   int textLeft(int visible) const;
   /// Shown though it does not pass the filter: it is selected, matches what is selected, or runs next.
   bool isKept(int visible) const;
+  /// A NaN or Inf was seen in what the op makes; it only passes it on where takesBad().
+  bool isBad(BoundSymbolId op) const;
+  bool takesBad(BoundSymbolId op) const;
   QString spokenAt(int visible) const override;
   void chooseRow(int visible) override { moveCursor(visible); }
   void activateRow(int visible) override;

@@ -66,7 +66,8 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
     const int value = index.data(valueRole).toInt();
     if (const auto op = opOf(index)) context_.selection->select(op, value >= 0 ? ValueId(value) : ValueId());
   });
-  connect(&context_.controller->ahead().numbers(), &RunNumbers::badOpsChanged, this, &FindingsDock::tell);
+  for (auto signal : {&RunNumbers::badOpsChanged, &RunNumbers::changed})
+    connect(&context_.controller->ahead().numbers(), signal, this, &FindingsDock::tell);
   connect(context_.execution, &ExecutionState::changed, this, &FindingsDock::tell);
   forget();
 }
@@ -114,8 +115,10 @@ void FindingsDock::forget() {
 void FindingsDock::list() {
   findings_->show(board_.entries(), context_.controller->document(),
                   [this](const Finding& finding) { return titleOf(finding); });
-  if (auto* dock = qobject_cast<QDockWidget*>(parentWidget()))
-    dock->setWindowTitle(board_.serious() > 0 ? tr("Findings (%1)").arg(board_.serious()) : tr("Findings"));
+  if (auto* dock = qobject_cast<QDockWidget*>(parentWidget())) {
+    const int rows = findings_->rowCount();
+    dock->setWindowTitle(rows > 0 ? tr("Findings (%1)").arg(rows) : tr("Findings"));
+  }
   updateEmptyText();
 }
 
@@ -141,10 +144,31 @@ void FindingsDock::tell() {
   if (walked_) return;
   const auto& open = document();
   const auto& stopped = context_.execution->now().bad;
-  const auto first = context_.controller->ahead().numbers().firstBad();
+  const auto& numbers = context_.controller->ahead().numbers();
+  const auto first = numbers.firstBad();
   const auto op = first ? first : stopped.empty() ? BoundSymbolId() : *stopped.begin();
-  if (!open || !op) return summary_->setText(open ? tr("No NaN or Inf was seen") : QString());
+  updateEmptyText();
+  if (!open) return summary_->setText({});
+  if (!op)
+    return summary_->setText(
+        numbers.known() == 0 ? tr("The run was not looked at yet")
+        : lookedAtAll()
+            ? tr("No NaN or Inf was seen in the whole run")
+            : tr("No NaN or Inf was seen in the ops that ran: %1 of %2").arg(numbers.known()).arg(numbers.size()));
   summary_->setText(tr("#%1 %2 made NaN or Inf").arg(op.index).arg(shortOpName(*open->analysis->document, op)));
+}
+
+bool FindingsDock::lookedAtAll() const {
+  const auto& numbers = context_.controller->ahead().numbers();
+  return numbers.size() > 0 && numbers.known() == numbers.size();
+}
+
+QString FindingsDock::emptyText() const {
+  if (context_.controller->document() && lookedAtAll())
+    return tr("Nothing was found in the whole run. Check the Run looks at one once more");
+  return unlessClosed(
+      tr("Nothing was found so far. Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from "
+         "one to the op that made it"));
 }
 
 void FindingsDock::walk(ValueId value) { ask(value, true); }

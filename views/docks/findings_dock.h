@@ -30,17 +30,14 @@ class FindingsDock : public Panel {
 
  protected:
   void forget() override;
-  QString emptyText() const override {
-    return unlessClosed(
-        tr("Nothing was found so far. Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from "
-           "one to the op that made it"));
-  }
+  QString emptyText() const override;
   void activate(const QModelIndex& row) override;
 
  private:
   void ask(ValueId value, bool select);
   /// What was seen of the run so far, until a walk says more.
   void tell();
+  bool lookedAtAll() const;
   void show(const NanWalk& walk, const QString& element);
 
   void prepareList();

@@ -50,10 +50,4 @@ std::vector<FindingBoard::Entry> FindingBoard::entries() const {
   return all;
 }
 
-int FindingBoard::serious() const {
-  const auto all = entries();
-  return static_cast<int>(std::count_if(
-      all.begin(), all.end(), [](const Entry& entry) { return entry.finding.severity > Finding::Severity::note; }));
-}
-
 }  // namespace retrograd::views

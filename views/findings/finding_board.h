@@ -28,8 +28,6 @@ class FindingBoard : public QObject {
   };
   /// By severity, then by source in the order of the alphabet, then as it was brought.
   std::vector<Entry> entries() const;
-  /// How many are no notes.
-  int serious() const;
   bool has(const QString& source) const { return bySource_.contains(source); }
   /// The most severe finding that this op is marked with; null for none.
   const Finding* at(BoundSymbolId op) const;

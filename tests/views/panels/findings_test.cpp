@@ -30,6 +30,8 @@ class FindingsTest : public QObject {
   void masksAreNotFaults();
   void W28_walkToTheRootShowsElementAndLine();
   void findingsAreInOnePlaceWithOneActionEach();
+  void itSaysHowMuchOfTheRunWasLookedAt();
+  void aLineThatPassesOnANanDidNotMakeIt();
   void equalRunsSayHowManyValuesAreNotFinite();
   void formulasShowEveryTerm();
   void findingsGoWithTheirDocument();
@@ -210,6 +212,50 @@ void FindingsTest::W28_walkToTheRootShowsElementAndLine() {
   QVERIFY(!isLit(f.analysis().computation().trace, QStringLiteral("where")));
 }
 
+void FindingsTest::itSaysHowMuchOfTheRunWasLookedAt() {
+  WindowFixture f(liveEngine());
+  f.controller().ahead().setRunsOnOpen(false);
+  QVERIFY(f.open(fileOf("resources/samples/mlp.pt2")));
+  f.raise("dock-findings");
+  const auto said = [&] { return f.window().panel<FindingsDock>().summary(); };
+  const auto* empty = f.window().findChild<QLabel*>(QStringLiteral("findings-empty"));
+  QTRY_COMPARE(said(), QStringLiteral("The run was not looked at yet"));
+  QVERIFY(empty->text().startsWith(QStringLiteral("Nothing was found so far")));
+  f.press(Qt::Key_F10);
+  QVERIFY(f.settle());
+  QTRY_VERIFY2(said().startsWith(QStringLiteral("No NaN or Inf was seen in the ops that ran: ")), qPrintable(said()));
+  f.controller().ahead().runAll();
+  QTRY_COMPARE(said(), QStringLiteral("No NaN or Inf was seen in the whole run"));
+  QVERIFY(empty->text().startsWith(QStringLiteral("Nothing was found in the whole run")));
+}
+
+void FindingsTest::aLineThatPassesOnANanDidNotMakeIt() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(fileOf("resources/samples/twins.pt2")));
+  QVERIFY(allKnown(f));
+  const auto& bad = f.controller().ahead().numbers().badOps();
+  const auto& ops = f.analysis().backward.ops;
+  auto& listing = f.listing(TraceKind::backward);
+  const auto tip = [&](BoundSymbolId op) {
+    const auto row = listing.rowOf(op);
+    f.click(TraceKind::backward, op);
+    const QPoint at(2, listing.rowRect(row).center().y());
+    QHelpEvent event(QEvent::ToolTip, at, listing.viewport()->mapToGlobal(at));
+    QCoreApplication::sendEvent(listing.viewport(), &event);
+    return QToolTip::text();
+  };
+  int made = 0, passed = 0;
+  for (auto op : ops) {
+    if (!bad.contains(op)) continue;
+    const auto text = tip(op);
+    const bool isMade = text.contains(QStringLiteral("Made NaN or Inf"));
+    QVERIFY2(isMade != text.contains(QStringLiteral("Has NaN or Inf")), qPrintable(text));
+    QCOMPARE(listing.spokenAt(listing.rowOf(op)).contains(QStringLiteral("made NaN or Inf")), isMade);
+    ++(isMade ? made : passed);
+  }
+  QVERIFY2(made == 1 && passed > 1, qPrintable(QStringLiteral("%1 made, %2 passed on").arg(made).arg(passed)));
+}
+
 void FindingsTest::equalRunsSayHowManyValuesAreNotFinite() {
   WindowFixture f(liveEngine());
   for (const bool isBad : {true, false}) {
@@ -282,7 +328,7 @@ void FindingsTest::findingsAreInOnePlaceWithOneActionEach() {
   QCOMPARE(cell(1, FindingsModel::what), QStringLiteral("a rank waits"));
   QCOMPARE(cell(2, FindingsModel::what), QStringLiteral("a note"));
   QCOMPARE(f.window().findChild<QDockWidget*>(QStringLiteral("dock-findings"))->windowTitle(),
-           QStringLiteral("Findings (2)"));
+           QStringLiteral("Findings (3)"));
 
   // By keyboard, and by a click on the action.
   list.setFocus();
