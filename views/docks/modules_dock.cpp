@@ -118,11 +118,12 @@ void ModulesDock::list(const std::shared_ptr<const OpenDocument>& document) {
   shown_ = document;  // what comes meanwhile doesn't begin again
   job_.start([this, document](const Progress&) -> PoolJob::Deliver {
     auto modules = std::make_shared<ModulesModel::Modules>(ModulesModel::modulesOf(*document));
-    return [this, modules] {
+    constexpr std::size_t mostAtOnce = 40'000;  // more rows take the tree longer than an event may
+    return [this, modules, opens = modules->all.size() < mostAtOnce] {
       model_->show(std::move(*modules));
       columns_->leaveOut(ModulesModel::update, !shown_->analysis->file.recording);
       measure();
-      tree_->expandToDepth(0);
+      if (opens) tree_->expandToDepth(0);
       follow();
     };
   });
