@@ -18,8 +18,6 @@
 #include "views/docks/findings_dock.h"
 #include "views/docks/values_dock.h"
 #include "views/text/format.h"
-#include "views/theme/tokens.h"
-#include "views/widgets/marked_scroll_bar.h"
 
 namespace retrograd::views {
 
@@ -40,12 +38,6 @@ class FindingsTest : public QObject {
   void C13_gradientFlowShowsUpdates();
   void V7_findingsOpenWhenARunMadeNaN();
   void V7_aStopAtNaNNamesItsOpAndOpensFindings();
-  void V4_aFoldedRowShowsTheSumBelow();
-  void V4_titlesNameTheColumn();
-  void V4_barsAreSeenNextToAnOutlier();
-  void V5_theComputationIsMarkedToo();
-  void V5_eachListingMarksItsOwnFirst();
-  void V5_aClickOnAMarkGoesThere();
   void V6_originsShowAt1920();
   void valuesShowWhileARunGoesOn();
 };
@@ -57,14 +49,6 @@ QString planted() { return fileOf("tests/data/planted/log_of_zero.txt"); }
 QString gpt() { return fileOf("resources/samples/tiny_gpt.pt2"); }
 QAction* actionOf(WindowFixture& f, const char* name) {
   return f.window().findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
-}
-
-/// A row that is folded after this; -1 where nothing can be.
-int foldedRow(ListingView& view) {
-  view.setAllFolded(true);
-  for (int row = 0; row < view.rowCount(); ++row)
-    if (view.isHeader(row)) return row;
-  return -1;
 }
 
 }  // namespace
@@ -380,105 +364,6 @@ void FindingsTest::V7_aStopAtNaNNamesItsOpAndOpensFindings() {
   QTRY_VERIFY2(f.window().statusBar()->currentMessage().contains(QStringLiteral("aten.log made NaN or Inf")),
                qPrintable(f.window().statusBar()->currentMessage()));
   QVERIFY(f.window().findChild<FindingsDock*>()->isVisible());
-}
-
-void FindingsTest::V4_aFoldedRowShowsTheSumBelow() {
-  WindowFixture f(liveEngine());
-  QVERIFY(f.open(gpt()));
-  QVERIFY(allKnown(f));
-  actionOf(f, "column-bytes")->trigger();
-  auto& view = f.listing(TraceKind::forward);
-  const int row = foldedRow(view);
-  QVERIFY(row >= 0);
-  double sum = 0;
-  for (auto op : f.analysis().forward.ops)
-    if (view.rowOf(op) == row) sum += numbers(f).number(OpFigure::bytes, op).value_or(0);
-  QVERIFY(sum > 0);
-  QCOMPARE(view.numberAt(row), numberText(OpFigure::bytes, sum));
-  actionOf(f, "column-max")->trigger();
-  QCOMPARE(view.numberAt(row), QString());  // there is no sum of greatest values
-}
-
-void FindingsTest::V4_titlesNameTheColumn() {
-  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
-  f.window().resize(1280, 720);
-  QVERIFY(f.open(gpt()));
-  const auto headings = [&](const QString& text) {
-    QList<const QLabel*> found;
-    for (const auto* label : f.window().listings().findChildren<QLabel*>())
-      if (label->isVisible() && label->text() == text) found << label;
-    return found;
-  };
-  // Over its column, and whole in a narrow window.
-  actionOf(f, "column-norm")->trigger();
-  QTRY_COMPARE(headings(QStringLiteral("L2 Norm")).size(), 2);
-  for (const auto* heading : headings(QStringLiteral("L2 Norm"))) {
-    QVERIFY(heading->contentsRect().width() >= heading->fontMetrics().horizontalAdvance(heading->text()));
-    const auto& view =
-        f.listing(heading->parentWidget()->isAncestorOf(&f.listing(TraceKind::forward)) ? TraceKind::forward
-                                                                                        : TraceKind::backward);
-    const auto right = view.viewport()->mapToGlobal(view.columnRect().topRight()).x();
-    QVERIFY(std::abs(heading->mapToGlobal(heading->contentsRect().topRight()).x() - right) <= 2 * tokens::tight);
-  }
-  // Gradients have no gradient: the column is the forward's.
-  actionOf(f, "column-gradient")->trigger();
-  QCOMPARE(headings(QStringLiteral("Gradient Norm")).size(), 1);
-  QVERIFY(f.listing(TraceKind::backward).columnRect().isEmpty());
-  actionOf(f, "column-none")->trigger();
-  QVERIFY(headings(QStringLiteral("Gradient Norm")).isEmpty());
-}
-
-// The first use of a thread pool takes a thousand times as long as other ops: their bars are of the length that they
-// have among each other.
-void FindingsTest::V4_barsAreSeenNextToAnOutlier() {
-  WindowFixture f(liveEngine());
-  QVERIFY(f.open(gpt()));
-  QVERIFY(allKnown(f));
-  const auto& ops = f.analysis().joint.ops;
-  RunNews news;
-  news.end = ops.size();
-  for (std::size_t i = 0; i < ops.size(); ++i)
-    news.measures.push_back({i == 1 ? 0.04 : 1e-6 * static_cast<double>(i % 30), 0});
-  numbers(f).add(news);
-  QVERIFY(ops.size() >= 100);
-  QCOMPARE(numbers(f).scale(OpFigure::time), 29e-6);
-}
-
-void FindingsTest::V5_theComputationIsMarkedToo() {
-  WindowFixture f(liveEngine());
-  QVERIFY(f.open(planted()));
-  QVERIFY(allKnown(f));
-  const auto* bar = f.listing(TraceKind::computation).findChild<MarkedScrollBar*>();
-  QTRY_COMPARE(bar->marks().size(), std::size_t(1));
-  QCOMPARE(bar->marks()[0].what, QStringLiteral("first NaN or Inf"));
-}
-
-// The forward has the first of the run; the backward has NaN too, and one of them is its first.
-void FindingsTest::V5_eachListingMarksItsOwnFirst() {
-  WindowFixture f(liveEngine());
-  QVERIFY(f.open(planted()));
-  QVERIFY(allKnown(f));
-  for (auto kind : {TraceKind::forward, TraceKind::backward, TraceKind::joint}) {
-    const auto& view = f.listing(kind);
-    int first = -1;
-    for (int row = 0; row < view.rowCount() && first < 0; ++row)
-      if (view.spokenAt(row).contains(QStringLiteral("NaN"))) first = row;
-    QVERIFY(first >= 0);
-    const auto* bar = view.findChild<MarkedScrollBar*>();
-    QTRY_COMPARE(bar->marks().size(), std::size_t(1));
-    QCOMPARE(bar->marks()[0].place, static_cast<double>(first) / (view.rowCount() - 1));
-  }
-}
-
-void FindingsTest::V5_aClickOnAMarkGoesThere() {
-  MarkedScrollBar bar;
-  bar.resize(16, 400);
-  bar.setRange(0, 900);
-  bar.setPageStep(100);
-  bar.setMarks({{0.5, Qt::red, QStringLiteral("error")}});
-  bar.show();
-  QTest::mouseClick(&bar, Qt::LeftButton, Qt::NoModifier, bar.markRect(bar.marks()[0]).center());
-  QCOMPARE(bar.value(), 450);  // row 500 of 1000, in the middle of 100
 }
 
 // Holds V6: in half of a window of 1920 pixels origins have their column, and the name of an op with several results is

@@ -383,7 +383,7 @@ void ModelsTest::foldingHidesAndReveals() {
   QCOMPARE(rows.count(), 8);
   rows.setFolded(0, true);
   QCOMPARE(rows.count(), 6);
-  QCOMPARE(rows.visibleOf(2), 0);  // hidden: its header stands for it
+  QCOMPARE(rows.visibleOf(2), 0);  // hidden: its header represents it
   QCOMPARE(rows.rowAt(1), 3);
   QVERIFY(rows.reveal(2));
   QCOMPARE(rows.visibleOf(2), 2);

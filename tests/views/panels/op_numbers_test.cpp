@@ -1,4 +1,5 @@
 // V4 and V5 in the window over the real engine: numbers of every line, the trace table, gradient flow, marks.
+#include <QLabel>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
@@ -11,6 +12,8 @@
 #include "tests/views/test_program.h"
 #include "views/models/tree_model.h"
 #include "views/numbers/gradient_flow_chart.h"
+#include "views/text/format.h"
+#include "views/theme/tokens.h"
 #include "views/widgets/marked_scroll_bar.h"
 
 namespace retrograd::views {
@@ -26,6 +29,12 @@ class OpNumbersTest : public QObject {
   void V4_aFrozenParameterIsInTheFlow();
   void V5_walkToTheRootRunsByItself();
   void V5_linesFillAndTheFirstNaNIsMarked();
+  void V4_aFoldedRowShowsTheSumBelow();
+  void V4_titlesNameTheColumn();
+  void V4_barsAreSeenNextToAnOutlier();
+  void V5_theComputationIsMarkedToo();
+  void V5_eachListingMarksItsOwnFirst();
+  void V5_aClickOnAMarkGoesThere();
 };
 
 namespace {
@@ -34,6 +43,14 @@ ValueId parameterNamed(WindowFixture& f, const QString& target) {
   for (const auto& input : f.analysis().computation().inputs)
     if (input.kind == InputKind::parameter && QString::fromStdString(input.target) == target) return input.value;
   return {};
+}
+
+/// A row that is folded after this; -1 where nothing can be.
+int foldedRow(ListingView& view) {
+  view.setAllFolded(true);
+  for (int row = 0; row < view.rowCount(); ++row)
+    if (view.isHeader(row)) return row;
+  return -1;
 }
 
 }  // namespace
@@ -234,6 +251,105 @@ void OpNumbersTest::V5_linesFillAndTheFirstNaNIsMarked() {
   QVERIFY(bar->toolTip().contains(QStringLiteral("NaN")));
   QVERIFY(numbers(f).isBad(numbers(f).firstBad()));
   f.picture(QStringLiteral("first-nan"));
+}
+
+void OpNumbersTest::V4_aFoldedRowShowsTheSumBelow() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  trigger(f, "column-bytes");
+  auto& view = f.listing(TraceKind::forward);
+  const int row = foldedRow(view);
+  QVERIFY(row >= 0);
+  double sum = 0;
+  for (auto op : f.analysis().forward.ops)
+    if (view.rowOf(op) == row) sum += numbers(f).number(OpFigure::bytes, op).value_or(0);
+  QVERIFY(sum > 0);
+  QCOMPARE(view.numberAt(row), numberText(OpFigure::bytes, sum));
+  trigger(f, "column-max");
+  QCOMPARE(view.numberAt(row), QString());  // there is no sum of greatest values
+}
+
+void OpNumbersTest::V4_titlesNameTheColumn() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  f.window().resize(1280, 720);
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  const auto headings = [&](const QString& text) {
+    QList<const QLabel*> found;
+    for (const auto* label : f.window().listings().findChildren<QLabel*>())
+      if (label->isVisible() && label->text() == text) found << label;
+    return found;
+  };
+  // Over its column, and whole in a narrow window.
+  trigger(f, "column-norm");
+  QTRY_COMPARE(headings(QStringLiteral("L2 Norm")).size(), 2);
+  for (const auto* heading : headings(QStringLiteral("L2 Norm"))) {
+    QVERIFY(heading->contentsRect().width() >= heading->fontMetrics().horizontalAdvance(heading->text()));
+    const auto& view =
+        f.listing(heading->parentWidget()->isAncestorOf(&f.listing(TraceKind::forward)) ? TraceKind::forward
+                                                                                        : TraceKind::backward);
+    const auto right = view.viewport()->mapToGlobal(view.columnRect().topRight()).x();
+    QVERIFY(std::abs(heading->mapToGlobal(heading->contentsRect().topRight()).x() - right) <= 2 * tokens::tight);
+  }
+  // Gradients have no gradient: the column is the forward's.
+  trigger(f, "column-gradient");
+  QCOMPARE(headings(QStringLiteral("Gradient Norm")).size(), 1);
+  QVERIFY(f.listing(TraceKind::backward).columnRect().isEmpty());
+  trigger(f, "column-none");
+  QVERIFY(headings(QStringLiteral("Gradient Norm")).isEmpty());
+}
+
+// The first use of a thread pool takes a thousand times as long as other ops: their bars are of the length that they
+// have among each other.
+void OpNumbersTest::V4_barsAreSeenNextToAnOutlier() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("resources/samples/tiny_gpt.pt2")));
+  QVERIFY(allKnown(f));
+  const auto& ops = f.analysis().joint.ops;
+  RunNews news;
+  news.end = ops.size();
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    news.measures.push_back({i == 1 ? 0.04 : 1e-6 * static_cast<double>(i % 30), 0});
+  numbers(f).add(news);
+  QVERIFY(ops.size() >= 100);
+  QCOMPARE(numbers(f).scale(OpFigure::time), 29e-6);
+}
+
+void OpNumbersTest::V5_theComputationIsMarkedToo() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
+  QVERIFY(allKnown(f));
+  const auto* bar = f.listing(TraceKind::computation).findChild<MarkedScrollBar*>();
+  QTRY_COMPARE(bar->marks().size(), std::size_t(1));
+  QCOMPARE(bar->marks()[0].what, QStringLiteral("first NaN or Inf"));
+}
+
+// The forward has the first of the run; the backward has NaN too, and one of them is its first.
+void OpNumbersTest::V5_eachListingMarksItsOwnFirst() {
+  WindowFixture f(liveEngine());
+  QVERIFY(f.open(modelFile("tests/data/planted/log_of_zero.txt")));
+  QVERIFY(allKnown(f));
+  for (auto kind : {TraceKind::forward, TraceKind::backward, TraceKind::joint}) {
+    const auto& view = f.listing(kind);
+    int first = -1;
+    for (int row = 0; row < view.rowCount() && first < 0; ++row)
+      if (view.spokenAt(row).contains(QStringLiteral("NaN"))) first = row;
+    QVERIFY(first >= 0);
+    const auto* bar = view.findChild<MarkedScrollBar*>();
+    QTRY_COMPARE(bar->marks().size(), std::size_t(1));
+    QCOMPARE(bar->marks()[0].place, static_cast<double>(first) / (view.rowCount() - 1));
+  }
+}
+
+void OpNumbersTest::V5_aClickOnAMarkGoesThere() {
+  MarkedScrollBar bar;
+  bar.resize(16, 400);
+  bar.setRange(0, 900);
+  bar.setPageStep(100);
+  bar.setMarks({{0.5, Qt::red, QStringLiteral("error")}});
+  bar.show();
+  QTest::mouseClick(&bar, Qt::LeftButton, Qt::NoModifier, bar.markRect(bar.marks()[0]).center());
+  QCOMPARE(bar.value(), 450);  // row 500 of 1000, in the middle of 100
 }
 
 }  // namespace retrograd::views
