@@ -111,7 +111,7 @@ bool KeptValues::ran(const Evaluator& evaluator, double seconds) {
     made.emplace_back(output, steady ? evaluator.value(output) : copies.copyOf(evaluator.value(output)));
     copied = copied || !steady;
   }
-  copied = addWritten(made, op, evaluator, copies) || copied;
+  copied = addCopiesOfWritten(made, op, evaluator, copies) || copied;
   ++known_;
   seconds_.push_back(std::max(seconds, leastSeconds));
   if (evaluator.draws(op) && !document_.boundSymbol(op).replays) generators_[known_] = evaluator.generators();
@@ -121,7 +121,8 @@ bool KeptValues::ran(const Evaluator& evaluator, double seconds) {
 
 /// New contents of all that shares memory with what the op at known() wrote. External memory is never written: there
 /// an operand may have become a copy. Returns whether something was copied.
-bool KeptValues::addWritten(Bindings& made, BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) const {
+bool KeptValues::addCopiesOfWritten(Bindings& made, BoundSymbolId op, const Evaluator& evaluator,
+                                    StorageCopies& copies) const {
   const auto outputs = document_.outputs(op);
   std::vector<ValueId> changed;
   addWritten(changed, op);

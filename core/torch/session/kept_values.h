@@ -99,7 +99,7 @@ class KeptValues {
   void drop(Version& version);
   void forget();
   bool isSteady(ValueId value) const;
-  bool addWritten(Bindings& made, BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) const;
+  bool addCopiesOfWritten(Bindings& made, BoundSymbolId op, const Evaluator& evaluator, StorageCopies& copies) const;
   std::vector<ValueId> touched(std::size_t first, std::size_t last) const;
   void addWritten(std::vector<ValueId>& values, BoundSymbolId op) const;
   void addEdited(std::vector<ValueId>& values, std::size_t position) const;
