@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
-/// The power of 1024 that a unit stands for: 2 for "M", "MB" and "MiB".
+/// The power of 1024 that a unit represents: 2 for "M", "MB" and "MiB".
 std::optional<int> powerOf(std::string_view unit) {
   int power = 0;
   if (const auto at = unit.empty() ? std::string_view::npos : std::string_view("KMGT").find(upper(unit.front()));

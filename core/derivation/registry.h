@@ -26,7 +26,7 @@ struct RuleArgument : Argument {
 using RuleArguments = std::vector<Argument>;
 
 /// What a rule works with while it is run, once a signature, on shapes alone. A tensor is an Argument of kind `operand`
-/// that only this scope can read; None stands for an absent one.
+/// that only this scope can read; None represents an absent one.
 class RuleScope {
  public:
   /// Emits an op ("aten.mul.Tensor", any op LibTorch knows) with arguments in schema order, trailing defaults left out.

@@ -24,7 +24,7 @@ struct BoxText {
 
 /// The text of a node's box in a lane. For an operation of one op in that lane, the op's.
 BoxText boxText(const GraphTree& tree, std::int32_t node, Lane lane);
-/// The only op that a box stands for; none where there are several or none.
+/// The only op that a box represents; none where there are several or none.
 BoundSymbolId onlyOp(const GraphTree& tree, std::int32_t node, Lane lane);
 
 /// Measures of a box in pixels at scale 1, for a fixed-width font.

@@ -13,7 +13,7 @@ class Faults {
  public:
   Faults(const Analysis& analysis, const RunRecord& record);
 
-  /// As the op at `position` of the joint read it; the number of ops stands for the end of the run.
+  /// As the op at `position` of the joint read it; the number of ops represents the end of the run.
   bool isFault(ValueId value, std::size_t position) const;
   /// When it was made.
   bool isFault(ValueId value) const { return isFault(value, 0); }

@@ -22,7 +22,7 @@ struct ParameterTree {
   bool holdsMembers() const;
 };
 
-/// The root stands for the model. Parameters that the trace does not know are left out. Linear in the names.
+/// The root represents the model. Parameters that the trace does not know are left out. Linear in the names.
 ParameterTree parameterTree(const Computation& computation);
 
 }  // namespace retrograd

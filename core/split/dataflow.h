@@ -35,7 +35,7 @@ class Dataflow {
   /// All outputs of the op at this position lie in an operand's storage and nothing is written: it costs and reads
   /// nothing.
   bool isView(std::int32_t position) const { return isView_[position]; }
-  /// It writes to something that no operand stands for.
+  /// It writes to something that no operand represents.
   bool writesUnnamed(std::int32_t position) const { return writesUnnamed_[position]; }
 
  private:

@@ -123,7 +123,7 @@ class Parser {
       }
     }
     if (std::find(analysis_.joint.ops.begin(), analysis_.joint.ops.end(), result_.op) == analysis_.joint.ops.end()) {
-      // An op of the computation stands for the first op it became.
+      // An op of the computation represents the first op it became.
       const auto derived =
           document_.contains(result_.op) ? analysis_.links.derived(result_.op) : std::span<const BoundSymbolId>();
       if (derived.empty() && (name == "if" || isCondition(name))) refuseWithoutPlace();
@@ -134,7 +134,7 @@ class Parser {
     }
   }
 
-  /// A condition alone: what it may stand for is the same of any op.
+  /// A condition alone: proposes it for any op.
   [[noreturn]] void refuseWithoutPlace() const {
     std::string meant = "any if";
     for (std::size_t i = words_[0] == "if" ? 1 : 0; i < words_.size(); ++i) meant += " " + words_[i];

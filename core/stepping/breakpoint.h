@@ -44,7 +44,7 @@ struct BreakpointHit {
 /// there.
 Breakpoint parseBreakpoint(const Analysis& analysis, std::string_view text);
 /// The breakpoint with what `text` says after the place: `norm > 10 after 2`, with or without `if`; an empty text
-/// stands for always. Throws as parseBreakpoint(), and walks no trace.
+/// means always. Throws as parseBreakpoint(), and walks no trace.
 Breakpoint withCondition(const Analysis& analysis, Breakpoint breakpoint, std::string_view text);
 /// The same in words again: `if norm > 10 after 2`, empty for always.
 std::string describeCondition(const Breakpoint& breakpoint);

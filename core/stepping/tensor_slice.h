@@ -7,7 +7,7 @@
 namespace retrograd {
 
 /// Part of a tensor in Python's notation, without the brackets: "1, :3, -1, ..., ::2". An index takes its dimension
-/// away, a slice keeps it (positive steps), `...` stands for the dimensions not named, which are whole. Dense memory on
+/// away, a slice keeps it (positive steps), `...` represents the dimensions not named, which are whole. Dense memory on
 /// the CPU; the result is a contiguous copy. Throws Error(badUse) that says what was expected, which index is outside,
 /// or that there are too many.
 TensorData sliced(const TensorData& tensor, std::string_view slice);

@@ -47,7 +47,7 @@ std::int16_t output(const Document& document, const Origin& origin, ValueId name
 /// Whether the schema says that this output is a tensor.
 bool isTensor(const Document& document, BoundSymbolId op, std::size_t output);
 
-/// What stands for the inputs of the bodies of a higher-order op that hands its last operands to them as they are;
+/// What represents the inputs of the bodies of a higher-order op that hands its last operands to them as they are;
 /// empty for other ops.
 std::vector<ValueId> passedOperands(const Document& document, BoundSymbolId op);
 

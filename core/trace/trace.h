@@ -21,7 +21,7 @@ struct PassRecord {
 };
 
 /// A list of bound symbols of one Document with its inputs and outputs. Never changes once made: a pass returns a new
-/// one. An invalid ValueId among inputs or outputs stands for None.
+/// one. An invalid ValueId among inputs or outputs represents None.
 struct Trace {
   TraceKind kind = TraceKind::computation;
   std::string name;

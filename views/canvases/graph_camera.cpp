@@ -78,7 +78,7 @@ void GraphView::zoomToSelection() {
 void GraphView::zoomToModule() {
   if (!picture_ || current_ < 0) return;
   const auto& tree = *scene().tree;
-  // An operation that is all of its module stands for it.
+  // An operation that is all of its module represents it.
   const auto isModule = [&](std::int32_t node) {
     return node == 0 || (tree.node(node).kind != layout::TreeNode::Kind::op && tree.node(node).label >= 0);
   };

@@ -102,7 +102,7 @@ class GraphPainter {
   /// The one colour of a box that is a few pixels small: of the overlay, else of its role.
   QRgb pixelFor(const layout::SceneBox& box) const;
   Role roleOf(const layout::SceneBox& box) const;
-  /// The op that a box stands for; invalid for a group of several.
+  /// The op that a box represents; invalid for a group of several.
   BoundSymbolId opOf(int box) const { return layout::onlyOp(*scene_.tree, this->box(box).node, this->box(box).lane); }
 
  private:

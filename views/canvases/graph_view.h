@@ -73,7 +73,7 @@ class GraphView : public QWidget {
 
   /// The box that the keyboard is on; -1 where there is none.
   int current() const { return current_; }
-  /// The op that a box stands for; invalid for a group of several.
+  /// The op that a box represents; invalid for a group of several.
   BoundSymbolId opOf(int box) const;
   QString textOf(int box) const;  ///< as a screen reader hears it
   /// The box that shows the op, or the closed group that hides it; -1 where this trace does not have it.

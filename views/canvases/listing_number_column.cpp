@@ -120,7 +120,7 @@ void ListingView::paintColumn(QPainter& painter, int first, int last) const {
     const double share = !std::isfinite(*number) ? 1 : scale > 0 ? std::clamp(*number / scale, 0.0, 1.0) : 0;
     const QRectF bar(cell.left(), cell.top() + 2, cell.width() * share, cell.height() - 4);
     const bool isPast = isOfLastRun(visible);
-    if (isPast && bar.width() >= 3) {  // an outline, so that it is told by shape
+    if (isPast && bar.width() >= 3) {  // an outline: shape shows it, too
       painter.setPen(barColor(colors, isBad, true));
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(bar.adjusted(0, 0, -1, -1));

@@ -226,7 +226,7 @@ Relation ListingView::relationOf(int visible) const {
   const auto& selection = *context_.selection;
   const auto op = opAt(visible);
   if (op) return selection.relation(op);
-  // A folded header stands for what it hides.
+  // A folded header represents what it hides.
   const auto row = rows_.rowAt(visible);
   const auto& header = outline().header(row);
   if (!header.operation || header.operation != selection.origin() || !rows_.folded(row)) return Relation::none;
@@ -266,7 +266,7 @@ BoundSymbolId ListingView::counterpartHere() const {
   for (auto derived : index().analysis->links.derived(origin))
     if (isBackwardRole(document.boundSymbol(derived).origin.role) != fromBackward && index().line(derived) >= 0)
       return derived;
-  // A computation op: what stands for it here.
+  // A computation op: what represents it here.
   for (auto derived : index().analysis->links.derived(origin))
     if (selection.op() == origin && index().line(derived) >= 0) return derived;
   return {};

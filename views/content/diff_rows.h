@@ -43,7 +43,7 @@ class DiffRows {
   const Comparison* comparison() const { return comparison_.get(); }
   bool onlyDifferences() const { return onlyDifferences_; }
   void showOnlyDifferences(bool on);
-  /// Shows what a folded row stands for.
+  /// Shows what a folded row represents.
   void unfold(int visible);
 
   int count() const { return static_cast<int>(begins_.size()); }
@@ -63,7 +63,7 @@ class DiffRows {
 
   /// A side of a row as it is painted; empty where the side has nothing there.
   LineText line(int visible, Side side) const;
-  /// Whether each token of line() stands for something else than on the other side; only of rows with both.
+  /// Whether each token of line() represents something else than on the other side; only of rows with both.
   std::vector<bool> changedTokens(int visible, Side side) const;
   int depth(int visible, Side side) const;
   /// "~": the mark next to the colour.

@@ -17,7 +17,7 @@ class FindingsDock : public Panel {
   /// The actions are shown as buttons; who owns them calls walk().
   FindingsDock(ViewContext context, QAction* walk, QAction* check, QWidget* parent = nullptr);
 
-  /// Records a run, walks from the value, selects the root and shows its line of Python; an invalid value stands for
+  /// Records a run, walks from the value, selects the root and shows its line of Python; an invalid value represents
   /// any bad one of the run.
   void walk(ValueId value);
   /// The same without going anywhere.

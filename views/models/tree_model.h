@@ -9,9 +9,9 @@ namespace retrograd::views {
 
 /// Roles of the item models here, besides Qt's.
 enum ItemRole {
-  opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row stands for or leads to; -1 none
+  opRole = Qt::UserRole + 1,  ///< int: BoundSymbolId a row represents or leads to; -1 none
   valueRole,                  ///< int: ValueId
-  moduleRole,                 ///< QString: path of the module a row stands for
+  moduleRole,                 ///< QString: path of the module a row represents
   frameRole,                  ///< int: frame of the op's source, from the innermost; -1 none
   sortRole,                   ///< double: what a cell is sorted by, where its text says a number; NaN where it has none
   oneLineRole,                ///< bool: the row stays in one line in a tree that wraps words

@@ -12,7 +12,7 @@ namespace retrograd::views {
 
 class MainWindow;
 
-/// Everything of the window that can have a key, with the name that stands for it in the settings.
+/// Everything of the window that can have a key, with the name that represents it in the settings.
 QList<std::pair<QString, QAction*>> commandActions(MainWindow& window);
 
 /// All commands with their keys, to be searched and changed. What is changed holds at once, in all windows.

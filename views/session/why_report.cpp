@@ -32,7 +32,7 @@ BoundSymbolId gradientFromReaders(const Analysis& analysis, ValueId value) {
   return last;
 }
 
-/// The computation's value that a value of the traces stands for; itself for an input; invalid for what lies inside an
+/// The computation's value that a value of the traces represents; itself for an input; invalid for what lies inside an
 /// operation.
 ValueId computationValue(const Analysis& analysis, ValueId value) {
   const auto& document = *analysis.document;

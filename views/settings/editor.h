@@ -17,7 +17,7 @@ std::vector<Editor> installedEditors();
 QString editorCommand(const QSettings& settings);
 void setEditorCommand(QSettings& settings, const QString& command);
 
-/// The program and its arguments. %f stands for the path and %l for the line in arguments, never in the program;
+/// The program and its arguments. %f is the path and %l the line in arguments, never in the program;
 /// without %f the path comes last. No shell reads it: quotes only keep words together, and the path is part of one
 /// argument whatever is in it.
 QStringList editorArguments(const QString& command, const QString& path, int line);

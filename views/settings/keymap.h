@@ -10,7 +10,7 @@ namespace retrograd::views {
 
 /// A command as the keymap knows it.
 struct KeyCommand {
-  QString name;        ///< "step-over": stands for it in the settings
+  QString name;        ///< "step-over": represents it in the settings
   QString text, what;  ///< for people
   QKeySequence own;    ///< the key that it comes with; empty: none
 };

@@ -32,7 +32,7 @@ class SourcePaths {
 };
 
 /// The mapping under which `file` is found at `chosen`: what differs before the folders that both end in. Of files with
-/// different names, just the one stands for the other.
+/// different names, just the one represents the other.
 PathMapping mappingFor(const QString& file, const QString& chosen);
 
 }  // namespace retrograd::views

@@ -70,7 +70,7 @@ LineText lineOfHeader(const Document& document, const OutlineHeader& header, std
 QString shortOpName(const Document& document, BoundSymbolId op);
 /// The display name of a computation op: its name in the file, else its first output.
 QString operationName(const Document& document, BoundSymbolId op);
-/// The path a module header stands for.
+/// The path a module header represents.
 QString modulePath(const Document& document, const OutlineHeader& header);
 
 }  // namespace retrograd::views

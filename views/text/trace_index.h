@@ -17,7 +17,7 @@ enum class Grouping : std::uint8_t { operation, module, none };
 /// A header row: a run of ops that belong together.
 struct OutlineHeader {
   BoundSymbolId operation;  ///< computation op whose ops are below; none for a module
-  StringId module;  ///< for a module header: path of its first op, of which it stands for the first `moduleParts` parts
+  StringId module;  ///< for a module header: path of its first op, of which it represents the first `moduleParts` parts
   std::int32_t moduleParts = 0;
   std::int32_t subgraph = -1;  ///< body of a higher-order op; -1 for others
   BoundSymbolId section;       ///< the first op of a part of a recorded step; none for others

@@ -32,7 +32,7 @@ void drawRing(const QRect& rect, const QPen& pen, QPainter* painter) {
   painter->restore();
 }
 
-/// Of a control on black and white: thick with the focus, dashed where it is disabled, so that neither is told by a
+/// Of a control on black and white: thick with the focus, dashed where it is disabled, so that neither is shown by a
 /// shade.
 void drawOutline(const QStyleOption* option, QPainter* painter) {
   const bool enabled = option->state & QStyle::State_Enabled;

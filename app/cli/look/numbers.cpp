@@ -170,8 +170,8 @@ std::string numbersIn(const std::string& folder) {
   return recorded.numbers;
 }
 
-/// A captured step stands for its numbers: alone they are compared with its own model, else with another recording,
-/// step or model. Next to a recording it stands for its model.
+/// A captured step represents its numbers: alone they are compared with its own model, else with another recording,
+/// step or model. Next to a recording it represents its model.
 NumbersArguments meant(NumbersArguments arguments) {
   if (arguments.b.empty()) {
     requireFile(arguments.a);

@@ -68,7 +68,7 @@ void adapt(Argument& a, Wants wants) {
   if (wants == Wants::device && a.kind == Argument::Kind::string) a = Argument::ofDevice(a.text);
 }
 
-/// One number for a list of fixed length stands for all of them, as in Python.
+/// One number for a list of fixed length represents all of them, as in Python.
 void broadcast(Argument& a, const SchemaType& type) {
   if (!type.list || a.kind == Argument::Kind::list || a.kind == Argument::Kind::none) return;
   const std::size_t copies = type.length > 0 && type.length < 16 && a.kind != Argument::Kind::operand ? type.length : 1;

@@ -9,7 +9,7 @@
 namespace retrograd {
 
 /// Makes an argument that a file gives fit its schema type: an integer for a float becomes a real, a single number for
-/// a list of fixed length stands for all of them, a string for a device becomes one. `isNumber`: it is a number, or a
+/// a list of fixed length represents all of them, a string for a device becomes one. `isNumber`: it is a number, or a
 /// value that is one. `what` names the kind in errors ("an integer"). Throws Error(badInput) where it cannot fit. What
 /// values of the graph are is for the caller to check.
 void conform(Argument& argument, const SchemaType& type, bool isNumber, std::string_view what);

@@ -10,7 +10,7 @@
 
 namespace retrograd::pt2 {
 
-/// Names of one graph: what its tensor_values say of them and which value each stands for once defined.
+/// Names of one graph: what its tensor_values say of them and which value each represents once defined.
 class Scope {
  public:
   explicit Scope(const Json& graph);

@@ -49,7 +49,7 @@ Origin TextReader::readOrigin(const OpNote& note, BoundSymbolId op, const Scope&
   return origin;
 }
 
-/// A first term that is itself a sum of this gradient stands for what it sums (implied::sumBefore).
+/// A first term that is itself a sum of this gradient represents what it sums (implied::sumBefore).
 void TextReader::noteTerms(const OpNote& note, BoundSymbolId op, ValueId summed) {
   std::vector<ValueId> terms;
   for (const auto& term : note.terms) terms.push_back(namedAnywhere(term));
@@ -81,7 +81,7 @@ void TextReader::setTerms() {
   }
 }
 
-/// A line of a forward that names no op stands for the computation's op that makes the same.
+/// A line of a forward that names no op represents the computation's op that makes the same.
 BoundSymbolId TextReader::ownOrigin(BoundSymbolId op, const Scope& scope) {
   const auto output = implied::firstOutput(document_, op);
   const auto symbol = document_.boundSymbol(op).symbol;

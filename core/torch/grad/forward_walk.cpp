@@ -33,7 +33,7 @@ JointResult JointBuilder::build() {
     outputs_.push_back(binding.value);
     result_.outputNumbers.push_back(output.value ? binding.number : std::nullopt);
   }
-  renewWhatIsReadLate();  // before inputs get their content: what they are copied over stands for them as they were
+  renewWhatIsReadLate();  // before inputs get their content: what they are copied over represents them as they were
   copyBack();
   const auto forwardCount = writer_.ops().size();
   replayBackward();

@@ -67,7 +67,7 @@ void JointBuilder::readLate(const Instance& instance, const BackwardVariant& var
   }
 }
 
-/// What an op left in a tensor stands for the tensor before the later write and after it: with one value for both, the
+/// What an op left in a tensor represents the tensor before the later write and after it: with one value for both, the
 /// second derivative of what reads it late comes out wrong.
 void JointBuilder::refuseLateRead(BoundSymbolId reader, BoundSymbolId writer) const {
   const auto named = [&](BoundSymbolId op) {

@@ -46,7 +46,7 @@ std::optional<Argument> numberArgument(const c10::IValue&);
 
 /// The number behind a wrapped number tensor: it prints better than a tensor. nullopt for what is none.
 std::optional<Argument> literalOf(const at::Tensor&);
-/// An argument of a dispatched call as ours, by its schema type; `tensor` says what stands for a defined tensor (a
+/// An argument of a dispatched call as ours, by its schema type; `tensor` says what represents a defined tensor (a
 /// hole, a literal). Throws Error(unsupportedOp) for what no trace can hold.
 Argument encodeArgument(const c10::IValue& value, const c10::TypePtr& type,
                         const std::function<Argument(const at::Tensor&)>& tensor);

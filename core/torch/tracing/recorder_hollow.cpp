@@ -206,7 +206,7 @@ void Recorder::adoptResults(Call& call) {
     value = mapTensors(value, [&](const at::Tensor& tensor) { return adopt(call, tensor); });
 }
 
-/// The hollow tensor that stands for a meta result: the argument itself when it was written, one over the argument's
+/// The hollow tensor that represents a meta result: the argument itself when it was written, one over the argument's
 /// storage for a view, else a new one.
 at::Tensor Recorder::adopt(Call& call, const at::Tensor& result) {
   const at::Tensor twin = result.is_meta() ? result : makeMetaLike(result);

@@ -81,7 +81,7 @@ class Differ {
     for (std::size_t j = 0; j < right.size(); ++j) place[right[j]] = static_cast<std::int32_t>(j);
     const bool leftIsOwn = diff_.left.trace->kind == TraceKind::computation,
                rightIsOwn = diff_.right.trace->kind == TraceKind::computation;
-    // Next to a derived trace, a computation's op stands for the derived op that makes its result.
+    // Next to a derived trace, a computation's op represents the derived op that makes its result.
     const auto makers = leftIsOwn == rightIsOwn ? IdVector<BoundSymbolId, BoundSymbolId>()
                         : leftIsOwn             ? makersIn(rightDocument(), *diff_.right.trace)
                                                 : makersIn(leftDocument(), *diff_.left.trace);

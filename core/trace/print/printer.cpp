@@ -89,7 +89,7 @@ class TraceWriter {
     text_ += '\n';
   }
 
-  /// "_3" stands for None as the fourth parameter: "_" may be there but once.
+  /// "_3" represents None as the fourth parameter: "_" may be there but once.
   template <class Values>
   std::string parameters(const Values& values) const {
     std::size_t position = 0;

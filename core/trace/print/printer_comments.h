@@ -21,7 +21,7 @@ class CommentWriter {
   /// `spec` and `number` are what the computation knows of it.
   std::string input(ValueId value, ValueKind usual, std::string_view role = {}, const InputSpec* spec = nullptr,
                     const Argument* number = nullptr);
-  /// The same for an input of a body; `passed` is the operand that stands for it, where there is one.
+  /// The same for an input of a body; `passed` is the operand that represents it, where there is one.
   std::string bodyInput(ValueId value, ValueId passed);
 
  private:

@@ -9,7 +9,7 @@
 
 namespace retrograd::test {
 
-/// A joint by hand: forward ops, then backward(), then gradient ops. Every op stands for a computation op of its own.
+/// A joint by hand: forward ops, then backward(), then gradient ops. Every op represents a computation op of its own.
 struct JointBuilder : Builder {
   BoundSymbolId from(const std::string& node, const std::string& module = {}, BoundSymbolId parent = {}) {
     BoundSymbol bound;

@@ -159,7 +159,7 @@ void JobPassesTest::J6_theSavePlanNamesTheLayerThatSavesMore() {
   const auto section = open.row(model, QStringLiteral("Saved for the backward"));
   QVERIFY(section.isValid());
   QCOMPARE(section.siblingAtColumn(SavePlanRows::bytes).data().toString(), QStringLiteral("3072"));
-  // One row stands for four layers; below it each layer has its own op, which the arrow keys reach.
+  // One row represents four layers; below it each layer has its own op, which the arrow keys reach.
   const auto folded = open.row(model, QStringLiteral("addmm"));
   QVERIFY(folded.isValid());
   QCOMPARE(model.rowCount(folded), 4);

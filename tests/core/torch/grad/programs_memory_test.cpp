@@ -100,7 +100,7 @@ TEST(Programs, ASecondDerivativeReadsNothingThatIsNotThere) {
   expectAsEager(program, mode);
 }
 
-// Written before and after it is read: one value stands for both in a second derivative.
+// Written before and after it is read: one value represents both in a second derivative.
 TEST(Programs, ASecondDerivativeOfWhatIsReadLateIsRefused) {
   const std::string program = R"(def computation(p1, p5):
     # p1: "f32[2, 3, 2]", parameter
