@@ -58,7 +58,17 @@ void RunControl::continueBackward() {
 
 void RunControl::runTo(BoundSymbolId op) {
   if (!state_.document) return;
-  if (const auto position = state_.document->program.positionOf(op)) runToPosition(*position);
+  const auto position = state_.document->program.positionOf(op);
+  if (!position) return;
+  const bool back = *position < state_.execution->now().position;
+  const auto& breakpoints = state_.execution->breakpoints();
+  const bool stops =
+      state_.execution->now().breakOnBadNumber ||
+      std::any_of(breakpoints.begin(), breakpoints.end(), [](const Breakpoint& each) { return each.enabled; });
+  if (back && !stops) return runToPosition(*position);  // at once, not op by op
+  command(tr("Run to cursor"), false, *position, [position = *position](Runner& runner, const Progress& progress) {
+    return runner.continueTo(position, progress);
+  });
 }
 
 void RunControl::runToPosition(std::size_t position) {
@@ -101,8 +111,8 @@ void RunControl::command(const QString& title, bool walking, std::size_t goal, C
       outcome.reason = e.code() == ErrorCode::cancelled ? StopReason::cancelled : StopReason::error;
       if (outcome.reason == StopReason::error) outcome.error = QString::fromStdString(e.what());
     }
-    if (outcome.stopped()) ++slot->stops;
     outcome.position = slot->runner->position();
+    if (outcome.stopped()) ++slot->stops;
     outcome.live = slot->runner->liveBytes();
     outcome.peak = slot->runner->peakBytes();
     outcome.hits = slot->runner->breakpointHits();

@@ -18,8 +18,9 @@ class RunControl : public QObject {
   void step(Step step);
   void continueForward();
   void continueBackward();
-  /// To the position where `op` runs, in either direction.
+  /// To the position where `op` runs, in either direction, or to the first breakpoint on the way.
   void runTo(BoundSymbolId op);
+  /// Past all breakpoints.
   void runToPosition(std::size_t position);
   void restart();
   /// Stops the run between two ops; it can go on from there.

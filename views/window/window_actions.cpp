@@ -151,7 +151,8 @@ void WindowActions::addRunActions() {
   stepOutBack =
       add("step-out-back", tr("Step Out Back"), tr("Undoes to the beginning of the current operation or branch"),
           QKeySequence(Qt::CTRL | Qt::Key_F11), "step-out-back");
-  toCursor = add("to-cursor", tr("Run to C&ursor"), tr("Runs forwards or back to the selected op"),
+  toCursor = add("to-cursor", tr("Run to C&ursor"),
+                 tr("Runs forwards or back to the selected op, or to a breakpoint on the way"),
                  QKeySequence(Qt::CTRL | Qt::Key_F10), "run-to-cursor");
   restart = add("restart", tr("&Restart"), tr("Back to the start of the forward, with the same seed"),
                 QKeySequence(Qt::CTRL | Qt::Key_F5), "restart");

@@ -20,6 +20,8 @@ class RunningTest : public QObject {
  private Q_SLOTS:
   void aBreakpointSetOnTheWayStopsTheRun();
   void W27_theSelectedOpGoesAlongWithSteps();
+  void aRunGoesOnAfterABreakpointOnTheWayBack();
+  void runToCursorStopsAtABreakpointOnTheWay();
   void aBreakpointTakenAwayOnTheWayDoesNot();
   void oneThatIsDisabledOnTheWayDoesNot();
   void badNumbersCanBeAskedForOnTheWay();
@@ -87,14 +89,57 @@ void RunningTest::W27_theSelectedOpGoesAlongWithSteps() {
     QCOMPARE(f.selection().op(), to);
   };
   stepped({}, backward[0]);
+  QVERIFY(f.listing(TraceKind::backward).hasFocus());  // the keyboard goes along
   stepped({}, backward[1]);
+  f.press(Qt::Key_Down);
+  QVERIFY(f.controller().document()->trace(TraceKind::backward).line(f.selection().op()) >= 0);
   stepped(Qt::ControlModifier | Qt::ShiftModifier, backward[0]);
   stepped(Qt::ControlModifier | Qt::ShiftModifier, forward.back());
+  QVERIFY(f.listing(TraceKind::forward).hasFocus());
   f.selection().select(forward[1]);
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().current, backward[0]);
   QCOMPARE(f.selection().op(), backward[0]);
+}
+
+// A command after one that stopped on its way back to the start once waited for ever.
+void RunningTest::aRunGoesOnAfterABreakpointOnTheWayBack() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  const auto& forward = f.analysis().forward.ops;
+  f.press(Qt::Key_F5);
+  QVERIFY(f.settle());
+  f.click(TraceKind::forward, forward[2]);
+  f.press(Qt::Key_F9);
+  f.press(Qt::Key_F5, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, forward[2]);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, forward[3]);
+}
+
+void RunningTest::runToCursorStopsAtABreakpointOnTheWay() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  const auto& forward = f.analysis().forward.ops;
+  f.click(TraceKind::forward, forward[2]);
+  f.press(Qt::Key_F9);
+  const auto runTo = [&](BoundSymbolId op, BoundSymbolId stopsAt, StopReason reason) {
+    f.click(TraceKind::forward, op);
+    f.press(Qt::Key_F10, Qt::ControlModifier);
+    QVERIFY(f.settle());
+    QCOMPARE(f.execution().current, stopsAt);
+    QCOMPARE(f.execution().reason, reason);
+  };
+  runTo(forward[4], forward[2], StopReason::breakpoint);
+  runTo(forward[4], forward[4], StopReason::step);
+  runTo(forward[0], forward[2], StopReason::breakpoint);
+  f.click(TraceKind::forward, forward[2]);
+  f.press(Qt::Key_F9);
+  runTo(forward[4], forward[4], StopReason::step);
+  runTo(forward[0], forward[0], StopReason::cursor);  // nothing can stop it: at once
 }
 
 void RunningTest::aBreakpointTakenAwayOnTheWayDoesNot() {
