@@ -3,6 +3,7 @@
 #include <QCoreApplication>
 #include <QPointer>
 
+#include "core/questions/why.h"
 #include "views/session/breakpoint_key.h"
 #include "views/text/format.h"
 
@@ -52,28 +53,33 @@ bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
 }
 
 void Marks::addBreakpoint(const QString& words, std::function<void(const QString&)> done) {
-  if (!state_.document) return;
-  // Walks the traces and needs no LibTorch: so not on the worker, where a long run may be under way.
-  const auto answer = [self = QPointer(this), slot = state_.slot, done = std::move(done)](const Breakpoint& breakpoint,
-                                                                                          const QString& problem) {
-    if (!self || slot != self->state_.slot) return;
-    if (problem.isEmpty()) {
-      auto breakpoints = self->state_.execution->breakpoints();
-      breakpoints.push_back(breakpoint);
-      self->setBreakpoints(std::move(breakpoints));
-    }
-    done(problem);
-  };
-  words_.start([document = state_.document, answer, words = words.toStdString()] {
+  readApart([done = std::move(done), words = words.toStdString()](const Analysis& analysis) {
     Breakpoint breakpoint;
     QString problem;
     try {
-      breakpoint = parseBreakpoint(*document->analysis, words);
+      breakpoint = parseBreakpoint(analysis, words);
     } catch (const std::exception& error) {
       problem = QString::fromStdString(messageOf(error));
     }
+    return [done, breakpoint, problem](Marks& marks) {
+      if (problem.isEmpty()) {
+        auto breakpoints = marks.state_.execution->breakpoints();
+        breakpoints.push_back(breakpoint);
+        marks.setBreakpoints(std::move(breakpoints));
+      }
+      done(problem);
+    };
+  });
+}
+
+void Marks::readApart(std::function<std::function<void(Marks&)>(const Analysis&)> read) {
+  if (!state_.document) return;
+  words_.start([self = QPointer(this), slot = state_.slot, document = state_.document, read = std::move(read)] {
     QMetaObject::invokeMethod(
-        QCoreApplication::instance(), [answer, breakpoint, problem] { answer(breakpoint, problem); },
+        QCoreApplication::instance(),
+        [self, slot, finish = read(*document->analysis)] {
+          if (self && slot == self->state_.slot) finish(*self);
+        },
         Qt::QueuedConnection);
   });
 }
@@ -163,6 +169,20 @@ void Marks::addWatch(ValueId value) {
   if (!value || !state_.document || std::find(watches.begin(), watches.end(), value) != watches.end()) return;
   watches.push_back(value);
   state_.execution->setWatches(std::move(watches));
+}
+
+void Marks::addWatches(const QStringList& names, std::function<void(const QStringList&)> done) {
+  readApart([names, done = std::move(done)](const Analysis& analysis) {
+    std::vector<ValueId> found;
+    QStringList missing;
+    for (const auto& name : names)
+      if (const auto value = findValue(analysis, name.toStdString())) found.push_back(*value);
+      else missing << name;
+    return [found, missing, done](Marks& marks) {
+      for (auto value : found) marks.addWatch(value);
+      done(missing);
+    };
+  });
 }
 
 void Marks::removeWatch(ValueId value) {

@@ -27,6 +27,8 @@ class Marks : public QObject {
   void enableBreakpoint(std::size_t index, bool on);
 
   void addWatch(ValueId value);
+  /// Watches the values of these names; `done` gets the names that no value has.
+  void addWatches(const QStringList& names, std::function<void(const QStringList&)> done);
   void removeWatch(ValueId value);
 
   /// Breakpoints and watches of the open document that `now` has too, found by their keys.
@@ -43,6 +45,10 @@ class Marks : public QObject {
 
  private:
   void setBreakpoints(std::vector<Breakpoint> breakpoints);
+  /// Reads words apart from the thread of the window: that walks the traces, but needs no LibTorch, so it does not wait
+  /// for the worker either, where a long run may be under way. `read` returns what is then done in the window's thread
+  /// if the same document is open.
+  void readApart(std::function<std::function<void(Marks&)>(const Analysis&)> read);
 
   OpenState& state_;
   RunControl& run_;

@@ -70,6 +70,10 @@ inline Setting<QVariantMap> panel(const QString& name) {
 inline Setting<QStringList> breakpoints(const QString& pathHash) {
   return Setting<QStringList>(QStringLiteral("breakpoints/") + pathHash);
 }
+/// Names of the values that are watched in a file.
+inline Setting<QStringList> watches(const QString& pathHash) {
+  return Setting<QStringList>(QStringLiteral("watches/") + pathHash);
+}
 }  // namespace kept
 
 }  // namespace retrograd::views

@@ -12,7 +12,7 @@
 #include <QStatusBar>
 
 #include "views/dialogs/inputs_dialog.h"
-#include "views/session/kept_breakpoints.h"
+#include "views/session/kept_marks.h"
 #include "views/session/own_names.h"
 #include "views/settings/settings.h"
 #include "views/stages/stage_plan.h"
@@ -145,9 +145,13 @@ void MainWindow::connectRun() {
 }
 
 void MainWindow::connectMarks() {
-  const auto* marks = new KeptBreakpoints(context_, shared_.settings, this);
-  connect(marks, &KeptBreakpoints::lost, this, [this](const QString& words, const QString& why) {
+  const auto* marks = new KeptMarks(context_, shared_.settings, this);
+  connect(marks, &KeptMarks::breakpointLost, this, [this](const QString& words, const QString& why) {
     messages_->show(MessageBar::Kind::warning, tr("The breakpoint '%1' was not set again: %2").arg(words, why));
+  });
+  connect(marks, &KeptMarks::watchLost, this, [this](const QString& name) {
+    messages_->show(MessageBar::Kind::warning,
+                    tr("The value %1 is not watched any more: the file has none of that name").arg(name));
   });
 }
 
@@ -245,6 +249,7 @@ void MainWindow::documentChanged() {
   if (!document) return inputsLabel_->clear();
   if (!sameFile) recent_->add(path);
   if (kept) listings_->goTo(kept);
+  else listings_->begin();
   QStringList sources;
   for (const auto& source : document->analysis->inputSource) sources << QString::fromStdString(source);
   inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) +

@@ -25,6 +25,7 @@ class BreakpointsTest : public QObject {
   void breakpointsSwitchAndGoByKey();
   void conditionsSurviveAReload();
   void breakpointsAreKeptWithTheFile();
+  void watchesAreKeptWithTheFile();
 };
 
 void BreakpointsTest::breakpointIsAddedInWords() {
@@ -207,6 +208,28 @@ void BreakpointsTest::breakpointsAreKeptWithTheFile() {
   QVERIFY(f.open(QStringLiteral("synthetic3")));
   QVERIFY(f.quiet());
   QCOMPARE(breakpoints(f).size(), std::size_t(0));
+}
+
+void BreakpointsTest::watchesAreKeptWithTheFile() {
+  WindowFixture f;
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  const auto watches = [&] { return f.window().context().execution->watches(); };
+  const auto gradient = outputOf(f.analysis(), f.analysis().backward.ops[4]);
+  const auto forward = outputOf(f.analysis(), f.analysis().forward.ops[1]);
+  const auto name = f.analysis().document->displayName(gradient);
+  f.controller().marks().addWatch(gradient);
+  f.controller().marks().addWatch(forward);
+  QVERIFY(f.open(QStringLiteral("synthetic2")));
+  QVERIFY(f.quiet());
+  QCOMPARE(watches().size(), std::size_t(0));  // they are the other file's
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QTRY_COMPARE(watches().size(), std::size_t(2));
+  QCOMPARE(f.analysis().document->displayName(watches()[0]), name);
+  for (auto value : watches()) f.controller().marks().removeWatch(value);
+  QVERIFY(f.open(QStringLiteral("synthetic2")));
+  QVERIFY(f.open(QStringLiteral("synthetic3")));
+  QVERIFY(f.quiet());
+  QCOMPARE(watches().size(), std::size_t(0));
 }
 
 }  // namespace retrograd::views
