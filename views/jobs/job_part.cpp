@@ -39,6 +39,18 @@ void showTreeOfSeveral(MainWindow& window, OpenJobLog& log, JobDock& dock) {
   });
 }
 
+/// The listing is not the backward that the job ran: its title says so.
+void nameSourceOfBackward(MainWindow& window, const OpenJobLog& log) {
+  QObject::connect(&log, &OpenJobLog::changed, &window, [&window, &log] {
+    const bool isJob = log.reason().isEmpty();
+    window.listings().setBackwardSource(
+        isJob ? MainWindow::tr("derived here") : QString(),
+        isJob ? MainWindow::tr("Retrograd derived it from the job's forward. Job > Show the Job's Own Graphs has the "
+                               "backward that the job ran.")
+              : QString());
+  });
+}
+
 const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
@@ -96,6 +108,7 @@ const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
   });
   window.menu("job", MainWindow::tr("&Job"))->addActions({opinion, graphs, passes, plan, budgets});
   showTreeOfSeveral(window, *log, *dock);
+  nameSourceOfBackward(window, *log);
 });
 
 }  // namespace

@@ -55,12 +55,12 @@ const WindowPart follow(PartOrder::followSteps, [](MainWindow& window) {
   const auto& context = window.context();
   const auto stood = std::make_shared<BoundSymbolId>();  // the op that was to run next; kept at the end, where none is
   QObject::connect(context.controller, &DocumentController::documentAboutToChange, &window, [stood] { *stood = {}; });
-  QObject::connect(context.execution, &ExecutionState::changed, &window, [context, stood] {
+  QObject::connect(context.execution, &ExecutionState::changed, &window, [&window, context, stood] {
     const auto& now = context.execution->now();
     if (now.running || !now.current) return;
     const auto before = std::exchange(*stood, now.current);
     // Always: one who wants to keep looking at an op pins the panel.
-    if (before && before != now.current) context.selection->select(now.current);
+    if (before && before != now.current) window.listings().follow(now.current);
   });
 });
 

@@ -1,7 +1,9 @@
 // The panels that show and have no commands of their own; the size of those of the default layout; groups of
 // View > Docks, and keys that lead to the panels used most.
 #include <QAbstractItemView>
+#include <QApplication>
 #include <QDockWidget>
+#include <QStatusBar>
 #include <QTimer>
 
 #include "views/docks/breakpoints_dock.h"
@@ -130,6 +132,26 @@ void leadTo(QDockWidget* dock) {
   dock->widget()->setFocus();
 }
 
+/// The dock that has the keyboard; null where none has.
+QDockWidget* dockWithFocus(const MainWindow& window) {
+  for (auto* widget = QApplication::focusWidget(); widget && widget != &window; widget = widget->parentWidget())
+    if (auto* dock = qobject_cast<QDockWidget*>(widget)) return dock;
+  return nullptr;
+}
+
+void addCloseKey(MainWindow& window) {
+  auto* action = window.actions().add("close-panel", MainWindow::tr("Close This Panel"),
+                                      MainWindow::tr("Closes the panel that has the keyboard"),
+                                      QKeySequence(Qt::CTRL | Qt::Key_F4));
+  QObject::connect(action, &QAction::triggered, &window, [&window] {
+    auto* dock = dockWithFocus(window);
+    if (!dock) return window.statusBar()->showMessage(MainWindow::tr("No panel has the keyboard"), 8000);
+    dock->close();
+    window.listings().active().setFocus();
+  });
+  window.menu("docks")->addAction(action);
+}
+
 const WindowPart panelKeys(PartOrder::panelKeys, [](MainWindow& window) {
   groupDocks(window);
   auto* go = window.menu("go");
@@ -147,6 +169,7 @@ const WindowPart panelKeys(PartOrder::panelKeys, [](MainWindow& window) {
     QObject::connect(action, &QAction::triggered, dock, [dock] { leadTo(dock); });
     panels->addAction(action);
   }
+  addCloseKey(window);
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QEvent>
 #include <QKeyEvent>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
@@ -13,6 +14,8 @@ namespace retrograd::views {
 namespace {
 
 constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
+/// Which listing shows an op that several have: forward and backward first, as the joint has all and would always win.
+constexpr std::array byPreference{TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint};
 constexpr int roomyWindow = 1240;  ///< width from which the row of check boxes says what it is for
 
 }  // namespace
@@ -302,15 +305,25 @@ void ListingsArea::updateTitles() {
                     : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
     if (document && kind == TraceKind::forward && document->saved.count)
       text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
+    if (document && kind == TraceKind::backward && !backwardSource_.isEmpty())
+      text += QStringLiteral("  ·  ") + backwardSource_;
     pane.title->setText(text);
-    pane.title->setExplanation(kind == TraceKind::forward && document
+    pane.title->setExplanation(!document ? QString()
+                               : kind == TraceKind::forward
                                    ? tr("%1 values are saved for the backward").arg(document->saved.count)
-                                   : QString());
+                               : kind == TraceKind::backward ? backwardExplanation_
+                                                             : QString());
     pane.column->setText(titleOf(pane.view->column()));
     pane.column->setVisible(document && pane.view->column() != OpFigure::none);
   }
   graph_.title->setText(graphPane_->title());
   setActive(graphIsActive_ ? nullptr : active_);
+}
+
+void ListingsArea::setBackwardSource(const QString& source, const QString& explanation) {
+  backwardSource_ = source;
+  backwardExplanation_ = explanation;
+  updateTitles();
 }
 
 void ListingsArea::setActive(ListingView* view) {
@@ -358,21 +371,41 @@ void ListingsArea::goTo(BoundSymbolId op) {
     return graph().reveal(op);
   }
   op = shownFor(op);
-  const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
-  auto target = active_->kind();
-  if (!has(target) || !isShown(target)) {
-    // Forward and backward first: the joint shows everything and would always win.
-    constexpr std::array order{TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint};
-    const auto shown =
-        std::find_if(order.begin(), order.end(), [&](TraceKind kind) { return has(kind) && isShown(kind); });
-    const auto any = shown != order.end() ? shown : std::find_if(order.begin(), order.end(), has);
-    if (any == order.end()) return;
+  auto target = openListingOf(op);
+  if (!target) {
+    const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
+    const auto any = std::find_if(byPreference.begin(), byPreference.end(), has);
+    if (any == byPreference.end()) return;
     target = *any;
   }
-  toggleAction(target)->setChecked(true);
+  toggleAction(*target)->setChecked(true);
   context_.selection->select(op);
-  listing(target).reveal(op);
-  listing(target).setFocus();
+  listing(*target).reveal(op);
+  listing(*target).setFocus();
+}
+
+std::optional<TraceKind> ListingsArea::openListingOf(BoundSymbolId op) const {
+  const auto& document = *context_.controller->document();
+  const auto has = [&](TraceKind kind) { return isShown(kind) && document.trace(kind).line(op) >= 0; };
+  if (has(active_->kind())) return active_->kind();
+  const auto found = std::find_if(byPreference.begin(), byPreference.end(), has);
+  return found == byPreference.end() ? std::nullopt : std::optional(*found);
+}
+
+void ListingsArea::begin() {
+  const auto& analysis = *context_.controller->document()->analysis;
+  const auto& ops = analysis.forward.ops.empty() ? analysis.computation().trace.ops : analysis.forward.ops;
+  if (ops.empty()) return;
+  context_.selection->select(ops.front());
+  for (const auto& pane : panes_) pane.view->verticalScrollBar()->setValue(0);  // not where its backward is
+}
+
+void ListingsArea::follow(BoundSymbolId op) {
+  context_.selection->select(op);
+  const auto there = openListingOf(op);
+  if (!active_->hasFocus() || !there || *there == active_->kind()) return;
+  listing(*there).reveal(op);
+  listing(*there).setFocus();
 }
 
 }  // namespace retrograd::views

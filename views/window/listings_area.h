@@ -48,6 +48,13 @@ class ListingsArea : public QWidget {
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses
   /// that listing. While the graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
+  /// Selects the first op of the open document; all listings show their beginning.
+  void begin();
+  /// Selects the op; where a listing has the focus and does not have the op, an open one that has it gets the focus.
+  void follow(BoundSymbolId op);
+
+  /// Says where the backward comes from, in its title and the title's tooltip; empty: of the trace itself.
+  void setBackwardSource(const QString& source, const QString& explanation);
 
   /// Puts a widget at the right end of the row of switches; `stretch` is its share of the room that is left.
   void addToSwitches(QWidget* widget, int stretch = 0);
@@ -99,8 +106,11 @@ class ListingsArea : public QWidget {
   /// The request of the find bar; returns what is wrong with it.
   std::optional<LinePattern> findPattern();
   BoundSymbolId shownFor(BoundSymbolId op) const;
+  /// The open listing that has the op, the active one before others.
+  std::optional<TraceKind> openListingOf(BoundSymbolId op) const;
 
   ViewContext context_;
+  QString backwardSource_, backwardExplanation_;
   std::array<Pane, 4> panes_;
   Pane graph_;  ///< without a listing
   GraphPane* graphPane_ = nullptr;

@@ -169,6 +169,7 @@ void SourceTest::theStackAndItsLine() {
   writeSources();
   WindowFixture f;
   QVERIFY(f.open(model()));
+  f.selection().select({});
   f.press(Qt::Key_U, Qt::ControlModifier);
   QVERIFY(stack(f).isVisible());
   QVERIFY2(notice(f).isVisible() && notice(f).text().contains(QStringLiteral("Select an op")),
@@ -301,6 +302,7 @@ void SourceTest::commandsSayWhyNot() {
   WindowFixture f;
   QVERIFY(command(f, "open-in-editor").toolTip().contains(QStringLiteral("No file is open")));
   QVERIFY(f.open(model()));
+  f.selection().select({});
   QVERIFY(!command(f, "open-in-editor").isEnabled());
   QVERIFY(command(f, "find-source").toolTip().contains(QStringLiteral("No op is selected")));
   f.selection().select(f.analysis().forward.ops[0]);

@@ -6,6 +6,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QScrollBar>
+#include <QStatusBar>
 #include <QTest>
 #include <QToolButton>
 #include <QTreeView>
@@ -40,6 +42,7 @@ class HabitsTest : public QObject {
   void W25_foldAllFoldsBothSides();
   void W25_theGraphIsReadableAfterFoldingAll();
   void W29_aClickOnAModuleOpensNoListing();
+  void W33_theFirstOpIsSelectedWhenAFileOpens();
   void W33_findCountsAndLights();
   void W33_thePaletteSaysNoMatch();
   void W34_theStartPageBeginsWithQuestionsAndARecording();
@@ -330,6 +333,24 @@ void HabitsTest::W29_aClickOnAModuleOpensNoListing() {
   QVERIFY(modules.hasFocus());
 }
 
+// Inspector, Values and Why show it; the way back from the first jump leads to it.
+void HabitsTest::W33_theFirstOpIsSelectedWhenAFileOpens() {
+  WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
+  QVERIFY(f.open(gpt()));
+  QVERIFY(f.quiet());
+  const auto first = f.analysis().forward.ops.front();
+  QCOMPARE(f.selection().op(), first);
+  for (const char* tree : {"inspector", "values", "why"}) {
+    f.raise((QByteArray("dock-") + tree).constData());
+    QTRY_VERIFY2(f.window().findChild<QTreeView*>(QLatin1String(tree))->model()->rowCount() > 0, tree);
+  }
+  for (const auto kind : {TraceKind::forward, TraceKind::backward})
+    QCOMPARE(f.listing(kind).verticalScrollBar()->value(), 0);
+  f.window().jumpTo(f.analysis().backward.ops[5]);
+  f.press(Qt::Key_Left, Qt::AltModifier);
+  QCOMPARE(f.selection().op(), first);
+}
+
 void HabitsTest::W33_findCountsAndLights() {
   WindowFixture f;
   QVERIFY(f.open(QStringLiteral("synthetic5")));
@@ -426,13 +447,20 @@ void HabitsTest::W33_panelsAreInGroupsAndHaveKeys() {
     if (entry->isSeparator() && !entry->text().isEmpty()) groups << entry->text();
   QCOMPARE(groups, (QStringList{QStringLiteral("The Selected Op"), QStringLiteral("The Run"),
                                 QStringLiteral("The Model"), QStringLiteral("A Job")}));
-  QCOMPARE(entries.size(), f.window().docks().size() + groups.size() + 1);  // none is lost; one line before the rest
+  QCOMPARE(entries.size(),
+           f.window().docks().size() + groups.size() + 2);  // none is lost; a line before the rest, and Close
   auto* source = dockOf(f, "dock-source");
   QVERIFY(source->isHidden());
   f.press(Qt::Key_7, Qt::AltModifier);
   QVERIFY(source->isVisible() && source->isAncestorOf(QApplication::focusWidget()));
   f.press(Qt::Key_1, Qt::AltModifier);
   QCOMPARE(QApplication::focusWidget()->objectName(), QStringLiteral("modules"));
+  f.press(Qt::Key_7, Qt::AltModifier);
+  f.press(Qt::Key_F4, Qt::ControlModifier);
+  QVERIFY(source->isHidden());
+  QVERIFY(f.window().listings().active().hasFocus());
+  f.press(Qt::Key_F4, Qt::ControlModifier);
+  QCOMPARE(f.window().statusBar()->currentMessage(), QStringLiteral("No panel has the keyboard"));
 }
 
 void HabitsTest::W33_pythonHasColours() {
