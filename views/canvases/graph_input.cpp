@@ -133,9 +133,7 @@ void GraphView::mousePressEvent(QMouseEvent* event) {
   if (i >= 0 && (event->button() == Qt::LeftButton || event->button() == Qt::RightButton) && !box(i).open)
     setCurrent(i);
   // On a frame only its title is the frame; the rest is ground to hold on to.
-  if (i >= 0 && box(i).open && event->button() == Qt::LeftButton &&
-      at.y() < boxRect(i).top() + layout::frame::header * scale_)
-    setCurrent(i);
+  if (i >= 0 && box(i).open && event->button() == Qt::LeftButton && !isGround(i, at)) setCurrent(i);
 }
 
 void GraphView::mouseMoveEvent(QMouseEvent* event) {
@@ -160,10 +158,12 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
   }
   const int i = boxAt(at);
   setHovered(i >= 0 && !box(i).open ? i : -1);
-  setCursor(isToggleAt(i, at) ? Qt::PointingHandCursor : Qt::ArrowCursor);
+  setCursor(isToggleAt(i, at) || lineAt(at) >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
 }
 
-void GraphView::mouseReleaseEvent(QMouseEvent*) {
+void GraphView::mouseReleaseEvent(QMouseEvent* event) {
+  if (event->button() == Qt::LeftButton && !onMinimap_ && !panning_)
+    if (const int line = lineAt(event->position()); line >= 0) followLine(line);
   onMinimap_ = panning_ = false;
   setCursor(Qt::ArrowCursor);
 }
@@ -259,6 +259,8 @@ bool GraphView::event(QEvent* event) {
     text = textOf(i);
     if (node.savedBytes > 0)
       text += QLatin1Char('\n') + tr("keeps %1 for the backward").arg(bytesText(node.savedBytes));
+  } else if (const int line = lineAt(help->pos()); line >= 0) {
+    text = lineText(line);
   }
   // Plain text: names of a file must not be read as markup.
   if (text.isEmpty()) QToolTip::hideText();

@@ -2,6 +2,7 @@
 #include <QCache>
 #include <QFont>
 #include <QPainter>
+#include <QPainterPath>
 #include <QStaticText>
 #include <memory>
 #include <optional>
@@ -86,6 +87,8 @@ class GraphPainter {
   /// The label is moved along its edge where it would cover one of these lines of text.
   void edgeLabel(QPainter& painter, const layout::SceneEdge& edge, bool lit, const std::vector<QRectF>& titles) const;
   std::vector<QPointF> pointsOf(const layout::SceneEdge& edge) const;
+  /// The line of an edge as it is drawn.
+  QPainterPath path(const layout::SceneEdge& edge) const;
   /// What the lens wants the line to be labelled with; empty where nothing is known, or the line is too small to have a
   /// label.
   QString lineLabel(std::int32_t line, bool lit) const;

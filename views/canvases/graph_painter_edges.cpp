@@ -46,7 +46,13 @@ void drawHead(QPainter& painter, const QPointF& tip, const QPointF& way, double 
   painter.drawPolygon(head);
 }
 
+bool isAcross(const layout::SceneEdge& edge) {
+  return edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+}
+
 }  // namespace
+
+QPainterPath GraphPainter::path(const layout::SceneEdge& edge) const { return pathOf(pointsOf(edge), isAcross(edge)); }
 
 std::vector<QPointF> GraphPainter::pointsOf(const layout::SceneEdge& edge) const {
   std::vector<QPointF> points;
@@ -55,7 +61,7 @@ std::vector<QPointF> GraphPainter::pointsOf(const layout::SceneEdge& edge) const
 }
 
 void GraphPainter::edge(QPainter& painter, const layout::SceneEdge& edge, bool lit) const {
-  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+  const bool across = isAcross(edge);
   const auto points = pointsOf(edge);
   auto pen = edgePen(look_.colors, edge.kind, lit ? 2.4 : edge.count > 1 ? 1.8 : 1.3);
   pen.setCosmetic(lens_.cosmetic);
@@ -84,7 +90,7 @@ void GraphPainter::edgeLabel(QPainter& painter, const layout::SceneEdge& edge, b
   const auto label = crossing.isEmpty() ? lineLabel(line, lit) : crossing;
   if (label.isEmpty()) return;
   const auto pen = edgePen(look_.colors, edge.kind, 1);
-  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+  const bool across = isAcross(edge);
   const bool background = !lit && lens_.hovering && lens_.reach && !lens_.reach->edges.empty();
   drawLabel(painter, label, edge, pointsOf(edge),
             faded(pen.color(), (background ? 0.4 : 1) * (!lit && across ? 0.8 : 1)), !crossing.isEmpty(), titles);
@@ -124,7 +130,7 @@ std::optional<double> GraphPainter::normOf(std::int32_t line) const {
 void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layout::SceneEdge& edge,
                              const std::vector<QPointF>& points, const QColor& color, bool crosses,
                              const std::vector<QRectF>& titles) const {
-  const bool across = edge.kind == layout::EdgeKind::saved || edge.kind == layout::EdgeKind::origin;
+  const bool across = isAcross(edge);
   auto font = look_.detail;
   font.setPixelSize(10);
   painter.setFont(font);

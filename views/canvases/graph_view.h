@@ -80,6 +80,8 @@ class GraphView : public QWidget {
   int boxOf(BoundSymbolId op) const;
   QRectF boxRect(int box) const;  ///< in widget coordinates
   int boxAt(const QPointF& position) const;
+  /// The edge of the scene that is drawn there, in full detail and over no box; -1 where there is none.
+  int lineAt(const QPointF& position) const;
   double scale() const { return scale_; }
   /// Where the small map is; empty while the whole graph is in sight.
   QRectF minimapRect() const;
@@ -203,6 +205,12 @@ class GraphView : public QWidget {
   void announce();
   int neighbour(int key) const;
   bool isToggleAt(int box, const QPointF& position) const;
+  /// Nothing but what a drag holds on to: no box, or a frame below its title.
+  bool isGround(int box, const QPointF& position) const;
+  /// Selects the value that runs along an edge at its maker; where that is the current box, the edge's other end.
+  void followLine(int line);
+  /// What runs along an edge, for people.
+  QString lineText(int line) const;
 
   Detail detail() const { return scale_ >= 0.45 ? Detail::full : scale_ >= 0.1 ? Detail::batched : Detail::pixels; }
   /// The facts about the view that the painter has to know.

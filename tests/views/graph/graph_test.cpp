@@ -25,6 +25,7 @@ class GraphTest : public GraphTestBase {
   void spaceSwitches();
   void enterJumpsToTheOrigin();
   void arrowsWalkAlongEdges();
+  void aClickOnALineFollowsIt();
   void zoomKeepsWhatIsUnderThePointer();
   void draggingPans();
   void minimapLeadsThere();
@@ -150,6 +151,51 @@ void GraphTest::arrowsWalkAlongEdges() {
   QCOMPARE(origin.op, fixture_->analysis().document->boundSymbol(forward[5]).origin.op);
   QTest::keyClick(&graph(), Qt::Key_Backspace);
   QVERIFY(graph().picture()->scene.boxes[static_cast<std::size_t>(graph().current())].open);
+}
+
+// To the maker of what runs along it, which is chosen then, and from there to the op that reads it.
+void GraphTest::aClickOnALineFollowsIt() {
+  openLadder();
+  show(fixture_->analysis().forward.ops[6]);
+  const auto picture = graph().picture();
+  const auto& scene = picture->scene;
+  QPoint at;
+  const auto leads = [&](int line) {  // from one op to another, both in sight, with nothing over its beginning
+    const auto& edge = scene.edges[line];
+    if (edge.kind != layout::EdgeKind::data || edge.from < 0 || edge.to < 0) return false;
+    if (!graph().opOf(edge.from) || !graph().opOf(edge.to)) return false;
+    const auto from = toQt(scene.boxes[edge.from].rect), to = toQt(scene.boxes[edge.to].rect);
+    graph().zoomTo(from.united(to).marginsAdded({80, 80, 80, 80}));
+    const auto points = scene.path(edge);
+    const auto middle = (toQt(points[0]) + toQt(points[1])) / 2;
+    at = (graph().boxRect(edge.from).topLeft() + (middle - from.topLeft()) * graph().scale()).toPoint();
+    return graph().lineAt(at) == line;
+  };
+  int line = 0;
+  while (line < static_cast<int>(scene.edges.size()) && !leads(line)) ++line;
+  QVERIFY(line < static_cast<int>(scene.edges.size()));
+  const auto& edge = scene.edges[line];
+  const auto value = picture->lines.of(line).front();
+  graph().setFocus();
+  fixture_->selection().select(graph().opOf(edge.to));
+  const auto click = [&](int leadsTo) {
+    QTest::mouseClick(&graph(), Qt::LeftButton, {}, at);
+    QCOMPARE(graph().current(), leadsTo);
+    QCOMPARE(fixture_->selection().op(), graph().opOf(leadsTo));
+    QCOMPARE(fixture_->selection().chosenValue(), value);
+  };
+  leads(line);
+  click(edge.from);
+  leads(line);
+  click(edge.to);
+  // A drag that begins on it moves the view.
+  leads(line);
+  const auto before = graph().boxRect(edge.to);
+  QTest::mousePress(&graph(), Qt::LeftButton, {}, at);
+  QTest::mouseMove(&graph(), at + QPoint(0, 40));
+  QTest::mouseRelease(&graph(), Qt::LeftButton, {}, at + QPoint(0, 40));
+  QCOMPARE(graph().current(), edge.to);
+  QVERIFY(graph().boxRect(edge.to) != before);
 }
 
 void GraphTest::zoomKeepsWhatIsUnderThePointer() {
