@@ -26,9 +26,13 @@ BoundSymbolId OriginLinks::origin(const Document& document, BoundSymbolId op) {
 }
 
 BoundSymbolId OriginLinks::forwardOf(const Document& document, BoundSymbolId op) const {
-  for (auto candidate : derived(origin(document, op)))
-    if (document.boundSymbol(candidate).origin.role == Role::forward) return candidate;
-  return {};
+  BoundSymbolId first;
+  for (auto candidate : derived(origin(document, op))) {
+    if (document.boundSymbol(candidate).origin.role != Role::forward) continue;
+    if (!document.symbol(candidate).isView) return candidate;
+    if (!first) first = candidate;
+  }
+  return first;
 }
 
 }  // namespace retrograd

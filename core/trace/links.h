@@ -17,7 +17,8 @@ class OriginLinks {
   std::span<const BoundSymbolId> derived(BoundSymbolId computationOp) const;
   /// The computation op a bound symbol comes from; itself for a computation op; none where the origin is a graph input.
   static BoundSymbolId origin(const Document& document, BoundSymbolId op);
-  /// Where `G` jumps from a backward op: the first forward-role op of the joint with the same origin; none if there is
+  /// Where `G` jumps from a backward op: the first forward-role op of the joint with the same origin that computes
+  /// something (of a linear its product, not the transposition before it), else the first of all; none if there is
   /// none.
   BoundSymbolId forwardOf(const Document& document, BoundSymbolId op) const;
 

@@ -10,7 +10,7 @@ struct BackwardValue {
   ValueId leadsTo;          ///< the value whose gradient it is made for
   bool isGradient = false;  ///< it is that gradient, not a step on the way to it
   BoundSymbolId operation;  ///< of the computation: it is part of the derivative of this op
-  BoundSymbolId forward;    ///< where that runs: the first op of the forward, or the operation itself
+  BoundSymbolId forward;    ///< where that runs: OriginLinks::forwardOf(), or the operation itself
 };
 
 /// What is known of one value: why it is saved, and how a gradient reaches it or why none does.
