@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -73,10 +74,8 @@ QWidget* BreakpointsDock::makeLine() {
   auto* add = new QToolButton(line);
   add->setText(tr("Add"));
   add->setAccessibleName(tr("Add the breakpoint"));
-  problem_ = new QLabel(line);
+  problem_ = new WrappedLabel(line);
   problem_->setObjectName(QStringLiteral("breakpoint-problem"));
-  problem_->setTextFormat(Qt::PlainText);
-  problem_->setWordWrap(true);
   problem_->hide();
   auto* row = new QHBoxLayout;
   row->addWidget(words_, 1);

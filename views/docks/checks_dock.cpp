@@ -10,6 +10,7 @@
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -23,7 +24,7 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
       model_(new ChecksModel(this)),
       tree_(new QTreeView(this)),
       range_(new QLineEdit(this)),
-      summary_(new QLabel(this)) {
+      summary_(new WrappedLabel(this)) {
   tree_->setObjectName(QStringLiteral("checks"));
   tree_->setModel(model_);
   new SortedRows(*tree_);
@@ -39,8 +40,6 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
       "Which ops to check as one: empty for the selected one, #12, a value's name, #12 to #20, module PATH, or all"));
   range_->setClearButtonEnabled(true);
   summary_->setObjectName(QStringLiteral("checks-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 6, 4);
   row->addWidget(range_, 1);

@@ -21,6 +21,7 @@
 #include "views/widgets/flow_layout.h"
 #include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -48,10 +49,8 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
                                       {CompareModel::normA, 90},
                                       {CompareModel::normB, 90}})
     table_->header()->resizeSection(column, width);
-  summary_ = new QLabel(this);
+  summary_ = new WrappedLabel(this);
   summary_->setObjectName(QStringLiteral("compare-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   first_ = new QToolButton(this);
   first_->setText(tr("First"));
   first_->setToolTip(tr("Jumps to the first op where the runs diverge"));

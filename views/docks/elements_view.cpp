@@ -6,6 +6,7 @@
 
 #include "views/widgets/elided_label.h"
 #include "views/widgets/item_view.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 
@@ -13,7 +14,7 @@ ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
     : QWidget(parent),
       parts_(new QBoxLayout(QBoxLayout::TopToBottom)),
       title_(new ElidedLabel(this)),
-      badPlaces_(new QLabel(this)),
+      badPlaces_(new WrappedLabel(this)),
       histogram_(new HistogramView(theme, this)),
       slice_(new SliceModel(this)),
       table_(new QTableView(this)),
@@ -40,9 +41,7 @@ ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
   layout->setSpacing(4);
   badPlaces_->setObjectName(name + QStringLiteral("-bad-places"));
   badPlaces_->setAccessibleName(tr("Places of NaN and infinities"));
-  badPlaces_->setTextFormat(Qt::PlainText);
   badPlaces_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  badPlaces_->setWordWrap(true);
   badPlaces_->hide();
   layout->addWidget(title_);
   layout->addWidget(badPlaces_);

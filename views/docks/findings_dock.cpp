@@ -11,6 +11,7 @@
 #include "views/theme/tokens.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -27,9 +28,9 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
       walk_(walk),
       model_(new NanModel(this)),
       tree_(new QTreeView(this)),
-      root_(new QLabel(this)),
+      root_(new WrappedLabel(this)),
       way_(new QWidget(this)),
-      summary_(new QLabel(this)) {
+      summary_(new WrappedLabel(this)) {
   tree_->setObjectName(QStringLiteral("findings"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("The way to the root of a NaN or Inf"), false);
@@ -38,8 +39,6 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   tree_->header()->setStretchLastSection(true);
   tree_->header()->resizeSection(0, 170);
   summary_->setObjectName(QStringLiteral("findings-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 6, 4);
   row->setSpacing(tokens::gap);
@@ -92,8 +91,6 @@ void FindingsDock::prepareList() {
 QWidget* FindingsDock::makeWay() {
   root_->setObjectName(QStringLiteral("findings-root"));
   root_->setAccessibleName(tr("The root of the NaN or Inf"));
-  root_->setTextFormat(Qt::PlainText);
-  root_->setWordWrap(true);
   root_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   root_->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
   auto* layout = new QVBoxLayout(way_);

@@ -10,6 +10,7 @@
 #include "views/widgets/alive_list.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/elided_label.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -97,10 +98,8 @@ QWidget* MemoryDock::makeLegend() {
 
 QWidget* MemoryDock::makeMeasured() {
   auto* line = new QWidget(this);
-  measured_ = new QLabel(line);
+  measured_ = new WrappedLabel(line);
   measured_->setObjectName(QStringLiteral("memory-measured"));
-  measured_->setTextFormat(Qt::PlainText);
-  measured_->setWordWrap(true);
   toPeak_ = makeJump(line, tr("Peak"), tr("Jumps to the op during which the allocator had handed out most"));
   toWorkspace_ = makeJump(line, tr("Workspace"), tr("Jumps to the op that took the largest workspace"));
   connect(toPeak_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(opAt(peak_.peakPosition)); });

@@ -16,6 +16,9 @@ class ModulesDock : public Panel {
   explicit ModulesDock(ViewContext context, QWidget* parent = nullptr);
   /// Has the keyboard at the selected op's module.
   void takeFocus() { tree_->setFocus(); }
+  /// With the column that the rows are sorted by: what takes most is at the top again after the next start.
+  QVariantMap saveState() const override;
+  void restoreState(const QVariantMap& state) override;
 
  protected:
   void refresh() override;

@@ -9,6 +9,7 @@
 #include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -118,10 +119,8 @@ void Panel::addList(QAbstractItemView* list) {
 void Panel::setList(QAbstractItemView* list) {
   addList(list);
   list_ = list;
-  empty_ = new QLabel(list_->viewport());
+  empty_ = new WrappedLabel(list_->viewport());
   empty_->setObjectName(name_ + QStringLiteral("-empty"));
-  empty_->setTextFormat(Qt::PlainText);
-  empty_->setWordWrap(true);
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setMargin(12);
   empty_->setForegroundRole(QPalette::PlaceholderText);

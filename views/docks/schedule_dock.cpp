@@ -24,6 +24,7 @@
 #include "views/widgets/flow_layout.h"
 #include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 
@@ -33,11 +34,9 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
   cell_ = new ElidedLabel(this);
   cell_->setObjectName(QStringLiteral("schedule-cell"));
   cell_->setContentsMargins(8, 2, 8, 3);
-  message_ = new QLabel(this);
+  message_ = new WrappedLabel(this);
   message_->setObjectName(QStringLiteral("schedule-message"));
   message_->setAccessibleName(tr("How the schedule runs"));
-  message_->setTextFormat(Qt::PlainText);
-  message_->setWordWrap(true);
   message_->setContentsMargins(8, 0, 8, 0);
   message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* parts = makeParts();

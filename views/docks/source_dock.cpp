@@ -15,6 +15,7 @@
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/shown_op.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -107,11 +108,9 @@ QWidget* SourceDock::makeText() {
   path_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   path_->setContentsMargins(8, 3, 8, 3);
   path_->setMinimumWidth(1);
-  notice_ = new QLabel(side);
+  notice_ = new WrappedLabel(side);
   notice_->setObjectName(QStringLiteral("source-notice"));
   notice_->setAccessibleName(tr("What is to be known of the source"));
-  notice_->setTextFormat(Qt::PlainText);
-  notice_->setWordWrap(true);
   notice_->setMargin(8);
   notice_->setAlignment(Qt::AlignLeft | Qt::AlignTop);  // the first words stay where not all fit
   text_ = new QTreeView(side);

@@ -10,6 +10,7 @@
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -22,7 +23,7 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
     : Panel(context, "stage-check", parent),
       model_(new StageCheckModel(this)),
       table_(new QTreeView(this)),
-      summary_(new QLabel(this)) {
+      summary_(new WrappedLabel(this)) {
   setObjectName(QStringLiteral("stage-check"));
   table_->setObjectName(QStringLiteral("stage-check-table"));
   table_->setModel(model_);
@@ -36,8 +37,6 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
     table_->header()->resizeSection(column, width);
   summary_->setObjectName(QStringLiteral("stage-check-summary"));
   summary_->setAccessibleName(tr("What the check found"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(8, 4, 6, 4);

@@ -13,6 +13,7 @@
 #include "views/widgets/prepare_box.h"
 #include "views/widgets/sorted_rows.h"
 #include "views/widgets/stage_cells.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -120,10 +121,8 @@ QComboBox* StagesDock::makeLoss() {
 
 QWidget* StagesDock::makeMessage() {
   auto* line = new QWidget(this);
-  message_ = new QLabel(line);
+  message_ = new WrappedLabel(line);
   message_->setObjectName(QStringLiteral("stages-message"));
-  message_->setTextFormat(Qt::PlainText);
-  message_->setWordWrap(true);
   toOp_ = new QToolButton(line);
   toOp_->setObjectName(QStringLiteral("stages-to-op"));
   toOp_->setText(tr("Show"));
@@ -184,11 +183,9 @@ QWidget* StagesDock::makeTables() {
           });
 
   for (auto* table : {edgesTable_, sharedTable_}) addList(table);
-  notes_ = new QLabel(this);
+  notes_ = new WrappedLabel(this);
   notes_->setObjectName(QStringLiteral("stages-notes"));
   notes_->setAccessibleName(tr("Notes"));
-  notes_->setTextFormat(Qt::PlainText);
-  notes_->setWordWrap(true);
   notes_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   notes_->setMargin(8);
   notes_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

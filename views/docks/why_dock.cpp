@@ -7,6 +7,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -109,11 +110,9 @@ QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
 void WhyDock::makeVerdict() {
   verdictFrame_ = new QFrame(this);
   verdictFrame_->setFrameShape(QFrame::StyledPanel);
-  verdict_ = new QLabel(verdictFrame_);
+  verdict_ = new WrappedLabel(verdictFrame_);
   verdict_->setObjectName(QStringLiteral("what-if"));
   verdict_->setAccessibleName(tr("What the other choice would change"));
-  verdict_->setTextFormat(Qt::PlainText);
-  verdict_->setWordWrap(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   verdict_->setFocusPolicy(Qt::StrongFocus);
   adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
@@ -164,10 +163,8 @@ void WhyDock::makeVerdict() {
 
 QWidget* WhyDock::makeAdopted() {
   adoptedRow_ = new QWidget(this);
-  adopted_ = new QLabel(adoptedRow_);
+  adopted_ = new WrappedLabel(adoptedRow_);
   adopted_->setObjectName(QStringLiteral("what-if-adopted"));
-  adopted_->setTextFormat(Qt::PlainText);
-  adopted_->setWordWrap(true);
   auto* layout = new QHBoxLayout(adoptedRow_);
   layout->setContentsMargins(6, 4, 6, 0);
   layout->addWidget(adopted_, 1);

@@ -10,6 +10,7 @@
 #include "views/text/format.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -44,7 +45,7 @@ DebugModeDock::DebugModeDock(ViewContext context, QWidget* parent)
     : Panel(context, "recorded", parent),
       model_(new QStandardItemModel(0, columnCount, this)),
       table_(new QTreeView(this)),
-      summary_(new QLabel(this)) {
+      summary_(new WrappedLabel(this)) {
   model_->setHorizontalHeaderLabels(
       {tr("Op"), tr("Recorded norm"), tr("Replayed norm"), tr("Relative"), tr("Line of Python")});
   table_->setObjectName(QStringLiteral("recorded"));
@@ -56,8 +57,6 @@ DebugModeDock::DebugModeDock(ViewContext context, QWidget* parent)
   for (const auto& [column, width] : {std::pair(op, 220), {recorded, 120}, {replayed, 120}, {relative, 90}})
     table_->header()->resizeSection(column, width);
   summary_->setObjectName(QStringLiteral("recorded-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   summary_->setContentsMargins(8, 4, 8, 4);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);

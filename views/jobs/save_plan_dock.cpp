@@ -7,6 +7,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -23,7 +24,7 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
       tree_(new QTreeView(this)),
       budgets_(new QStandardItemModel(0, budgetColumnCount, this)),
       budgetsTree_(new QTreeView(this)),
-      summary_(new QLabel(this)) {
+      summary_(new WrappedLabel(this)) {
   tree_->setObjectName(QStringLiteral("save-plan"));
   tree_->setModel(model_);
   prepareTree(*tree_, tr("Save plan"), false);
@@ -44,8 +45,6 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
   prepareTree(*budgetsTree_, tr("Peak of memory at several budgets"), true);
   budgetsTree_->setRootIsDecorated(false);
   summary_->setObjectName(QStringLiteral("save-plan-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 8, 4);
   row->addWidget(commandButton(budgets, this), 0, Qt::AlignTop);

@@ -21,6 +21,7 @@
 #include "views/models/modules_model.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/elided_label.h"
+#include "views/widgets/wrapped_label.h"
 #include "views/window/diff_window.h"
 
 namespace retrograd::views {
@@ -42,6 +43,7 @@ class LookTest : public QObject {
   void modulesShowWholeNumbers();
   void namesTakeTheRoomThatNumbersLeave();
   void aLineThatIsCutHasItsWholeText();
+  void aSentenceThatIsCutEndsWithAnEllipsis();
   void windowsFitTheScreen();
 };
 
@@ -330,6 +332,22 @@ void LookTest::aLineThatIsCutHasItsWholeText() {
   QCOMPARE(label.text(), text);
   label.setExplanation(QStringLiteral("what it means"));
   QCOMPARE(tip(), text + QStringLiteral("\nwhat it means"));
+}
+
+void LookTest::aSentenceThatIsCutEndsWithAnEllipsis() {
+  WrappedLabel label;
+  label.setText(QStringLiteral("one two three four five six seven eight nine ten\neleven twelve"));
+  const int width = label.fontMetrics().horizontalAdvance(QStringLiteral("one two three four"));
+  label.resize(width, label.heightForWidth(width));
+  QVERIFY(!label.isCut());
+  QCOMPARE(label.shownLines().join(QLatin1Char(' ')),
+           QString(label.text()).replace(QLatin1Char('\n'), QLatin1Char(' ')));
+  label.resize(width, 2 * label.fontMetrics().lineSpacing());
+  QVERIFY(label.isCut());
+  QCOMPARE(label.shownLines().size(), 2);
+  QVERIFY(label.shownLines().last().endsWith(QChar(0x2026)));
+  QVERIFY(!label.shownLines().first().contains(QChar(0x2026)));
+  QVERIFY(label.minimumSizeHint().height() >= label.fontMetrics().height());
 }
 
 void LookTest::windowsFitTheScreen() {
