@@ -45,6 +45,8 @@ class HeatDelegate : public RowDelegate {
   const Theme& theme_;
 };
 
+const QString sortedKey = QStringLiteral("sorted"), downKey = QStringLiteral("sorted-down");
+
 }  // namespace
 
 ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
@@ -101,6 +103,19 @@ int ModulesDock::widthOf(int column) const {
   for (const auto& text : model_->widest(static_cast<ModulesModel::Column>(column)))
     width = std::max(width, metrics.horizontalAdvance(text) + margins);
   return width;
+}
+
+QVariantMap ModulesDock::saveState() const {
+  auto state = Panel::saveState();
+  state.insert(sortedKey, rows_->sortColumn());
+  state.insert(downKey, rows_->sortOrder() == Qt::DescendingOrder);
+  return state;
+}
+
+void ModulesDock::restoreState(const QVariantMap& state) {
+  Panel::restoreState(state);
+  if (const int column = state.value(sortedKey, -1).toInt(); column >= 0 && column < ModulesModel::columns)
+    tree_->sortByColumn(column, state.value(downKey).toBool() ? Qt::DescendingOrder : Qt::AscendingOrder);
 }
 
 void ModulesDock::refresh() {

@@ -18,11 +18,12 @@ namespace {
 
 const QString traceKey = QStringLiteral("trace");
 
-/// Costs have a bar behind them as in listings: what takes most is seen without reading.
+/// Costs have a bar behind them as in listings: what takes most is seen without reading. Numbers of the last run are
+/// paler, their bars an outline.
 class CostDelegate : public RowDelegate {
  public:
-  CostDelegate(QTreeView* table, const RunNumbers& numbers, const Theme& theme)
-      : RowDelegate(table), numbers_(numbers), theme_(theme) {}
+  CostDelegate(QTreeView* table, const TraceTableModel& model, const RunNumbers& numbers, const Theme& theme)
+      : RowDelegate(table), model_(model), numbers_(numbers), theme_(theme) {}
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     const auto kind = index.column() == TraceTableModel::time    ? OpFigure::time
@@ -33,13 +34,27 @@ class CostDelegate : public RowDelegate {
         number && scale > 0 && !option.state.testFlag(QStyle::State_Selected)) {
       const auto cell = option.rect.adjusted(tokens::hair, tokens::hair, -tokens::hair, -tokens::hair);
       const double share = std::clamp(*number / scale, 0.0, 1.0);
-      painter->fillRect(QRectF(cell.left(), cell.top(), cell.width() * share, cell.height()),
-                        ListingView::barColor(theme_.colors(), false, *number > scale));
+      const QRectF bar(cell.left(), cell.top(), cell.width() * share, cell.height());
+      if (model_.isOfLastRun(index) && bar.width() >= 3) {
+        painter->setPen(ListingView::barColor(theme_.colors(), false, true));
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRect(bar.adjusted(0, 0, -1, -1));
+      } else {
+        painter->fillRect(bar, ListingView::barColor(theme_.colors(), false, *number > scale));
+      }
     }
     RowDelegate::paint(painter, option, index);
   }
 
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    RowDelegate::initStyleOption(option, index);
+    if (model_.isOfLastRun(index))
+      option->palette.setColor(QPalette::Text, controlColorsOf(theme_.dark(), theme_.highContrast()).columnText);
+  }
+
  private:
+  const TraceTableModel& model_;
   const RunNumbers& numbers_;
   const Theme& theme_;
 };
@@ -48,13 +63,13 @@ class CostDelegate : public RowDelegate {
 
 TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
     : Panel(context, "trace-table", parent),
-      model_(new TraceTableModel(context.controller->ahead().numbers(), this)),
+      model_(new TraceTableModel(context.controller->ahead().numbers(), *context.execution, this)),
       traces_(new QComboBox(this)),
       table_(new QTreeView(this)) {
   table_->setObjectName(QStringLiteral("trace-table"));
   table_->setModel(model_);
   prepareTree(*table_, tr("Ops of the trace with their numbers"), true);
-  table_->setItemDelegate(new CostDelegate(table_, context_.controller->ahead().numbers(), *context_.theme));
+  table_->setItemDelegate(new CostDelegate(table_, *model_, context_.controller->ahead().numbers(), *context_.theme));
   table_->setRootIsDecorated(false);
   table_->setSortingEnabled(true);
   table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
@@ -78,6 +93,7 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
   setList(table_);
   setDelay(100);
   connect(&context_.controller->ahead().numbers(), &RunNumbers::changed, this, &TraceTableDock::invalidate);
+  connect(context_.execution, &ExecutionState::changed, table_->viewport(), qOverload<>(&QWidget::update));
   connect(context_.selection, &Selection::changed, this, [this] {
     if (inSight()) follow();
   });

@@ -99,6 +99,13 @@ int TraceTableModel::rowOf(BoundSymbolId op) const {
   return at == ops_.end() ? -1 : static_cast<int>(at - ops_.begin());
 }
 
+bool TraceTableModel::isOfLastRun(const QModelIndex& index) const {
+  const auto kind = kindOf(index.column());
+  if (kind == OpFigure::none || !execution_.now().available) return false;
+  const auto made = numbers_.madeAt(kind, opAt(index.row()));
+  return made && *made >= execution_.now().position;
+}
+
 int TraceTableModel::rowCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : static_cast<int>(ops_.size());
 }
@@ -108,10 +115,13 @@ QVariant TraceTableModel::data(const QModelIndex& index, int role) const {
   if (!op || !document_) return {};
   switch (role) {
     case Qt::DisplayRole:
-    case Qt::ToolTipRole: {
+    case Qt::ToolTipRole:
+    case Qt::AccessibleTextRole: {
       const auto kind = kindOf(index.column());
-      return kind == OpFigure::none ? textOf(*document_->analysis->document, op, index.column())
-                                    : numberText(kind, numbers_.number(kind, op));
+      if (kind == OpFigure::none) return textOf(*document_->analysis->document, op, index.column());
+      const auto number = numberText(kind, numbers_.number(kind, op));
+      return role != Qt::DisplayRole && !number.isEmpty() && isOfLastRun(index) ? tr("%1 of the last run").arg(number)
+                                                                                : number;
     }
     case Qt::TextAlignmentRole:
       return QVariant(index.column() >= time ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);

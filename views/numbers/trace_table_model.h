@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "views/engine/pool_job.h"
+#include "views/session/execution_state.h"
 #include "views/session/open_document.h"
 #include "views/text/run_numbers.h"
 
@@ -16,8 +17,8 @@ class TraceTableModel : public QAbstractTableModel {
  public:
   enum Column { number, opName, module, output, type, time, bytes, norm, greatest, bad, gradientNorm, columns };
 
-  explicit TraceTableModel(const RunNumbers& numbers, QObject* parent = nullptr)
-      : QAbstractTableModel(parent), numbers_(numbers) {}
+  TraceTableModel(const RunNumbers& numbers, const ExecutionState& execution, QObject* parent = nullptr)
+      : QAbstractTableModel(parent), numbers_(numbers), execution_(execution) {}
 
   void show(std::shared_ptr<const OpenDocument> document, TraceKind kind);
   /// The numbers are other ones. No dataChanged() comes of it, for which a view would look for each row: who shows the
@@ -25,6 +26,8 @@ class TraceTableModel : public QAbstractTableModel {
   void update();
   BoundSymbolId opAt(int row) const;
   int rowOf(BoundSymbolId op) const;  ///< -1 when it is not here
+  /// A number that the run has not made up to its present position: it is of an earlier run, or of the run ahead.
+  bool isOfLastRun(const QModelIndex& index) const;
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : columns; }
@@ -38,6 +41,7 @@ class TraceTableModel : public QAbstractTableModel {
   void setRows(std::vector<BoundSymbolId> ops);
 
   const RunNumbers& numbers_;
+  const ExecutionState& execution_;
   std::shared_ptr<const OpenDocument> document_;
   TraceKind kind_ = TraceKind::joint;
   std::vector<BoundSymbolId> ops_;

@@ -15,6 +15,7 @@
 #include "views/session/marks.h"
 #include "views/text/format.h"
 #include "views/widgets/run_strip.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
@@ -186,6 +187,13 @@ void HeatTest::W32_modulesAreSortedByTime() {
   QCOMPARE(first.siblingAtColumn(0).data().toString(), QStringLiteral("blocks"));
   for (int row = 1; row < tree.model()->rowCount(); ++row)
     QVERIFY(first.siblingAtRow(row).data(sortRole).toDouble() <= first.siblingAtRow(row - 1).data(sortRole).toDouble());
+  // So they are after the next start.
+  const auto kept = f.window().panel<ModulesDock>().saveState();
+  dynamic_cast<SortedRows&>(*tree.model()).reset();
+  QCOMPARE(tree.header()->sortIndicatorSection(), -1);
+  f.window().panel<ModulesDock>().restoreState(kept);
+  QCOMPARE(tree.model()->index(0, 0).data().toString(), QStringLiteral("blocks"));
+  QCOMPARE(tree.header()->sortIndicatorSection(), static_cast<int>(ModulesModel::time));
 }
 
 void HeatTest::W32_modulesCountNaN() {

@@ -12,6 +12,7 @@
 #include "tests/views/test_program.h"
 #include "views/models/tree_model.h"
 #include "views/numbers/gradient_flow_chart.h"
+#include "views/numbers/trace_table_model.h"
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/marked_scroll_bar.h"
@@ -128,6 +129,19 @@ void OpNumbersTest::V4_numbersOfOpsThatWereUndoneAreOfTheLastRun() {
   row = view.rowOf(op);
   QVERIFY(isPast(row) && isOutline(row));
   f.picture(QStringLiteral("undone"));
+  // The table of all ops says so too.
+  f.raise("dock-trace-table");
+  const auto* table = f.window().findChild<QTreeView*>(QStringLiteral("trace-table"))->model();
+  QTRY_COMPARE(table->rowCount(), static_cast<int>(f.analysis().joint.ops.size()));
+  const auto spoken = [&](BoundSymbolId wanted) {
+    for (int i = 0; i < table->rowCount(); ++i)
+      if (table->index(i, 0).data(opRole).toInt() == wanted.index)
+        return table->index(i, TraceTableModel::time).data(Qt::AccessibleTextRole).toString();
+    return QString();
+  };
+  QVERIFY(spoken(op).contains(QStringLiteral("of the last run")));
+  if (op != f.analysis().forward.ops[0])
+    QVERIFY(!spoken(f.analysis().forward.ops[0]).contains(QStringLiteral("of the last run")));
 }
 
 void OpNumbersTest::V4_theTraceTableIsSorted() {
