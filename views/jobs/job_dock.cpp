@@ -12,6 +12,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {
@@ -106,7 +107,7 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, Q
       tree_(new QTreeView(this)),
       findings_(new OpinionModel(this)),
       findingsTree_(new QTreeView(this)),
-      summary_(new QLabel(this)),
+      summary_(new WrappedLabel(this)),
       columns_(new ColumnFitter(tree_)) {
   model_->setHorizontalHeaderLabels({tr("Graph"), tr("Ops"), tr("Time, place or reason")});
   tree_->setObjectName(QStringLiteral("job"));
@@ -123,8 +124,6 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, Q
   findingsTree_->header()->resizeSection(OpinionModel::what, 140);
   findingsTree_->setIndentation(14);
   summary_->setObjectName(QStringLiteral("job-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   auto* row = new QHBoxLayout;
   row->setContentsMargins(6, 4, 8, 4);
   for (auto* action : commands) row->addWidget(commandButton(action, this));
@@ -237,6 +236,7 @@ void JobDock::openModel(const QModelIndex& row) {
   const auto document = this->document();
   const auto choice = choiceAt(row);
   if (!document || !choice.place.compile) return;
+  if (choice.graph && choice.isOpen) return openGraphs(choice, 0);
   auto request = document->request;
   request.data.compile = nameOf(*choice.place.compile);
   request.data.rank = choice.place.process->rank;

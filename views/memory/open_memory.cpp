@@ -45,7 +45,9 @@ ShownMemory joined(const ShownMemory& read, const OpenStep& step, MemoryGrouping
     shown.recorded = both;
     shown.blocks = std::make_shared<const std::unordered_map<BoundSymbolId, std::int32_t>>(
         blocksOf(*both->join, both->history.peakEvent));
-    shown.prediction = std::make_shared<const MemoryPrediction>(memoryPrediction(*both->join, both->history.peakEvent));
+    if (agrees(*both->join))  // what a model needs says nothing of the memory of another program
+      shown.prediction =
+          std::make_shared<const MemoryPrediction>(memoryPrediction(*both->join, both->history.peakEvent));
   }
   stack(shown, by);
   return shown;

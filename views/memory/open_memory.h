@@ -17,7 +17,7 @@ struct ShownMemory {
   std::shared_ptr<const RecordedMemory> recorded;  ///< the same, joined where a model is open
   std::shared_ptr<const GroupedAllocations> grouped;
   std::shared_ptr<const MemoryStack> stack;
-  std::shared_ptr<const MemoryPrediction> prediction;  ///< where it is joined
+  std::shared_ptr<const MemoryPrediction> prediction;  ///< where something in it agrees with the model
   std::weak_ptr<const Analysis> joinedWith;            ///< whose ops the makers of its blocks are
 
   std::shared_ptr<const std::unordered_map<BoundSymbolId, std::int32_t>> blocks;  ///< of each op, see blockOf()

@@ -89,6 +89,14 @@ void JobTest::J2_theJobsOwnGraphsAreShownAsTheyAreInTheLog() {
   command(open.f, "job-graphs")->trigger();
   QCOMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("forward"));
   QCOMPARE(open.f.window().findChildren<JobGraphsWindow*>().size(), 1);
+  // So does the one that is double clicked, as the compile is open.
+  open.tree->setCurrentIndex(open.row(*open.tree->model(), QStringLiteral("backward")));
+  QTest::keyClick(open.tree, Qt::Key_Return);
+  QTRY_COMPARE(tabs->tabText(tabs->currentIndex()), QStringLiteral("backward"));
+  // The listing's title says that it is not that one.
+  const auto titles = open.f.window().listings().findChildren<QLabel*>();
+  QVERIFY(std::any_of(titles.begin(), titles.end(),
+                      [](const QLabel* label) { return label->text().contains(QStringLiteral("derived here")); }));
   // It keeps its log when another file opens, and closes by its key.
   QVERIFY(open.f.open(QString::fromStdString(sourcePath("tests/data/models/mlp/model.pt2"))));
   QVERIFY(OpenJob::text(*graphs)->toPlainText().contains(QStringLiteral("def forward")));

@@ -410,6 +410,12 @@ void RecordedMemoryTest::M5_thePredictionIsExplained() {
     OpenHistory alone(history("plain"), {}, std::make_shared<FakeEngine>());
     QVERIFY(alone.prediction().isEmpty());
   }
+  {
+    OpenHistory foreign(history("plain"), QString::fromStdString(sourcePath("resources/samples/tiny_gpt.pt2")));
+    QVERIFY2(foreign.panel().caption().contains(QStringLiteral("Nothing in it agrees with the open model")),
+             qPrintable(foreign.panel().caption()));
+    QVERIFY(foreign.prediction().isEmpty());
+  }
   OpenHistory open(history("plain"), model());
   QVERIFY2(open.prediction().contains(QStringLiteral("recorded: 101 MiB")) &&
                open.prediction().contains(QStringLiteral("rounding by the allocator")),
