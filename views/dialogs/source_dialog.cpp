@@ -8,7 +8,7 @@
 #include <QVBoxLayout>
 
 #include "views/settings/editor.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 
 namespace retrograd::views {
 

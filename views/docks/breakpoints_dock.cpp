@@ -7,8 +7,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/widgets/elided_label.h"
 #include "views/widgets/sorted_rows.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {

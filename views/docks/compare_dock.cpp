@@ -18,10 +18,10 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/elided_label.h"
 #include "views/widgets/flow_layout.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 #include "views/widgets/sorted_rows.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "views/widgets/elided_label.h"
 #include "views/widgets/item_view.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 

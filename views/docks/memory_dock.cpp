@@ -10,7 +10,6 @@
 #include "views/widgets/alive_list.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/elided_label.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {

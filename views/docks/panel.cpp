@@ -8,8 +8,8 @@
 
 #include "views/widgets/command_key.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/elided_label.h"
 #include "views/widgets/sorted_rows.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {

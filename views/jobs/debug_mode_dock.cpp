@@ -9,8 +9,8 @@
 #include "views/engine/debug_mode_numbers.h"
 #include "views/text/format.h"
 #include "views/widgets/dock_tree.h"
+#include "views/widgets/elided_label.h"
 #include "views/widgets/sorted_rows.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 namespace {

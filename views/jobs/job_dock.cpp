@@ -12,7 +12,7 @@
 #include "views/text/format.h"
 #include "views/widgets/command_button.h"
 #include "views/widgets/dock_tree.h"
-#include "views/widgets/wrapped_label.h"
+#include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
 namespace {

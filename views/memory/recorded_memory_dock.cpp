@@ -13,7 +13,7 @@
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/flow_layout.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {

@@ -11,7 +11,7 @@
 #include "views/numbers/why_no_numbers.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/dock_tree.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 
 namespace retrograd::views {
 namespace {

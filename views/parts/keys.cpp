@@ -1,6 +1,6 @@
 // Help > Keys (the list of all keys) and Help > Change Keys.
 #include "views/parts/keys.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 
 #include <QDialogButtonBox>
 #include <QGridLayout>

@@ -19,7 +19,7 @@
 #include "views/settings/settings.h"
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 #include "views/window/main_window.h"
 #include "views/window/window_part.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <QAbstractItemView>
+#include <QComboBox>
 
 namespace retrograd::views {
 
@@ -15,5 +16,14 @@ void letTypeAhead(QWidget& widget);
 /// The whole text of a row, which a line may have no room for, in a small window over the row until Esc or a click
 /// elsewhere. It can be selected and copied.
 void showWholeText(QAbstractItemView& view, const QModelIndex& row);
+
+/// Names a combo box for those who hear the window. On Linux, Qt hands on the chosen text as its name, and leaves what
+/// the box is for to a label; where there is none, it is said as the description. Letters typed into it choose among
+/// its texts.
+inline void prepareBox(QComboBox* box, const QString& name) {
+  box->setAccessibleName(name);
+  box->setAccessibleDescription(name);
+  letTypeAhead(*box);
+}
 
 }  // namespace retrograd::views

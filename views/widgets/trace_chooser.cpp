@@ -8,7 +8,7 @@
 
 #include "views/text/format.h"
 #include "views/text/trace_index.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 
 namespace retrograd::views {
 

@@ -4,7 +4,7 @@
 #include <QVBoxLayout>
 
 #include "views/widgets/flow_layout.h"
-#include "views/widgets/prepare_box.h"
+#include "views/widgets/item_view.h"
 #include "views/window/listings_area.h"
 
 namespace retrograd::views {

@@ -15,7 +15,6 @@
 #include "tests/views/window_fixture.h"
 #include "views/theme/text_size.h"
 #include "views/widgets/elided_label.h"
-#include "views/widgets/wrapped_label.h"
 
 namespace retrograd::views {
 

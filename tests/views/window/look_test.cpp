@@ -21,7 +21,6 @@
 #include "views/models/modules_model.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/elided_label.h"
-#include "views/widgets/wrapped_label.h"
 #include "views/window/diff_window.h"
 
 namespace retrograd::views {

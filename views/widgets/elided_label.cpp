@@ -1,4 +1,4 @@
-#include "views/widgets/wrapped_label.h"
+#include "views/widgets/elided_label.h"
 
 #include <QHelpEvent>
 #include <QPainter>
