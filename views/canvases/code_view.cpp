@@ -128,12 +128,21 @@ CodeView::CodeView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent),
   updateMetrics();
   connect(theme_, &Theme::changed, this, [this] {
     updateMetrics();
+    metricsChanged();
     colorsChanged();
     viewport()->update();
   });
 }
 
 void CodeView::updateMetrics() { std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport()); }
+
+void CodeView::changeEvent(QEvent* event) {
+  QAbstractScrollArea::changeEvent(event);
+  if (event->type() != QEvent::ApplicationFontChange && event->type() != QEvent::FontChange) return;
+  updateMetrics();
+  metricsChanged();
+  viewport()->update();
+}
 
 int CodeView::visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
 

@@ -53,6 +53,9 @@ class CodeView : public QAbstractScrollArea {
   void announce();
   /// What depends on the colours is to be made again.
   virtual void colorsChanged() {}
+  /// What depends on the size of letters is to be made again.
+  virtual void metricsChanged() {}
+  void changeEvent(QEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
   void focusOutEvent(QFocusEvent* event) override;
 

@@ -74,6 +74,7 @@ class DiffView : public CodeView {
   };
   int rowWidth() const override { return viewport()->width() - overviewWidth; }
   void colorsChanged() override { overview_ = {}; }
+  void metricsChanged() override { updateScrollBars(); }
   /// Forgets what was prepared of rows that have come or gone.
   void rowsChanged();
   void updateScrollBars();

@@ -164,6 +164,15 @@ int GraphView::lineAt(const QPointF& position) const {
   return best;
 }
 
+BoundSymbolId GraphView::opAlong(int box, ValueId value, bool makes) const {
+  if (const auto op = opOf(box); op || !value) return op;
+  const auto& document = *document_->analysis->document;
+  const auto holds = [&](const auto& values) { return std::find(values.begin(), values.end(), value) != values.end(); };
+  for (auto op : document_->trace(kind_).lines)
+    if ((makes ? holds(document.outputs(op)) : holds(document.operands(op))) && boxOf(op) == box) return op;
+  return {};
+}
+
 void GraphView::followLine(int line) {
   const auto& edge = scene().edges[line];
   const auto values = picture_->lines.of(line);
@@ -173,7 +182,7 @@ void GraphView::followLine(int line) {
   const bool isBack = begin >= 0 && begin != current_;
   const int end = isBack ? begin : edge.to;
   if (end < 0) return;
-  const auto op = isBack && maker ? maker : opOf(end);
+  const auto op = opAlong(end, value, isBack);
   setCurrent(end, false);
   if (op) context_.selection->select(op, value);
   ensureVisible(end, false);

@@ -317,11 +317,10 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::
   if (before)
     if (const auto after = corner(*picture_)) origin_ += *after - *before;
   current_ = currentNode_ >= 0 ? scene().shownBox(currentNode_, currentLane_) : -1;
-  if (!placed_) {
-    placed_ = true;
-    zoomToWidth();
-  }
+  const bool isFirst = !std::exchange(placed_, true);
+  if (isFirst) zoomToWidth();
   if (current_ < 0) current_ = boxOf(context_.selection->op());
+  if (isFirst && current_ >= 0) ensureVisible(current_, false);
   if (reveal) {
     setCurrent(boxOf(reveal));
     ensureVisible(current_, true);
@@ -329,6 +328,8 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::
   if (current_ >= 0) currentNode_ = box(current_).node, currentLane_ = box(current_).lane;
   updateReach();
   keepInSight();
+  // One that was closed in its middle is far smaller than what was in sight of it.
+  if (before && current_ >= 0 && !rect().intersects(boxRect(current_).toRect())) ensureVisible(current_, true);
   moved();
   Q_EMIT layoutChanged();
 }

@@ -209,6 +209,8 @@ class GraphView : public QWidget {
   bool isGround(int box, const QPointF& position) const;
   /// Selects the value that runs along an edge at its maker; where that is the current box, the edge's other end.
   void followLine(int line);
+  /// The op of a box, or of those in it the first that makes or takes the value.
+  BoundSymbolId opAlong(int box, ValueId value, bool makes) const;
   /// What runs along an edge, for people.
   QString lineText(int line) const;
 

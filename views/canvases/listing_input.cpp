@@ -223,14 +223,6 @@ bool ListingView::viewportEvent(QEvent* event) {
   return CodeView::viewportEvent(event);
 }
 
-void ListingView::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::ApplicationFontChange || event->type() == QEvent::FontChange) {
-    updateMetrics();
-    updateScrollBars();
-  }
-  CodeView::changeEvent(event);
-}
-
 void ListingView::resizeEvent(QResizeEvent* event) {
   CodeView::resizeEvent(event);
   updateScrollBars();

@@ -135,7 +135,7 @@ class ListingView : public CodeView {
   bool event(QEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
   bool viewportEvent(QEvent* event) override;
-  void changeEvent(QEvent* event) override;
+  void metricsChanged() override { updateScrollBars(); }
   void timerEvent(QTimerEvent* event) override;
 
  private:

@@ -78,9 +78,9 @@ void MemoryView::paintEvent(QPaintEvent*) {
   paintOther(painter, area);
   paintMarks(painter, area);
   paintExecution(painter, area);
-  paintCursor(painter, area);
   paintChoice(painter, area);
   painter.restore();
+  paintCursor(painter, area);  // of the first ops it begins left of the plot
   paintFocus(painter);
 }
 

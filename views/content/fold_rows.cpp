@@ -1,6 +1,7 @@
 #include "views/content/fold_rows.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace retrograd::views {
 
@@ -85,6 +86,11 @@ std::int32_t FoldRows::nearest(std::int32_t row) const {
 
 void FoldRows::rebuild() {
   visible_.clear();
+  if (!filter_ && std::find(folded_.begin(), folded_.end(), true) == folded_.end()) {
+    visible_.resize(outline_->item.size());  // every row: a million are not looked at one by one
+    std::iota(visible_.begin(), visible_.end(), 0);
+    return;
+  }
   visible_.reserve(filter_ ? static_cast<std::size_t>(filter_->count()) : outline_->item.size());
   for (std::int32_t row = 0; row < outline_->rows();) {
     const bool shown = shows(row);

@@ -5,6 +5,7 @@
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QPainter>
+#include <QScrollBar>
 #include <QSplitter>
 #include <QVBoxLayout>
 
@@ -31,6 +32,8 @@ class LineDelegate : public RowDelegate {
     if (index.column() != SourceLinesModel::code) return;
     const auto text = index.data().toString();
     const auto& colors = theme_->colors();
+    const bool isChosen = option.state.testFlag(QStyle::State_Selected) &&
+                          option.state.testFlag(QStyle::State_Active) && option.widget && option.widget->hasFocus();
     painter->setFont(option.font);
     int at = 0;
     double x = option.rect.left() + 3;  // where Qt begins a cell's text
@@ -38,7 +41,8 @@ class LineDelegate : public RowDelegate {
     const auto draw = [&](int end, const QColor& color) {
       auto part = text.mid(at, end - at);
       part.replace(QLatin1Char('\t'), QStringLiteral("    "));
-      painter->setPen(color);
+      // The colours of Python are made for the background of code, not for that of the chosen row.
+      painter->setPen(isChosen ? option.palette.color(QPalette::Active, QPalette::HighlightedText) : color);
       painter->drawText(
           QPointF(x, option.rect.top() + (option.rect.height() - metrics.height()) / 2 + metrics.ascent()), part);
       x += metrics.horizontalAdvance(part);
@@ -63,6 +67,17 @@ class LineDelegate : public RowDelegate {
  private:
   const SourceLinesModel* lines_;
   const Theme* theme_;
+};
+
+/// Rows that come into sight scroll up and down only: the numbers of lines stay where they are.
+class CodeTree : public QTreeView {
+ public:
+  using QTreeView::QTreeView;
+  void scrollTo(const QModelIndex& index, ScrollHint hint = EnsureVisible) override {
+    const int across = horizontalScrollBar()->value();
+    QTreeView::scrollTo(index, hint);
+    horizontalScrollBar()->setValue(across);
+  }
 };
 
 QString trimmedFirstLine(const QString& text) { return text.section(QLatin1Char('\n'), 0, 0).trimmed(); }
@@ -113,7 +128,7 @@ QWidget* SourceDock::makeText() {
   notice_->setAccessibleName(tr("What is to be known of the source"));
   notice_->setMargin(8);
   notice_->setAlignment(Qt::AlignLeft | Qt::AlignTop);  // the first words stay where not all fit
-  text_ = new QTreeView(side);
+  text_ = new CodeTree(side);
   text_->setObjectName(QStringLiteral("source-text"));
   text_->setModel(lines_);
   prepareTree(*text_, tr("Source"), true, SourceLinesModel::code);

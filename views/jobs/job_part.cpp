@@ -106,7 +106,11 @@ const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
     window.showPanel(*plans);
     plans->askBudgets();
   });
-  window.menu("job", MainWindow::tr("&Job"))->addActions({opinion, graphs, passes, plan, budgets});
+  auto* menu = window.menu("job", MainWindow::tr("&Job"));
+  menu->addActions({opinion, graphs, passes, plan, budgets});
+  menu->addSeparator();
+  for (const auto* panel : {static_cast<QWidget*>(dock), static_cast<QWidget*>(plans)})
+    menu->addAction(qobject_cast<QDockWidget*>(panel->parentWidget())->toggleViewAction());
   showTreeOfSeveral(window, *log, *dock);
   nameSourceOfBackward(window, *log);
 });

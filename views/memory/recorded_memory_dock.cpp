@@ -140,6 +140,9 @@ QWidget* RecordedMemoryDock::makeLists() {
   findingsTree_->setWordWrap(true);
   findingsTree_->setUniformRowHeights(false);
   for (auto* tree : {groupsTree_, blocksTree_}) new SortedRows(*tree);
+  groupsTree_->header()->setStretchLastSection(false);
+  groupsTree_->setTextElideMode(Qt::ElideMiddle);  // of a line its file and its function
+  groupColumns_ = new NamesFirst(groupsTree_, 20);
   tabs_ = new QTabWidget(this);
   tabs_->setDocumentMode(true);
   tabs_->setAccessibleName(tr("Findings, blocks and addresses"));
@@ -354,9 +357,7 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
     }
   }
   for (int column = groups_->columnCount() - 1; column > 0; --column) groupsTree_->resizeColumnToContents(column);
-  groupsTree_->setColumnHidden(groups_->columnCount() - 1, memory_->grouping() == MemoryGrouping::category);
-  groupsTree_->header()->setStretchLastSection(false);
-  groupsTree_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+  groupColumns_->leaveOut(groups_->columnCount() - 1, memory_->grouping() == MemoryGrouping::category);
   chooseGroup();
   tell();
   askForBlocks();

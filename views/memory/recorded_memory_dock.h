@@ -108,6 +108,7 @@ class RecordedMemoryDock : public Panel {
   QStandardItemModel *groups_, *blocks_, *findings_;
   AddressMapPanel* addresses_ = nullptr;
   QTreeView *groupsTree_, *blocksTree_, *findingsTree_;
+  class NamesFirst* groupColumns_;
   PoolJob momentJob_, blocksJob_;
   Moment moment_;
   QString wanted_;                                 ///< the group to choose once the groups are there

@@ -86,9 +86,10 @@ class WhyModel::Filler {
     if (why.maker) addOp(section, tr("made by"), why.maker);
     addReaders(section);
     if (why.saved && why.maker) {
-      section->add(tr("lives"), tr("from %1 to %2, over %n ops", nullptr, static_cast<int>(why.lastRead - why.from))
+      section->add(tr("lives"), tr("from %1 to %2, over %3")
                                     .arg(placeText(open_, open_.program.opAt(why.from)),
-                                         placeText(open_, open_.program.opAt(why.lastRead))));
+                                         placeText(open_, open_.program.opAt(why.lastRead)),
+                                         opsText(static_cast<std::size_t>(why.lastRead - why.from))));
       section->add(tr("bytes"),
                    why.storageBytes == why.bytes ? bytesText(why.bytes)
                    : why.storageBytes == 0

@@ -2,6 +2,7 @@
 
 #include <QComboBox>
 #include <QInputDialog>
+#include <QPointer>
 #include <QStatusBar>
 
 #include "views/settings/settings.h"
@@ -58,6 +59,7 @@ std::vector<LayoutPreset> layoutPresets() {
 }
 
 void apply(const LayoutPreset& preset, MainWindow& window) {
+  const QPointer focused = window.focusWidget();
   window.resetLayout();
   const auto dockOf = [&](const char* name) { return window.findChild<QDockWidget*>(QLatin1String(name)); };
   QList<QDockWidget*> kept;
@@ -92,6 +94,7 @@ void apply(const LayoutPreset& preset, MainWindow& window) {
       if (isWanted(kind) == on) listings.toggleAction(kind)->setChecked(on);
     if (preset.graph == on) listings.graphAction()->setChecked(on);
   }
+  listings.takeFocusFrom(focused);
 }
 
 QStringList SavedLayouts::names() const { return kept::layouts.of(*settings_).keys(); }

@@ -70,15 +70,24 @@ constexpr double least = 6, most = 28;  ///< points of text
 void addTextSizes(MainWindow& window) {
   auto& settings = *window.shared().settings;
   if (const double points = kept::textSize.of(settings); points > 0) setTextSize(std::clamp(points, least, most));
+  const auto before = std::make_shared<QSize>();  // of the window, while large letters make it wider
   const auto add = [&](const char* name, const QString& title, const QString& tip, const QKeySequence& key, double zoom,
-                       const std::function<double()>& size) {
+                       const std::function<double()>& wanted) {
     auto* action = window.actions().add(name, title, tip, key);
-    QObject::connect(action, &QAction::triggered, &window, [&window, &settings, zoom, size] {
+    QObject::connect(action, &QAction::triggered, &window, [&window, &settings, zoom, wanted, before] {
       auto& graph = window.listings().graph();
       if (zoom > 0 && graph.hasFocus()) return graph.zoomBy(zoom, graph.rect().center());
-      const double points = size();
+      const double points = wanted();
+      const auto size = window.size();
       setTextSize(points);
       kept::textSize.keep(settings, points);
+      // Larger letters may need a wider window; with smaller ones it is as it was.
+      if (!before->isValid()) *before = size;
+      constexpr int laidOut = 200;  // ms: what the panels need is known then
+      QTimer::singleShot(laidOut, &window, [&window, before] {
+        if (before->isValid()) window.resize(*before);
+        if (window.size() == *before) *before = {};
+      });
     });
     window.menu("view")->addAction(action);
   };

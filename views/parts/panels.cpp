@@ -62,10 +62,10 @@ const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
 void resizePanels(MainWindow& window) {
   const auto dock = [](const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); };
   auto* values = dock(window.panel<ValuesDock>());
-  const int modules = std::clamp(window.width() / 10, 166, 210),    // names, and numbers as there is room
-      inspector = std::clamp(window.width() * 18 / 100, 240, 300);  // the code in the middle comes first
-  const int below = window.width() - inspector;                     // of Modules and the listings
-  const int memory = std::max(below * 2 / 5, 350);                  // its legend and buttons are whole
+  const int modules = std::clamp(window.width() * 12 / 100, 166, 192),  // names, and numbers as there is room
+      inspector = std::clamp(window.width() * 18 / 100, 240, 300);      // the code in the middle comes first
+  const int below = window.width() - inspector;                         // of Modules and the listings
+  const int memory = std::max(below * 2 / 5, 350);                      // its legend and buttons are whole
   window.resizeDocks({values, dock(window.panel<MemoryDock>())}, {below - memory, memory}, Qt::Horizontal);
   window.resizeDocks({values}, {std::clamp(window.height() * 3 / 10, 250, 360)}, Qt::Vertical);
   window.resizeDocks({dock(window.panel<ModulesDock>()), dock(window.panel<InspectorDock>())}, {modules, inspector},

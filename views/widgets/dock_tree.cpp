@@ -20,6 +20,7 @@ void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied)
   tree.setAllColumnsShowFocus(true);
   tree.setTextElideMode(Qt::ElideRight);
   tree.header()->setHighlightSections(false);
+  tree.header()->setTextElideMode(Qt::ElideRight);
   addCopy(tree, copied);
   letTypeAhead(tree);
 }

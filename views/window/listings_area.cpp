@@ -305,7 +305,7 @@ void ListingsArea::updateTitles() {
                     : tr("%1  ·  %2 ops").arg(titleText(kind)).arg(ops);
     if (document && kind == TraceKind::forward && document->saved.count)
       text += tr("  ·  saves %1").arg(bytesText(document->saved.bytes));
-    if (document && kind == TraceKind::backward && !backwardSource_.isEmpty())
+    if (ops > 0 && kind == TraceKind::backward && !backwardSource_.isEmpty())
       text += QStringLiteral("  ·  ") + backwardSource_;
     pane.title->setText(text);
     pane.title->setExplanation(!document ? QString()
@@ -390,6 +390,11 @@ std::optional<TraceKind> ListingsArea::openListingOf(BoundSymbolId op) const {
   if (has(active_->kind())) return active_->kind();
   const auto found = std::find_if(byPreference.begin(), byPreference.end(), has);
   return found == byPreference.end() ? std::nullopt : std::optional(*found);
+}
+
+void ListingsArea::takeFocusFrom(const QWidget* hidden) {
+  if (hidden && hidden->isVisible()) return;
+  graphIsActive_ ? graph().setFocus() : active_->setFocus();
 }
 
 void ListingsArea::begin() {

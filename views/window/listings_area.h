@@ -48,6 +48,8 @@ class ListingsArea : public QWidget {
   /// Shows the op: in the active listing if it is there, else in one that shows it, opening one if need be; focuses
   /// that listing. While the graph has the focus it is shown there.
   void goTo(BoundSymbolId op);
+  /// Has the keyboard where a widget that had it is no longer in sight.
+  void takeFocusFrom(const QWidget* hidden);
   /// Selects the first op of the open document; all listings show their beginning.
   void begin();
   /// Selects the op; where a listing has the focus and does not have the op, an open one that has it gets the focus.

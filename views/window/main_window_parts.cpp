@@ -2,6 +2,7 @@
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QMenuBar>
+#include <QPointer>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QVBoxLayout>
@@ -236,10 +237,12 @@ void MainWindow::keepDocksAway(bool away) {
 }
 
 void MainWindow::resetLayout() {
+  const QPointer focused = focusWidget();
   withoutDocks_.reset();
   QMainWindow::restoreState(defaultLayout_, layoutVersion);
   listings_->resetLayout();
   Q_EMIT layoutReset();
+  listings_->takeFocusFrom(focused);
 }
 
 QByteArray MainWindow::arrangement() const {

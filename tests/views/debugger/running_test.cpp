@@ -118,6 +118,14 @@ void RunningTest::aRunGoesOnAfterABreakpointOnTheWayBack() {
   f.press(Qt::Key_F11);
   QVERIFY(f.settle());
   QCOMPARE(f.execution().current, forward[3]);
+  // A step back that ends at the breakpoint is no early end.
+  f.press(Qt::Key_F11, Qt::ControlModifier | Qt::ShiftModifier);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, forward[2]);
+  f.press(Qt::Key_F11);
+  f.press(Qt::Key_F11);
+  QVERIFY(f.settle());
+  QCOMPARE(f.execution().current, forward[4]);
 }
 
 void RunningTest::runToCursorStopsAtABreakpointOnTheWay() {

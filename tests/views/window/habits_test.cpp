@@ -16,6 +16,7 @@
 #include "tests/support/source_path.h"
 #include "tests/views/test_program.h"
 #include "tests/views/user.h"
+#include "views/canvases/diff_view.h"
 #include "views/docks/inspector_dock.h"
 #include "views/docks/modules_dock.h"
 #include "views/docks/source_dock.h"
@@ -414,7 +415,10 @@ void HabitsTest::W33_textIsLargerByKey() {
   const int row = forward.rowRect(1).height();
   const auto* label = f.window().findChild<QLabel*>(QStringLiteral("position"));
   const auto letters = label->fontMetrics().height();
+  const auto size = f.window().size();
+  auto* comparison = f.window().findChild<DiffView*>();
   for (int i = 0; i < 4; ++i) f.press(Qt::Key_Equal, Qt::ControlModifier);
+  QTRY_VERIFY(comparison->rowRect(0).height() >= QFontMetrics(comparison->viewport()->font()).height());
   QTRY_VERIFY(forward.rowRect(1).height() > row + 3);
   QVERIFY(label->fontMetrics().height() > letters + 3);
   QVERIFY(kept::textSize.of(*f.window().shared().settings) > 0);
@@ -422,6 +426,7 @@ void HabitsTest::W33_textIsLargerByKey() {
   f.press(Qt::Key_0, Qt::ControlModifier);
   QTRY_COMPARE(forward.rowRect(1).height(), row);
   QCOMPARE(label->fontMetrics().height(), letters);
+  QTRY_COMPARE(f.window().size(), size);
 }
 
 void HabitsTest::W33_elementsThatAreNaNAreColoured() {
