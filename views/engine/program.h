@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "core/stepping/steps.h"
+#include "views/text/run_numbers.h"
 
 namespace retrograd::views {
 
@@ -21,11 +22,13 @@ class Program {
   std::optional<std::size_t> positionOf(BoundSymbolId op) const;
   /// The op that a breakpoint on `op` stops at; invalid where it never runs.
   BoundSymbolId executed(BoundSymbolId op) const;
+  /// Of each op of the document where it runs; -1 where it does not. Shared by those who ask of many ops.
+  const std::shared_ptr<const OpPositions>& positions() const { return positions_; }
 
  private:
   std::shared_ptr<const Analysis> analysis_;
   Steps steps_;
-  std::vector<std::int32_t> positions_;
+  std::shared_ptr<const OpPositions> positions_;
 };
 
 }  // namespace retrograd::views

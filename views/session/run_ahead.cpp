@@ -51,7 +51,7 @@ RunAhead::~RunAhead() {
 void RunAhead::begin() {
   forget();
   if (!state_.document || !state_.slot || !state_.execution->now().available) return;
-  numbers_.reset(state_.document->analysis, state_.document->intended);
+  numbers_.reset(state_.document->analysis, state_.document->program.positions(), state_.document->intended);
   listener_ = std::make_shared<Listener>();
   listener_->owner = this;
   Worker::Job job;
@@ -79,7 +79,7 @@ void RunAhead::forget() {
   }
   listener_.reset();
   running_ = false;
-  numbers_.reset({});
+  numbers_.reset({}, {});
 }
 
 void RunAhead::runAll() {

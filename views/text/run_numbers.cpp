@@ -9,22 +9,19 @@
 
 namespace retrograd::views {
 
-void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, IntendedInfinities intended) {
+void RunNumbers::reset(std::shared_ptr<const Analysis> analysis, std::shared_ptr<const OpPositions> positions,
+                       IntendedInfinities intended) {
   analysis_ = std::move(analysis);
   intended_ = std::move(intended);
   measures_.clear();
-  positions_.clear();
+  positions_ = std::move(positions);
   statistics_.clear();
   scales_.clear();
   gradients_.clear();
   firstBad_ = failed_ = {};
   failure_.clear();
   badOps_.clear();
-  if (analysis_) {
-    positions_.assign(analysis_->document->boundSymbolCount(), -1);
-    measures_.reserve(size());  // to move half a million while they grow takes longer than an event may
-    for (std::size_t i = 0; i < size(); ++i) positions_[analysis_->joint.ops[i]] = static_cast<std::int32_t>(i);
-  }
+  if (analysis_) measures_.reserve(size());  // to move half a million while they grow takes longer than an event may
   Q_EMIT changed();
 }
 
@@ -35,17 +32,18 @@ void RunNumbers::add(const RunNews& news) {
   for (auto i = news.begin; i < known(); ++i)
     for (auto output : document.outputs(ops[i]))
       if (output && statistics(output)) slot(output).reset();
-  if (firstBad_ && std::cmp_greater_equal(positions_[firstBad_], news.begin)) firstBad_ = {};
+  if (firstBad_ && std::cmp_greater_equal((*positions_)[firstBad_], news.begin)) firstBad_ = {};
   // It is out of date where it ran after all, or what came before it is; news of nothing change nothing.
-  if (failed_ && (std::cmp_less(positions_[failed_], news.end) || news.begin < known())) failed_ = {};
+  if (failed_ && (std::cmp_less((*positions_)[failed_], news.end) || news.begin < known())) failed_ = {};
   measures_.resize(news.begin);
   measures_.insert(measures_.end(), news.measures.begin(), news.measures.end());
   for (const auto& [value, statistics] : news.values) slot(value) = statistics;
   for (auto i = news.begin; i < news.end && !firstBad_; ++i)
     if (isBad(ops[i])) firstBad_ = ops[i];
   const auto before = badOps_.size();
-  const bool dropped =
-      std::erase_if(badOps_, [&](BoundSymbolId op) { return std::cmp_greater_equal(positions_[op], news.begin); }) > 0;
+  const bool dropped = std::erase_if(badOps_, [&](BoundSymbolId op) {
+                         return std::cmp_greater_equal((*positions_)[op], news.begin);
+                       }) > 0;
   for (auto i = news.begin; i < news.end; ++i)
     if (isBad(ops[i])) badOps_.insert(ops[i]);
   scales_.clear();
@@ -79,8 +77,8 @@ bool RunNumbers::isBad(BoundSymbolId op) const {
 }
 
 std::optional<double> RunNumbers::number(OpFigure kind, BoundSymbolId op) const {
-  if (kind == OpFigure::none || !analysis_ || !positions_.contains(op)) return std::nullopt;
-  if (positions_[op] >= 0 || (kind != OpFigure::time && kind != OpFigure::bytes)) return ownNumber(kind, op);
+  if (kind == OpFigure::none || !analysis_ || !positions_->contains(op)) return std::nullopt;
+  if ((*positions_)[op] >= 0 || (kind != OpFigure::time && kind != OpFigure::bytes)) return ownNumber(kind, op);
   std::optional<double> sum;
   for (auto derived : analysis_->links.derived(op))
     if (analysis_->document->boundSymbol(derived).origin.role == Role::forward)
@@ -89,24 +87,24 @@ std::optional<double> RunNumbers::number(OpFigure kind, BoundSymbolId op) const 
 }
 
 std::optional<std::size_t> RunNumbers::madeAt(OpFigure kind, BoundSymbolId op) const {
-  if (!analysis_ || !positions_.contains(op)) return std::nullopt;
+  if (!analysis_ || !positions_->contains(op)) return std::nullopt;
   const auto& document = *analysis_->document;
-  auto last = positions_[op];
+  auto last = (*positions_)[op];
   if (kind == OpFigure::gradientNorm) {
     last = -1;
     for (auto output : document.outputs(op))
       if (const auto gradient = output ? gradientOf(output) : ValueId(); gradient && statistics(gradient))
-        if (const auto maker = document.value(gradient).producer; maker) last = std::max(last, positions_[maker]);
+        if (const auto maker = document.value(gradient).producer; maker) last = std::max(last, (*positions_)[maker]);
   } else if (last < 0) {
     for (auto derived : analysis_->links.derived(op))
-      if (document.boundSymbol(derived).origin.role == Role::forward) last = std::max(last, positions_[derived]);
+      if (document.boundSymbol(derived).origin.role == Role::forward) last = std::max(last, (*positions_)[derived]);
   }
   return last < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(last));
 }
 
 std::optional<double> RunNumbers::ownNumber(OpFigure kind, BoundSymbolId op) const {
-  if (!analysis_ || !positions_.contains(op)) return std::nullopt;
-  const auto position = positions_[op];
+  if (!analysis_ || !positions_->contains(op)) return std::nullopt;
+  const auto position = (*positions_)[op];
   if (kind == OpFigure::time || kind == OpFigure::bytes) {
     if (position < 0 || std::cmp_greater_equal(position, known())) return std::nullopt;
     const auto& measure = measures_[position];

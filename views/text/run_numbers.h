@@ -26,6 +26,9 @@ enum class OpFigure : std::uint8_t {
   gradientNorm  ///< the 2-norm of the gradient of that output
 };
 
+/// Of each op of a document where it runs; -1 where it does not.
+using OpPositions = IdVector<BoundSymbolId, std::int32_t>;
+
 /// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made.
 /// Views subscribe to it.
 class RunNumbers : public QObject {
@@ -34,8 +37,9 @@ class RunNumbers : public QObject {
  public:
   using QObject::QObject;
 
-  /// Forgets all; what comes is of this analysis (may be null).
-  void reset(std::shared_ptr<const Analysis> analysis, IntendedInfinities intended = {});
+  /// Forgets all; what comes is of this analysis, whose ops run at these positions (both may be null).
+  void reset(std::shared_ptr<const Analysis> analysis, std::shared_ptr<const OpPositions> positions,
+             IntendedInfinities intended = {});
   void add(const RunNews& news);
   /// This op failed when it was run ahead.
   void setFailed(BoundSymbolId op, const QString& why);
@@ -71,8 +75,8 @@ class RunNumbers : public QObject {
 
   std::shared_ptr<const Analysis> analysis_;
   IntendedInfinities intended_;
-  std::vector<OpMeasure> measures_;                  ///< of ops [0, known())
-  IdVector<BoundSymbolId, std::int32_t> positions_;  ///< -1 where it does not run
+  std::vector<OpMeasure> measures_;  ///< of ops [0, known())
+  std::shared_ptr<const OpPositions> positions_;
   /// In blocks, made once a value of theirs is known: a table of a million values takes longer to make than an event
   /// may.
   static constexpr int blockSize = 256;

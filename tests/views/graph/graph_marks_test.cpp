@@ -69,7 +69,8 @@ void GraphMarksTest::linesSayBytesOrNorms() {
     fixture_->window().findChild<QAction*>(QStringLiteral("action-graph-lines-") + QLatin1String(name))->trigger();
   };
   auto& numbers = fixture_->controller().ahead().numbers();
-  numbers.reset(fixture_->controller().document()->analysis);
+  const auto& open = *fixture_->controller().document();
+  numbers.reset(open.analysis, open.program.positions());
   choose("bytes");
   for (const auto& [line, values] : lines) {
     std::int64_t bytes = 0;
