@@ -398,7 +398,9 @@ void ListingsArea::takeFocusFrom(const QWidget* hidden) {
 }
 
 void ListingsArea::begin() {
-  const auto& analysis = *context_.controller->document()->analysis;
+  const auto& document = context_.controller->document();
+  if (!document || context_.selection->op()) return;
+  const auto& analysis = *document->analysis;
   const auto& ops = analysis.forward.ops.empty() ? analysis.computation().trace.ops : analysis.forward.ops;
   if (ops.empty()) return;
   context_.selection->select(ops.front());

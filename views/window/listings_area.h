@@ -50,7 +50,7 @@ class ListingsArea : public QWidget {
   void goTo(BoundSymbolId op);
   /// Has the keyboard where a widget that had it is no longer in sight.
   void takeFocusFrom(const QWidget* hidden);
-  /// Selects the first op of the open document; all listings show their beginning.
+  /// Selects the first op of the open document where none is selected; all listings show their beginning.
   void begin();
   /// Selects the op; where a listing has the focus and does not have the op, an open one that has it gets the focus.
   void follow(BoundSymbolId op);

@@ -249,7 +249,8 @@ void MainWindow::documentChanged() {
   if (!document) return inputsLabel_->clear();
   if (!sameFile) recent_->add(path);
   if (kept) listings_->goTo(kept);
-  else listings_->begin();
+  // In an event of its own: with a million ops this one is long enough.
+  else QMetaObject::invokeMethod(this, [this] { listings_->begin(); }, Qt::QueuedConnection);
   QStringList sources;
   for (const auto& source : document->analysis->inputSource) sources << QString::fromStdString(source);
   inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) +

@@ -152,7 +152,7 @@ void JobTest::W30_oneActionLeadsToTheBackwardOfTheThirdGraph() {
   WindowFixture f(liveEngine(), WindowFixture::Start::asItComes);
   QVERIFY(f.open(log.fileName()));
   auto* tree = f.window().findChild<QTreeView*>(QStringLiteral("job"));
-  QTRY_VERIFY(!tree->visibleRegion().isEmpty() && tree->model()->rowCount() > 0);
+  QTRY_VERIFY(!tree->viewport()->visibleRegion().isEmpty() && tree->model()->rowCount() > 0);
   const auto process = tree->model()->index(0, 0);
   QTRY_COMPARE(tree->model()->rowCount(process), 3);
   const auto third = tree->visualRect(tree->model()->index(2, 0, process)).center();

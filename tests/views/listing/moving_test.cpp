@@ -263,6 +263,7 @@ void MovingTest::pinsHaveAKeyAndSayWhyNot() {
   auto* action = f.window().findChild<QAction*>(QStringLiteral("action-pin-inspector"));
   QVERIFY(!action->isEnabled() && action->toolTip().contains(QStringLiteral("No file is open")));
   QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  QVERIFY(f.quiet());
   f.selection().select({});
   QVERIFY(!action->isEnabled() && action->toolTip().contains(QStringLiteral("Nothing is selected")));
   front(f, "inspector");

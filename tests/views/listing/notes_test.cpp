@@ -465,6 +465,7 @@ void NotesTest::commandsSayWhyNot() {
   QVERIFY(!action("action-comment")->isEnabled());
   QVERIFY(action("action-comment")->toolTip().contains(QStringLiteral("No file is open")));
   QVERIFY(open(f));
+  QVERIFY(f.quiet());
   f.selection().select({});
   QVERIFY(action("action-bookmark")->toolTip().contains(QStringLiteral("No op is selected")));
   QVERIFY(!action("action-next-note")->isEnabled());

@@ -169,6 +169,7 @@ void SourceTest::theStackAndItsLine() {
   writeSources();
   WindowFixture f;
   QVERIFY(f.open(model()));
+  QVERIFY(f.quiet());
   f.selection().select({});
   f.press(Qt::Key_U, Qt::ControlModifier);
   QVERIFY(stack(f).isVisible());
@@ -302,6 +303,7 @@ void SourceTest::commandsSayWhyNot() {
   WindowFixture f;
   QVERIFY(command(f, "open-in-editor").toolTip().contains(QStringLiteral("No file is open")));
   QVERIFY(f.open(model()));
+  QVERIFY(f.quiet());
   f.selection().select({});
   QVERIFY(!command(f, "open-in-editor").isEnabled());
   QVERIFY(command(f, "find-source").toolTip().contains(QStringLiteral("No op is selected")));
