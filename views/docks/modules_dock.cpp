@@ -64,7 +64,7 @@ ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
     header->setSectionResizeMode(column, QHeaderView::Fixed);
   header->setMinimumSectionSize(24);
   fitNumbers();
-  columns_ = new NamesFirst(tree_, 4);
+  columns_ = new NamesFirst(tree_, 6);
   columns_->leaveOut(ModulesModel::update, true);
   fillWith(tree_);
   setList(tree_);
