@@ -51,6 +51,14 @@ void nameSourceOfBackward(MainWindow& window, const OpenJobLog& log) {
   });
 }
 
+void fillMenu(MainWindow& window, const QList<QAction*>& commands, const QList<QWidget*>& panels) {
+  auto* menu = window.menu("job", MainWindow::tr("&Job"));
+  menu->addActions(commands);
+  menu->addSeparator();
+  for (const auto* panel : panels)
+    menu->addAction(qobject_cast<QDockWidget*>(panel->parentWidget())->toggleViewAction());
+}
+
 const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
@@ -106,11 +114,7 @@ const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
     window.showPanel(*plans);
     plans->askBudgets();
   });
-  auto* menu = window.menu("job", MainWindow::tr("&Job"));
-  menu->addActions({opinion, graphs, passes, plan, budgets});
-  menu->addSeparator();
-  for (const auto* panel : {static_cast<QWidget*>(dock), static_cast<QWidget*>(plans)})
-    menu->addAction(qobject_cast<QDockWidget*>(panel->parentWidget())->toggleViewAction());
+  fillMenu(window, {opinion, graphs, passes, plan, budgets}, {dock, plans});
   showTreeOfSeveral(window, *log, *dock);
   nameSourceOfBackward(window, *log);
 });
