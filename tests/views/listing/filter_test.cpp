@@ -144,11 +144,10 @@ void FilterTest::keptLinesShowInSpiteOfIt() {
 
 void FilterTest::listingsShowWhatPasses() {
   WindowFixture f;
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
+  QVERIFY(f.open(QStringLiteral("synthetic:3")) && f.quiet());
   auto& forward = f.listing(TraceKind::forward);
   const int all = forward.rowCount();
   const auto title = titleOver(forward);
-  QVERIFY(f.quiet());
   f.selection().select({});  // it would show whatever the filter says
   QVERIFY(type(f, QStringLiteral("op:addmm")));
   const auto wanted = named(f.analysis(), f.analysis().forward, "aten.addmm.default");
@@ -351,8 +350,7 @@ void FilterTest::filtersBeforeComeBack() {
 
 void FilterTest::filtersOfTheSelectedOp() {
   WindowFixture f;
-  QVERIFY(f.open(QStringLiteral("synthetic:3")));
-  QVERIFY(f.quiet());
+  QVERIFY(f.open(QStringLiteral("synthetic:3")) && f.quiet());
   f.selection().select({});
   const auto* only = f.window().findChild<QAction*>(QStringLiteral("action-filter-origin"));
   QVERIFY(!only->isEnabled());
