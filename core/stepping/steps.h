@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/id_vector.h"
 #include "core/derivation/analysis.h"
 
 namespace retrograd {
@@ -16,6 +17,9 @@ enum class Step : std::uint8_t {
   out,
   outBack  ///< to the end (the beginning) of what the position is inside
 };
+
+/// Of each op of a document its position in a run; -1 where it does not run.
+using OpPositions = IdVector<BoundSymbolId, std::int32_t>;
 
 /// Where steps lead to. A run's program is forward then backward; position p is before its p-th op. Each op is
 /// within the computation op it comes from, that one within the higher-order op whose body holds it (a branch of cond),

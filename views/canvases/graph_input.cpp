@@ -147,8 +147,10 @@ bool GraphView::isGround(int i, const QPointF& position) const {
 int GraphView::lineAt(const QPointF& position) const {
   if (!picture_ || detail() != Detail::full || !isGround(boxAt(position), position)) return -1;
   std::vector<std::int32_t> near;
-  const QPointF around(reach / scale_, reach / scale_);
-  picture_->grid.edgesIn(QRectF(toScene(position) - around, toScene(position) + around), near);
+  constexpr double bow = 24;  // in the scene: a curve across the ladder is so far beyond its ends at most
+  const double margin = reach / scale_ + bow;
+  const auto at = toScene(position);
+  picture_->grid.edgesIn(QRectF(at, at).adjusted(-margin, -margin, margin, margin), near);
   const auto lens = this->lens();
   const GraphPainter paint(scene(), look_, lens, texts_);
   int best = -1;
@@ -156,6 +158,8 @@ int GraphView::lineAt(const QPointF& position) const {
   for (auto line : near) {
     const auto& edge = scene().edges[line];
     if (!edgesShown(edge.kind)) continue;
+    // The long ones are in every answer of the grid, and the pointer asks with each move.
+    if (!edgeArea(scene(), edge).adjusted(-margin, -margin, margin, margin).contains(at)) continue;
     if (const double away = distance(paint.path(edge), position); away <= least) {
       least = away;
       best = line;
@@ -206,6 +210,7 @@ QString GraphView::lineText(int line) const {
 void GraphView::mousePressEvent(QMouseEvent* event) {
   if (!picture_) return layOutAgain();
   const auto at = event->position();
+  pressedLine_ = event->button() == Qt::LeftButton && !minimapRect().contains(at) ? lineAt(at) : -1;
   if (event->button() == Qt::LeftButton && minimapRect().contains(at)) {
     onMinimap_ = true;
     return centreOnMinimap(at);
@@ -250,8 +255,9 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
 }
 
 void GraphView::mouseReleaseEvent(QMouseEvent* event) {
-  if (event->button() == Qt::LeftButton && !onMinimap_ && !panning_)
-    if (const int line = lineAt(event->position()); line >= 0) followLine(line);
+  // What was pressed counts: a layout that came meanwhile may have put a line below the pointer.
+  const int line = std::exchange(pressedLine_, -1);
+  if (line >= 0 && !panning_ && lineAt(event->position()) == line) followLine(line);
   onMinimap_ = panning_ = false;
   setCursor(Qt::ArrowCursor);
 }

@@ -313,7 +313,7 @@ void GraphView::layoutDone(std::shared_ptr<const GraphPicture> picture, layout::
   wanted_ = scene().open;
   texts_.clear();
   minimap_ = {};
-  hovered_ = -1;
+  hovered_ = pressedLine_ = -1;
   if (before)
     if (const auto after = corner(*picture_)) origin_ += *after - *before;
   current_ = currentNode_ >= 0 ? scene().shownBox(currentNode_, currentLane_) : -1;

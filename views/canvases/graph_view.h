@@ -268,6 +268,7 @@ class GraphView : public QWidget {
 
   QPointF pressed_;
   QPointF pressedOrigin_;
+  int pressedLine_ = -1;  ///< of the present picture
   bool panning_ = false, onMinimap_ = false, pointsAtMinimap_ = false;
 
   GraphLook look_;

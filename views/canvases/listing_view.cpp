@@ -263,9 +263,10 @@ BoundSymbolId ListingView::counterpartHere() const {
   const bool fromBackward = isBackwardRole(document.boundSymbol(selection.op()).origin.role);
   if (!origin) return {};
   if (origin != selection.op() && index().line(origin) >= 0) return origin;
-  if (const auto forward = index().analysis->links.forwardOf(document, selection.op());
-      fromBackward && forward && index().line(forward) >= 0)
-    return forward;
+  if (fromBackward)
+    if (const auto forward = index().analysis->links.forwardOf(document, selection.op());
+        forward && index().line(forward) >= 0)
+      return forward;
   for (auto derived : index().analysis->links.derived(origin))
     if (isBackwardRole(document.boundSymbol(derived).origin.role) != fromBackward && index().line(derived) >= 0)
       return derived;

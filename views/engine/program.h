@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "core/stepping/steps.h"
-#include "views/text/run_numbers.h"
 
 namespace retrograd::views {
 

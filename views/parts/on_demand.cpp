@@ -85,7 +85,7 @@ void addTextSizes(MainWindow& window) {
       if (!before->isValid()) *before = size;
       constexpr int laidOut = 200;  // ms: what the panels need is known then
       QTimer::singleShot(laidOut, &window, [&window, before] {
-        if (before->isValid()) window.resize(*before);
+        if (before->isValid() && window.size() != *before) window.resize(*before);
         if (window.size() == *before) *before = {};
       });
     });

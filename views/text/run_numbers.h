@@ -11,6 +11,7 @@
 #include "core/derivation/analysis.h"
 #include "core/questions/intended_infinities.h"
 #include "core/stepping/moment.h"
+#include "core/stepping/steps.h"
 
 namespace retrograd::views {
 
@@ -25,9 +26,6 @@ enum class OpFigure : std::uint8_t {
   bad,          ///< NaN and Inf in all of its outputs, but for infinities that the model means
   gradientNorm  ///< the 2-norm of the gradient of that output
 };
-
-/// Of each op of a document where it runs; -1 where it does not.
-using OpPositions = IdVector<BoundSymbolId, std::int32_t>;
 
 /// What is known of each op of the open document's run, whoever ran it: times, bytes, and statistics of what it made.
 /// Views subscribe to it.
