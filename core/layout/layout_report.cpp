@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/layout/dot_client.h"
-#include "core/layout/open_module.h"
+#include "core/layout/scene.h"
 
 namespace retrograd::layout {
 namespace {

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "core/layout/dot_client.h"
-#include "core/layout/open_module.h"
+#include "core/layout/scene.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_paint.h"
 #include "views/text/format.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/questions/update_numbers.h"
+#include "core/questions/run_record.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/questions/update_numbers.h"
+#include "core/questions/run_record.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/text/run_numbers.h"
 

@@ -12,7 +12,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/base/allowed_memory.h"
+#include "core/base/memory_account.h"
 #include "views/engine/threads.h"
 #include "views/parts/history_memory.h"
 #include "views/settings/editor.h"

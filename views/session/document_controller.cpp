@@ -4,7 +4,7 @@
 #include <QFileInfo>
 #include <utility>
 
-#include "core/questions/run_estimate.h"
+#include "core/split/op_cost.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -31,7 +31,7 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);
   document->intended = IntendedInfinities(*analysis);
-  document->seconds = estimatedSeconds(*analysis);
+  document->seconds = estimatedSeconds(*analysis->document, analysis->joint);
   document->analysis = std::move(analysis);
   return document;
 }

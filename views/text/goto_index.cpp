@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/op_number.h"
+#include "core/base/op_name.h"
 #include "core/notes/note_words.h"
-#include "core/trace/call.h"
+#include "core/trace/symbol.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {

@@ -42,18 +42,6 @@ class OutlineBuilder {
 /// Lines of the computation: top-level ops, each followed by the ops of its bodies.
 void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines);
 
-template <class Visit>
-void forEachSubgraph(const Argument& argument, Visit&& visit) {
-  if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
-  for (const auto& item : argument.items) forEachSubgraph(item, visit);
-}
-
-template <class Visit>
-void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
-  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
-    forEachSubgraph(argument, visit);
-}
-
 void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines) {
   for (auto op : ops) {
     lines.push_back(op);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/questions/saved.h"
+#include "core/questions/why.h"
 
 namespace retrograd::views {
 

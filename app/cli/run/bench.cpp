@@ -89,8 +89,7 @@ Run setUpBench(Parser parser) {
   return [arguments](const Progress& progress) {
     if (arguments->layout) return runLayout(*arguments, progress);
     if (isRecording(arguments->file))
-      throw Error(ErrorCode::badUse, "is a recording: nothing is derived of it; `retrograd run` times its ops",
-                  arguments->file);
+      badUse("is a recording: nothing is derived of it; `retrograd run` times its ops", arguments->file);
     requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);
     const auto report =

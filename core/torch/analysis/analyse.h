@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/trace/pass_result.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 

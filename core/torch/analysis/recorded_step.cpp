@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/formats/recording/recording.h"
-#include "core/split/split.h"
+#include "core/split/partition.h"
 #include "core/torch/execution/device.h"
 #include "core/trace/relocate.h"
 

@@ -11,7 +11,6 @@
 
 #include "core/base/id_vector.h"
 #include "core/derivation/size_fit.h"
-#include "core/derivation/size_points.h"
 #include "core/formats/files/deferred_check.h"
 
 namespace retrograd {

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "core/questions/run_record.h"
-#include "core/questions/saved.h"
+#include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/session/record_run.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/questions/memory_timeline.h"
-#include "core/questions/saved.h"
+#include "core/questions/why.h"
 #include "core/split/op_cost.h"
 #include "core/torch/analysis/analyse.h"
 

@@ -11,7 +11,7 @@
 #include "core/formats/model/schema_arguments.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/op_table.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {

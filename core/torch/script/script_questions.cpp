@@ -6,7 +6,7 @@
 #include "core/questions/lost_backward.h"
 #include "core/questions/nan_walk.h"
 #include "core/questions/why.h"
-#include "core/stepping/bad_input.h"
+#include "core/stepping/bad_places.h"
 #include "core/torch/script/script_state.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/steps/optimizer_updates.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/byte_size.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_text.h"
 #include "core/stepping/steps.h"
 #include "core/torch/script/script.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stepping/run_state.h"
+#include "core/stepping/moment.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/session/value_edit.h"
 

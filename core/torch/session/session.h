@@ -7,7 +7,7 @@
 #include "core/base/tensor_statistics.h"
 #include "core/derivation/analysis.h"
 #include "core/stepping/breakpoint.h"
-#include "core/stepping/run_state.h"
+#include "core/stepping/moment.h"
 
 namespace retrograd {
 

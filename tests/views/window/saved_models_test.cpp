@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/layout/graph_tree.h"
-#include "core/questions/saved.h"
 #include "core/questions/why.h"
 #include "core/torch/checking/bench.h"
 #include "tests/support/source_path.h"

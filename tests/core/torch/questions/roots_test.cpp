@@ -3,7 +3,6 @@
 
 #include <limits>
 
-#include "core/questions/faults.h"
 #include "core/questions/nan_walk.h"
 #include "core/torch/reading/open.h"
 #include "core/torch/session/record_run.h"

@@ -1,4 +1,4 @@
-#include "core/stepping/run_state.h"
+#include "core/stepping/moment.h"
 
 #include "core/base/enum_array.h"
 

@@ -1,11 +1,13 @@
-#include "core/ranks/device_link.h"
+#include "core/ranks/transport.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/number_text.h"
 
 namespace retrograd {
 namespace {
@@ -13,6 +15,23 @@ namespace {
 constexpr char separator = '\n';
 
 bool isGpu(const LinkOffer& offer) { return offer.device && offer.device->type == Device::Type::cuda; }
+
+std::string variable(const char* name) {
+  const auto* value = std::getenv(name);
+  if (!value || !*value)
+    badUse(
+        "is not set: a rank finds the others by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them",
+        name);
+  return value;
+}
+
+int number(const char* name, int least, int most) {
+  const auto text = variable(name);
+  const auto value = numberIn<int>(text);
+  if (!value || *value < least || *value > most)
+    badUse(fmt::format("'{}' is not a number from {} to {}", text, least, most), name);
+  return *value;
+}
 
 }  // namespace
 
@@ -23,7 +42,7 @@ std::string text(const LinkOffer& offer) {
 
 LinkOffer linkOffer(const std::string& text) {
   const auto first = text.find(separator), second = first == text.npos ? first : text.find(separator, first + 1);
-  if (second == text.npos) throw Error(ErrorCode::badInput, "what another rank offers is damaged");
+  if (second == text.npos) badInput("what another rank offers is damaged");
   LinkOffer offer;
   if (first > 0) offer.device = deviceFromString(text.substr(0, first));
   offer.unit = text.substr(first + 1, second - first - 1);
@@ -43,6 +62,16 @@ std::string linkRefusal(const std::vector<LinkOffer>& offers) {
       return fmt::format("ranks {} and {} share a GPU, and NCCL needs one for each", it->second, rank);
   }
   return {};
+}
+
+Rendezvous rendezvousFromEnvironment() {
+  Rendezvous where;
+  where.size = number("WORLD_SIZE", 1, 100'000);
+  where.rank = number("RANK", 0, where.size - 1);
+  where.localRank = std::getenv("LOCAL_RANK") ? number("LOCAL_RANK", 0, 100'000) : where.rank;
+  where.address = variable("MASTER_ADDR");
+  where.port = number("MASTER_PORT", 1, 65'535);
+  return where;
 }
 
 }  // namespace retrograd

@@ -1,4 +1,4 @@
-#include "core/formats/memory/event_log.h"
+#include "core/formats/memory/snapshot.h"
 
 #include "core/base/enum_array.h"
 #include "core/base/memory_account.h"
