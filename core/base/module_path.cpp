@@ -21,10 +21,6 @@ std::set<std::string, std::less<>> withParents(const std::set<std::string, std::
   return all;
 }
 
-bool isListIndex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 std::vector<std::string> matching(std::string_view text, const std::set<std::string, std::less<>>& all) {
   if (text.empty()) return {};
   if (all.contains(text)) return {std::string(text)};
@@ -36,6 +32,10 @@ std::vector<std::string> matching(std::string_view text, const std::set<std::str
 }
 
 }  // namespace
+
+bool isListIndex(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
 
 std::vector<std::string_view> partsOf(std::string_view path, std::size_t most) {
   std::vector<std::string_view> parts;
