@@ -1,6 +1,5 @@
 #include "core/formats/session_file/session_codec.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"

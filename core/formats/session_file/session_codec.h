@@ -1,5 +1,6 @@
 #pragma once
 // What the records of a session file share; only session_*.cpp include this.
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>

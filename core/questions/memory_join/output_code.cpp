@@ -1,6 +1,5 @@
 #include "core/questions/memory_join/output_code.h"
 
-#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
