@@ -13,7 +13,7 @@
 #include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/torch/execution/device.h"
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
 namespace {

@@ -20,8 +20,8 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
-#include "core/torch/execution/threads.h"
 #include "core/torch/opening/open_model.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd::cli {

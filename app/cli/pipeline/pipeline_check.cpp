@@ -6,7 +6,7 @@
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/input.h"
 #include "app/cli/pipeline/pipeline_cuts.h"
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
 namespace {

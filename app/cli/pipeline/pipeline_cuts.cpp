@@ -2,8 +2,8 @@
 
 #include "app/cli/parsing/input.h"
 
-#include "core/torch/execution/threads.h"
 #include "core/torch/judging/reference.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
 

@@ -9,17 +9,17 @@
 #include "core/notes/note_file.h"
 #include "core/questions/memory_join/job_step.h"
 #include "core/torch/execution/memory_budget.h"
-#include "core/torch/execution/threads.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/reference.h"
 #include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/session/op_values.h"
 #include "core/torch/session/record_run.h"
-#include "core/torch/session/tensor_text.h"
 #include "core/torch/stages/open_pipeline.h"
 #include "core/torch/steps/judge_step.h"
+#include "core/torch/tracing/drawn_input.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "views/engine/engine.h"
 #include "views/engine/pipeline_engine.h"
 #include "views/engine/versions.h"
@@ -76,7 +76,7 @@ class SessionRunner : public Runner {
     return session().histogram(value, bins);
   }
   void fill(ValueId value, double number) override {
-    session().setContents(value, filledWith(session().contents(value).meta, number));
+    session().setContents(value, filledTensor(session().contents(value).meta, number));
     fills_[value] = {position(), number};
   }
   std::map<ValueId, double> fills() const override {
@@ -241,7 +241,7 @@ class LiveEngine : public Engine {
                    const Progress& progress) override {
     RecordOptions options;
     for (const auto& [value, number] : fills)
-      options.replaced[value] = filledWith(analysis.document->meta(value), number);
+      options.replaced[value] = filledTensor(analysis.document->meta(value), number);
     return recordRun(analysis, options, progress);
   }
 
@@ -251,9 +251,7 @@ class LiveEngine : public Engine {
   }
 
   std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
-    SessionOptions options;
-    options.historyBytes = 0;
-    Session session(analysis, options);
+    Session session(analysis, {.historyBytes = 0});
     if (session.runTo(session.size(), progress) == StopReason::cancelled)
       throw Error(ErrorCode::cancelled, "cancelled");
     return session.measures();

@@ -1,6 +1,6 @@
 #include "core/cut/as_read.h"
 #include "core/torch/stages/boundary.h"
-#include "core/torch/stages/measure.h"
+#include "core/torch/stages/stage_costs.h"
 #include "core/torch/stages/stage_files.h"
 #include "views/engine/pipeline_engine.h"
 

@@ -1,6 +1,6 @@
 #include "views/engine/threads.h"
 
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::views {
 
