@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/checkpoint/given_data.h"
 #include "core/questions/finding.h"
 #include "core/questions/memory_join/traced_step.h"
 #include "core/questions/run_record.h"

@@ -4,7 +4,6 @@
 #include <QSplitter>
 #include <QStandardItemModel>
 #include <QTabWidget>
-#include <QToolButton>
 #include <QTreeView>
 
 #include "core/questions/memory/memory_groups.h"

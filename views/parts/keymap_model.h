@@ -1,17 +1,17 @@
 #pragma once
-#include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
 
+#include "views/models/table_model.h"
 #include "views/settings/keymap.h"
 
 namespace retrograd::views {
 
 /// The commands with their keys, one a row, up to date with the keymap.
-class KeymapModel : public QAbstractTableModel {
+class KeymapModel : public TableModel {
   Q_OBJECT
 
  public:
-  enum Column { commandColumn, keyColumn, sourceColumn, whatColumn, columnCount_ };
+  enum Column { commandColumn, keyColumn, sourceColumn, whatColumn, columns };
 
   KeymapModel(Keymap& keymap, QList<KeyCommand> commands, QObject* parent = nullptr);
 
@@ -21,12 +21,10 @@ class KeymapModel : public QAbstractTableModel {
   /// The command that now has the key, other than this one; null where none has.
   const KeyCommand* holder(const QKeySequence& key, const QString& besides = {}) const;
 
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
+  std::size_t rows() const override { return static_cast<std::size_t>(commands_.size()); }
   void follow();
 
   Keymap& keymap_;

@@ -1,11 +1,18 @@
-#include "views/models/keymap_model.h"
+#include "views/parts/keymap_model.h"
 
 #include <QFont>
+#include <array>
 
 namespace retrograd::views {
+namespace {
+
+constexpr std::array<TableColumn, KeymapModel::columns> keymapColumns{
+    {{"Command"}, {"Key"}, {"Set by"}, {"What it does"}}};
+
+}  // namespace
 
 KeymapModel::KeymapModel(Keymap& keymap, QList<KeyCommand> commands, QObject* parent)
-    : QAbstractTableModel(parent),
+    : TableModel(keymapColumns, parent),
       keymap_(keymap),
       commands_(std::move(commands)),
       bindings_(keymap_.resolve(commands_)) {
@@ -14,8 +21,7 @@ KeymapModel::KeymapModel(Keymap& keymap, QList<KeyCommand> commands, QObject* pa
 
 void KeymapModel::follow() {
   bindings_ = keymap_.resolve(commands_);
-  if (!commands_.isEmpty())
-    Q_EMIT dataChanged(index(0, 0), index(static_cast<int>(commands_.size()) - 1, columnCount_ - 1));
+  refreshRows();
 }
 
 QString KeymapModel::textOf(const QString& name) const {
@@ -29,12 +35,6 @@ const KeyCommand* KeymapModel::holder(const QKeySequence& key, const QString& be
     if (command.name != besides && !key.isEmpty() && bindings_.value(command.name).key == key) return &command;
   return nullptr;
 }
-
-int KeymapModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(commands_.size());
-}
-
-int KeymapModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columnCount_; }
 
 QVariant KeymapModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -62,16 +62,6 @@ QVariant KeymapModel::data(const QModelIndex& index, int role) const {
   }
 }
 
-QVariant KeymapModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  switch (section) {
-    case commandColumn: return tr("Command");
-    case keyColumn: return tr("Key");
-    case sourceColumn: return tr("Set by");
-    default: return tr("What it does");
-  }
-}
-
 void KeymapFilter::setWords(const QString& words) {
   words_ = words.split(QLatin1Char(' '), Qt::SkipEmptyParts);
   invalidateFilter();
@@ -88,8 +78,7 @@ bool KeymapFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   const auto& command = model->command(row);
   const auto text = command.text + QLatin1Char(' ') + model->binding(row).key.toString(QKeySequence::NativeText) +
                     QLatin1Char(' ') + command.what;
-  return std::all_of(words_.begin(), words_.end(),
-                     [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
+  return std::ranges::all_of(words_, [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); });
 }
 
 }  // namespace retrograd::views
