@@ -9,7 +9,7 @@
 #include "core/derivation/result_names.h"
 #include "core/formats/recording/recording.h"
 #include "core/formats/text/text_trace.h"
-#include "core/split/split.h"
+#include "core/split/partition.h"
 #include "core/torch/analysis/cast_model.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/inputs.h"

@@ -26,7 +26,7 @@
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/lay_out.h"
 #include "core/torch/tracing/op_table.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {

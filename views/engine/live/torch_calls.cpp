@@ -1,7 +1,7 @@
 #include "views/engine/torch_calls.h"
 
-#include "core/torch/execution/threads.h"
 #include "core/torch/experiments/debug_mode_numbers.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::views {
 
