@@ -4,17 +4,12 @@
 # nvcc comes from the system or, fetched by scripts/setup, from external/cuda. Without one RETROGRAD_CUDA is off, and statistics of tensors on a
 # GPU are made on the CPU.
 find_program(RETROGRAD_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" /usr/local/cuda/bin "${CMAKE_SOURCE_DIR}/external/cuda/bin")
-if(RETROGRAD_NVCC)
-  set(_cuda_default ON)
-else()
-  set(_cuda_default OFF)
+option(RETROGRAD_CUDA "Build the GPU's kernels, where there is nvcc" ON)
+if(NOT RETROGRAD_NVCC)
+  set(RETROGRAD_CUDA OFF)  # for this configuration alone: nvcc may be there at the next
 endif()
-option(RETROGRAD_CUDA "Build the GPU's kernels (needs nvcc)" ${_cuda_default})
 if(NOT RETROGRAD_CUDA)
   return()
-endif()
-if(NOT RETROGRAD_NVCC)
-  message(FATAL_ERROR "RETROGRAD_CUDA needs nvcc: run scripts/setup, or set RETROGRAD_NVCC")
 endif()
 
 get_filename_component(_nvcc_folder "${RETROGRAD_NVCC}" DIRECTORY)

@@ -5,6 +5,7 @@ import importlib.util
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"
@@ -95,6 +96,30 @@ class Release(unittest.TestCase):
     def test_a_heading_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(self.release.Problem, "no heading '## 9.9'.*0.1"):
             self.release.notes("9.9")
+
+
+class Setup(unittest.TestCase):
+    def fetched(self, *programs):
+        """What setup would fetch on a machine that has Debian's programs and these, and LibTorch, but no CUDA Toolkit and no GPU."""
+        with tempfile.TemporaryDirectory() as folder:
+            top = pathlib.Path(folder)
+            scripts = top / "scripts"
+            stubs = top / "bin"
+            scripts.mkdir()
+            stubs.mkdir()
+            (scripts / "setup").write_text((SCRIPTS / "setup").read_text().replace("/usr/local/cuda", str(top / "cuda")))
+            (scripts / "nvcc.lock").write_text("")
+            for path in (scripts / "install", *(stubs / name for name in ("python3", "unzip", *programs))):
+                path.write_text("#!/bin/sh\nexit 0\n")
+                path.chmod(0o755)
+            environment = {"PATH": f"{stubs}:/usr/bin:/bin", "RETROGRAD_LIBTORCH": str(top)}
+            return subprocess.run(["bash", str(scripts / "setup")], env=environment, capture_output=True, text=True).stdout
+
+    def test_nvcc_is_fetched_where_there_is_none(self):
+        self.assertIn("fetching nvcc", self.fetched())
+
+    def test_nvcc_of_the_system_is_used(self):
+        self.assertEqual(self.fetched("nvcc"), "")
 
 
 class Tree(unittest.TestCase):
