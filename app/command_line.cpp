@@ -6,9 +6,9 @@
 #include <map>
 #include <new>
 
+#include "app/cli/help/command_text.h"
 #include "app/cli/help/examples.h"
 #include "app/cli/help/mistakes.h"
-#include "app/cli/help/version.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/output.h"
 #include "app/cli/parsing/terminal.h"
@@ -75,8 +75,7 @@ int finished(int code) {
 void requireFiles(const CLI::App& app, const std::vector<std::string>& files) {
   for (const auto& file : files)
     if (!std::filesystem::exists(file))
-      throw Error(ErrorCode::badUse, "there is no such file and no such subcommand" + cli::meantSubcommand(app, file),
-                  file);
+      badUse("there is no such file and no such subcommand" + cli::meantSubcommand(app, file), file);
 }
 
 int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)>& go) {
@@ -104,7 +103,7 @@ int readAndGo(int argc, char** argv, const std::function<int(const CommandLine&)
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app.exit(error), cli::allWell;
-      throw Error(ErrorCode::badUse, cli::explain(app, error));
+      badUse(cli::explain(app, error));
     }
     const auto subcommand = parser.chosen();
     if (!subcommand) requireFiles(app, files);

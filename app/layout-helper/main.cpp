@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
-#include <map>
 #include <sstream>
 #include <string>
 #include <vector>

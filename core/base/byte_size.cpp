@@ -6,16 +6,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/base/number_text.h"
+
 namespace retrograd {
 namespace {
 
 constexpr std::int64_t mostBytes = std::int64_t{1} << 62;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 

@@ -33,7 +33,13 @@ Error Error::at(std::string_view outer) const {
   return {code_, message_, place_.empty() ? std::string(outer) : std::string(outer) + ": " + place_};
 }
 
-void badInput(std::string message) { throw Error(ErrorCode::badInput, std::move(message)); }
+void badInput(std::string message, std::string place) {
+  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
+}
+
+void badUse(std::string message, std::string place) {
+  throw Error(ErrorCode::badUse, std::move(message), std::move(place));
+}
 
 std::string messageOf(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const OutOfMemory*>(&error))

@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace retrograd {
 
@@ -29,8 +29,22 @@ class Error : public std::runtime_error {
   std::string place_;
 };
 
-/// Throws Error of ErrorCode::badInput; who reads the file adds the place.
-[[noreturn]] void badInput(std::string message);
+/// Throws Error of ErrorCode::badInput; who reads the file adds its name to the place.
+[[noreturn]] void badInput(std::string message, std::string place = {});
+/// Throws Error of ErrorCode::badUse.
+[[noreturn]] void badUse(std::string message, std::string place = {});
+
+/// Calls `read`, which reads the file of this name. Its errors name the file, and lack of memory is one of them.
+template <class Read>
+auto readingFile(const std::string& path, const Read& read) {
+  try {
+    return read();
+  } catch (const std::bad_alloc&) {
+    badInput("does not fit into memory", path);
+  } catch (const Error& e) {
+    throw e.place().starts_with(path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
+  }
+}
 
 /// What to show a person of any exception: LibTorch appends a C++ backtrace to its messages, which is left out.
 std::string messageOf(const std::exception& error);

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/near_names.h"
+#include "core/base/number_text.h"
 
 namespace retrograd {
 namespace {
@@ -20,10 +21,6 @@ std::set<std::string, std::less<>> withParents(const std::set<std::string, std::
   return all;
 }
 
-bool isListIndex(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 std::vector<std::string> matching(std::string_view text, const std::set<std::string, std::less<>>& all) {
   if (text.empty()) return {};
   if (all.contains(text)) return {std::string(text)};
@@ -35,6 +32,16 @@ std::vector<std::string> matching(std::string_view text, const std::set<std::str
 }
 
 }  // namespace
+
+bool isListIndex(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+std::vector<std::string_view> partsOf(std::string_view path, std::size_t most) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) parts.push_back(parts.size() + 1 < most ? takePart(path, '.') : std::exchange(path, {}));
+  return parts;
+}
 
 std::vector<std::pair<std::string_view, std::string_view>> listsAround(std::string_view path) {
   std::vector<std::pair<std::string_view, std::string_view>> lists;
@@ -60,15 +67,13 @@ std::string moduleNamed(std::string_view text, const std::set<std::string, std::
   const auto found = matching(text, all);
   if (found.size() == 1) return found.front();
   if (found.empty())
-    throw Error(ErrorCode::badUse, "the model has no module of this path" + didYouMean(text, {all.begin(), all.end()}),
-                "module '" + std::string(text) + "'");
+    badUse("the model has no module of this path" + didYouMean(text, {all.begin(), all.end()}),
+           "module '" + std::string(text) + "'");
   constexpr std::size_t most = 5;
   std::string list;
   for (std::size_t i = 0; i < std::min(found.size(), most); ++i) list += (i == 0 ? "" : ", ") + found[i];
-  throw Error(
-      ErrorCode::badUse,
-      "several modules end in this path: " + list + (found.size() > most ? ", ..." : "") + "; give the whole path",
-      "module '" + std::string(text) + "'");
+  badUse("several modules end in this path: " + list + (found.size() > most ? ", ..." : "") + "; give the whole path",
+         "module '" + std::string(text) + "'");
 }
 
 }  // namespace retrograd

@@ -10,6 +10,12 @@ namespace retrograd {
 /// Whether `path` is `module` or lies below it: "h.3.mlp" in "h.3", not in "h.31".
 bool isInModule(std::string_view path, std::string_view module);
 
+/// Whether a part of a path is the number of a member of a list.
+bool isListIndex(std::string_view part);
+
+/// The parts of a path; at most `most`, of which the last is then all the rest.
+std::vector<std::string_view> partsOf(std::string_view path, std::size_t most);
+
 /// The lists that a path is in, from the outermost, and the member of each: "h.3.experts.1" is in "h" as "3", and in
 /// "h.3.experts" as "1".
 std::vector<std::pair<std::string_view, std::string_view>> listsAround(std::string_view path);

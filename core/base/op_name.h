@@ -1,6 +1,9 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/base/number_text.h"
 
 namespace retrograd {
 
@@ -18,6 +21,13 @@ inline std::string shortOpName(std::string_view op) {
 inline std::string bareOpName(std::string_view op) {
   if (op.starts_with("aten.")) op.remove_prefix(5);
   return std::string(op.substr(0, op.rfind('.')));
+}
+
+/// The number of "#12", which is how an op is written everywhere: in listings, the debugger's commands, breakpoints,
+/// cuts and messages. It is the document's id (BoundSymbolId) and the same in computation, joint, forward and backward.
+/// nullopt for any other text; whether there is such an op is for the caller to say.
+inline std::optional<std::int32_t> opNumber(std::string_view text) {
+  return text.starts_with('#') ? numberIn<std::int32_t>(text.substr(1)) : std::nullopt;
 }
 
 }  // namespace retrograd

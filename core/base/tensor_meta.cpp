@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/enum_array.h"
+#include "core/base/error.h"
 #include "core/base/number_text.h"
 
 namespace retrograd {
@@ -45,6 +46,12 @@ std::optional<DType> dtypeFromTorchName(std::string_view name) {
   if (name.starts_with("torch.")) name.remove_prefix(6);
   for (int i = 0; i < dtypeCount; ++i)
     if (const auto d = static_cast<DType>(i); infos[d].torchName == name) return d;
+  return std::nullopt;
+}
+
+std::optional<DType> dtypeFromShortName(std::string_view name) {
+  for (int i = 0; i < dtypeCount; ++i)
+    if (const auto d = static_cast<DType>(i); infos[d].shortName == name) return d;
   return std::nullopt;
 }
 
@@ -109,6 +116,30 @@ std::string typeComment(const TensorMeta& meta) {
     text += symbolic ? meta.symbols[i] + "=" + std::to_string(meta.sizes[i]) : std::to_string(meta.sizes[i]);
   }
   return text + "]";
+}
+
+namespace {
+
+/// a * b + c with all of them known to be >= 0.
+std::int64_t multiplyAdd(std::int64_t a, std::int64_t b, std::int64_t c) {
+  std::int64_t product = 0, sum = 0;
+  if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, c, &sum))
+    badInput("a tensor larger than 2^63 bytes");
+  return sum;
+}
+
+}  // namespace
+
+void checkExtent(const TensorMeta& meta) {
+  std::int64_t elements = 1, last = meta.offset;
+  bool empty = false;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    empty |= meta.sizes[i] == 0;
+    elements = multiplyAdd(elements, std::max<std::int64_t>(meta.sizes[i], 1), 0);
+    if (meta.sizes[i] > 0) last = multiplyAdd(meta.sizes[i] - 1, meta.strides[i], last);
+  }
+  multiplyAdd(elements, itemSize(meta.dtype), 0);
+  if (!empty) multiplyAdd(multiplyAdd(last, 1, 1), itemSize(meta.dtype), 0);
 }
 
 }  // namespace retrograd

@@ -20,6 +20,7 @@ std::int64_t itemSize(DType);       ///< bytes of one element
 std::string_view shortName(DType);  ///< "f32", "i64", "b8"
 std::string_view torchName(DType);  ///< "float32", without "torch."
 std::optional<DType> dtypeFromTorchName(std::string_view);
+std::optional<DType> dtypeFromShortName(std::string_view);
 bool isFloating(DType);
 bool isComplex(DType);
 /// Can carry a gradient: floating or complex (PyTorch's is_differentiable_type).
@@ -64,5 +65,11 @@ struct TensorMeta {
 std::vector<std::int64_t> contiguousStrides(const std::vector<std::int64_t>& sizes);
 /// "cpu f32[2, 3]" as in the type comments of a printed trace.
 std::string typeComment(const TensorMeta&);
+
+inline constexpr std::size_t maxRank = 64;  ///< PyTorch's own limit for many kernels
+
+/// Throws Error(badInput) for a tensor of more than 2^63 bytes or whose last element lies beyond them. Sizes, strides
+/// and offset must not be negative.
+void checkExtent(const TensorMeta& meta);
 
 }  // namespace retrograd

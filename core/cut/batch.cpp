@@ -25,10 +25,8 @@ std::optional<std::size_t> cutDim(const std::string& name, const TensorData& ten
   if (!asked->second) return std::nullopt;
   const auto dim = *asked->second < 0 ? *asked->second + rank : *asked->second;
   if (dim < 0 || dim >= rank)
-    throw Error(
-        ErrorCode::badUse,
-        fmt::format("it has no dimension {}, its shape is [{}]", *asked->second, fmt::join(tensor.meta.sizes, ", ")),
-        name);
+    badUse(fmt::format("it has no dimension {}, its shape is [{}]", *asked->second, fmt::join(tensor.meta.sizes, ", ")),
+           name);
   return dim;
 }
 
@@ -45,8 +43,7 @@ TensorData partOf(const TensorData& tensor, std::size_t dim, std::int64_t i, std
 
 BatchCut cutBatch(const TensorMap& batch, std::int64_t microbatches, const std::map<std::string, BatchDim>& dims) {
   for (const auto& [name, dim] : dims)
-    if (!batch.contains(name))
-      throw Error(ErrorCode::badUse, fmt::format("the batch has no such tensor; it has {}", namesOf(batch)), name);
+    if (!batch.contains(name)) badUse(fmt::format("the batch has no such tensor; it has {}", namesOf(batch)), name);
   BatchCut cut;
   auto count = microbatches;
   std::map<std::string, std::size_t> cutAlong;
@@ -55,17 +52,14 @@ BatchCut cutBatch(const TensorMap& batch, std::int64_t microbatches, const std::
     if (!dim) continue;
     cutAlong[name] = *dim;
     const auto size = tensor.meta.sizes[*dim];
-    if (size == 0)
-      throw Error(ErrorCode::badUse, fmt::format("it has nothing along dimension {} to make microbatches of", *dim),
-                  name);
+    if (size == 0) badUse(fmt::format("it has nothing along dimension {} to make microbatches of", *dim), name);
     if (size >= count) continue;
     count = size;
     cut.fewerBecause = fmt::format("{} has {} along dimension {}", name, size, *dim);
   }
   if (cutAlong.empty())
-    throw Error(ErrorCode::badUse,
-                fmt::format("none of the batch's tensors ({}) is cut: every microbatch would be the whole batch",
-                            namesOf(batch)));
+    badUse(fmt::format("none of the batch's tensors ({}) is cut: every microbatch would be the whole batch",
+                       namesOf(batch)));
   cut.microbatches.resize(count);
   for (const auto& [name, tensor] : batch) {
     const auto dim = cutAlong.find(name);

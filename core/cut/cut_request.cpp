@@ -10,17 +10,17 @@ namespace retrograd {
 
 void requireOneWay(const CutRequest& request) {
   if (request.stages > 0 && !request.at.empty())
-    throw Error(ErrorCode::badUse,
-                "Cannot specify both points to cut at and a policy (a number of stages). Please use only one of them.");
+    badUse("Cannot specify both points to cut at and a policy (a number of stages). Please use only one of them.");
 }
 
 Cuts pointCuts(const ModelFile& model, const CutRequest& request, const ModuleCalls& calls) {
   requireOneWay(request);
   const auto marked = request.useMarkers ? markedCuts(*model.document, model.computation) : Cuts();
   if (request.stages > 0 && !marked.empty())
-    throw Error(ErrorCode::badUse, fmt::format("Cannot specify both: the file has {} stage marker{} of its own, and a "
-                                               "policy is asked for. Please use only one of them.",
-                                               marked.size(), marked.size() == 1 ? "" : "s"));
+    badUse(
+        fmt::format("Cannot specify both: the file has {} stage marker{} of its own, and a "
+                    "policy is asked for. Please use only one of them.",
+                    marked.size(), marked.size() == 1 ? "" : "s"));
   auto cuts = cutsAt(*model.document, model.computation, request.at, calls);
   cuts.insert(cuts.end(), marked.begin(), marked.end());
   std::sort(cuts.begin(), cuts.end());

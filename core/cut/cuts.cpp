@@ -5,7 +5,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/error.h"
 #include "core/base/module_path.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
@@ -13,22 +12,15 @@
 namespace retrograd {
 namespace {
 
-/// Calls `visit` with the bodies of a higher-order op, and with those in them.
+/// Calls `visit` with the ops in the bodies of a higher-order op, and with those in theirs.
 template <class Visit>
-void forEachBody(const Document& document, const Argument& argument, Visit&& visit) {
-  if (argument.kind == Argument::Kind::subgraph) visit(document.subgraph(SubgraphId(argument.integer)));
-  for (const auto& item : argument.items) forEachBody(document, item, visit);
-}
-
-template <class Visit>
-void forEachNested(const Document& document, BoundSymbolId op, Visit&& visit) {
-  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
-    forEachBody(document, argument, [&](const Subgraph& body) {
-      for (auto inner : body.ops) {
-        visit(inner);
-        forEachNested(document, inner, visit);
-      }
-    });
+void forEachNested(const Document& document, BoundSymbolId op, const Visit& visit) {
+  forEachBody(document, op, [&](SubgraphId body) {
+    for (auto inner : document.subgraph(body).ops) {
+      visit(inner);
+      forEachNested(document, inner, visit);
+    }
+  });
 }
 
 std::string nameOf(const Document& document, BoundSymbolId op) {
@@ -49,17 +41,15 @@ Point parsePoint(const std::string& text) {
   if (const auto colon = text.rfind(':'); colon != std::string::npos) {
     const auto side = text.substr(colon + 1);
     if (side != "before" && side != "after")
-      throw Error(ErrorCode::badUse, "Unknown split point type '" + side + "'; there are before and after",
-                  "cut at " + text);
+      badUse("Unknown split point type '" + side + "'; there are before and after", "cut at " + text);
     point.isAfter = side == "after";
     point.target = text.substr(0, colon);
   }
   point.isOp = point.target.starts_with('#');
   if (point.isOp) point.target.erase(0, 1);
   if (point.target.empty())
-    throw Error(ErrorCode::badUse,
-                "names neither a module nor an op; write MODULE or #OP, with :before or :after behind it",
-                "cut at '" + text + "'");
+    badUse("names neither a module nor an op; write MODULE or #OP, with :before or :after behind it",
+           "cut at '" + text + "'");
   return point;
 }
 
@@ -88,8 +78,7 @@ class PointFinder {
         if (isNamed(inner)) throw regionError(point, ops_[i]);
       });
     }
-    throw Error(ErrorCode::badUse, "the computation has no op of this name, and none that makes a value of it",
-                "cut at " + point.text);
+    badUse("the computation has no op of this name, and none that makes a value of it", "cut at " + point.text);
   }
 
   void findModule(const Point& point, std::set<std::size_t>& cuts) const {
@@ -191,10 +180,10 @@ Cuts markedCuts(const Document& document, const Computation& computation) {
     if (isStageMarker(document, op)) cuts.push_back(i);
     forEachNested(document, op, [&](BoundSymbolId inner) {
       if (isStageMarker(document, inner))
-        throw Error(ErrorCode::badUse,
-                    "a stage marker (pippy._pipe_split) lies inside this region, which runs whole in one stage; move "
-                    "the marker out of it",
-                    nameOf(document, op) + " (" + document.opName(op) + ")");
+        badUse(
+            "a stage marker (pippy._pipe_split) lies inside this region, which runs whole in one stage; move "
+            "the marker out of it",
+            nameOf(document, op) + " (" + document.opName(op) + ")");
     });
   }
   return cuts;
@@ -234,9 +223,8 @@ std::string PointNames::at(std::size_t position) const {
   if (const auto name = nameAt(position); !name.empty()) return std::string(1, '#').append(name);
   if (const auto name = position > 0 ? nameAt(position - 1) : std::string(); !name.empty())
     return std::string(1, '#').append(name).append(":after");
-  throw Error(ErrorCode::badUse,
-              "the ops around this place have no names of their own, by which the cut could be asked for",
-              "cut at op " + std::to_string(position));
+  badUse("the ops around this place have no names of their own, by which the cut could be asked for",
+         "cut at op " + std::to_string(position));
 }
 
 BoundSymbolId refusedOp(const Document& document, const Computation& computation, const Error& error) {

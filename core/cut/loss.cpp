@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <memory>
 
 #include "core/base/error.h"
 

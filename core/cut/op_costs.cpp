@@ -1,7 +1,5 @@
 #include "core/cut/op_costs.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/base/id_vector.h"
 #include "core/cut/balance.h"

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -199,8 +196,8 @@ class Splitter {
   }
 
   [[noreturn]] void refuse(BoundSymbolId op, int s, const std::string& why) const {
-    throw Error(ErrorCode::badUse, why + "; move the cut so that both fall into one stage",
-                fmt::format("#{} ({}) in stage {}", nameOf(document_, op), document_.opName(op), s));
+    badUse(why + "; move the cut so that both fall into one stage",
+           fmt::format("#{} ({}) in stage {}", nameOf(document_, op), document_.opName(op), s));
   }
 
   void write(int s, BoundSymbolId op) {
@@ -340,14 +337,13 @@ class Splitter {
     const bool hasIt =
         has != received_.end() && std::find(has->second.begin(), has->second.end(), value) != has->second.end();
     if (hasIt) return writer == s ? from : writer;
-    throw Error(ErrorCode::badUse,
-                fmt::format("it writes in place to memory of {}, which stage {} makes and {} reads afterwards; the "
-                            "write would not reach it. Move the cut so "
-                            "that they fall into one stage",
-                            document_.displayName(value), from,
-                            s == root ? std::string("the model's caller")
-                                      : fmt::format("#{} in stage {}", nameOf(document_, op), s)),
-                fmt::format("#{} ({}) in stage {}", nameOf(document_, write), document_.opName(write), writer));
+    badUse(fmt::format("it writes in place to memory of {}, which stage {} makes and {} reads afterwards; the "
+                       "write would not reach it. Move the cut so "
+                       "that they fall into one stage",
+                       document_.displayName(value), from,
+                       s == root ? std::string("the model's caller")
+                                 : fmt::format("#{} in stage {}", nameOf(document_, op), s)),
+           fmt::format("#{} ({}) in stage {}", nameOf(document_, write), document_.opName(write), writer));
   }
 
   void takeResults() {
@@ -449,9 +445,8 @@ class Splitter {
 void placeStages(PipelineSplit& split, const std::vector<Device>& devices) {
   if (devices.empty()) return;
   if (devices.size() > 1 && devices.size() != split.stages.size())
-    throw Error(ErrorCode::badUse,
-                fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(),
-                            split.stages.size(), split.stages.size() == 1 ? "" : "s"));
+    badUse(fmt::format("{} devices are given for {} stage{}; give one for each, or one for all", devices.size(),
+                       split.stages.size(), split.stages.size() == 1 ? "" : "s"));
   for (std::size_t s = 0; s < split.stages.size(); ++s) split.stages[s].device = devices[devices.size() == 1 ? 0 : s];
 }
 

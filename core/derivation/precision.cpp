@@ -117,13 +117,11 @@ DType castDType(DType dtype, DType from, DType to) {
 void castDocument(Document& document, DType from, DType to) {
   if (from == to) return;
   const CallCast cast(document, from, to);
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {  // calls first: they ask what the ops make
-    const BoundSymbolId op(static_cast<std::int64_t>(i));
+  for (const auto op : document.boundSymbolIds()) {  // calls first: they ask what the ops make
     CallPattern pattern = document.pattern(document.boundSymbol(op).pattern);
     if (cast.apply(op, pattern)) document.boundSymbol(op).pattern = document.internPattern(pattern);
   }
-  for (std::size_t i = 0; i < document.valueCount(); ++i) {
-    const ValueId id(static_cast<std::int64_t>(i));
+  for (const auto id : document.valueIds()) {
     auto& value = document.value(id);
     if (!value.meta) continue;
     auto meta = document.meta(value.meta);

@@ -24,16 +24,6 @@ std::string resultKey(const InputSpec& input, const std::string& prefix) {
   return input.kind == InputKind::user ? "in." + input.name : prefix + input.target;
 }
 
-std::string userOutputPosition(const Computation& computation, std::size_t i) {
-  const auto user = [&](std::size_t k) {
-    return computation.outputs[k].kind == OutputKind::user || computation.outputs[k].kind == OutputKind::loss;
-  };
-  if (!user(i)) return {};
-  std::size_t position = 0;
-  for (std::size_t k = 0; k < i; ++k) position += user(k);
-  return std::to_string(position);
-}
-
 std::map<std::string, ValueId> mutatedValues(const Analysis& analysis) {
   std::map<std::string, ValueId> mutated;
   const auto& computation = analysis.computation();

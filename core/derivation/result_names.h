@@ -1,7 +1,6 @@
 #pragma once
 #include <map>
 #include <string>
-#include <vector>
 
 #include "core/derivation/analysis.h"
 
@@ -9,9 +8,6 @@ namespace retrograd {
 
 /// "in.x" for a user input, else `prefix` and the target: "p.weight", "b.running_mean".
 std::string resultKey(const InputSpec& input, const std::string& prefix);
-
-/// Position among the user outputs as text, for output i of the computation; empty for other outputs.
-std::string userOutputPosition(const Computation& computation, std::size_t i);
 
 /// What a run writes in place, "b.<buffer>" and "in.<input>", with the value that holds the content at the forward's
 /// end.

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/formats/safetensors/tensor_extent.h"
+#include "core/base/tensor_meta.h"
 
 namespace retrograd {
 namespace {
@@ -76,7 +76,7 @@ class SizeBinder {
 
  private:
   [[noreturn]] static void refuse(const Place& place, std::string message) {
-    throw Error(ErrorCode::badUse, std::move(message), "input " + place.input);
+    badUse(std::move(message), "input " + place.input);
   }
 
   const SizeSymbol* find(std::string_view name) const {
@@ -145,7 +145,7 @@ class SizeBinder {
     const auto message = fmt::format("the graph was exported for sizes with {}, which does not hold for {}",
                                      condition.text, sizesText(used));
     if (by) refuse(*by, fmt::format("{} is {}: {}", by->what(), givenAt(given_, *by).value_or(0), message));
-    throw Error(ErrorCode::badUse, message);
+    badUse(message);
   }
 
   const Document& document_;
@@ -319,8 +319,7 @@ bool renewNumbers(Argument& argument, const SizeBindings& sizes) {
 
 void renewCalls(Document& document, const SizeBindings& sizes) {
   std::map<PatternId, PatternId> renewed;
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
-    const BoundSymbolId op(static_cast<std::int64_t>(i));
+  for (const auto op : document.boundSymbolIds()) {
     const auto before = document.boundSymbol(op).pattern;
     const auto [it, isNew] = renewed.try_emplace(before, before);
     if (isNew) {
@@ -342,8 +341,7 @@ void setSizes(Document& document, const SizeBindings& sizes) {
   document.setSizeSymbols(std::move(symbols));
   renewCalls(document, document.sizeHints());
   std::map<MetaId, MetaId> changed;
-  for (std::size_t i = 0; i < document.valueCount(); ++i) {
-    const ValueId id(static_cast<std::int64_t>(i));
+  for (const auto id : document.valueIds()) {
     const auto before = document.value(id).meta;
     if (!before || !document.meta(before).isSymbolic()) continue;
     const auto [it, isNew] = changed.try_emplace(before);

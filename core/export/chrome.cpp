@@ -1,7 +1,6 @@
 // Times and memory of a run in the Trace Event Format, as chrome://tracing and Perfetto read it: a slice an op, forward
 // and backward on tracks of their own, live bytes by use as a counter, an arrow from each forward op to the backward
 // ops that come from it.
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -127,10 +126,8 @@ void writeChrome(const ExportRequest& request, ExportSink& sink, const Progress&
 const ExportRegistration registrationChrome(
     {.name = "chrome",
      .description = "times and memory of a run, for Perfetto and chrome://tracing",
-     .suffix = "",
      .traces = {TraceKind::joint},
      .run = ExportFormat::Run::needed,
-     .writesBeside = false,
      .write = writeChrome});
 
 }  // namespace

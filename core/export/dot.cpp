@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/module_path.h"
 #include "core/export/export.h"
 #include "core/export/op_facts.h"
 #include "core/trace/python_text.h"
@@ -52,7 +53,7 @@ class DotWriter {
         if (shown_.insert(op).second) ops_.push_back(op);
     inputs();
     std::vector<std::vector<std::string_view>> modules;
-    for (auto op : ops_) modules.push_back(modulePath(facts_.module(op)));
+    for (auto op : ops_) modules.push_back(partsOf(facts_.module(op), mostModules));
     group(modules);
     for (auto op : ops_) edges(op);
     outputs();
@@ -178,8 +179,6 @@ const ExportRegistration registrationDot(
      .description = "a graph for Graphviz, modules as clusters, forward and backward in colours",
      .suffix = ".dot",
      .traces = {TraceKind::joint},
-     .run = ExportFormat::Run::none,
-     .writesBeside = false,
      .write = writeDot});
 
 }  // namespace

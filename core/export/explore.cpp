@@ -2,13 +2,11 @@
 // origins.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/export/explore_page.h"
 #include "core/export/export.h"
-#include "core/export/html_text.h"
 #include "core/export/op_facts.h"
+#include "core/export/page_text.h"
 #include "core/layout/labels.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/source.h"
@@ -123,8 +121,7 @@ class GraphData {
 };
 
 void writeExplore(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
-  if (request.traces.size() != 1)
-    throw Error(ErrorCode::badUse, "the page shows one trace; name it with --show", "explore");
+  if (request.traces.size() != 1) badUse("the page shows one trace; name it with --show", "explore");
   const auto file = std::string_view(request.analysis.file.path);
   const auto title = std::string(file.substr(file.rfind('/') + 1));
   sink.write(exploreHead());
@@ -137,10 +134,7 @@ void writeExplore(const ExportRequest& request, ExportSink& sink, const Progress
 const ExportRegistration registrationExplore(
     {.name = "explore",
      .description = "the graph as one page to explore in a browser: folds, search, jump to the origin",
-     .suffix = "",
      .traces = {TraceKind::joint},
-     .run = ExportFormat::Run::none,
-     .writesBeside = false,
      .write = writeExplore});
 
 }  // namespace

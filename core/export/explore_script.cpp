@@ -1,4 +1,4 @@
-#include "core/export/explore_page.h"
+#include "core/export/page_text.h"
 
 namespace retrograd {
 

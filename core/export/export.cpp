@@ -71,18 +71,16 @@ std::vector<const Trace*> tracesOf(const Analysis& analysis, const std::vector<T
     add(TraceKind::backward, analysis.backward);
   }
   if (found.empty())
-    throw Error(ErrorCode::badUse,
-                "nothing was derived from the computation (see its problems); --show computation exports it",
-                analysis.file.path);
+    badUse("nothing was derived from the computation (see its problems); --show computation exports it",
+           analysis.file.path);
   return found;
 }
 
 void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request, const Progress& progress) {
   if (format.run == ExportFormat::Run::needed && request.measures.empty())
-    throw Error(ErrorCode::badUse, "the format shows a run, and none was made", format.name);
+    badUse("the format shows a run, and none was made", format.name);
   if (format.writesBeside && request.path.empty())
-    throw Error(ErrorCode::badUse, "the format writes a second file next to the first and needs a file name (-o FILE)",
-                format.name);
+    badUse("the format writes a second file next to the first and needs a file name (-o FILE)", format.name);
   format.write(request, sink, progress);
 }
 
@@ -98,5 +96,41 @@ void exportFile(const ExportFormat& format, const ExportRequest& request, const 
     progress.check();  // who cancels late gets no file either
   });
 }
+
+namespace {
+
+GraphRenderer& renderer() {
+  static GraphRenderer set = nullptr;
+  return set;
+}
+
+template <DrawingFormat format>
+void draw(const ExportRequest& request, ExportSink& sink, const Progress& progress) {
+  if (!renderer())
+    badUse(
+        "pictures of the graph need the program built with its window (Qt); this one has none. --format dot "
+        "writes the graph for Graphviz",
+        "export");
+  if (request.traces.size() != 1) badUse("a picture shows one trace; name one with --show", "export");
+  renderer()(request, format, sink, progress);
+}
+
+ExportFormat drawing(const char* name, const char* description,
+                     void (*write)(const ExportRequest&, ExportSink&, const Progress&)) {
+  return {.name = name,
+          .description = description,
+          .suffix = std::string(".") + name,
+          .traces = {TraceKind::joint},
+          .write = write,
+          .isDrawing = true};
+}
+
+const ExportRegistration svg(drawing("svg", "the graph as a picture of lines and text", draw<DrawingFormat::svg>));
+const ExportRegistration png(drawing("png", "the graph as a picture of pixels", draw<DrawingFormat::png>));
+const ExportRegistration pdf(drawing("pdf", "the graph as a page", draw<DrawingFormat::pdf>));
+
+}  // namespace
+
+void setGraphRenderer(GraphRenderer set) { renderer() = set; }
 
 }  // namespace retrograd

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -6,8 +7,7 @@
 
 #include "core/base/progress.h"
 #include "core/derivation/analysis.h"
-#include "core/export/drawing.h"
-#include "core/stepping/run_state.h"
+#include "core/stepping/moment.h"
 
 namespace retrograd {
 
@@ -16,6 +16,14 @@ class ExportSink {
  public:
   virtual ~ExportSink() = default;
   virtual void write(std::string_view text) = 0;
+};
+
+/// How the graph of a trace is drawn into a picture or a page.
+struct GraphDrawing {
+  bool dark = false;
+  bool openAll = false;           ///< every group is open
+  std::vector<std::string> open;  ///< paths of modules that are open, besides those that are open at first
+  double scale = 1;               ///< pixels of a PNG for each of the canvas
 };
 
 /// What is exported. The analysis has traces of all kinds that `traces` lists.
@@ -68,5 +76,16 @@ void writeWhole(const std::string& path, const std::function<void(ExportSink&)>&
 /// The same as exportFile() to a stream.
 void exportTo(ExportSink& sink, const ExportFormat& format, const ExportRequest& request,
               const Progress& progress = {});
+
+enum class DrawingFormat : std::uint8_t { svg, png, pdf };
+
+/// Draws request.traces, which is one trace, as request.drawing says. Throws Error(badUse) for a module that is not
+/// there and for a graph that is too large for the format, Error(cancelled).
+using GraphRenderer = void (*)(const ExportRequest& request, DrawingFormat format, ExportSink& sink,
+                               const Progress& progress);
+
+/// Core has the formats and no painter: the window's part of a program brings one. Without it the formats are refused
+/// with a reason.
+void setGraphRenderer(GraphRenderer renderer);
 
 }  // namespace retrograd

@@ -4,19 +4,51 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/base/enum_array.h"
 #include "core/base/id_vector.h"
+#include "core/base/module_path.h"
 #include "core/export/export.h"
-#include "core/export/html_text.h"
-#include "core/export/module_brackets.h"
 #include "core/export/op_facts.h"
+#include "core/export/page_text.h"
 #include "core/trace/implied.h"
 #include "core/trace/print/call_text.h"
 #include "core/trace/source.h"
 
 namespace retrograd {
 namespace {
+
+/// Walks a list of ops in order and reports where modules begin and end, as brackets: a module's ops that are not
+/// together come in several brackets. `modules`: path by op. `visitor` has enter(name, path, first, last), op(i) and
+/// leave().
+template <class Visitor>
+void forEachInModules(const std::vector<std::vector<std::string_view>>& modules, Visitor& visitor) {
+  struct Walk {
+    const std::vector<std::vector<std::string_view>>& modules;
+    Visitor& visitor;
+    bool within(std::size_t i, std::size_t depth, std::string_view part) const {
+      return modules[i].size() > depth && modules[i][depth] == part;
+    }
+    void run(std::size_t first, std::size_t last, std::size_t depth) {
+      for (auto i = first; i < last;) {
+        if (modules[i].size() <= depth) {
+          visitor.op(i++);
+          continue;
+        }
+        auto end = i + 1;
+        while (end < last && within(end, depth, modules[i][depth])) ++end;
+        visitor.enter(modules[i][depth], depth, i, end);
+        run(i, end, depth + 1);
+        visitor.leave();
+        i = end;
+      }
+    }
+  };
+  Walk{modules, visitor}.run(0, modules.size(), 0);
+}
 
 /// Which sections show an op, so that a link leads to one that is there.
 class Places {
@@ -42,13 +74,9 @@ class Places {
  private:
   void mark(IdVector<BoundSymbolId, bool>& ops, BoundSymbolId op) {
     ops[op] = true;
-    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments)
-      markBodies(ops, argument);
-  }
-  void markBodies(IdVector<BoundSymbolId, bool>& ops, const Argument& argument) {
-    if (argument.kind == Argument::Kind::subgraph)
-      for (auto op : document_.subgraph(SubgraphId(argument.integer)).ops) mark(ops, op);
-    for (const auto& item : argument.items) markBodies(ops, item);
+    forEachBody(document_, op, [&](SubgraphId body) {
+      for (auto inner : document_.subgraph(body).ops) mark(ops, inner);
+    });
   }
   const Document& document_;
   EnumArray<TraceKind, IdVector<BoundSymbolId, bool>, 4> shown_;
@@ -125,7 +153,7 @@ class SectionWriter {
     for (std::size_t i = 0; i < trace_.inputs.size(); ++i) input(i);
     sink_.write("</details>\n");
     std::vector<std::vector<std::string_view>> modules;
-    for (auto op : trace_.ops) modules.push_back(modulePath(facts_.module(op)));
+    for (auto op : trace_.ops) modules.push_back(partsOf(facts_.module(op), mostModules));
     forEachInModules(modules, *this);
     results();
     sink_.write("</section>\n");
@@ -310,9 +338,8 @@ const ExportRegistration registrationHtml(
      .description = "one page with links between backward and forward, modules fold",
      .suffix = ".html",
      .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward},
-     .run = ExportFormat::Run::none,
-     .writesBeside = false,
      .write = writeHtml});
 
 }  // namespace
+
 }  // namespace retrograd

@@ -1,7 +1,5 @@
 #include "core/export/op_facts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
@@ -64,17 +62,6 @@ std::vector<BoundSymbolId> OpFacts::backwardOf(BoundSymbolId op) const {
 std::string_view OpFacts::role(BoundSymbolId op) const {
   const auto role = document_.boundSymbol(op).origin.role;
   return role == Role::none ? "computation" : name(role);
-}
-
-std::vector<std::string_view> modulePath(std::string_view module) {
-  constexpr std::size_t most = 32;
-  std::vector<std::string_view> parts;
-  while (!module.empty()) {
-    const auto dot = parts.size() + 1 < most ? module.find('.') : std::string_view::npos;
-    parts.push_back(module.substr(0, dot));
-    module.remove_prefix(dot == std::string_view::npos ? module.size() : dot + 1);
-  }
-  return parts;
 }
 
 std::string shortType(const Document& document, ValueId value) {

@@ -39,8 +39,8 @@ class OpFacts {
   IdVector<BoundSymbolId, std::int32_t> positions_;
 };
 
-/// Path of modules as its parts; from the 32nd on one part, so that a hostile path nests no deeper.
-std::vector<std::string_view> modulePath(std::string_view module);
+/// As deep as exports nest modules: from the 32nd on they are one, so that a hostile path nests no deeper.
+inline constexpr std::size_t mostModules = 32;
 
 /// "f32[2, 3]"; "number" for a value that is not a tensor.
 std::string shortType(const Document& document, ValueId value);

@@ -5,23 +5,74 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
-#include <unordered_map>
+#include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "core/derivation/result_names.h"
 #include "core/export/export.h"
 #include "core/export/python_runtime.h"
-#include "core/export/script_tensors.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/trace/effects.h"
 #include "core/trace/last_use.h"
 #include "core/trace/print/call_text.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/python_text.h"
+#include "core/trace/tensor_data.h"
 
 namespace retrograd {
 namespace {
+
+std::string tuple(const std::vector<std::int64_t>& numbers) {
+  return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");
+}
+
+/// The tensors of an exported script: what goes into its safetensors file, and the Python expression that gives each
+/// back as it was, with dtype, strides and the memory that it shares with others (tied weights).
+class ScriptTensors {
+ public:
+  /// Returns the expression. Where another tensor has this name, it goes under a longer one.
+  std::string add(std::string name, const TensorData& tensor) {
+    const auto& meta = tensor.meta;
+    while (tensors_.contains(name)) name += '_';
+    if (meta.elements() == 0)
+      return fmt::format("torch.empty_strided({}, {}, dtype=torch.{})", tuple(meta.sizes), tuple(meta.strides),
+                         torchName(meta.dtype));
+    const bool isWhole =
+        meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes) && std::cmp_equal(meta.bytes(), tensor.bytes);
+    if (isWhole && !safetensorsName(meta.dtype).empty() && !storages_.contains({tensor.data, meta.dtype})) {
+      tensors_.emplace(name, tensor);
+      auto expression = fmt::format("tensors[{}]", pythonString(name));
+      storages_.emplace(std::pair{tensor.data, meta.dtype}, expression + ".view(-1)");
+      return expression;
+    }
+    return fmt::format("strided({}, {}, {}, {})", storage(name, tensor), tuple(meta.sizes), tuple(meta.strides),
+                       meta.offset);
+  }
+  const TensorMap& tensors() const { return tensors_; }
+
+ private:
+  /// The storage as a flat tensor; of a dtype that safetensors does not know, as bytes.
+  std::string storage(const std::string& name, const TensorData& tensor) {
+    const auto [known, isNew] = storages_.try_emplace({tensor.data, tensor.meta.dtype});
+    if (!isNew) return known->second;
+    TensorData flat = tensor;
+    flat.meta = {};
+    const bool isKnown = !safetensorsName(tensor.meta.dtype).empty();
+    flat.meta.dtype = isKnown ? tensor.meta.dtype : DType::u8;
+    flat.meta.sizes = {static_cast<std::int64_t>(tensor.bytes) / itemSize(flat.meta.dtype)};
+    flat.meta.strides = {1};
+    tensors_.emplace(name, flat);
+    auto expression = fmt::format("tensors[{}]", pythonString(name));
+    // Kernels rely on complex numbers lying at multiples of 16 bytes, the file's header may be of any length.
+    if (!isKnown) expression = fmt::format("{}.clone().view(torch.{})", expression, torchName(tensor.meta.dtype));
+    return known->second = expression;
+  }
+  TensorMap tensors_;
+  std::map<std::pair<const void*, DType>, std::string> storages_;  ///< by first byte: expression of the flat tensor
+};
 
 /// Numbers run, their expressions are read; arguments that an op writes in place are copied where they are not the
 /// trace's own.
@@ -61,9 +112,8 @@ class FunctionWriter {
         sink_(sink),
         progress_(progress),
         call_(document_) {
-    for (std::size_t i = 0; i < document_.boundSymbolCount(); ++i)
-      if (const auto original = document_.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays)
-        replayed_.insert(original);
+    for (const auto op : document_.boundSymbolIds())
+      if (const auto original = document_.boundSymbol(op).replays) replayed_.insert(original);
     if (trace.kind != TraceKind::computation)
       for (const auto& [key, value] : mutatedValues(analysis)) mutated_.emplace(value, key);
   }
@@ -212,9 +262,8 @@ class ScriptWriter {
         document_(*analysis_.document),
         sink_(sink),
         progress_(progress) {
-    for (std::size_t i = 0; i < document_.valueCount(); ++i)
-      if (const auto name = document_.displayName(ValueId(static_cast<std::int64_t>(i))); name.starts_with(helpers_))
-        helpers_ = name + "_";
+    for (const auto id : document_.valueIds())
+      if (const auto name = document_.displayName(id); name.starts_with(helpers_)) helpers_ = name + "_";
     for (const auto* trace : request.traces) kinds_.insert(trace->kind);
     // The backward runs on what the forward saves.
     if (kinds_.contains(TraceKind::backward)) kinds_.insert(TraceKind::forward);
@@ -284,7 +333,7 @@ class ScriptWriter {
     if (const auto* data = inputData(analysis_, i); data && id)
       return add(isUser ? "in." + spec.name : "", placed(id, resultKey(spec, ""), *data));
     if (!isUser && spec.kind != InputKind::token && spec.kind != InputKind::object)
-      throw Error(ErrorCode::badInput, "the file holds no data for '" + spec.target + "'", analysis_.file.path);
+      badInput("the file holds no data for '" + spec.target + "'", analysis_.file.path);
     const auto number = analysis_.request.numbers.find(spec.name);
     add("", number == analysis_.request.numbers.end() ? "None" : printArgument(document_, number->second, {}));
   }
@@ -387,9 +436,9 @@ const ExportRegistration registrationPython(
      .description = "a script that runs the traces with PyTorch, and a safetensors file next to it",
      .suffix = ".py",
      .traces = {TraceKind::forward, TraceKind::backward},
-     .run = ExportFormat::Run::none,
      .writesBeside = true,
      .write = writePython});
 
 }  // namespace
+
 }  // namespace retrograd

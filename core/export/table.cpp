@@ -44,15 +44,9 @@ class Table {
   void rows(const Trace& trace, BoundSymbolId op, std::size_t& number, Write&& write) {
     progress_.check();
     write(row(trace, op, number++));
-    for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments)
-      bodies(trace, argument, number, write);
-  }
-
-  template <class Write>
-  void bodies(const Trace& trace, const Argument& argument, std::size_t& number, Write&& write) {
-    if (argument.kind == Argument::Kind::subgraph)
-      for (auto op : document_.subgraph(SubgraphId(argument.integer)).ops) rows(trace, op, number, write);
-    for (const auto& item : argument.items) bodies(trace, item, number, write);
+    forEachBody(document_, op, [&](SubgraphId body) {
+      for (auto inner : document_.subgraph(body).ops) rows(trace, inner, number, write);
+    });
   }
 
   Json row(const Trace& trace, BoundSymbolId op, std::size_t number) const {
@@ -143,14 +137,12 @@ const ExportRegistration csv(
      .suffix = ".csv",
      .traces = {TraceKind::joint},
      .run = ExportFormat::Run::wanted,
-     .writesBeside = false,
      .write = writeCsv});
 const ExportRegistration json({.name = "json",
                                .description = "the same as JSON (docs/ops.schema.json)",
                                .suffix = ".json",
                                .traces = {TraceKind::joint},
                                .run = ExportFormat::Run::wanted,
-                               .writesBeside = false,
                                .write = writeJson});
 
 }  // namespace

@@ -26,8 +26,6 @@ const ExportRegistration registrationText({.name = "text",
                                            .suffix = ".txt",
                                            .traces = {TraceKind::computation, TraceKind::joint, TraceKind::forward,
                                                       TraceKind::backward},
-                                           .run = ExportFormat::Run::none,
-                                           .writesBeside = false,
                                            .write = writeText});
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "core/layout/graph_tree.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "core/base/enum_array.h"
+#include "core/base/module_path.h"
 #include "core/layout/tree_passes.h"
 
 namespace retrograd::layout {
@@ -20,21 +20,6 @@ struct Draft {
   std::size_t begin = 0, end = 0;  ///< ops below, by position
   std::vector<Draft> children;
 };
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-  return hash * 0xff51afd7ed558ccdull;
-}
-
-std::vector<std::string> partsOf(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const auto dot = parts.size() + 1 < mostParts ? path.find('.') : std::string_view::npos;
-    parts.emplace_back(path.substr(0, dot));
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
-  }
-  return parts;
-}
 
 }  // namespace
 
@@ -73,20 +58,21 @@ class TreeBuilder {
     root.kind = TreeNode::Kind::root;
     std::vector<Draft*> open{&root};
     std::vector<std::unordered_map<std::string, int>> calls(1);  // of each module by name, along the open path
-    std::vector<std::string> path;
+    std::vector<std::string_view> path;
     StringId module;
     for (std::size_t i = 0; i < rungs_.size(); ++i) {
       if (i == 0 || rungs_[i].module != module) {
         module = rungs_[i].module;
-        auto parts = module ? partsOf(document_.text(module)) : std::vector<std::string>();
+        auto parts = module ? partsOf(document_.text(module), mostParts) : std::vector<std::string_view>();
         std::size_t common = 0;
         while (common < path.size() && common < parts.size() && path[common] == parts[common]) ++common;
         open.resize(common + 1);
         calls.resize(common + 1);
         for (auto k = common; k < parts.size(); ++k) {
-          const auto call = ++calls.back()[parts[k]];
+          const auto call = ++calls.back()[std::string(parts[k])];
           auto& child = open.back()->children.emplace_back();
-          child.label = call > 1 ? parts[k] + " (" + std::to_string(call) + ")" : parts[k];
+          child.label = parts[k];
+          if (call > 1) child.label += " (" + std::to_string(call) + ")";
           child.module = module;
           open.push_back(&child);
           calls.emplace_back();

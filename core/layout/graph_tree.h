@@ -1,8 +1,10 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/id_vector.h"
@@ -96,6 +98,31 @@ class GraphTree {
   }
   /// Whether `inner` is `outer` or below it.
   bool within(std::int32_t inner, std::int32_t outer) const { return inner >= outer && inner < node(outer).end; }
+
+  /// Goes up from two nodes to the group in which each of them has a place, and returns these places, the first one's
+  /// first. Calls `crosses(group, from, to)` for each group that the way leaves, with the ends of a flow there.
+  template <class Crosses>
+  std::pair<std::int32_t, std::int32_t> meeting(std::int32_t a, std::int32_t b, const Crosses& crosses) const {
+    while (node(a).parent != node(b).parent) {
+      const auto depthA = node(a).depth, depthB = node(b).depth;
+      if (depthA >= depthB) {
+        crosses(node(a).parent, node(a).ordinal, bottomPort);
+        a = node(a).parent;
+      }
+      if (depthB >= depthA) {
+        crosses(node(b).parent, topPort, node(b).ordinal);
+        b = node(b).parent;
+      }
+    }
+    return {a, b};
+  }
+  /// Calls `part(group, from, to)` for each part of the flow between two nodes: at every border it crosses, and where
+  /// they meet.
+  template <class Part>
+  void forEachPart(std::int32_t first, std::int32_t second, const Part& part) const {
+    const auto [a, b] = meeting(std::min(first, second), std::max(first, second), part);
+    part(node(a).parent, node(a).ordinal, node(b).ordinal);
+  }
 
   std::span<const Flow> flows(std::int32_t group) const { return slice(flows_, flowBegin_, group); }
   std::span<const SavedFlow> savedFlows(std::int32_t group) const { return slice(saved_, savedBegin_, group); }

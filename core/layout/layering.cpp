@@ -1,7 +1,6 @@
 #include "core/layout/layering.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace retrograd::layout {
 namespace {

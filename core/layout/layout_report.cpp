@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/layout/dot_client.h"
-#include "core/layout/open_module.h"
 
 namespace retrograd::layout {
 namespace {

@@ -39,41 +39,23 @@ class Lifter {
 
   /// A flow: every border it crosses on the way to the lowest common ancestor gets its part of it.
   void flow(std::int32_t first, std::int32_t second, ValueId value, Part part) {
-    auto a = std::min(first, second), b = std::max(first, second);
-    while (tree_.node(a).parent != tree_.node(b).parent) {
-      const auto depthA = tree_.node(a).depth, depthB = tree_.node(b).depth;
-      if (depthA >= depthB) {
-        add(tree_.node(a).parent, tree_.node(a).ordinal, bottomPort, value, part);
-        a = tree_.node(a).parent;
-      }
-      if (depthB >= depthA) {
-        add(tree_.node(b).parent, topPort, tree_.node(b).ordinal, value, part);
-        b = tree_.node(b).parent;
-      }
-    }
-    add(tree_.node(a).parent, tree_.node(a).ordinal, tree_.node(b).ordinal, value, part);
+    tree_.forEachPart(first, second, [&](std::int32_t group, std::int32_t from, std::int32_t to) {
+      lifted_.push_back({group, from, to, value.index, part});
+    });
   }
 
   /// A saved value goes straight across from lane to lane: it shows where both ends first have different places, in
   /// the group that is returned.
   std::int32_t saved(std::int32_t first, std::int32_t second, ValueId value) {
-    auto a = first, b = second;
-    while (tree_.node(a).parent != tree_.node(b).parent) {
-      const auto depthA = tree_.node(a).depth, depthB = tree_.node(b).depth;
-      if (depthA >= depthB) a = tree_.node(a).parent;
-      if (depthB >= depthA) b = tree_.node(b).parent;
-    }
-    add(tree_.node(a).parent, tree_.node(a).ordinal, tree_.node(b).ordinal, value, Part::saved);
-    return tree_.node(a).parent;
+    const auto [a, b] = tree_.meeting(first, second, [](auto...) {});
+    const auto group = tree_.node(a).parent;
+    lifted_.push_back({group, tree_.node(a).ordinal, tree_.node(b).ordinal, value.index, Part::saved});
+    return group;
   }
 
   std::vector<Lifted> take() { return std::move(lifted_); }
 
  private:
-  void add(std::int32_t group, std::int32_t from, std::int32_t to, ValueId value, Part part) {
-    lifted_.push_back({group, from, to, value.index, part});
-  }
-
   const GraphTree& tree_;
   std::vector<Lifted> lifted_;
 };

@@ -32,16 +32,4 @@ struct Rung {
 /// the last to the first.
 std::vector<Rung> rungsOf(const Document& document, const Trace& trace);
 
-/// Values that the trace's ops and the bodies of its higher-order ops make: whose producer is one of them.
-/// The computation lists top-level ops only; `visit` is called for these and for the ops of their bodies, bodies after
-/// their op.
-template <class Visit>
-void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
-  const auto look = [&](const auto& self, const Argument& argument) -> void {
-    if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
-    for (const auto& item : argument.items) self(self, item);
-  };
-  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments) look(look, argument);
-}
-
 }  // namespace retrograd::layout

@@ -1,4 +1,6 @@
 #pragma once
+#include <string_view>
+
 #include "core/layout/shape.h"
 
 namespace retrograd::layout {
@@ -51,5 +53,12 @@ Scene makeScene(Shaper& shaper, const Folds& open, const Progress& progress = {}
 Folds openingFolds(const GraphTree& tree, std::int32_t most = 60);
 /// Opens what is around a node, so that it shows; returns whether that changed anything.
 bool reveal(const GraphTree& tree, Folds& open, std::int32_t node);
+
+/// Opens the groups that hold nothing but ops of this module ("h.3"; what is below it included), each call of it, and
+/// what is around them, so that one sees what the module consists of. False where no op of the trace is in such a
+/// module.
+bool openModule(const GraphTree& tree, Folds& open, std::string_view path);
+/// Everything open.
+Folds allOpen(const GraphTree& tree);
 
 }  // namespace retrograd::layout

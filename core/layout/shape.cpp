@@ -7,16 +7,12 @@
 #include <limits>
 
 #include "core/layout/labels.h"
+#include "core/layout/tree_passes.h"
 
 namespace retrograd::layout {
 namespace {
 
 constexpr float portWidth = 12;
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-  return hash * 0xff51afd7ed558ccdull;
-}
 
 /// A lane of a group with coordinates, from its own top left corner.
 struct Laid {

@@ -3,14 +3,6 @@
 #include "core/layout/tree_passes.h"
 
 namespace retrograd::layout {
-namespace {
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-  return hash * 0xff51afd7ed558ccdull;
-}
-
-}  // namespace
 
 void hashStructure(GraphTree& tree) {
   for (auto i = tree.size() - 1; i >= 0; --i) {

@@ -9,6 +9,11 @@ namespace retrograd::layout {
 void liftEdges(GraphTree& tree, const Progress& progress);
 /// Sizes of all boxes while closed.
 void measureBoxes(GraphTree& tree);
+/// Adds to a hash.
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdull;
+}
 /// From the leaves up: equal sizes, children and flows are equal structures.
 void hashStructure(GraphTree& tree);
 

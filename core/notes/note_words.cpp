@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/near_names.h"
-#include "core/base/op_number.h"
+#include "core/base/op_name.h"
 #include "core/questions/why.h"
 #include "core/trace/print/printer.h"
 
@@ -76,15 +76,13 @@ NotePlace parseNotePlace(const Analysis& analysis, const std::string& words) {
   if (words.starts_with('#')) {
     const auto number = opNumber(words);
     const auto op = number ? BoundSymbolId(*number) : BoundSymbolId();
-    if (!document.contains(op)) throw Error(ErrorCode::badUse, fmt::format("there is no op {}", words));
+    if (!document.contains(op)) badUse(fmt::format("there is no op {}", words));
     return {op, {}};
   }
   const auto value = findValue(analysis, words);
   if (!value)
-    throw Error(
-        ErrorCode::badUse,
-        fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)", words,
-                    didYouMean(words, valueNames(analysis))));
+    badUse(fmt::format("there is no value '{}'{} (an op is written #12: `retrograd trace --numbers` shows the ids)",
+                       words, didYouMean(words, valueNames(analysis))));
   return {makerOf(analysis, *value), *value};
 }
 
@@ -103,8 +101,7 @@ Note valueNoteAt(const Analysis& analysis, const Notes& notes, const NotePlace& 
   if (!value)
     for (auto output : analysis.document->outputs(place.op))
       if (!value) value = output;
-  if (!value)
-    throw Error(ErrorCode::badUse, fmt::format("op #{} makes no value that could have a name", place.op.index));
+  if (!value) badUse(fmt::format("op #{} makes no value that could have a name", place.op.index));
   Note note;
   note.value = keyOf(analysis, value);
   if (const auto* known = notes.at(*note.value)) return *known;

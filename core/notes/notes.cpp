@@ -39,8 +39,7 @@ int integer(const Json& json, std::string_view key, int otherwise) {
   const auto* member = json.find(key);
   if (!member) return otherwise;
   const auto number = member->integer();
-  if (number < -1 || number > std::numeric_limits<int>::max())
-    throw Error(ErrorCode::badInput, fmt::format("'{}' is out of range", key));
+  if (number < -1 || number > std::numeric_limits<int>::max()) badInput(fmt::format("'{}' is out of range", key));
   return static_cast<int>(number);
 }
 
@@ -58,7 +57,7 @@ OpKey opKey(const Json& json) {
   key.ordinal = integer(json, "ordinal", 0);
   if (const auto* role = json.find("role")) {
     const auto found = std::find_if(roles.begin(), roles.end(), [&](Role r) { return name(r) == role->text(); });
-    if (found == roles.end()) throw Error(ErrorCode::badInput, fmt::format("no role '{}'", role->text()));
+    if (found == roles.end()) badInput(fmt::format("no role '{}'", role->text()));
     key.role = *found;
   }
   return key;
@@ -74,7 +73,7 @@ Note note(const Json& json) {
     result.value.emplace();
     result.value->maker = opKey(place);
     const int output = integer(place, "value", 0);
-    if (output < 0) throw Error(ErrorCode::badInput, "'value' is the number of an output");
+    if (output < 0) badInput("'value' is the number of an output");
     result.value->output = output;
   } else {
     result.op = opKey(place);
@@ -161,12 +160,11 @@ Notes parseNotes(std::string_view json, const std::string& place) {
   try {
     const JsonTree tree(json);
     if (const auto format = tree.root().at("format").integer(); format != notesFormat)
-      throw Error(ErrorCode::badInput,
-                  fmt::format("notes of format {}, this program reads format {}", format, notesFormat));
+      badInput(fmt::format("notes of format {}, this program reads format {}", format, notesFormat));
     Notes notes;
     for (const auto& item : tree.root().at("notes").items()) {
       constexpr std::size_t most = 10'000;
-      if (++number > most) throw Error(ErrorCode::badInput, fmt::format("more than {} notes", most));
+      if (++number > most) badInput(fmt::format("more than {} notes", most));
       notes.set(note(item));
     }
     return notes;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/module_path.h"
 #include "core/derivation/gradient_of.h"
 #include "core/questions/why.h"
 #include "core/trace/source.h"
@@ -21,8 +22,7 @@ std::string layerPattern(const std::string& path) {
   for (std::size_t begin = 0; begin <= path.size();) {
     const auto end = std::min(path.find('.', begin), path.size());
     const auto part = path.substr(begin, end - begin);
-    const bool isNumber =
-        !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool isNumber = isListIndex(part);
     isMember |= isNumber;
     pattern += (begin > 0 ? "." : "") + (isNumber ? "*" : part);
     begin = end + 1;

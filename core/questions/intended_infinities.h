@@ -8,8 +8,8 @@ namespace retrograd {
 
 /// Infinities that a program means: -inf written as a literal, as attention masks have it, or brought along by an input
 /// or buffer, and what ops that only move, choose, add, scale or compare pass on of it, also through memory that they
-/// write. Known from the trace alone, before anything ran (faults.h knows more afterwards). An infinity anywhere else,
-/// and every NaN, is a fault.
+/// write. Known from the trace alone, before anything ran (nan_walk.h knows more afterwards). An infinity anywhere
+/// else, and every NaN, is a fault.
 ///
 /// A parameter, a gradient or a cotangent is never meant to be infinite; an input or buffer is where it is a mask, so
 /// that none of its numbers is above 0. An op that computes (exp, a product of matrices) passes nothing on: what

@@ -23,9 +23,9 @@ void gather(const Document& document, BoundSymbolId op, bool opaqueToo, std::vec
           (name.empty() ? "a custom Function" : name) + " (" + frame->file + ":" + std::to_string(frame->line) + ")");
     }
   }
-  for (const auto& argument : document.pattern(bound.pattern).arguments)
-    if (argument.kind == Argument::Kind::subgraph)
-      for (auto inner : document.subgraph(SubgraphId(argument.integer)).ops) gather(document, inner, opaqueToo, all);
+  forEachBody(document, op, [&](SubgraphId body) {
+    for (auto inner : document.subgraph(body).ops) gather(document, inner, opaqueToo, all);
+  });
 }
 
 }  // namespace

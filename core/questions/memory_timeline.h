@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 

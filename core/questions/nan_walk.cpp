@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "core/questions/faults.h"
 #include "core/trace/effects.h"
 #include "core/trace/op_traits.h"
 
@@ -251,11 +249,9 @@ std::size_t whenBad(const RunRecord& record, ValueId value, std::size_t end) {
 }  // namespace
 
 NanWalk walkToRoot(const Analysis& analysis, const RunRecord& record, ValueId value) {
-  if (!record.of(value).recorded)
-    throw Error(ErrorCode::badUse, "the run did not compute it", analysis.document->displayName(value));
+  if (!record.of(value).recorded) badUse("the run did not compute it", analysis.document->displayName(value));
   const auto at = whenBad(record, value, endOf(analysis));
-  if (!record.asRead(value, at).bad())
-    throw Error(ErrorCode::badUse, "all its elements are finite", analysis.document->displayName(value));
+  if (!record.asRead(value, at).bad()) badUse("all its elements are finite", analysis.document->displayName(value));
   return Walker(analysis, record).run(value, at);
 }
 
@@ -283,6 +279,32 @@ ValueId firstBadValue(const Analysis& analysis, const RunRecord& record) {
       if (faults.isFault(output)) return output;
   }
   return {};
+}
+
+Faults::Faults(const Analysis& analysis, const RunRecord& record)
+    : record_(record), intended_(analysis, [&](ValueId input) {
+        const auto& entry = record.of(input);
+        return !entry.recorded || entry.bad();
+      }) {
+  const auto& document = *analysis.document;
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
+    const auto op = analysis.joint.ops[i];
+    const auto operands = document.operands(op);
+    const auto makesInfinities = [&] {
+      return !hasInfiniteLiteral(document, op) && std::none_of(operands.begin(), operands.end(), [&](ValueId operand) {
+        return operand && record.asRead(operand, i).bad();
+      });
+    };
+    for (auto output : document.outputs(op))
+      if (output && record.of(output).bad() && intended_.mayHold(output) && makesInfinities())
+        overflowed_.insert(output);
+  }
+}
+
+bool Faults::isFault(ValueId value, std::size_t position) const {
+  if (!value) return false;
+  const auto entry = record_.asRead(value, position);
+  return entry.bad() && (intended_.isFault(value, entry.statistics) || overflowed_.contains(value));
 }
 
 }  // namespace retrograd

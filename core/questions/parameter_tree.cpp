@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
+
+#include "core/base/module_path.h"
 
 namespace retrograd {
 namespace {
@@ -16,11 +17,7 @@ struct Module {
 };
 
 /// "0", or "0.weight" where the member of a list has one part.
-bool startsWithNumber(const std::string& label) {
-  const auto end = std::min(label.find('.'), label.size());
-  return end > 0 &&
-         std::all_of(label.begin(), label.begin() + end, [](unsigned char c) { return std::isdigit(c) != 0; });
-}
+bool startsWithNumber(const std::string& label) { return isListIndex(label.substr(0, label.find('.'))); }
 
 void insert(Module& root, const std::string& path, std::size_t input) {
   auto* module = &root;

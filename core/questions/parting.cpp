@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/derivation/gradient_of.h"
-#include "core/questions/op_place.h"
 #include "core/trace/effects.h"
 #include "core/trace/source.h"
 

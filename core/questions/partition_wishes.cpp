@@ -50,12 +50,10 @@ PartitionOptions recomputing(const Analysis& analysis, ValueId value) {
   const auto& document = *analysis.document;
   const auto name = document.displayName(value);
   const auto why = whySaved(analysis, value);
-  if (!why.saved) throw Error(ErrorCode::badUse, "it is not saved", name);
+  if (!why.saved) badUse("it is not saved", name);
   if (!why.maker || why.storageBytes == 0)
-    throw Error(ErrorCode::badUse,
-                "it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
-  if (!why.recompute.impossible.empty())
-    throw Error(ErrorCode::badUse, "it cannot be recomputed: " + why.recompute.impossible, name);
+    badUse("it is an input or parameter, or a view of one, and there anyway: saving it costs nothing", name);
+  if (!why.recompute.impossible.empty()) badUse("it cannot be recomputed: " + why.recompute.impossible, name);
   auto partition = analysis.request.partition;
   for (auto op : why.recompute.ops)
     if (const auto operation = OriginLinks::origin(document, op)) addWord(partition, wordFor(document, operation));
@@ -121,9 +119,8 @@ std::string listOfBlocks(const Analysis& analysis, const SavedValues& saved) {
   for (const auto& [name, list] : lists)
     if (list.members.size() > 1 && list.bytes > most) best = name, most = list.bytes;
   if (best.empty())
-    throw Error(ErrorCode::badUse,
-                "no list of modules has two members that save something: there are no blocks to checkpoint",
-                analysis.file.path);
+    badUse("no list of modules has two members that save something: there are no blocks to checkpoint",
+           analysis.file.path);
   return best;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,13 @@ struct RunRecord {
     const auto found = readLater.find({position, value});
     return found == readLater.end() ? of(value) : ValueRecord{true, found->second};
   }
+};
+
+/// What an update of an optimizer did to a parameter; none: not known, or not finite.
+struct UpdateNumbers {
+  std::optional<double> clipFactor;  ///< what clipping multiplied the gradient by
+  std::optional<double> norm;        ///< of what was added to the parameter; NaN or infinite where it is not finite
+  std::optional<double> ratio;       ///< that norm over the parameter's
 };
 
 }  // namespace retrograd

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
+#include "core/split/saved_values.h"
 
 namespace retrograd {
 
@@ -39,6 +40,9 @@ struct WhySaved {
   std::size_t from = 0, lastRead = 0;  ///< positions: made, read last
   RecomputePlan recompute;
 };
+
+/// What the forward of a model saves for its backward; nothing where no backward was derived.
+SavedValues savedValues(const Analysis& analysis);
 
 /// `value`: of the joint. Where it is not saved, `saved` is false and the rest holds what is known.
 WhySaved whySaved(const Analysis& analysis, ValueId value);

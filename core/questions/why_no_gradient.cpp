@@ -130,7 +130,7 @@ class GradientQuestion {
 }  // namespace
 
 WhyNoGradient whyNoGradient(const Analysis& analysis, ValueId value) {
-  if (!analysis.document->contains(value)) throw Error(ErrorCode::badUse, "there is no such value");
+  if (!analysis.document->contains(value)) badUse("there is no such value");
   return GradientQuestion(analysis, value).run();
 }
 
@@ -160,8 +160,8 @@ std::optional<ValueId> findValue(const Analysis& analysis, const std::string& na
     if (computation.trace.inputs[i] && (spec.name == name || spec.target == name || alias))
       return computation.trace.inputs[i];
   }
-  for (std::size_t i = 0; i < document.valueCount(); ++i)
-    if (const ValueId id(static_cast<std::int64_t>(i)); document.displayName(id) == name) return id;
+  for (const auto id : document.valueIds())
+    if (document.displayName(id) == name) return id;
   return std::nullopt;
 }
 
@@ -172,8 +172,7 @@ std::vector<std::string> valueNames(const Analysis& analysis) {
     if (!spec.target.empty()) names.push_back(spec.target);
     names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
   }
-  for (std::size_t i = 0; i < analysis.document->valueCount(); ++i)
-    names.push_back(analysis.document->displayName(ValueId(static_cast<std::int64_t>(i))));
+  for (const auto id : analysis.document->valueIds()) names.push_back(analysis.document->displayName(id));
   return names;
 }
 

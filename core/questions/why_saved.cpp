@@ -181,8 +181,14 @@ class SavedQuestion {
 
 }  // namespace
 
+SavedValues savedValues(const Analysis& analysis) {
+  const auto& outputs = analysis.forward.outputs;
+  const auto results = std::min(analysis.forward.resultCount, outputs.size());
+  return savedValues(*analysis.document, std::span(outputs).subspan(results), analysis.forward.ops);
+}
+
 WhySaved whySaved(const Analysis& analysis, ValueId value) {
-  if (!analysis.document->contains(value)) throw Error(ErrorCode::badUse, "there is no such value");
+  if (!analysis.document->contains(value)) badUse("there is no such value");
   return SavedQuestion(analysis, value).run();
 }
 

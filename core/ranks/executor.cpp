@@ -4,16 +4,98 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <deque>
 #include <limits>
+#include <span>
 
-#include "core/ranks/border_message.h"
+#include "core/base/error.h"
 #include "core/ranks/message.h"
 #include "core/ranks/traffic.h"
 #include "core/schedule/schedule_check.h"
 
 namespace retrograd {
 namespace {
+
+constexpr std::uint64_t mostBytes = std::uint64_t{1} << 40;
+
+/// A message being sent: how long it is, then the message, then the tensors that lie on the device of the link, if
+/// there is one.
+class Outgoing {
+ public:
+  /// Takes `tag` and the next one. Throws as Transport and encodeMessage().
+  Outgoing(Transport& transport, DeviceLink* link, const TensorMap& tensors, int to, int tag) {
+    Message message;
+    for (const auto& [name, tensor] : tensors) {
+      if (link && tensor.memory == link->device()) message.announced.emplace(name, tensor.meta);
+      else message.tensors.emplace(name, tensor);
+    }
+    auto bytes = std::make_shared<Bytes>(encodeMessage(message));
+    auto length = std::make_shared<Bytes>(sizeof(std::uint64_t));
+    const std::uint64_t count = bytes->size();
+    std::memcpy(length->data(), &count, sizeof count);
+    transfers_.push_back(transport.send(std::move(length), to, tag));
+    transfers_.push_back(transport.send(std::move(bytes), to, tag + 1));
+    for (const auto& [name, meta] : message.announced) transfers_.push_back(link->send(tensors.at(name), to));
+  }
+  void wait() {
+    for (auto& transfer : transfers_) transfer->wait();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Transfer>> transfers_;
+};
+
+/// A message being received. Its length is asked for at once, the rest when it is opened.
+class Incoming {
+ public:
+  Incoming(Transport& transport, DeviceLink* link, int from, int tag)
+      : transport_(transport),
+        link_(link),
+        from_(from),
+        tag_(tag),
+        length_(std::make_shared<Bytes>(sizeof(std::uint64_t))),
+        first_(transport.receive(length_, from, tag)) {}
+  /// Waits for the message, and asks for the tensors that it announces. Over a link all messages of a rank have to be
+  /// opened in the order in which they were sent. Does nothing the second time. Throws as Transport and
+  /// decodeMessage().
+  void open() {
+    if (isOpen_) return;
+    isOpen_ = true;
+    first_->wait();
+    std::uint64_t count = 0;
+    std::memcpy(&count, length_->data(), sizeof count);
+    if (count > mostBytes) badInput(fmt::format("rank {} announces a message of {} bytes", from_, count));
+    auto bytes = std::make_shared<Bytes>(count);
+    transport_.receive(bytes, from_, tag_ + 1)->wait();
+    auto message = decodeMessage(bytes);
+    tensors_ = std::move(message.tensors);
+    if (!message.announced.empty() && !link_)
+      badInput(fmt::format("rank {} sends tensors past its messages, and there is no link", from_));
+    for (const auto& [name, meta] : message.announced) {
+      const auto& tensor = tensors_[name] = link_->allocate(meta);
+      transfers_.push_back(link_->receive(tensor, from_));
+    }
+  }
+  bool isOpen() const { return isOpen_; }
+  /// Opens it, and waits for all tensors.
+  TensorMap take() {
+    open();
+    for (auto& transfer : transfers_) transfer->wait();
+    return std::move(tensors_);
+  }
+
+ private:
+  Transport& transport_;
+  DeviceLink* link_;
+  int from_, tag_;
+  std::shared_ptr<Bytes> length_;
+  std::unique_ptr<Transfer> first_;
+  bool isOpen_ = false;
+  TensorMap tensors_;
+  std::vector<std::unique_ptr<Transfer>> transfers_;
+};
 
 using Clock = std::chrono::steady_clock;
 
@@ -81,8 +163,8 @@ class RankRun {
       case ActionKind::waitReduceGrad:
         return;  // sumOverRanks, after the row: only there do all ranks come by in one order
       case ActionKind::unshard:
-      case ActionKind::reshard: throw Error(ErrorCode::badUse, "parameters are not sharded here");
-      case ActionKind::overlap: throw Error(ErrorCode::badUse, "an overlap in an overlap");
+      case ActionKind::reshard: badUse("parameters are not sharded here");
+      case ActionKind::overlap: badUse("an overlap in an overlap");
     }
   }
 
@@ -177,8 +259,7 @@ class RankRun {
     const auto stages = std::int64_t{schedule_.stages};
     const auto edge = (border.forward ? 0 : stages * stages) + border.from * stages + border.to;
     const auto tag = 2 * (edge * schedule_.microbatches + border.microbatch);
-    if (tag >= std::numeric_limits<int>::max())
-      throw Error(ErrorCode::badUse, "too many stages and microbatches to number their messages");
+    if (tag >= std::numeric_limits<int>::max()) badUse("too many stages and microbatches to number their messages");
     return static_cast<int>(tag);
   }
 
@@ -206,8 +287,7 @@ void requireTransfers(const Schedule& schedule) {
   const bool crosses = std::any_of(edges.begin(), edges.end(), [&](const StageEdge& edge) {
     return !dependencies.together(edge.source, edge.consumer);
   });
-  if (crosses && !dependencies.hasTransfers())
-    throw Error(ErrorCode::badUse, "the schedule has no transfers: lower it first", schedule.name);
+  if (crosses && !dependencies.hasTransfers()) badUse("the schedule has no transfers: lower it first", schedule.name);
 }
 
 }  // namespace
@@ -215,9 +295,7 @@ void requireTransfers(const Schedule& schedule) {
 std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transport, StageRunner& runner,
                                     const Progress& progress, DeviceLink* link) {
   if (std::ssize(schedule.ranks) != transport.size())
-    throw Error(ErrorCode::badUse,
-                fmt::format("the schedule is for {} ranks, {} run", schedule.ranks.size(), transport.size()),
-                schedule.name);
+    badUse(fmt::format("the schedule is for {} ranks, {} run", schedule.ranks.size(), transport.size()), schedule.name);
   requireValid(schedule);
   requireTransfers(schedule);
   try {
@@ -253,10 +331,29 @@ void sumOverRanks(Transport& transport, TensorMap& tensors, const std::map<std::
     const auto found = tensors.find(name);
     const auto* term = found == tensors.end() ? nullptr : &found->second;
     if (term && (term->meta.sizes != meta.sizes || term->meta.dtype != meta.dtype))
-      throw Error(ErrorCode::badUse, "is not of the dtype and sizes that all ranks have agreed on", name);
+      badUse("is not of the dtype and sizes that all ranks have agreed on", name);
     tensors[name] =
         link ? link->sumOverRanks(term ? std::optional(*term) : std::nullopt, meta) : summed(transport, term, meta);
   }
+}
+
+namespace {
+
+/// Rank 0's bytes: all others add zeros.
+void fromFirst(Transport& transport, std::vector<std::int64_t>& numbers) {
+  if (transport.rank() > 0) std::fill(numbers.begin(), numbers.end(), 0);
+  transport.sumOverRanks(std::as_writable_bytes(std::span(numbers)), DType::i64);
+}
+
+}  // namespace
+
+std::vector<std::size_t> fromFirstRank(Transport& transport, const std::vector<std::size_t>& numbers) {
+  std::vector<std::int64_t> count{std::ssize(numbers)};
+  fromFirst(transport, count);
+  std::vector<std::int64_t> shared(numbers.begin(), numbers.end());
+  shared.resize(count.front());
+  if (!shared.empty()) fromFirst(transport, shared);
+  return {shared.begin(), shared.end()};
 }
 
 }  // namespace retrograd

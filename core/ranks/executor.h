@@ -1,6 +1,5 @@
 #pragma once
-#include <functional>
-#include <memory>
+#include <cstddef>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -30,5 +29,9 @@ std::vector<ExecutedAction> runRank(const Schedule& schedule, Transport& transpo
 /// Over a link they are summed, and stay, on its device.
 void sumOverRanks(Transport& transport, TensorMap& tensors, const std::map<std::string, TensorMeta>& shared,
                   DeviceLink* link = nullptr);
+
+/// The numbers that rank 0 has; those of the others count for nothing. All ranks call it in one order. Throws as
+/// Transport.
+std::vector<std::size_t> fromFirstRank(Transport& transport, const std::vector<std::size_t>& numbers);
 
 }  // namespace retrograd

@@ -188,9 +188,8 @@ void printLine(int rank, bool isError, std::string_view line) {
 }  // namespace
 
 LaunchResult launchRanks(const LaunchOptions& options, const Progress& progress) {
-  if (options.ranks < 1 || options.ranks > mostRanks)
-    throw Error(ErrorCode::badUse, fmt::format("ranks are 1 to {}", mostRanks));
-  if (options.command.empty()) throw Error(ErrorCode::badUse, "no command for the ranks to run");
+  if (options.ranks < 1 || options.ranks > mostRanks) badUse(fmt::format("ranks are 1 to {}", mostRanks));
+  if (options.command.empty()) badUse("no command for the ranks to run");
   auto complete = options;
   if (!complete.onLine) complete.onLine = printLine;
   return Launch(complete, progress).run();

@@ -29,9 +29,7 @@ class Writer {
   std::vector<std::byte> out;
 };
 
-[[noreturn]] void refuse(const char* what) {
-  throw Error(ErrorCode::badInput, fmt::format("a message of another rank is damaged: {}", what));
-}
+[[noreturn]] void refuse(const char* what) { badInput(fmt::format("a message of another rank is damaged: {}", what)); }
 
 class Reader {
  public:
@@ -64,7 +62,7 @@ class Reader {
 void requirePlain(const std::string& name, const TensorData& tensor) {
   if (tensor.meta.layout != Layout::strided || tensor.meta.conjugate || tensor.meta.negative ||
       tensor.memory.type != Device::Type::cpu)
-    throw Error(ErrorCode::badUse, "only plain strided tensors of the host are sent in messages", name);
+    badUse("only plain strided tensors of the host are sent in messages", name);
   if (const std::size_t reached = tensor.meta.storageBytes(); tensor.meta.elements() > 0 && reached > tensor.bytes)
     throw Error(ErrorCode::internal, "the tensor reaches beyond its storage", name);
 }

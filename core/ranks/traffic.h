@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "core/ranks/device_link.h"
+#include "core/ranks/transport.h"
 #include "core/schedule/schedule_dependencies.h"
 
 namespace retrograd {

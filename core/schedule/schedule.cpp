@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/number_text.h"
 
 namespace retrograd {
 namespace {
@@ -40,17 +41,13 @@ constexpr std::array<KindName, 15> kindNames{{
 
 constexpr std::int32_t largestNumber =
     99'999;  // of a stage or microbatch: what a typing error must not turn into gigabytes
+constexpr std::string_view blanks = " \t\r";
 constexpr std::uintmax_t largestFile = 64 << 20;
 
 bool ofOneMicrobatch(ActionKind kind) { return computes(kind) || transfers(kind); }
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  return first == text.npos ? std::string_view{} : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw Error(ErrorCode::badInput, fmt::format("'{}' is not an action: {}", text.substr(0, 60), why));
+  badInput(fmt::format("'{}' is not an action: {}", text.substr(0, 60), why));
 }
 
 /// The number at the front of `rest`, which is taken away from it; -1 without one.
@@ -94,7 +91,7 @@ Action parseOverlap(std::string_view whole) {
   action.kind = ActionKind::overlap;
   for (auto inside = whole.substr(1, end - 1);;) {
     const auto semicolon = inside.find(';');
-    action.parts.push_back(parseSingle(trimmed(inside.substr(0, semicolon))));
+    action.parts.push_back(parseSingle(trimmed(inside.substr(0, semicolon), blanks)));
     if (!computes(action.parts.back().kind)) refuse(whole, "only F, B, I and W overlap");
     if (semicolon == inside.npos) break;
     inside.remove_prefix(semicolon + 1);
@@ -126,7 +123,7 @@ std::vector<Action> readRow(std::string_view line, std::size_t row) {
   std::vector<Action> actions;
   for (std::size_t cell = 1;; ++cell) {
     const auto comma = line.find(',');
-    if (const auto text = trimmed(line.substr(0, comma)); !text.empty()) {
+    if (const auto text = trimmed(line.substr(0, comma), blanks); !text.empty()) {
       try {
         actions.push_back(parseAction(text));
       } catch (const Error& error) {
@@ -180,7 +177,7 @@ std::string text(const Action& action) {
 }
 
 Action parseAction(std::string_view text) {
-  const auto whole = trimmed(text);
+  const auto whole = trimmed(text, blanks);
   if (whole.empty()) refuse(whole, "it is empty");
   return whole.front() == '(' ? parseOverlap(whole) : parseSingle(whole);
 }
@@ -191,15 +188,12 @@ Schedule readScheduleCsv(std::string_view csv, std::string name) {
   std::vector<std::vector<Action>> ranks;
   try {
     while (!csv.empty()) {
-      const auto end = std::min(csv.find('\n'), csv.size());
-      const auto line = csv.substr(0, end);
-      if (trimmed(line).empty())
-        throw Error(ErrorCode::badInput, "the row is empty: each row is a rank",
-                    fmt::format("row {}", ranks.size() + 1));
+      const auto line = takePart(csv, '\n');
+      if (trimmed(line, blanks).empty())
+        badInput("the row is empty: each row is a rank", fmt::format("row {}", ranks.size() + 1));
       ranks.push_back(readRow(line, ranks.size() + 1));
-      csv.remove_prefix(std::min(end + 1, csv.size()));
     }
-    if (ranks.empty()) throw Error(ErrorCode::badInput, "no row: a schedule has one for each rank");
+    if (ranks.empty()) badInput("no row: a schedule has one for each rank");
   } catch (const Error& error) {
     throw error.at(name);
   }
@@ -209,12 +203,11 @@ Schedule readScheduleCsv(std::string_view csv, std::string name) {
 Schedule readScheduleFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const auto size = file.tellg();
-  if (!file || size < 0) throw Error(ErrorCode::badUse, "cannot be read", path);
-  if (static_cast<std::uintmax_t>(size) > largestFile)
-    throw Error(ErrorCode::badInput, "too large for a schedule (64 MiB at most)", path);
+  if (!file || size < 0) badUse("cannot be read", path);
+  if (static_cast<std::uintmax_t>(size) > largestFile) badInput("too large for a schedule (64 MiB at most)", path);
   std::string content(size, '\0');
   file.seekg(0);
-  if (!file.read(content.data(), size)) throw Error(ErrorCode::badUse, "cannot be read", path);
+  if (!file.read(content.data(), size)) badUse("cannot be read", path);
   return readScheduleCsv(content, path);
 }
 

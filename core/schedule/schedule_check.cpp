@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace retrograd {
@@ -170,7 +171,7 @@ void requireValid(const Schedule& schedule) {
   if (!check.waiting.empty())
     for (std::size_t i = 1; i < std::min<std::size_t>(check.problems.size(), 8); ++i)
       message += fmt::format("; {}: {}", check.problems[i].place, check.problems[i].message);
-  throw Error(ErrorCode::badInput, message, fmt::format("{}, {}", schedule.name, check.problems.front().place));
+  badInput(message, fmt::format("{}, {}", schedule.name, check.problems.front().place));
 }
 
 }  // namespace retrograd

@@ -10,7 +10,7 @@ ScheduleDependencies::ScheduleDependencies(const Schedule& schedule)
     : schedule_(schedule), sources_(schedule.stages), consumers_(schedule.stages) {
   for (const auto& [source, consumer] : schedule.allEdges()) {
     if (source < 0 || consumer <= source || consumer >= schedule.stages)
-      throw Error(ErrorCode::badUse, "an edge leads from a stage to a later one of the schedule", schedule.name);
+      badUse("an edge leads from a stage to a later one of the schedule", schedule.name);
     sources_[consumer].push_back(source);
     consumers_[source].push_back(consumer);
   }

@@ -222,7 +222,7 @@ std::string lowered(std::string_view text) {
 }
 
 [[noreturn]] void refuse(const ScheduleKind& kind, const std::string& message) {
-  throw Error(ErrorCode::badUse, message, std::string(kind.name));
+  badUse(message, std::string(kind.name));
 }
 
 void requireSize(const ScheduleKind& kind, const ScheduleSize& size) {
@@ -281,10 +281,9 @@ Schedule makeSchedule(const ScheduleKind& kind, std::int32_t ranks, std::int32_t
   auto schedule = scheduleOf(std::string(kind.name), std::move(rows));
   const auto check = checkSchedule(schedule);
   if (!check.ok())
-    throw Error(ErrorCode::badUse,
-                fmt::format("{} ranks with {} stages each and {} microbatches have no such schedule: {}", ranks,
-                            size.stagesPerRank, microbatches, check.problems.front().message),
-                std::string(kind.name));
+    badUse(fmt::format("{} ranks with {} stages each and {} microbatches have no such schedule: {}", ranks,
+                       size.stagesPerRank, microbatches, check.problems.front().message),
+           std::string(kind.name));
   return schedule;
 }
 

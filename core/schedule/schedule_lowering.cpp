@@ -29,8 +29,7 @@ class Lowering {
         receipts_(schedule.ranks.size()) {}
 
   Schedule lower() {
-    if (dependencies_.hasTransfers())
-      throw Error(ErrorCode::badUse, "the schedule has its transfers already", schedule_.name);
+    if (dependencies_.hasTransfers()) badUse("the schedule has its transfers already", schedule_.name);
     planReceipts();
     std::vector<std::vector<Action>> rows;
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) rows.push_back(lowerRow(rank));

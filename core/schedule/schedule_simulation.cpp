@@ -166,10 +166,9 @@ class Simulator {
 
 void requireFit(const Schedule& schedule, const ScheduleCosts& costs) {
   if (costs.stages.size() > 1 && std::ssize(costs.stages) != schedule.stages)
-    throw Error(ErrorCode::badUse,
-                fmt::format("costs of {} stages for a schedule of {}: give one for each, or one for all",
-                            costs.stages.size(), schedule.stages),
-                schedule.name);
+    badUse(fmt::format("costs of {} stages for a schedule of {}: give one for each, or one for all",
+                       costs.stages.size(), schedule.stages),
+           schedule.name);
   const auto good = [](double time) { return std::isfinite(time) && time >= 0; };
   bool fit = good(costs.transfer);
   for (const auto& stage : costs.stages)
@@ -177,13 +176,12 @@ void requireFit(const Schedule& schedule, const ScheduleCosts& costs) {
           good(stage.backwardWeight) && stage.activationBytes >= 0;
   for (const auto& [edge, forward, backward] : costs.edges) {
     if (edge.source < 0 || edge.source >= edge.consumer || edge.consumer >= schedule.stages)
-      throw Error(ErrorCode::badUse,
-                  fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages",
-                              edge.source, edge.consumer, schedule.stages),
-                  schedule.name);
+      badUse(fmt::format("costs of an edge from stage {} to stage {}: edges go to a later one of the {} stages",
+                         edge.source, edge.consumer, schedule.stages),
+             schedule.name);
     fit = fit && good(forward) && good(backward);
   }
-  if (!fit) throw Error(ErrorCode::badUse, "times and bytes of a stage are finite and not negative", schedule.name);
+  if (!fit) badUse("times and bytes of a stage are finite and not negative", schedule.name);
 }
 
 }  // namespace

@@ -21,9 +21,8 @@ __extension__ typedef unsigned __int128 UnsignedWide;
 
 constexpr double beyondInt64 = 9223372036854775808.0;  // 2^63
 
-[[noreturn]] void fail(const char* message) { throw Error(ErrorCode::badInput, message); }
-[[noreturn]] void overflow() { fail("the result does not fit in an integer of 64 bits"); }
-[[noreturn]] void divisionByZero() { fail("division by zero"); }
+[[noreturn]] void overflow() { badInput("the result does not fit in an integer of 64 bits"); }
+[[noreturn]] void divisionByZero() { badInput("division by zero"); }
 
 bool integral(NumberOperands v) {
   return std::none_of(v.begin(), v.end(), [](const Number& n) { return n.isReal(); });
@@ -32,12 +31,12 @@ bool boolean(NumberOperands v) {
   return std::all_of(v.begin(), v.end(), [](const Number& n) { return n.kind == Number::Kind::boolean; });
 }
 void requireIntegers(NumberOperands v) {
-  if (!integral(v)) fail("it takes integers, not floats");
+  if (!integral(v)) badInput("it takes integers, not floats");
 }
 
 Number toInteger(double d) {
-  if (std::isnan(d)) fail("a NaN cannot become an integer");
-  if (std::isinf(d)) fail("an infinity cannot become an integer");
+  if (std::isnan(d)) badInput("a NaN cannot become an integer");
+  if (std::isinf(d)) badInput("an infinity cannot become an integer");
   if (!(d >= -beyondInt64 && d < beyondInt64)) overflow();
   return Number::ofInt(static_cast<std::int64_t>(d));
 }
@@ -141,11 +140,12 @@ Number trueDivide(NumberOperands v) {
 }
 
 Number realPower(double base, double exponent) {
-  if (base == 0 && exponent < 0 && std::isfinite(exponent)) fail("zero to a negative power");
+  if (base == 0 && exponent < 0 && std::isfinite(exponent)) badInput("zero to a negative power");
   if (base < 0 && std::isfinite(base) && std::isfinite(exponent) && std::trunc(exponent) != exponent)
-    fail("a negative number to a fractional power is complex");
+    badInput("a negative number to a fractional power is complex");
   const double result = std::pow(base, exponent);
-  if (std::isinf(result) && std::isfinite(base) && std::isfinite(exponent)) fail("the result does not fit in a float");
+  if (std::isinf(result) && std::isfinite(base) && std::isfinite(exponent))
+    badInput("the result does not fit in a float");
   return Number::ofReal(result);
 }
 Number power(NumberOperands v) {
@@ -161,8 +161,8 @@ Number power(NumberOperands v) {
 Number mathPower(NumberOperands v) {
   const double base = v[0].asReal(), exponent = v[1].asReal(), result = std::pow(base, exponent);
   if (!std::isfinite(base) || !std::isfinite(exponent)) return Number::ofReal(result);
-  if (std::isnan(result) || (std::isinf(result) && base == 0)) fail("math domain error");
-  if (std::isinf(result)) fail("the result does not fit in a float");
+  if (std::isnan(result) || (std::isinf(result) && base == 0)) badInput("math domain error");
+  if (std::isinf(result)) badInput("the result does not fit in a float");
   return Number::ofReal(result);
 }
 
@@ -181,7 +181,7 @@ Number invert(NumberOperands v) {
 }
 void requireShift(NumberOperands v) {
   requireIntegers(v);
-  if (v[1].integer < 0) fail("a shift by a negative count");
+  if (v[1].integer < 0) badInput("a shift by a negative count");
 }
 Number shiftLeft(NumberOperands v) {
   requireShift(v);
@@ -264,7 +264,7 @@ Number roundToTens(std::int64_t n, std::int64_t places) {
 }
 double readReal(const char* begin, const char* end) {
   double result = 0;
-  if (std::from_chars(begin, end, result).ec != std::errc()) fail("the result does not fit in a float");
+  if (std::from_chars(begin, end, result).ec != std::errc()) badInput("the result does not fit in a float");
   return result;
 }
 /// d rounded to `digits` behind the point (before it where negative), decided by its exact decimal digits, as Python
@@ -302,8 +302,8 @@ template <double (*function)(double), bool canOverflow = false>
 Number real(NumberOperands v) {
   const double x = v[0].asReal(), result = function(x);
   if ((std::isnan(result) && !std::isnan(x)) || (std::isinf(result) && std::isfinite(x) && !canOverflow))
-    fail("math domain error");
-  if (std::isinf(result) && std::isfinite(x)) fail("the result does not fit in a float");
+    badInput("math domain error");
+  if (std::isinf(result) && std::isfinite(x)) badInput("the result does not fit in a float");
   return Number::ofReal(result);
 }
 Number logarithm(NumberOperands v) {

@@ -202,18 +202,23 @@ class SizeParser {
     return true;
   }
 
-  bool disjunction() {
-    if (!conjunction()) return false;
-    while (takeWord("or"))
-      if (!conjunction() || !call("or", 2)) return false;
-    return true;
+  bool takeOperator(std::string_view text) {
+    if (startsName(text.front())) return takeWord(text);
+    return !(text == "*" && isPower()) && take(text);
   }
-  bool conjunction() {
-    if (!negation()) return false;
-    while (takeWord("and"))
-      if (!negation() || !call("and", 2)) return false;
-    return true;
+  /// Operands with operators of one rank between them, from left to right.
+  bool leftToRight(bool (SizeParser::*operand)(), std::initializer_list<std::string_view> operators) {
+    if (!(this->*operand)()) return false;
+    for (;;) {
+      const auto* found =
+          std::find_if(operators.begin(), operators.end(), [&](auto each) { return takeOperator(each); });
+      if (found == operators.end()) return true;
+      if (!(this->*operand)() || !call(*found, 2)) return false;
+    }
   }
+
+  bool disjunction() { return leftToRight(&SizeParser::conjunction, {"or"}); }
+  bool conjunction() { return leftToRight(&SizeParser::negation, {"and"}); }
   bool negation() {
     bool negated = false;
     while (takeWord("not")) negated = !negated;
@@ -225,34 +230,8 @@ class SizeParser {
       if (take(sign)) return sum() && call(sign, 2);
     return true;
   }
-  bool sum() {
-    if (!product()) return false;
-    for (;;) {
-      if (take("+")) {
-        if (!product() || !call("+", 2)) return false;
-      } else if (take("-")) {
-        if (!product() || !call("-", 2)) return false;
-      } else {
-        return true;
-      }
-    }
-  }
-  bool product() {
-    if (!signedFactor()) return false;
-    for (;;) {
-      if (take("//")) {
-        if (!signedFactor() || !call("//", 2)) return false;
-      } else if (take("/")) {
-        if (!signedFactor() || !call("/", 2)) return false;
-      } else if (take("%")) {
-        if (!signedFactor() || !call("%", 2)) return false;
-      } else if (!isPower() && take("*")) {
-        if (!signedFactor() || !call("*", 2)) return false;
-      } else {
-        return true;
-      }
-    }
-  }
+  bool sum() { return leftToRight(&SizeParser::product, {"+", "-"}); }
+  bool product() { return leftToRight(&SizeParser::signedFactor, {"//", "/", "%", "*"}); }
   bool isPower() {
     skipSpace();
     return text_.substr(at_).starts_with("**");

@@ -7,7 +7,7 @@
 
 #include "core/base/module_path.h"
 #include "core/base/near_names.h"
-#include "core/base/op_number.h"
+#include "core/base/op_name.h"
 #include "core/split/partition.h"
 #include "core/trace/op_traits.h"
 
@@ -40,9 +40,7 @@ class Marker {
     if (what == "all") return void(markWhere([](BoundSymbolId) { return true; }));
     if (what.starts_with('#')) return markOp(what);
     if (what.ends_with(".*")) return markMembers(what.substr(0, what.size() - 2));
-    std::set<std::string, std::less<>> modules;
-    for (std::size_t i = 0; i < joint_.forwardCount; ++i)
-      modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
+    auto modules = modulesOfForward();
     const auto meant = modulesNamed(what, modules);
     if (meant.size() == 1)
       return void(markWhere([&](BoundSymbolId op) {
@@ -50,15 +48,20 @@ class Marker {
       }));
     if (meant.size() > 1) moduleNamed(what, modules);  // throws, with all of them
     modules.erase("");
-    throw Error(
-        ErrorCode::badUse,
-        "the model computes nothing in a module of this path" + nearOnes(what, {modules.begin(), modules.end()}),
-        "recompute " + what);
+    badUse("the model computes nothing in a module of this path" + nearOnes(what, {modules.begin(), modules.end()}),
+           "recompute " + what);
   }
 
   OpMarks take() { return std::move(marks_); }
 
  private:
+  std::set<std::string, std::less<>> modulesOfForward() const {
+    std::set<std::string, std::less<>> modules;
+    for (std::size_t i = 0; i < joint_.forwardCount; ++i)
+      modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
+    return modules;
+  }
+
   template <class Predicate>
   bool markWhere(Predicate&& wanted) {
     bool any = false;
@@ -81,10 +84,7 @@ class Marker {
   /// Each member of a list of modules, but for what makes a value that leaves it: so the input of the next one is kept,
   /// as by torch.utils.checkpoint around each member.
   void markMembers(const std::string& wanted) {
-    std::set<std::string, std::less<>> modules;
-    for (std::size_t i = 0; i < joint_.forwardCount; ++i)
-      modules.emplace(document_.text(document_.boundSymbol(joint_.ops[i]).module));
-    const auto list = moduleNamed(wanted, modules) + ".";
+    const auto list = moduleNamed(wanted, modulesOfForward()) + ".";
     std::map<std::string, int, std::less<>> members;
     const auto memberOf = [&](BoundSymbolId op) {
       const auto path = document_.text(document_.boundSymbol(op).module);
@@ -127,8 +127,7 @@ class Marker {
       if (id) names.insert(std::to_string(from.index));
       else if (const auto text = document_.text(document_.boundSymbol(from).name); !text.empty()) names.emplace(text);
     }
-    throw Error(ErrorCode::badUse, "no op of the forward comes from an op of this name or id" + nearOnes(name, names),
-                "recompute #" + name);
+    badUse("no op of the forward comes from an op of this name or id" + nearOnes(name, names), "recompute #" + name);
   }
 
   const Document& document_;

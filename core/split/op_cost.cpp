@@ -166,4 +166,11 @@ std::int64_t opCost(const Document& document, BoundSymbolId op) {
   return std::max<std::int64_t>(1, bytes + operations / operationsPerByte);
 }
 
+double estimatedSeconds(const Document& document, const Trace& joint) {
+  constexpr double secondsForEachOp = 15e-6, bytesInASecond = 4e9;
+  double bytes = 0;
+  for (auto op : joint.ops) bytes += static_cast<double>(opCost(document, op));
+  return static_cast<double>(joint.ops.size()) * secondsForEachOp + bytes / bytesInASecond;
+}
+
 }  // namespace retrograd

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/tensor_statistics.h"
+#include "core/derivation/analysis.h"
 #include "core/trace/tensor_data.h"
 
 namespace retrograd {
@@ -22,5 +24,13 @@ std::vector<BadPlace> badPlaces(const TensorData& tensor, std::size_t most = sho
 /// "nan at [0, 3], [2, 1]; -inf at [1, 0]", "..." behind it where there are more than these of `all`; empty where there
 /// are none.
 std::string describe(const std::vector<BadPlace>& places, std::size_t all);
+
+/// An input of a computation that has NaN or infinities itself, for people: "the input x, inf at [5, 3] (1 of 192
+/// elements)", "the parameter layer.weight, ...". The places are left out where its numbers are not at hand, as those
+/// of a cotangent. `statistics`: of `value`.
+std::string badInputText(const Analysis& analysis, ValueId value, const TensorStatistics& statistics);
+
+/// Whether a text is one of badInputText().
+bool isBadInputText(const std::string& text);
 
 }  // namespace retrograd

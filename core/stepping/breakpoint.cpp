@@ -11,8 +11,8 @@
 
 #include "core/base/module_path.h"
 #include "core/base/near_names.h"
-#include "core/base/op_number.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_text.h"
+#include "core/base/op_name.h"
 #include "core/questions/why.h"
 
 namespace retrograd {
@@ -62,7 +62,7 @@ class Parser {
   }
 
   [[noreturn]] void refuse(const std::string& message) const {
-    throw Error(ErrorCode::badUse, message, "breakpoint '" + std::string(text_) + "'");
+    badUse(message, "breakpoint '" + std::string(text_) + "'");
   }
 
   std::string word(const char* expected) {

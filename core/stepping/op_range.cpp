@@ -18,7 +18,7 @@ std::size_t placeOf(const Analysis& analysis, const std::string& word) {
   auto op = named.where == Breakpoint::Where::op ? OriginLinks::origin(document, named.op) : BoundSymbolId();
   while (op && document.boundSymbol(op).parent) op = document.boundSymbol(op).parent;
   const auto at = std::find(all.begin(), all.end(), op);
-  if (!op || at == all.end()) throw Error(ErrorCode::badUse, "the computation holds no such op", word);
+  if (!op || at == all.end()) badUse("the computation holds no such op", word);
   return at - all.begin();
 }
 
@@ -35,7 +35,7 @@ std::vector<BoundSymbolId> opsOfModule(const Analysis& analysis, const std::stri
     return isInModule(analysis.document->text(analysis.document->boundSymbol(op).module), module);
   };
   const auto first = std::find_if(all.begin(), all.end(), in);
-  if (first == all.end()) throw Error(ErrorCode::badUse, "the computation holds no op of this module", path);
+  if (first == all.end()) badUse("the computation holds no op of this module", path);
   return {first, std::find_if(all.rbegin(), all.rend(), in).base()};
 }
 
@@ -56,8 +56,7 @@ std::vector<BoundSymbolId> opRange(const Analysis& analysis, const std::string& 
     const auto [first, last] = std::minmax(placeOf(analysis, all[0]), placeOf(analysis, all[2]));
     return slice(ops, first, last);
   }
-  throw Error(ErrorCode::badUse, "expected #OP, a value's name, #OP to #OP, module PATH or all",
-              words.empty() ? "an op or a range" : words);
+  badUse("expected #OP, a value's name, #OP to #OP, module PATH or all", words.empty() ? "an op or a range" : words);
 }
 
 }  // namespace retrograd

@@ -1,7 +1,5 @@
 #include "core/stepping/run_breakpoints.h"
 
-#include <algorithm>
-
 namespace retrograd {
 namespace {
 

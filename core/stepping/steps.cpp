@@ -1,8 +1,6 @@
 #include "core/stepping/steps.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "core/trace/op_traits.h"
 

@@ -18,13 +18,7 @@ struct Range {
 };
 
 [[noreturn]] void refuse(const std::string& message, std::string_view slice) {
-  throw Error(ErrorCode::badUse, message, "[" + std::string(slice) + "]");
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
+  badUse(message, "[" + std::string(slice) + "]");
 }
 
 std::vector<std::string_view> split(std::string_view text, char mark) {
@@ -123,7 +117,7 @@ std::pair<std::string, std::string> splitSlice(std::string_view text) {
   text = trimmed(text);
   const auto open = text.find('[');
   if (open == std::string_view::npos) return {std::string(text), ""};
-  if (text.back() != ']') throw Error(ErrorCode::badUse, "the bracket does not close", std::string(text));
+  if (text.back() != ']') badUse("the bracket does not close", std::string(text));
   const auto slice = trimmed(text.substr(open + 1, text.size() - open - 2));
   return {std::string(trimmed(text.substr(0, open))), slice.empty() ? "..." : std::string(slice)};
 }

@@ -1,6 +1,5 @@
 #pragma once
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,6 +61,9 @@ inline constexpr std::uint8_t random = 2;      ///< draws from the generator
 inline constexpr std::uint8_t opaque = 4;      ///< order matters for reasons unknown to us (tokens, assertions)
 inline constexpr std::uint8_t view = 8;        ///< its output shares storage with an operand
 inline constexpr std::uint8_t needsData = 16;  ///< its result depends on data: the trace holds for these inputs only
+
+inline constexpr std::pair<std::uint8_t, std::string_view> names[]{
+    {writes, "writes"}, {random, "random"}, {opaque, "opaque"}, {view, "view"}, {needsData, "needs_data"}};
 }  // namespace effect
 
 /// An op applied: a Symbol with arguments and outputs. Operands and outputs live in the Document's arena.
@@ -215,5 +217,18 @@ class Document {
   std::vector<SizeSymbol> sizeSymbols_;
   std::unordered_map<std::int32_t, std::string> sizeExpressions_;
 };
+
+/// Calls `visit` with each body that an argument is or holds.
+template <class Visit>
+void forEachBody(const Argument& argument, const Visit& visit) {
+  if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
+  for (const auto& item : argument.items) forEachBody(item, visit);
+}
+/// The same of all arguments of an op.
+template <class Visit>
+void forEachBody(const Document& document, BoundSymbolId op, const Visit& visit) {
+  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
+    forEachBody(argument, visit);
+}
 
 }  // namespace retrograd

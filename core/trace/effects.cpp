@@ -92,9 +92,9 @@ bool indexesByMask(const Document& document, std::span<const ValueId> operands) 
 
 std::uint8_t effectsOfBody(const Document& document, const Argument& argument) {
   std::uint8_t effects = 0;
-  if (argument.kind == Argument::Kind::subgraph)
-    for (auto op : document.subgraph(SubgraphId(argument.integer)).ops) effects |= document.boundSymbol(op).effects;
-  for (const auto& item : argument.items) effects |= effectsOfBody(document, item);
+  forEachBody(argument, [&](SubgraphId body) {
+    for (auto op : document.subgraph(body).ops) effects |= document.boundSymbol(op).effects;
+  });
   return effects;
 }
 

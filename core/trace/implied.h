@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "core/trace/document.h"
 #include "core/trace/trace.h"
 
@@ -68,5 +70,14 @@ ValueId firstOutput(const Document& document, BoundSymbolId op);
 
 /// Roles that only the backward has; a recomputed op is a forward op that runs again.
 bool isBackward(Role role);
+
+/// Whether an op that may return its input itself (reshape, contiguous, to) did so, as the shapes and strides show.
+/// True for any op that always does.
+bool sharesStorage(const Symbol& symbol, const TensorMeta& from, const TensorMeta& to);
+
+/// The operand whose storage the `returned`-th return of a call may share, by the schema's alias sets; none where it
+/// has its own.
+ValueId aliasedOperand(const Document& document, const Symbol& symbol, const CallPattern& pattern,
+                       std::span<const ValueId> operands, std::size_t returned);
 
 }  // namespace retrograd

@@ -1,10 +1,8 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/base/id_vector.h"
 #include "core/trace/document.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 
 namespace retrograd {
@@ -72,6 +73,13 @@ bool isPythonName(std::string_view text) {
   if (text.empty() || text == "_" || !isLetter(text[0])) return false;
   if (!std::all_of(text.begin(), text.end(), [](char c) { return isLetter(c) || isDigit(c); })) return false;
   return std::find(reserved.begin(), reserved.end(), text) == reserved.end();
+}
+
+std::string pythonName(std::string text, std::string_view prefix) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  if (!isPythonName(text)) text.insert(0, prefix);
+  return text;
 }
 
 std::string word(std::string_view text) {

@@ -17,6 +17,9 @@ std::string pythonString(std::string_view text);
 /// "_").
 bool isPythonName(std::string_view text);
 
+/// `text` as such a name: other characters become '_', and `prefix` goes in front where that is none yet.
+std::string pythonName(std::string text, std::string_view prefix = "v_");
+
 /// `text` as a word of a comment: as it is where it consists of letters, digits, '_' and '.', else quoted.
 std::string word(std::string_view text);
 

@@ -97,8 +97,8 @@ void relocate(Document& document, Device device) {
     if (value.meta) value.meta = moved[value.meta];
   }
   std::unordered_map<std::uint64_t, PatternId> rewritten;  // by symbol and pattern
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
-    auto& bound = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i)));
+  for (const auto op : document.boundSymbolIds()) {
+    auto& bound = document.boundSymbol(op);
     const auto key =
         static_cast<std::uint64_t>(bound.symbol.index) << 32 | static_cast<std::uint32_t>(bound.pattern.index);
     const auto [known, isNew] = rewritten.try_emplace(key, bound.pattern);

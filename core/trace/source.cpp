@@ -1,5 +1,7 @@
 #include "core/trace/source.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 
 namespace retrograd {
@@ -50,6 +52,18 @@ std::string customFunctionName(const SourceStack& stack) {
     if (begin < end) return code.substr(begin, end - begin);
   }
   return {};
+}
+
+std::string placeOfOp(const Document& document, BoundSymbolId op, ValueId value) {
+  const auto& bound = document.boundSymbol(op);
+  auto text = document.opName(op);
+  if (value) text += " (" + document.displayName(value) + ")";
+  if (const auto module = document.text(bound.module); !module.empty()) text += ", module " + std::string(module);
+  if (const auto* frame = shownFrame(sourceOf(document, op))) {
+    text += fmt::format(", {}:{}", frame->file, frame->line);
+    if (!frame->code.empty()) text += ": " + frame->code;
+  }
+  return text;
 }
 
 }  // namespace retrograd

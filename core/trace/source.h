@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+
 #include "core/trace/document.h"
 
 namespace retrograd {
@@ -19,5 +21,9 @@ bool callsCustomFunction(const SourceFrame& frame);
 const SourceFrame* customFunctionFrame(const SourceStack& stack);
 /// The name of that Function, as `NAME.apply(...)` says it; empty where no frame does.
 std::string customFunctionName(const SourceStack& stack);
+
+/// An op with its place, for messages: "torch.ops.aten.log.default (t5), module layers.0, model.py:31: y = x.log()".
+/// What is not known is left out, `value` where it is none.
+std::string placeOfOp(const Document& document, BoundSymbolId op, ValueId value = {});
 
 }  // namespace retrograd

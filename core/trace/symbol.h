@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/trace/argument.h"
@@ -43,5 +44,34 @@ struct Symbol {
 /// in torch/tracing/op_table.h). Core's readers take it as a parameter, so that they build and are fuzzed without
 /// LibTorch.
 using SymbolLookup = std::function<std::optional<Symbol>(std::string_view name)>;
+
+/// A schema's type taken apart: "SymInt[2]?" is an optional list of 2 SymInt.
+struct SchemaType {
+  std::string element;    ///< "Tensor", "SymInt", "ScalarType", ...
+  bool optional = false;  ///< None may stand for the whole
+  bool list = false;
+  bool optionalElement = false;  ///< "Tensor?[]": None may stand for an element
+  std::int32_t length = -1;      ///< fixed length of a list, -1 when it has none
+
+  bool isTensor() const { return element == "Tensor" && !list; }
+  bool isTensorList() const { return element == "Tensor" && list; }
+  /// A floating-point parameter: an integer given for it means a real.
+  bool isReal() const { return element == "float" || element == "SymFloat"; }
+};
+
+/// Takes apart a type as LibTorch prints it (SchemaEntry::type). Lists of lists keep the inner brackets in `element`.
+SchemaType parseSchemaType(std::string_view text);
+
+/// The arguments of a call as Python would be given them. Pointers into the pattern or the symbol's defaults; valid as
+/// long as both.
+struct CallArguments {
+  std::vector<const Argument*> positional;
+  std::vector<std::pair<std::string_view, const Argument*>> keyword;
+};
+
+/// Positional arguments in schema order and keyword-only ones. What equals the schema's default is left out where that
+/// is possible (at the end of the positional ones, any keyword one); a gap before a given argument is filled with the
+/// default.
+CallArguments callArguments(const Symbol& symbol, const CallPattern& pattern);
 
 }  // namespace retrograd

@@ -1,5 +1,6 @@
 #include "core/trace/trace.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/base/enum_array.h"
@@ -71,6 +72,14 @@ std::vector<const SizeSymbol*> sizeSymbolsOf(const Document& document, BoundSymb
   for (auto operand : document.operands(op)) used.visit(operand);
   used.visit(op);
   return used.symbols();
+}
+
+std::string userOutputPosition(const Computation& computation, std::size_t i) {
+  const auto isUser = [](const OutputSpec& output) {
+    return output.kind == OutputKind::user || output.kind == OutputKind::loss;
+  };
+  if (!isUser(computation.outputs[i])) return {};
+  return std::to_string(std::count_if(computation.outputs.begin(), computation.outputs.begin() + i, isUser));
 }
 
 }  // namespace retrograd

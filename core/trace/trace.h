@@ -70,4 +70,13 @@ struct Computation {
   std::vector<OutputSpec> outputs;  ///< parallel to trace.outputs
 };
 
+/// Position among the user outputs as text, for output i of the computation; empty for other outputs.
+std::string userOutputPosition(const Computation& computation, std::size_t i);
+
+/// A trace as one pass left it.
+struct PassResult {
+  std::string pass;  ///< as in the trace's history: "Dead code elimination"
+  Trace trace;
+};
+
 }  // namespace retrograd

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 #include "tests/benchmarks/synthetic_model.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {

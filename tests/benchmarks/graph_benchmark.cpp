@@ -9,9 +9,9 @@
 #include "core/layout/dot_client.h"
 #include "core/layout/scene.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 #include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {

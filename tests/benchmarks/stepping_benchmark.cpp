@@ -9,8 +9,8 @@
 #include <random>
 #include <string>
 
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {

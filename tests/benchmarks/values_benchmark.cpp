@@ -10,8 +10,8 @@
 #include <random>
 #include <string>
 
-#include "core/torch/reading/open.h"
 #include "core/torch/session/op_values.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::benchmarks {

@@ -11,10 +11,10 @@
 #include "core/torch/analysis/input_values.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd::test {
 namespace {

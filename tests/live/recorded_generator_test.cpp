@@ -19,8 +19,7 @@ TEST(RecordedGenerator, aSeedOfAStateBeginsAtThatState) {
   const auto seed = seedOfStates({keepTensor(state), {}});
   EXPECT_EQ(seed, seedOfStates({keepTensor(state), {}}));
   EXPECT_TRUE(at::equal(seededState(seed), state));
-  KeepGenerator keep;
-  setGeneratorState(seededState(seed));
+  const KeepGenerator keep(seed);
   EXPECT_TRUE(at::equal(at::rand({5}), expected));
   ASSERT_TRUE(statesAsText(seed));
   EXPECT_EQ(seedOfStates(*statesAsText(seed)), seed);

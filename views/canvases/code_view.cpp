@@ -7,9 +7,6 @@
 #include <QScrollBar>
 #include <algorithm>
 #include <cmath>
-#include <tuple>
-
-#include "views/canvases/code_metrics.h"
 
 namespace retrograd::views {
 namespace {
@@ -121,30 +118,32 @@ QAccessibleInterface* makeAccessible(const QString& className, QObject* object) 
 
 void installCodeAccessibility() { QAccessible::installFactory(makeAccessible); }
 
-CodeView::CodeView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
-  setFocusPolicy(Qt::StrongFocus);
-  setFrameShape(QFrame::NoFrame);
+CodeView::CodeView(Theme* theme, QWidget* parent) : ScrolledCanvas(theme, parent) {
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
   updateMetrics();
   connect(theme_, &Theme::changed, this, [this] {
     updateMetrics();
     metricsChanged();
     colorsChanged();
-    viewport()->update();
   });
 }
 
-void CodeView::updateMetrics() { std::tie(rowHeight_, ascent_, charWidth_) = useCodeFont(*viewport()); }
+void CodeView::updateMetrics() {
+  const auto font = Theme::codeFont();
+  viewport()->setFont(font);
+  const QFontMetricsF metrics(font);
+  rowHeight_ = static_cast<int>(std::ceil(metrics.height())) + 3;
+  ascent_ = static_cast<int>(std::ceil(metrics.ascent())) + 1;
+  charWidth_ = std::max(1.0, metrics.horizontalAdvance(QLatin1Char('m')));
+}
 
 void CodeView::changeEvent(QEvent* event) {
-  QAbstractScrollArea::changeEvent(event);
+  ScrolledCanvas::changeEvent(event);
   if (event->type() != QEvent::ApplicationFontChange && event->type() != QEvent::FontChange) return;
   updateMetrics();
   metricsChanged();
   viewport()->update();
 }
-
-int CodeView::visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
 
 int CodeView::rowTop(int visible) const {
   const int first = verticalScrollBar()->value(), last = std::min({visible, first + visibleRows() + 1, rowCount() - 1});
@@ -152,8 +151,6 @@ int CodeView::rowTop(int visible) const {
   for (int row = first; row <= last; ++row) top += roomAbove(row) + (row < visible ? heightOf(row) - rowHeight_ : 0);
   return top;
 }
-
-QRect CodeView::rowRect(int visible) const { return {0, rowTop(visible), rowWidth(), heightOf(visible)}; }
 
 int CodeView::rowsThatFit(int from, int step) const {
   int row = from;
@@ -163,8 +160,6 @@ int CodeView::rowsThatFit(int from, int step) const {
   }
   return std::max(1, std::abs(row - from));
 }
-
-int CodeView::lastTop() const { return std::max(0, rowCount() - rowsThatFit(rowCount() - 1, -1)); }
 
 bool CodeView::isRowVisible(int visible) const {
   const auto first = verticalScrollBar()->value();
@@ -191,16 +186,6 @@ void CodeView::announce() {
   QAccessibleEvent focus(this, QAccessible::Focus);
   focus.setChild(cursor_);
   QAccessible::updateAccessibility(&focus);
-}
-
-void CodeView::focusInEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusInEvent(event);
-  viewport()->update();
-}
-
-void CodeView::focusOutEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusOutEvent(event);
-  viewport()->update();
 }
 
 }  // namespace retrograd::views

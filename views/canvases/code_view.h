@@ -1,7 +1,5 @@
 #pragma once
-#include <QAbstractScrollArea>
-
-#include "views/theme/theme.h"
+#include "views/canvases/scrolled_canvas.h"
 
 namespace retrograd::views {
 
@@ -10,7 +8,7 @@ namespace retrograd::views {
 ///
 /// It keeps the row of the keyboard and gives the rows to assistive technology: a list whose items have the rows' text
 /// as their name.
-class CodeView : public QAbstractScrollArea {
+class CodeView : public ScrolledCanvas {
   Q_OBJECT
 
  public:
@@ -28,7 +26,8 @@ class CodeView : public QAbstractScrollArea {
   /// The text that is heard where there are no rows.
   virtual QString emptyText() const { return {}; }
 
-  QRect rowRect(int visible) const;  ///< in viewport coordinates
+  /// In viewport coordinates.
+  QRect rowRect(int visible) const { return {0, rowTop(visible), rowWidth(), heightOf(visible)}; }
   bool isRowVisible(int visible) const;
   /// The row at this height of the viewport; -1 where there is none.
   int rowAtY(int y) const;
@@ -36,7 +35,8 @@ class CodeView : public QAbstractScrollArea {
  protected:
   /// Pixels that rows have, from the left.
   virtual int rowWidth() const { return viewport()->width(); }
-  int visibleRows() const;  ///< that fit into the viewport where each has one line and nothing above it
+  /// That fit into the viewport where each has one line and nothing above it.
+  int visibleRows() const { return std::max(1, viewport()->height() / rowHeight_); }
   /// How many rows from this one on fit into the viewport, at least one; `step`: 1 downwards, -1 upwards.
   int rowsThatFit(int from, int step) const;
   /// Pixels that stay free above a row; asked of rows in sight.
@@ -46,7 +46,7 @@ class CodeView : public QAbstractScrollArea {
   int heightOf(int visible) const { return linesOf(visible) * rowHeight_; }
   int rowTop(int visible) const;  ///< in viewport coordinates
   /// The first row in sight when the last one ends the viewport.
-  int lastTop() const;
+  int lastTop() const { return std::max(0, rowCount() - rowsThatFit(rowCount() - 1, -1)); }
   int columnAt(qreal characters) const { return static_cast<int>(characters * charWidth_); }
   void updateMetrics();
   /// Lets assistive technology know that the cursor is in another row.
@@ -56,10 +56,7 @@ class CodeView : public QAbstractScrollArea {
   /// What depends on the size of letters is to be made again.
   virtual void metricsChanged() {}
   void changeEvent(QEvent* event) override;
-  void focusInEvent(QFocusEvent* event) override;
-  void focusOutEvent(QFocusEvent* event) override;
 
-  Theme* theme_;
   int cursor_ = -1;
   int rowHeight_ = 16, ascent_ = 12;  ///< of a line; from its top to where the letters are
   qreal charWidth_ = 8;

@@ -99,6 +99,20 @@ QString DiffView::textAt(int visible, Side side) const {
   return visible >= 0 && visible < rows_.count() ? prepared(visible, side).line.text : QString();
 }
 
+QString DiffView::cursorText() const {
+  if (cursor_ < 0 || !rows_.comparison()) return {};
+  const auto left = textAt(cursor_, Side::left), right = textAt(cursor_, Side::right);
+  QStringList lines;
+  if (!left.isEmpty() && left == right) {
+    lines << QStringLiteral("=  ") + left;
+  } else {
+    if (!left.isEmpty()) lines << QStringLiteral("\u25c0  ") + left;
+    if (!right.isEmpty()) lines << QStringLiteral("\u25b6  ") + right;
+  }
+  if (const auto what = rows_.explanation(cursor_); !what.isEmpty()) lines << what;
+  return lines.join(QLatin1Char('\n'));
+}
+
 std::pair<Side, BoundSymbolId> DiffView::opUnderCursor() const {
   const auto other = side_ == Side::left ? Side::right : Side::left;
   if (const auto op = rows_.opAt(cursor_, side_)) return {side_, op};

@@ -47,6 +47,8 @@ class DiffView : public CodeView {
   QRect overviewRect() const;
   /// The text of a row on one side as painted.
   QString textAt(int visible, Side side) const;
+  /// Both sides of the row under the cursor, one where they are equal, and in what they differ.
+  QString cursorText() const;
   /// What the gutter shows of a row: "#12", the id of its op; empty where the side has no op.
   QString gutterText(int visible, Side side) const;
 

@@ -58,8 +58,6 @@ void GraphView::goTo(const Place& place) {
   moved();
 }
 
-void GraphView::zoomTo(const QRectF& area, double most) { goTo(placeFor(area, most)); }
-
 void GraphView::zoomToFit() { picture_ ? zoomTo(toQt(scene().bounds)) : layOutAgain(); }
 
 void GraphView::zoomToWidth() {

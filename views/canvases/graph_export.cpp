@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "core/layout/dot_client.h"
-#include "core/layout/open_module.h"
+#include "core/layout/scene.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_paint.h"
 #include "views/text/format.h"
@@ -64,7 +64,7 @@ class Sheet {
 };
 
 QString sizeText(const QSizeF& size) {
-  return QObject::tr("%1 by %2 pixels").arg(std::ceil(size.width())).arg(std::ceil(size.height()));
+  return tr("%1 by %2 pixels").arg(std::ceil(size.width())).arg(std::ceil(size.height()));
 }
 
 [[noreturn]] void tooLarge(const QString& what) {
@@ -92,7 +92,7 @@ QByteArray drawSvg(Sheet& sheet, const QString& title, const Progress& progress)
   generator.setSize(QSize(static_cast<int>(std::ceil(size.width())), static_cast<int>(std::ceil(size.height()))));
   generator.setViewBox(QRectF(QPointF(), size));
   generator.setTitle(title);
-  generator.setDescription(QObject::tr("Drawn by Retrograd"));
+  generator.setDescription(tr("Drawn by Retrograd"));
   QPainter painter(&generator);
   sheet.paint(painter, progress);
   painter.end();
@@ -130,12 +130,11 @@ QByteArray drawPng(Sheet& sheet, double scale, const Progress& progress) {
   const auto size = sheet.size() * scale;
   const double fit = std::min(1.0, std::sqrt(mostPixels / (size.width() * size.height())));
   if (fit < 1 && scale * fit < leastScale)
-    tooLarge(QObject::tr(
-                 "a picture of %1 has too many pixels, and smaller its text could not be read; write an SVG or a PDF")
+    tooLarge(tr("a picture of %1 has too many pixels, and smaller its text could not be read; write an SVG or a PDF")
                  .arg(sizeText(size)));
   const double factor = scale * fit;
   QImage image((sheet.size() * factor).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
-  if (image.isNull()) tooLarge(QObject::tr("there is no memory for a picture of %1").arg(sizeText(size * fit)));
+  if (image.isNull()) tooLarge(tr("there is no memory for a picture of %1").arg(sizeText(size * fit)));
   QPainter painter(&image);
   painter.scale(factor, factor);
   sheet.paint(painter, progress);
@@ -184,9 +183,9 @@ GraphSheet layOutSheet(const ExportRequest& request, const Progress& progress) {
   });
   auto picture = std::make_shared<GraphPicture>();
   picture->scene = layout::makeScene(shaper, open, progress);
-  GraphSheet sheet{std::move(picture), graphLook(request.drawing.dark),
-                   QString::fromStdString(std::filesystem::path(analysis.file.path).filename().string() + ": " +
-                                          std::string(name(trace.kind)))};
+  GraphSheet sheet{
+      std::move(picture), graphLook(request.drawing.dark),
+      toQt(std::filesystem::path(analysis.file.path).filename().string() + ": " + std::string(name(trace.kind)))};
   sheet.look.plain = sheet.look.detail;
   return sheet;
 }
@@ -200,7 +199,7 @@ void drawSheet(const GraphSheet& graph, DrawingFormat format, double scale, Expo
   if (graph.picture->scene.boxes.empty()) throw Error(ErrorCode::badUse, "the trace has no ops to draw", "graph");
   Sheet sheet(graph);
   if (format != DrawingFormat::png && sheet.items() > mostDrawn)
-    tooLarge(QObject::tr("%1 boxes and lines are more than the %2 that programs for SVG and PDF show well")
+    tooLarge(tr("%1 boxes and lines are more than the %2 that programs for SVG and PDF show well")
                  .arg(sheet.items())
                  .arg(mostDrawn));
   QByteArray bytes;

@@ -42,12 +42,8 @@ void GraphView::find(const QString& key, const LinePattern& pattern, bool forwar
   if (key == findKey_ && finds_) return goToFind(forward);
   findKey_ = key;
   finds_.reset();
-  Worker::Job job;
-  job.tag = findTag;
-  job.title = tr("Searching the graph");
-  job.replaceRunning = true;
-  job.work = [self = this, tree = scene().tree, document = document_, kind = kind_, key, pattern,
-              forward](const Progress& progress) {
+  const auto search = [self = this, tree = scene().tree, document = document_, kind = kind_, key, pattern,
+                       forward](const Progress& progress) {
     auto finds = findIn(*tree, pattern, progress);
     return Worker::Deliver([self, document, kind, key, forward, finds] {
       if (self->document_ != document || self->kind_ != kind || self->findKey_ != key) return;
@@ -55,7 +51,7 @@ void GraphView::find(const QString& key, const LinePattern& pattern, bool forwar
       self->goToFind(forward);
     });
   };
-  worker_->post(this, std::move(job));
+  worker_->post(this, {.tag = findTag, .title = tr("Searching the graph"), .replaceRunning = true, .work = search});
 }
 
 void GraphView::clearFind() {
@@ -70,8 +66,7 @@ void GraphView::goToFind(bool forward) {
   const auto& ops = finds_->ops;
   if (ops.empty()) return Q_EMIT findDone(0, 0);
   // From the current box on: what comes after it in the tree, or before it.
-  const auto at = forward ? std::upper_bound(ops.begin(), ops.end(), currentNode_)
-                          : std::lower_bound(ops.begin(), ops.end(), currentNode_);
+  const auto at = forward ? std::ranges::upper_bound(ops, currentNode_) : std::ranges::lower_bound(ops, currentNode_);
   const auto next = forward ? (at == ops.end() ? ops.begin() : at) : (at == ops.begin() ? ops.end() - 1 : at - 1);
   const auto op = scene().tree->node(*next).op;
   Q_EMIT findDone(static_cast<int>(ops.size()), static_cast<int>(next - ops.begin()) + 1);
@@ -113,11 +108,7 @@ layout::Reach GraphView::waysIn(const layout::Scene& scene, const std::vector<Bo
 
 void GraphView::requestWays() {
   if (!picture_) return;  // they come with the layout
-  Worker::Job job;
-  job.tag = waysTag;
-  job.title = tr("Looking for the ways");
-  job.replaceRunning = true;
-  job.work = [self = this, picture = picture_, from = waysFrom_, to = waysTo_](const Progress&) {
+  const auto look = [self = this, picture = picture_, from = waysFrom_, to = waysTo_](const Progress&) {
     auto ways = std::make_shared<layout::Reach>(waysIn(picture->scene, from, to));
     return Worker::Deliver([self, picture, from, to, ways] {
       if (self->picture_ != picture || self->waysFrom_ != from || self->waysTo_ != to) return;
@@ -126,7 +117,7 @@ void GraphView::requestWays() {
       Q_EMIT self->waysLit(static_cast<int>(self->ways_.boxes.size()));
     });
   };
-  worker_->post(this, std::move(job));
+  worker_->post(this, {.tag = waysTag, .title = tr("Looking for the ways"), .replaceRunning = true, .work = look});
 }
 
 void GraphView::paintFinds(QPainter& painter) const {
@@ -141,7 +132,7 @@ void GraphView::paintFinds(QPainter& painter) const {
     painter.setPen(QPen(look_.colors.lit, 2));
     QVector<QRectF> outlines;
     for (auto i : boxesHere_) {
-      if (!std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i)) continue;
+      if (!std::ranges::binary_search(ways_.boxes, i)) continue;
       rounded ? painter.drawRoundedRect(around(i), corner + 2, corner + 2) : outlines.append(around(i));
     }
     painter.drawRects(outlines);

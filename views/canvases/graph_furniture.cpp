@@ -77,12 +77,9 @@ int GraphView::minimapCovers() const {
   if (map.isEmpty()) return 0;
   std::vector<std::int32_t> below;
   picture_->grid.boxesIn(QRectF(toScene(map.topLeft()), map.size() / scale_), below);
-  return static_cast<int>(std::count_if(below.begin(), below.end(), [&](std::int32_t i) {
-    return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map);
-  }));
+  return static_cast<int>(std::ranges::count_if(
+      below, [&](std::int32_t i) { return !box(i).open && toScreen(toQt(box(i).rect)).intersects(map); }));
 }
-
-bool GraphView::minimapFades() const { return !pointsAtMinimap_ && !onMinimap_ && minimapCovers() > 0; }
 
 void GraphView::placeMinimap() {
   if (pointsAtMinimap_ || onMinimap_) return;

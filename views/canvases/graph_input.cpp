@@ -171,7 +171,7 @@ int GraphView::lineAt(const QPointF& position) const {
 BoundSymbolId GraphView::opAlong(int box, ValueId value, bool makes) const {
   if (const auto op = opOf(box); op || !value) return op;
   const auto& document = *document_->analysis->document;
-  const auto holds = [&](const auto& values) { return std::find(values.begin(), values.end(), value) != values.end(); };
+  const auto holds = [&](const auto& values) { return std::ranges::find(values, value) != values.end(); };
   for (auto op : document_->trace(kind_).lines)
     if ((makes ? holds(document.outputs(op)) : holds(document.operands(op))) && boxOf(op) == box) return op;
   return {};
@@ -324,13 +324,7 @@ void GraphView::contextMenuEvent(QContextMenuEvent* event) {
 
 void GraphView::focusInEvent(QFocusEvent* event) {
   QWidget::focusInEvent(event);
-  update();
   Q_EMIT activated();
-}
-
-void GraphView::focusOutEvent(QFocusEvent* event) {
-  QWidget::focusOutEvent(event);
-  update();
 }
 
 void GraphView::resizeEvent(QResizeEvent* event) {
@@ -345,8 +339,8 @@ bool GraphView::event(QEvent* event) {
   QString text;
   if (const auto op = opOf(i)) {
     const auto& document = *document_->analysis->document;
-    text = QString::fromStdString(printCall(document, op));
-    if (const auto comment = QString::fromStdString(printComment(document, op)); !comment.isEmpty())
+    text = toQt(printCall(document, op));
+    if (const auto comment = toQt(printComment(document, op)); !comment.isEmpty())
       text += QStringLiteral("\n# ") + comment;
   } else if (i >= 0 && !box(i).open) {
     const auto& node = scene().tree->node(box(i).node);

@@ -1,6 +1,5 @@
 #include <QPainter>
 #include <algorithm>
-#include <cmath>
 
 #include "core/layout/labels.h"
 #include "views/canvases/graph_paint.h"
@@ -131,7 +130,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   paintSmallTitles(painter);
   // Lit lines are few in sight, or all of them: one batch for each kind.
   const auto& lit = paint.lens().reach->edges;
-  const auto litLines = linesOf([&](std::int32_t edge) { return std::binary_search(lit.begin(), lit.end(), edge); });
+  const auto litLines = linesOf([&](std::int32_t edge) { return std::ranges::binary_search(lit, edge); });
   for (std::size_t kind = 0; kind < litLines.size(); ++kind) {
     painter.setPen(QPen(look_.colors.edge[kind], 2));
     painter.drawLines(litLines[kind]);

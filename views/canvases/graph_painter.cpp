@@ -1,7 +1,5 @@
 #include "views/canvases/graph_painter.h"
 
-#include <QObject>
-#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -54,9 +52,7 @@ GraphLook graphLook(bool dark, bool highContrast) {
 void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes,
                        const std::vector<std::int32_t>& edges, const Progress& progress) const {
   const auto titles = titleLines(boxes);
-  const auto isLit = [&](std::int32_t i) {
-    return lens_.reach && std::binary_search(lens_.reach->edges.begin(), lens_.reach->edges.end(), i);
-  };
+  const auto isLit = [&](std::int32_t i) { return lens_.reach && std::ranges::binary_search(lens_.reach->edges, i); };
   const double steps = static_cast<double>(boxes.size() + edges.size()) + 1;
   double done = 0;
   const auto step = [&] { progress.at("drawing", ++done / steps); };
@@ -358,9 +354,8 @@ void GraphPainter::marks(QPainter& painter, int i, const QRectF& rect) const {
       painter.fillRect(QRectF(disc.left() + size * 0.25, disc.center().y() - 1, size * 0.5, 2), look_.colors.canvas);
   }
   const auto& badValues = lens_.execution->badValues();
-  const bool bad = std::any_of(now.bad.begin(), now.bad.end(), holds) || (now.failed && holds(now.failed)) ||
-                   std::any_of(badValues.begin(), badValues.end(),
-                               [&](ValueId v) { return holds(tree.document().value(v).producer); });
+  const bool bad = std::ranges::any_of(now.bad, holds) || (now.failed && holds(now.failed)) ||
+                   std::ranges::any_of(badValues, [&](ValueId v) { return holds(tree.document().value(v).producer); });
   if (bad) {
     const QPointF c(rect.right() - size / 2, rect.top());
     painter.setPen(QPen(look_.colors.canvas, 1));
@@ -412,8 +407,8 @@ void GraphPainter::lanes(QPainter& painter) const {
     painter.setPen(fill.accent);
     painter.drawText(box, Qt::AlignCenter, text);
   };
-  pill(QObject::tr("Forward \u2193"), bounds.left(), axis, true, look_.colors.forward);
-  pill(QObject::tr("Backward \u2191"), axis, bounds.right(), false, look_.colors.backward);
+  pill(tr("Forward \u2193"), bounds.left(), axis, true, look_.colors.forward);
+  pill(tr("Backward \u2191"), axis, bounds.right(), false, look_.colors.backward);
 }
 
 QSizeF GraphPainter::legend(QPainter* painter, const QPointF& corner, double width) const {

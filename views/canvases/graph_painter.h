@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/layout/labels.h"
-#include "core/layout/reach.h"
+#include "core/layout/ways.h"
 #include "views/content/box_filter.h"
 #include "views/content/edge_values.h"
 #include "views/content/graph_overlay.h"

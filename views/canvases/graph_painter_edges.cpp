@@ -1,5 +1,4 @@
 // Edges of the graph: their lines, heads and labels.
-#include <QObject>
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,6 @@
 #include "views/canvases/graph_paint.h"
 #include "views/canvases/graph_painter.h"
 #include "views/text/format.h"
-#include "views/theme/theme_colors.h"
 
 namespace retrograd::views {
 namespace {
@@ -105,8 +103,7 @@ QString GraphPainter::lineLabel(std::int32_t line, bool lit) const {
     if (const auto norm = normOf(line)) label = numberText(*norm);
   } else if (const auto bytes = saved ? edge.bytes : lens_.lines ? lens_.lines->bytes(line) : 0; bytes > 0)
     label = bytesText(bytes);
-  return label.isEmpty() && lit && edge.count > 1 ? QObject::tr("%n values", nullptr, static_cast<int>(edge.count))
-                                                  : label;
+  return label.isEmpty() && lit && edge.count > 1 ? tr("%n values", nullptr, static_cast<int>(edge.count)) : label;
 }
 
 std::optional<double> GraphPainter::normOf(std::int32_t line) const {
@@ -146,7 +143,7 @@ void GraphPainter::drawLabel(QPainter& painter, const QString& label, const layo
                   metrics.height());
   };
   const auto isFree = [&](const QRectF& tag) {
-    return std::none_of(titles.begin(), titles.end(), [&](const QRectF& title) { return title.intersects(tag); });
+    return std::ranges::none_of(titles, [&](const QRectF& title) { return title.intersects(tag); });
   };
   auto tag = tagAt(0.5);
   if (!isFree(tag))

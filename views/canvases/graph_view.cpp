@@ -4,7 +4,6 @@
 #include <QAccessibleWidget>
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 
 #include "core/layout/dot_client.h"
 #include "core/layout/labels.h"
@@ -129,7 +128,7 @@ void GraphView::setLineLabel(LineLabel label) {
 QString GraphView::labelOf(std::int32_t edge) const {
   if (!picture_) return {};
   const auto lens = this->lens();
-  const bool lit = std::binary_search(lens.reach->edges.begin(), lens.reach->edges.end(), edge);
+  const bool lit = std::ranges::binary_search(lens.reach->edges, edge);
   return GraphPainter(scene(), look_, lens, texts_).lineLabel(edge, lit);
 }
 
@@ -222,12 +221,8 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
   setBusy(true);
   problem_.clear();
   wanted_ = open;
-  Worker::Job job;
-  job.tag = layoutTag;
-  job.title = tr("Laying out the graph");
-  job.replaceRunning = true;
-  job.work = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor, reveal,
-              from = waysFrom_, to = waysTo_](const Progress& progress) mutable {
+  const auto layOut = [self = this, bench = bench_, document = document_, kind = kind_, open = std::move(open), anchor,
+                       reveal, from = waysFrom_, to = waysTo_](const Progress& progress) mutable {
     bench->asking = false;
     if (bench->document != document || bench->kind != kind || !bench->shaper) {
       bench->shaper.reset();
@@ -257,18 +252,22 @@ void GraphView::requestLayout(layout::Folds open, std::int32_t anchor, BoundSymb
       if (self->waysFrom_ != from || self->waysTo_ != to) self->requestWays();
     });
   };
-  job.failed = [this, anchor, reveal](const Error& error) {
+  const auto giveUp = [this, anchor, reveal](const Error& error) {
     if (cancelling_ && bench_->asking) {
       bench_->hurried = true;
       return requestLayout(layout::Folds(wanted_), anchor, reveal);
     }
     setBusy(worker_->busy(this, layoutTag));
-    if (error.code() != ErrorCode::cancelled) problem_ = QString::fromStdString(error.message());
+    if (error.code() != ErrorCode::cancelled) problem_ = toQt(error.message());
     if (picture_) wanted_ = scene().open;
     update();
     Q_EMIT layoutChanged();
   };
-  worker_->post(this, std::move(job));
+  worker_->post(this, {.tag = layoutTag,
+                       .title = tr("Laying out the graph"),
+                       .replaceRunning = true,
+                       .work = layOut,
+                       .failed = giveUp});
   update();
 }
 
@@ -357,7 +356,7 @@ QString GraphView::textOf(int i) const {
   QStringList words{toQt(text.title), toQt(text.detail)};
   if (isDimmed(i)) words << tr("does not pass the filter");
   if (const int found = foundIn(i)) words << (tree.canOpen(box(i).node) ? tr("%1 found").arg(found) : tr("found"));
-  if (std::binary_search(ways_.boxes.begin(), ways_.boxes.end(), i)) words << tr("on a lit way");
+  if (std::ranges::binary_search(ways_.boxes, i)) words << tr("on a lit way");
   if (look_.overlay)
     if (const auto told = look_.overlay->text(box(i).node, box(i).lane); !told.isEmpty()) words << told;
   for (const auto& badge : text.badges) words << toQt(badge.text);

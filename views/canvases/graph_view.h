@@ -1,5 +1,4 @@
 #pragma once
-#include <QCache>
 #include <QImage>
 #include <QLineF>
 #include <QTimer>
@@ -8,7 +7,6 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <set>
 
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_painter.h"
@@ -109,7 +107,7 @@ class GraphView : public QWidget {
 
   void zoomToFit();
   void zoomToWidth();
-  void zoomTo(const QRectF& area, double mostScale = 1);
+  void zoomTo(const QRectF& area, double mostScale = 1) { goTo(placeFor(area, mostScale)); }
   void zoomToSelection();
   /// The module that the current box is in, in both lanes; where that is what one sees already, the module around
   /// it.
@@ -146,7 +144,6 @@ class GraphView : public QWidget {
   void leaveEvent(QEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
-  void focusOutEvent(QFocusEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
@@ -197,7 +194,7 @@ class GraphView : public QWidget {
   /// The boxes below the small map.
   int minimapCovers() const;
   /// It is drawn faintly then, while the pointer is elsewhere.
-  bool minimapFades() const;
+  bool minimapFades() const { return !pointsAtMinimap_ && !onMinimap_ && minimapCovers() > 0; }
   /// Once the view rests: to the corner where it covers the fewest boxes. It stays where no corner is better.
   void placeMinimap();
   void setHovered(int box);

@@ -26,14 +26,12 @@ void HistogramView::set(std::vector<std::int64_t> counts, const TensorStatistics
   update();
 }
 
-QRect HistogramView::plot() const { return rect().adjusted(0, 2, -6, -fontMetrics().height() - 2); }
-
 void HistogramView::paintEvent(QPaintEvent*) {
   if (counts_.empty()) return;
   QPainter painter(this);
   const auto& colors = theme_->colors();
   const auto area = plot();
-  const auto most = std::max<std::int64_t>(1, *std::max_element(counts_.begin(), counts_.end()));
+  const auto most = std::max<std::int64_t>(1, *std::ranges::max_element(counts_));
   const double width = static_cast<double>(area.width()) / static_cast<double>(counts_.size());
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) continue;

@@ -20,7 +20,7 @@ class HistogramView : public QWidget {
   bool event(QEvent* event) override;
 
  private:
-  QRect plot() const;
+  QRect plot() const { return rect().adjusted(0, 2, -6, -fontMetrics().height() - 2); }
 
   Theme* theme_;
   std::vector<std::int64_t> counts_;

@@ -3,7 +3,6 @@
 #include <QContextMenuEvent>
 #include <QHelpEvent>
 #include <QKeyEvent>
-#include <QMenu>
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <QToolTip>
@@ -185,23 +184,23 @@ QString ListingView::toolTipAt(const QPoint& point) const {
           "next");
     for (auto value : document.outputs(op))
       if (this->document()->saved.contains(value))
-        marks << tr("%1 is saved for the backward").arg(QString::fromStdString(document.displayName(value)));
+        marks << tr("%1 is saved for the backward").arg(toQt(document.displayName(value)));
     if (point.x() >= marksWidth() && stageAt(visible) >= 0) marks << tr("Pipeline stage %1").arg(stageAt(visible));
     if (marks.isEmpty() && togglesBreakpoint(point) && this->document()->program.executed(op))
       marks << tr("Click to set a breakpoint");
     return marks.join(QLatin1Char('\n'));
   }
   if (const auto value = valueAt(point, visible)) {
-    auto text = QString::fromStdString(document.displayName(value));
+    auto text = toQt(document.displayName(value));
     if (const auto own = context_.notes->nameOf(value); !own.isEmpty()) text = QStringLiteral("%1 (%2)").arg(own, text);
     const auto& entry = document.value(value);
-    if (entry.meta) text += QStringLiteral(": ") + QString::fromStdString(typeComment(document.meta(entry.meta)));
+    if (entry.meta) text += QStringLiteral(": ") + toQt(typeComment(document.meta(entry.meta)));
     text += QStringLiteral("\n") + toQt(name(entry.kind));
     if (this->document()->saved.contains(value)) text += tr(", saved for the backward");
     return text;
   }
-  auto text = QString::fromStdString(printCall(document, op));
-  const auto comment = QString::fromStdString(printComment(document, op));
+  auto text = toQt(printCall(document, op));
+  const auto comment = toQt(printComment(document, op));
   if (!comment.isEmpty()) text += QStringLiteral("\n# ") + comment;
   if (const auto* note = context_.notes->at(op); note && !note->comment.empty())
     text += QStringLiteral("\n; ") + toQt(note->comment);

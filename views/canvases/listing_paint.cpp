@@ -77,10 +77,9 @@ void drawSaved(QPainter& painter, const QRectF& box, const QColor& color) {
 }
 
 QString whyNoBackward(const Analysis& analysis) {
-  if (analysis.refusedGradients.empty())
-    return ListingView::tr("No backward: no result depends on what has a gradient");
+  if (analysis.refusedGradients.empty()) return tr("No backward: no result depends on what has a gradient");
   const auto op = analysis.refusedGradients.begin()->second;
-  return ListingView::tr("No backward: every gradient passes through an opaque op: %1")
+  return tr("No backward: every gradient passes through an opaque op: %1")
       .arg(toQt(opaqueOpsText(*analysis.document, {&op, 1})));
 }
 
@@ -207,7 +206,7 @@ void ListingView::paintGutter(QPainter& painter, int visible, const QRect& rect,
     drawWarning(painter, cell(1), finding->severity == Finding::Severity::error ? colors.bad : colors.ownWords,
                 colors.background);
   else if ((first || !bookmarked) && kind_ != TraceKind::backward &&
-           std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return document()->saved.contains(v); }))
+           std::ranges::any_of(outputs, [&](ValueId v) { return document()->saved.contains(v); }))
     drawSaved(painter, cell(1), colors.saved);
   // Before the text, where a header has its fold mark: that one shows it in the gutter.
   const auto before =

@@ -53,8 +53,6 @@ int ListingView::roomAbove(int visible) const {
   return stagesWidth() > 0 && beginsStage(visible) ? rowHeight_ * 3 / 4 : 0;
 }
 
-int ListingView::borderY(int visible) const { return rowTop(visible) - roomAbove(visible) / 2; }
-
 QString ListingView::crossingText(int visible) const {
   if (!beginsStage(visible)) return {};
   const int stage = stageAt(visible), above = stageAbove(visible);

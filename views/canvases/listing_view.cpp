@@ -1,6 +1,5 @@
 #include "views/canvases/listing_view.h"
 
-#include <QApplication>
 #include <QScrollBar>
 
 #include "views/content/line_notes.h"
@@ -11,23 +10,13 @@
 namespace retrograd::views {
 namespace {
 
-QString titleOf(TraceKind kind) {
-  switch (kind) {
-    case TraceKind::computation: return QObject::tr("Computation listing");
-    case TraceKind::joint: return QObject::tr("Joint listing");
-    case TraceKind::forward: return QObject::tr("Forward listing");
-    case TraceKind::backward: return QObject::tr("Backward listing");
-  }
-  return {};
-}
-
 /// What the mark next to a line says to those who hear it.
 QString relationText(Relation relation) {
   switch (relation) {
-    case Relation::origin: return QObject::tr("origin of the selected op");
-    case Relation::derived: return QObject::tr("comes from the selected op");
-    case Relation::sibling: return QObject::tr("of the same operation");
-    case Relation::way: return QObject::tr("on the way of a NaN or infinity");
+    case Relation::origin: return tr("origin of the selected op");
+    case Relation::derived: return tr("comes from the selected op");
+    case Relation::sibling: return tr("of the same operation");
+    case Relation::way: return tr("on the way of a NaN or infinity");
     default: return {};
   }
 }
@@ -41,7 +30,7 @@ ListingView::ListingView(ViewContext context, TraceKind kind, QWidget* parent)
       kind_(kind),
       marks_(new MarkedScrollBar(this)) {
   setObjectName(QStringLiteral("listing-") + toQt(name(kind)));
-  setAccessibleName(titleOf(kind));
+  setAccessibleName(tr("%1 listing").arg(titleText(kind)));
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollBar(marks_);
   setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
@@ -350,8 +339,8 @@ bool ListingView::isBad(BoundSymbolId op) const {
 bool ListingView::takesBad(BoundSymbolId op) const {
   const auto& tables = index().document();
   const auto operands = tables.operands(op);
-  return std::any_of(operands.begin(), operands.end(),
-                     [&](ValueId operand) { return operand && isBad(tables.value(operand).producer); });
+  return std::ranges::any_of(operands,
+                             [&](ValueId operand) { return operand && isBad(tables.value(operand).producer); });
 }
 
 QString ListingView::spokenAt(int visible) const {
@@ -364,8 +353,8 @@ QString ListingView::spokenAt(int visible) const {
   const auto& now = context_.execution->now();
   if (op && now.current == op) words << tr("runs next");
   if (const auto number = numberAt(visible); !number.isEmpty())
-    words << (isOfLastRun(visible) ? tr("%1 %2 of the last run") : QStringLiteral("%1 %2"))
-                 .arg(views::titleOf(column_), number);
+    words
+        << (isOfLastRun(visible) ? tr("%1 %2 of the last run") : QStringLiteral("%1 %2")).arg(titleOf(column_), number);
   if (op && isBad(op)) words << (takesBad(op) ? tr("has NaN or Inf") : tr("made NaN or Inf"));
   if (const auto* finding = board_.at(op)) words << toQt(finding->title);
   if (const auto row = rows_.rowAt(visible); outline().foldable(row) && rows_.folded(row))
@@ -437,7 +426,7 @@ void ListingView::countFinds() {
 
 void ListingView::tellFinds() {
   const auto at = cursor_ >= 0 ? rows_.rowAt(cursor_) : -1;
-  const auto found = std::lower_bound(finds_.rows.begin(), finds_.rows.end(), at);
+  const auto found = std::ranges::lower_bound(finds_.rows, at);
   const bool isThere = found != finds_.rows.end() && *found == at;
   Q_EMIT findCounted(isThere ? static_cast<int>(found - finds_.rows.begin()) + 1 : 0,
                      static_cast<int>(finds_.rows.size()));

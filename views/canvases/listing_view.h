@@ -190,7 +190,7 @@ class ListingView : public CodeView {
   int stageAbove(int visible) const;
   /// Whether a stage ends above the row and another begins in it: their border has three quarters of a row of its own.
   bool beginsStage(int visible) const;
-  int borderY(int visible) const;
+  int borderY(int visible) const { return rowTop(visible) - roomAbove(visible) / 2; }
   int roomAbove(int visible) const override;
   int linesOf(int visible) const override;
   /// The characters of a line of a visible row.

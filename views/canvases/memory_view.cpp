@@ -24,8 +24,6 @@ QColor MemoryView::fillOf(const Colors& colors, MemoryUse use) {
   return softer(colorOf(colors, use), colors.background);
 }
 
-QColor MemoryView::colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
-
 void MemoryView::set(std::shared_ptr<const MemoryTimeline> timeline, std::size_t forwardSize,
                      std::function<BoundSymbolId(std::size_t)> opAt) {
   timeline_ = std::move(timeline);
@@ -145,8 +143,6 @@ QString MemoryView::cursorText() const {
   return at && !empty() && *at < count() ? QStringLiteral("%1: %2").arg(*at + 1).arg(idAt(*at)) : QString();
 }
 
-QString MemoryView::idAt(std::size_t position) const { return QStringLiteral("#%1").arg(opAt_(position).index); }
-
 std::vector<std::pair<std::size_t, QString>> MemoryView::ticks() const {
   std::vector<std::pair<std::size_t, QString>> ticks;
   const auto area = plot();
@@ -230,8 +226,6 @@ void MemoryView::paintMarks(QPainter& painter, const QRect& area) const {
 }
 
 QString MemoryView::peakText() const { return tr("peak %1").arg(bytesText(timeline_->peakBytes)); }
-
-std::size_t MemoryView::firstByKey() const { return execution_ > 0 ? std::min(execution_, count()) - 1 : 0; }
 
 void MemoryView::mouseDoubleClickEvent(QMouseEvent* event) {
   if (const auto position = positionAt(event->position()); position && event->button() == Qt::LeftButton)

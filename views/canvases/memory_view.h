@@ -30,7 +30,7 @@ class MemoryView : public ZoomedPlot {
   /// "#4832": the op under the pointer, else the selected one, as the axis names it.
   QString cursorText() const;
   /// The colour of a use, as in the legend.
-  static QColor colorOf(const Colors& colors, MemoryUse use);
+  static QColor colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
   /// What is under its line: the same, softer.
   static QColor fillOf(const Colors& colors, MemoryUse use);
 
@@ -53,7 +53,7 @@ class MemoryView : public ZoomedPlot {
   std::size_t count() const override { return timeline_ ? timeline_->liveBytes.size() : 0; }
   std::int64_t topBytes() const override;
   void rangeChanged() override { stack_ = {}; }
-  std::size_t firstByKey() const override;
+  std::size_t firstByKey() const override { return execution_ > 0 ? std::min(execution_, count()) - 1 : 0; }
 
  private:
   /// The axes and the columns of all uses, drawn again when the timeline, the size or the colours changed: a million
@@ -65,7 +65,7 @@ class MemoryView : public ZoomedPlot {
   void paintExecution(QPainter& painter, const QRect& area) const;
   void paintAxes(QPainter& painter, const QRect& area) const;
   void paintCursor(QPainter& painter, const QRect& area) const;
-  QString idAt(std::size_t position) const;
+  QString idAt(std::size_t position) const { return QStringLiteral("#%1").arg(opAt_(position).index); }
   QString peakText() const;
 
   std::shared_ptr<const MemoryTimeline> timeline_, other_;

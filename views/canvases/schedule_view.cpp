@@ -14,14 +14,11 @@ constexpr double widest = 20'000'000;  // pixels: scroll bars count in int
 
 }  // namespace
 
-ScheduleView::ScheduleView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
+ScheduleView::ScheduleView(Theme* theme, QWidget* parent) : ScrolledCanvas(theme, parent) {
   setObjectName(QStringLiteral("schedule-view"));
   setAccessibleName(tr("Schedule over time"));
-  setFocusPolicy(Qt::StrongFocus);
-  setFrameShape(QFrame::NoFrame);
   viewport()->setMouseTracking(true);
   setMinimumHeight(80);
-  connect(theme_, &Theme::changed, this, [this] { viewport()->update(); });
 }
 
 QColor ScheduleView::colorOf(ActionKind kind) const {
@@ -59,8 +56,6 @@ void ScheduleView::setHint(const QString& hint) {
 int ScheduleView::labelWidth() const {
   return side + fontMetrics().horizontalAdvance(tr("rank %1").arg(std::max(0, layout_.ranks() - 1))) + 10;
 }
-int ScheduleView::plotWidth() const { return std::max(1, viewport()->width() - labelWidth() - side); }
-double ScheduleView::fitScale() const { return layout_.makespan() > 0 ? plotWidth() / layout_.makespan() : 1; }
 double ScheduleView::x(double time) const { return labelWidth() + time * scale_ - horizontalScrollBar()->value(); }
 double ScheduleView::time(double x) const { return (x - labelWidth() + horizontalScrollBar()->value()) / scale_; }
 int ScheduleView::y(int rank) const { return 4 + rank * (rowHeight + rowGap) - verticalScrollBar()->value(); }
@@ -104,32 +99,22 @@ void ScheduleView::zoomBy(double factor, double at) {
   horizontalScrollBar()->setValue(static_cast<int>(std::lround(labelWidth() + kept * scale_ - at)));
 }
 
-void ScheduleView::zoomToAll() { setScale(0); }
-
 void ScheduleView::resizeEvent(QResizeEvent* event) {
-  QAbstractScrollArea::resizeEvent(event);
+  ScrolledCanvas::resizeEvent(event);
   setScale(fits_ ? 0 : scale_);
 }
 
 void ScheduleView::paintEvent(QPaintEvent*) {
   QPainter painter(viewport());
-  const auto& colors = theme_->colors();
-  painter.fillRect(viewport()->rect(), colors.background);
-  if (layout_.empty()) {
-    painter.setPen(colors.gutterText);
-    painter.drawText(viewport()->rect().adjusted(12, 12, -12, -12), Qt::AlignCenter | Qt::TextWordWrap, hint_);
-    return;
-  }
+  painter.fillRect(viewport()->rect(), theme_->colors().background);
+  if (layout_.empty()) return paintHint(painter, {12, 12, 12, 12}, hint_);
   const QRect rows(0, 0, viewport()->width(), viewport()->height() - axisHeight());
   painter.setClipRect(rows);
   for (int rank = 0; rank < layout_.ranks(); ++rank)
     if (y(rank) + rowHeight >= 0 && y(rank) < rows.bottom()) paintRank(painter, rank);
   painter.setClipping(false);
   paintAxis(painter);
-  if (!hasFocus()) return;
-  painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
-  painter.setBrush(Qt::NoBrush);
-  painter.drawRect(viewport()->rect().adjusted(0, 0, -1, -1));
+  paintFocus(painter);
 }
 
 void ScheduleView::paintRank(QPainter& painter, int rank) const {
@@ -292,7 +277,7 @@ void ScheduleView::wheelEvent(QWheelEvent* event) {
 }
 
 void ScheduleView::keyPressEvent(QKeyEvent* event) {
-  if (layout_.empty()) return QAbstractScrollArea::keyPressEvent(event);
+  if (layout_.empty()) return ScrolledCanvas::keyPressEvent(event);
   const auto go = [this](int cell) {
     if (cell >= 0) setCurrent(cell);
   };
@@ -314,23 +299,13 @@ void ScheduleView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Enter:
       if (current_ >= 0) Q_EMIT activated(current_);
       return;
-    default: return QAbstractScrollArea::keyPressEvent(event);
+    default: return ScrolledCanvas::keyPressEvent(event);
   }
-}
-
-void ScheduleView::focusInEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusInEvent(event);
-  viewport()->update();
-}
-
-void ScheduleView::focusOutEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusOutEvent(event);
-  viewport()->update();
 }
 
 bool ScheduleView::viewportEvent(QEvent* event) {
   if (event->type() == QEvent::Leave) setHovered(-1);
-  return QAbstractScrollArea::viewportEvent(event);
+  return ScrolledCanvas::viewportEvent(event);
 }
 
 }  // namespace retrograd::views

@@ -1,16 +1,14 @@
 #pragma once
-#include <QAbstractScrollArea>
-#include <optional>
 
+#include "views/canvases/scrolled_canvas.h"
 #include "views/content/schedule_layout.h"
-#include "views/theme/theme.h"
 
 namespace retrograd::views {
 
 /// A simulated schedule: a row for each rank, time to the right, cells with letter and microbatch, hatched where a rank
 /// waits. Ctrl+wheel, + and - zoom, 0 shows all, the wheel moves; arrows go from cell to cell, Up and Down to another
 /// rank, Enter leads to the stage.
-class ScheduleView : public QAbstractScrollArea {
+class ScheduleView : public ScrolledCanvas {
   Q_OBJECT
 
  public:
@@ -29,7 +27,7 @@ class ScheduleView : public QAbstractScrollArea {
   /// Pixels of a unit of time.
   double scale() const { return scale_; }
   void zoomBy(double factor, double x);
-  void zoomToAll();
+  void zoomToAll() { setScale(0); }
   QColor colorOf(ActionKind kind) const;
 
   QSize sizeHint() const override { return {560, 220}; }
@@ -47,16 +45,14 @@ class ScheduleView : public QAbstractScrollArea {
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  void focusInEvent(QFocusEvent* event) override;
-  void focusOutEvent(QFocusEvent* event) override;
   bool viewportEvent(QEvent* event) override;
 
  private:
   static constexpr int rowHeight = 30, rowGap = 6, side = 8;
   int labelWidth() const;
   int axisHeight() const { return fontMetrics().height() + 8; }
-  int plotWidth() const;
-  double fitScale() const;
+  int plotWidth() const { return std::max(1, viewport()->width() - labelWidth() - side); }
+  double fitScale() const { return layout_.makespan() > 0 ? plotWidth() / layout_.makespan() : 1; }
   double x(double time) const;
   double time(double x) const;
   int y(int rank) const;
@@ -69,7 +65,6 @@ class ScheduleView : public QAbstractScrollArea {
   void paintFrames(QPainter& painter, int rank) const;
   void paintAxis(QPainter& painter) const;
 
-  Theme* theme_;
   ScheduleLayout layout_;
   QString hint_;
   double scale_ = 1;

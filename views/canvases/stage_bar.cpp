@@ -15,11 +15,10 @@ namespace retrograd::views {
 namespace {
 
 QString loadName(const StageCut& cut) {
-  if (cut.request.stages > 1 && cut.request.balance == Balance::parameters) return QObject::tr("parameters");
-  if (cut.request.stages > 1 && cut.request.balance == Balance::bytes) return QObject::tr("bytes");
-  return cut.measured && !(cut.request.stages > 1 && cut.request.balance == Balance::estimate)
-             ? QObject::tr("measured time")
-             : QObject::tr("estimated time");
+  if (cut.request.stages > 1 && cut.request.balance == Balance::parameters) return tr("parameters");
+  if (cut.request.stages > 1 && cut.request.balance == Balance::bytes) return tr("bytes");
+  return cut.measured && !(cut.request.stages > 1 && cut.request.balance == Balance::estimate) ? tr("measured time")
+                                                                                               : tr("estimated time");
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ int StageBar::xOf(std::size_t position) const {
 
 std::size_t StageBar::positionAt(qreal x) const {
   const double load = (x - side) / std::max(1, width() - 2 * side) * sums_.back();
-  const auto above = std::lower_bound(sums_.begin(), sums_.end(), load);
+  const auto above = std::ranges::lower_bound(sums_, load);
   if (above == sums_.begin()) return 0;
   if (above == sums_.end()) return sums_.size() - 1;
   return static_cast<std::size_t>(above - sums_.begin()) - (load - *(above - 1) < *above - load ? 1 : 0);
@@ -254,12 +253,6 @@ bool StageBar::event(QEvent* event) {
 void StageBar::focusInEvent(QFocusEvent* event) {
   QWidget::focusInEvent(event);
   if (current_ < 0 && stages() > 0) setCurrent(0);
-  update();
-}
-
-void StageBar::focusOutEvent(QFocusEvent* event) {
-  QWidget::focusOutEvent(event);
-  update();
 }
 
 }  // namespace retrograd::views

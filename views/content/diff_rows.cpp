@@ -1,6 +1,5 @@
 #include "views/content/diff_rows.h"
 
-#include <QObject>
 #include <algorithm>
 
 #include "core/trace/diff/alignment.h"
@@ -15,7 +14,7 @@ using Kind = DiffRow::Kind;
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 QString arrows(const std::string& text) {
-  return QString::fromStdString(text).replace(QLatin1String(" -> "), QStringLiteral(" \u2192 "));
+  return toQt(text).replace(QLatin1String(" -> "), QStringLiteral(" \u2192 "));
 }
 
 }  // namespace
@@ -110,15 +109,15 @@ BoundSymbolId DiffRows::opAt(int visible, Side side) const {
 
 int DiffRows::nextBlock(int visible, bool forward) const {
   if (forward) {
-    const auto next = std::upper_bound(blocks_.begin(), blocks_.end(), visible);
+    const auto next = std::ranges::upper_bound(blocks_, visible);
     return next == blocks_.end() ? -1 : *next;
   }
-  const auto here = std::lower_bound(blocks_.begin(), blocks_.end(), visible);
+  const auto here = std::ranges::lower_bound(blocks_, visible);
   return here == blocks_.begin() ? -1 : *(here - 1);
 }
 
 int DiffRows::blockAt(int visible) const {
-  return static_cast<int>(std::upper_bound(blocks_.begin(), blocks_.end(), visible) - blocks_.begin()) - 1;
+  return static_cast<int>(std::ranges::upper_bound(blocks_, visible) - blocks_.begin()) - 1;
 }
 
 LineText DiffRows::line(int visible, Side side) const {
@@ -128,9 +127,8 @@ LineText DiffRows::line(int visible, Side side) const {
     return lineOf(*comparison_->of(side).analysis->document, op, &comparison_->saved[static_cast<std::size_t>(side)],
                   true);
   LineText line;
-  const auto what = one.part == DiffRow::Part::input ? QObject::tr("input ") : QString();
-  line.text = what + QString::fromStdString(diffLine(comparison_->diff, one, side));
-  line.tokens.push_back({0, static_cast<int>(line.text.size()), TokenKind::plain, {}});
+  const auto what = one.part == DiffRow::Part::input ? tr("input ") : QString();
+  line.add(what + toQt(diffLine(comparison_->diff, one, side)), TokenKind::plain);
   return line;
 }
 
@@ -184,11 +182,11 @@ QString DiffRows::sign(Kind kind) {
 }
 
 QString DiffRows::explanation(int visible) const {
-  if (const auto rows = folded(visible); rows > 1) return QObject::tr("%n equal rows", nullptr, rows);
+  if (const auto rows = folded(visible); rows > 1) return tr("%n equal rows", nullptr, rows);
   const auto& one = row(visible);
   QStringList parts;
-  if (one.kind == Kind::onlyLeft) parts << QObject::tr("only on the left");
-  if (one.kind == Kind::onlyRight) parts << QObject::tr("only on the right");
+  if (one.kind == Kind::onlyLeft) parts << tr("only on the left");
+  if (one.kind == Kind::onlyRight) parts << tr("only on the right");
   for (const auto& text : describeChanges(comparison_->diff, one)) parts << arrows(text);
   return parts.join(QStringLiteral("  \u00b7  "));
 }
@@ -199,9 +197,8 @@ QString DiffRows::spoken(int visible) const {
   if (folded(visible) > 1) return what;
   const auto& one = row(visible);
   const auto text = line(visible, one.showsLeft() ? Side::left : Side::right).text;
-  if (one.kind == Kind::same) return QObject::tr("equal: %1").arg(text);
-  if (one.kind == Kind::changed)
-    return QObject::tr("changed: %1; %2; now %3").arg(what, text, line(visible, Side::right).text);
+  if (one.kind == Kind::same) return tr("equal: %1").arg(text);
+  if (one.kind == Kind::changed) return tr("changed: %1; %2; now %3").arg(what, text, line(visible, Side::right).text);
   return QStringLiteral("%1: %2").arg(what, text);
 }
 

@@ -18,7 +18,7 @@ EdgeValues::EdgeValues(const layout::Scene& scene, const Progress& progress)
       pairs.push_back(static_cast<std::uint64_t>(line) << 32 | static_cast<std::uint32_t>(edge.value.index));
     });
   }
-  std::sort(pairs.begin(), pairs.end());
+  std::ranges::sort(pairs);
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   values_.reserve(pairs.size());
   for (const auto pair : pairs) {

@@ -5,11 +5,9 @@
 
 namespace retrograd::views {
 
-FoldRows::FoldRows(const Outline* outline) : outline_(outline), folded_(outline->item.size(), false) { rebuild(); }
-
 std::int32_t FoldRows::visibleOf(std::int32_t row) const {
   if (row < 0 || visible_.empty() || !shows(row)) return -1;
-  const auto it = std::upper_bound(visible_.begin(), visible_.end(), row);
+  const auto it = std::ranges::upper_bound(visible_, row);
   // A hidden row lies below the last shown row before it.
   return it == visible_.begin() ? -1 : static_cast<std::int32_t>(it - visible_.begin()) - 1;
 }
@@ -43,7 +41,7 @@ void FoldRows::setFilter(std::shared_ptr<const PassingLines> filter) {
 }
 
 bool FoldRows::keep(std::vector<std::int32_t> lines) {
-  std::sort(lines.begin(), lines.end());
+  std::ranges::sort(lines);
   if (lines == kept_) return false;
   kept_ = std::move(lines);
   if (!outline_ || !filter_) return false;
@@ -56,8 +54,6 @@ std::int32_t FoldRows::firstLine(std::int32_t row) const {
   while (row < outline_->rows() && outline_->isHeader(row)) ++row;
   return row < outline_->rows() ? outline_->item[row] : static_cast<std::int32_t>(outline_->rowOfLine.size());
 }
-
-FoldRows::Lines FoldRows::linesOf(std::int32_t row) const { return {firstLine(row), firstLine(outline_->end[row])}; }
 
 std::int32_t FoldRows::passingBelow(std::int32_t row) const {
   const auto [begin, end] = linesOf(row);
@@ -74,19 +70,19 @@ bool FoldRows::shows(std::int32_t row) const {
   if (!filter_) return true;
   const auto [begin, end] = linesOf(row);
   if (filter_->count(begin, end) > 0) return true;
-  const auto kept = std::lower_bound(kept_.begin(), kept_.end(), begin);
+  const auto kept = std::ranges::lower_bound(kept_, begin);
   return kept != kept_.end() && *kept < end;
 }
 
 std::int32_t FoldRows::nearest(std::int32_t row) const {
   if (visible_.empty()) return -1;
-  const auto it = std::upper_bound(visible_.begin(), visible_.end(), row);
+  const auto it = std::ranges::upper_bound(visible_, row);
   return it == visible_.begin() ? 0 : static_cast<std::int32_t>(it - visible_.begin()) - 1;
 }
 
 void FoldRows::rebuild() {
   visible_.clear();
-  if (!filter_ && std::find(folded_.begin(), folded_.end(), true) == folded_.end()) {
+  if (!filter_ && std::ranges::find(folded_, true) == folded_.end()) {
     visible_.resize(outline_->item.size());  // every row: a million are not looked at one by one
     std::iota(visible_.begin(), visible_.end(), 0);
     return;

@@ -15,7 +15,7 @@ class FoldRows {
  public:
   FoldRows() = default;
   /// Nothing is folded at first. The outline must outlive this.
-  explicit FoldRows(const Outline* outline);
+  explicit FoldRows(const Outline* outline) : outline_(outline), folded_(outline->item.size(), false) { rebuild(); }
 
   std::int32_t count() const { return static_cast<std::int32_t>(visible_.size()); }
   std::int32_t rowAt(std::int32_t visible) const { return visible_[visible]; }
@@ -47,7 +47,7 @@ class FoldRows {
     std::int32_t begin = 0, end = 0;
   };
   /// Those at or below the row.
-  Lines linesOf(std::int32_t row) const;
+  Lines linesOf(std::int32_t row) const { return {firstLine(row), firstLine(outline_->end[row])}; }
   std::int32_t firstLine(std::int32_t row) const;
   void rebuild();
 

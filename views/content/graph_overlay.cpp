@@ -14,38 +14,29 @@ constexpr double mixed = -2, nothing = -1;  // amounts of Overlay::dtype and Ove
 
 constexpr int mostStagesInLegend = 12;
 
+struct OverlayWords {
+  const char *title, *tip;
+};
+
+/// By Overlay.
+constexpr auto words = std::to_array<OverlayWords>({
+    {"Role", "Forward, gradient, sum, recomputed"},
+    {"Time", "How long each op took in the present run"},
+    {"Bytes", "Memory that each op's results take"},
+    {"Saved", "Kept for the backward, or recomputed in it"},
+    {"Gradient", "L2 norm of the gradient of each op's result; of a group the largest of its ops"},
+    {"Health", "Where NaN or Inf were seen"},
+    {"Dtype", "Element type of each op's first result"},
+    {"Device", "Device that each op's first result is on"},
+    {"Stage", "Pipeline stages, and the bytes that cross their borders"},
+});
+static_assert(words.size() == overlays.size());
+
 }  // namespace
 
-QString titleText(Overlay overlay) {
-  switch (overlay) {
-    case Overlay::role: return QObject::tr("Role");
-    case Overlay::time: return QObject::tr("Time");
-    case Overlay::bytes: return QObject::tr("Bytes");
-    case Overlay::saved: return QObject::tr("Saved");
-    case Overlay::gradient: return QObject::tr("Gradient");
-    case Overlay::health: return QObject::tr("Health");
-    case Overlay::dtype: return QObject::tr("Dtype");
-    case Overlay::device: return QObject::tr("Device");
-    case Overlay::stage: return QObject::tr("Stage");
-  }
-  return {};
-}
+QString titleText(Overlay overlay) { return tr(words[static_cast<std::size_t>(overlay)].title); }
 
-QString toolTipText(Overlay overlay) {
-  switch (overlay) {
-    case Overlay::role: return QObject::tr("Forward, gradient, sum, recomputed");
-    case Overlay::time: return QObject::tr("How long each op took in the present run");
-    case Overlay::bytes: return QObject::tr("Memory that each op's results take");
-    case Overlay::saved: return QObject::tr("Kept for the backward, or recomputed in it");
-    case Overlay::gradient:
-      return QObject::tr("L2 norm of the gradient of each op's result; of a group the largest of its ops");
-    case Overlay::health: return QObject::tr("Where NaN or Inf were seen");
-    case Overlay::dtype: return QObject::tr("Element type of each op's first result");
-    case Overlay::device: return QObject::tr("Device that each op's first result is on");
-    case Overlay::stage: return QObject::tr("Pipeline stages, and the bytes that cross their borders");
-  }
-  return {};
-}
+QString toolTipText(Overlay overlay) { return tr(words[static_cast<std::size_t>(overlay)].tip); }
 
 GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree,
                            std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
@@ -105,8 +96,8 @@ double GraphOverlay::amountOf(BoundSymbolId op, const RunNumbers& numbers) {
       const auto operands = document.operands(op);
       for (auto output : outputs) {
         const auto storage = output ? document.value(output).storage : StorageId();
-        const bool shared = std::any_of(operands.begin(), operands.end(),
-                                        [&](ValueId v) { return v && document.value(v).storage == storage; });
+        const bool shared =
+            std::ranges::any_of(operands, [&](ValueId v) { return v && document.value(v).storage == storage; });
         if (storage && !shared) bytes += static_cast<double>(document.storage(storage).bytes);
       }
       return bytes;
@@ -119,8 +110,7 @@ double GraphOverlay::amountOf(BoundSymbolId op, const RunNumbers& numbers) {
       return bytes;
     }
     case Overlay::health:
-      return badOps_.contains(op) ||
-                     std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return badValues_.contains(v); })
+      return badOps_.contains(op) || std::ranges::any_of(outputs, [&](ValueId v) { return badValues_.contains(v); })
                  ? 1
                  : 0;
     case Overlay::dtype:
@@ -131,7 +121,7 @@ double GraphOverlay::amountOf(BoundSymbolId op, const RunNumbers& numbers) {
       for (auto output : outputs) {
         if (!output || !document.isTensor(output)) continue;
         const auto device = document.meta(output).device;
-        const auto place = std::find(devices_.begin(), devices_.end(), device) - devices_.begin();
+        const auto place = std::ranges::find(devices_, device) - devices_.begin();
         if (static_cast<std::size_t>(place) == devices_.size()) devices_.push_back(device);
         return static_cast<double>(place);
       }
@@ -147,7 +137,7 @@ void GraphOverlay::setSteps() {
 
 int GraphOverlay::stepOf(double amount) const {
   if (amount <= 0 || most_ <= 0) return -1;
-  return static_cast<int>(std::upper_bound(least_.begin(), least_.end(), amount) - least_.begin()) - 1;
+  return static_cast<int>(std::ranges::upper_bound(least_, amount) - least_.begin()) - 1;
 }
 
 QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
@@ -157,27 +147,24 @@ QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
   switch (kind_) {
     case Overlay::role:
     case Overlay::stage: return {};
-    case Overlay::time: return amount > 0 ? secondsText(amount) : QObject::tr("not run");
+    case Overlay::time: return amount > 0 ? secondsText(amount) : tr("not run");
     case Overlay::bytes: return bytesText(static_cast<std::int64_t>(amount));
     case Overlay::saved:
       if (lane == layout::Lane::backward)
-        return amount > 0 ? QObject::tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
-      return amount > 0 ? QObject::tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount)))
-                        : QObject::tr("keeps nothing");
+        return amount > 0 ? tr("%n recomputed", nullptr, static_cast<int>(amount)) : QString();
+      return amount > 0 ? tr("keeps %1").arg(bytesText(static_cast<std::int64_t>(amount))) : tr("keeps nothing");
     case Overlay::gradient:
-      if (amount < 0) return lane == layout::Lane::backward ? QString() : QObject::tr("no gradient known");
-      return std::isfinite(amount) ? QObject::tr("gradient %1").arg(QString::number(amount, 'g', 3))
-                                   : QObject::tr("gradient NaN/Inf");
+      if (amount < 0) return lane == layout::Lane::backward ? QString() : tr("no gradient known");
+      return std::isfinite(amount) ? tr("gradient %1").arg(QString::number(amount, 'g', 3)) : tr("gradient NaN/Inf");
     case Overlay::health:
       if (amount <= 0) return {};
-      return amount == 1 ? QObject::tr("NaN/Inf") : QObject::tr("NaN/Inf: %1").arg(static_cast<int>(amount));
+      return amount == 1 ? tr("NaN/Inf") : tr("NaN/Inf: %1").arg(static_cast<int>(amount));
     case Overlay::dtype:
-      if (amount == mixed) return QObject::tr("several dtypes");
-      return amount == nothing ? QObject::tr("no tensor")
-                               : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
+      if (amount == mixed) return tr("several dtypes");
+      return amount == nothing ? tr("no tensor") : toQt(shortName(static_cast<DType>(static_cast<int>(amount))));
     case Overlay::device:
-      if (amount == mixed) return QObject::tr("several devices");
-      return amount == nothing ? QObject::tr("no tensor") : toQt(toString(devices_[static_cast<std::size_t>(amount)]));
+      if (amount == mixed) return tr("several devices");
+      return amount == nothing ? tr("no tensor") : toQt(toString(devices_[static_cast<std::size_t>(amount)]));
   }
   return {};
 }
@@ -224,33 +211,33 @@ std::vector<GraphOverlay::Entry> GraphOverlay::makeLegend() const {
     case Overlay::role: break;
     case Overlay::stage:
       if (!stages_) {
-        entries.push_back({colors_.none(), QObject::tr("no stages: cut the model in Stages")});
+        entries.push_back({colors_.none(), tr("no stages: cut the model in Stages")});
         break;
       }
       for (int s = 0; s < std::min(cut_->stages(), mostStagesInLegend); ++s) {
         const auto& facts = cut_->facts[s];
-        entries.push_back({colors_.stage(s), QObject::tr("stage %1: %2, %3 of parameters")
-                                                 .arg(s)
-                                                 .arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
+        entries.push_back(
+            {colors_.stage(s),
+             tr("stage %1: %2, %3 of parameters").arg(s).arg(opsText(facts.ops), bytesText(facts.parameterBytes))});
       }
       if (cut_->stages() > mostStagesInLegend)
-        entries.push_back({colors_.none(), QObject::tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
+        entries.push_back({colors_.none(), tr("and %1 more").arg(cut_->stages() - mostStagesInLegend)});
       break;
     case Overlay::time:
-      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(secondsText(amount)); });
-      else entries.push_back({fill(0, layout::Lane::forward), QObject::tr("nothing has run yet")});
+      if (most_ > 0) ramp([](double amount) { return tr("about %1").arg(secondsText(amount)); });
+      else entries.push_back({fill(0, layout::Lane::forward), tr("nothing has run yet")});
       break;
     case Overlay::gradient:
-      if (most_ > 0) ramp([](double amount) { return QObject::tr("about %1").arg(QString::number(amount, 'g', 2)); });
-      else entries.push_back({colors_.none(), QObject::tr("no gradient is known yet")});
+      if (most_ > 0) ramp([](double amount) { return tr("about %1").arg(QString::number(amount, 'g', 2)); });
+      else entries.push_back({colors_.none(), tr("no gradient is known yet")});
       break;
     case Overlay::bytes:
     case Overlay::saved:
-      ramp([](double amount) { return QObject::tr("about %1").arg(bytesText(static_cast<std::int64_t>(amount))); });
-      if (kind_ == Overlay::saved) entries.push_back({colors_.recomputed(), QObject::tr("recomputed")});
+      ramp([](double amount) { return tr("about %1").arg(bytesText(static_cast<std::int64_t>(amount))); });
+      if (kind_ == Overlay::saved) entries.push_back({colors_.recomputed(), tr("recomputed")});
       break;
     case Overlay::health:
-      entries.push_back({colors_.bad(), most_ > 0 ? QObject::tr("NaN or Inf") : QObject::tr("NaN or Inf: none seen")});
+      entries.push_back({colors_.bad(), most_ > 0 ? tr("NaN or Inf") : tr("NaN or Inf: none seen")});
       break;
     case Overlay::dtype: {
       std::set<int> present;

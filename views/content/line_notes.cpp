@@ -11,21 +11,14 @@ QString oneLine(const std::string& comment) {
 LineText withNotes(LineText line, BoundSymbolId op, const Document& document, const NoteBook& notes) {
   if (notes.notes().empty()) return line;
   LineText noted;
-  noted.shape = line.shape;
-  noted.shapes = line.shapes;
-  noted.origin = line.origin;
-  noted.saved = line.saved;
-  const auto add = [&](const QString& text, TokenKind kind, ValueId value = {}) {
-    noted.tokens.push_back({static_cast<int>(noted.text.size()), static_cast<int>(text.size()), kind, value});
-    noted.text += text;
-  };
+  static_cast<LineColumns&>(noted) = line;
   QStringList comments;
   if (const auto* note = notes.at(op); note && !note->comment.empty()) comments << oneLine(note->comment);
   for (auto value : document.outputs(op))
     if (const auto* note = notes.at(value); note && !note->comment.empty()) comments << oneLine(note->comment);
   const auto addComments = [&] {
     if (!comments.isEmpty())
-      add(QStringLiteral("  ; ") + std::exchange(comments, {}).join(QStringLiteral("; ")), TokenKind::note);
+      noted.add(QStringLiteral("  ; ") + std::exchange(comments, {}).join(QStringLiteral("; ")), TokenKind::note);
   };
   for (const auto& token : line.tokens) {
     // Before what the program has to say: that is longer, and matters less. A header may begin with a comment:
@@ -35,8 +28,8 @@ LineText withNotes(LineText line, BoundSymbolId op, const Document& document, co
     const bool isOperation = token.kind == TokenKind::header && !document.outputs(op).empty();
     const auto value = isOperation ? document.outputs(op).front() : token.value;
     const auto own = value ? notes.nameOf(value) : QString();
-    if (own.isEmpty()) add(line.text.mid(token.begin, token.length), token.kind, token.value);
-    else add(own, TokenKind::ownName, value);
+    if (own.isEmpty()) noted.add(line.text.mid(token.begin, token.length), token.kind, token.value);
+    else noted.add(own, TokenKind::ownName, value);
   }
   addComments();
   if (noted.codeLength < 0 && line.codeLength >= 0) noted.codeLength = static_cast<int>(noted.text.size());

@@ -36,8 +36,7 @@ int NodeStages::only(std::int32_t node, layout::Lane lane) const {
 QString NodeStages::text(std::int32_t node, layout::Lane lane) const {
   const auto& all = range(node, lane);
   if (all.first < 0) return {};
-  return all.first == all.last ? QObject::tr("stage %1").arg(all.first)
-                               : QObject::tr("stages %1 to %2").arg(all.first).arg(all.last);
+  return all.first == all.last ? tr("stage %1").arg(all.first) : tr("stages %1 to %2").arg(all.first).arg(all.last);
 }
 
 QString NodeStages::edgeText(const layout::Scene& scene, std::int32_t edge) const {
@@ -72,9 +71,9 @@ QString NodeStages::makeEdgeText(const layout::Scene& scene, const layout::Scene
   // Gradients go against the direction of the points, mostly.
   QStringList texts;
   if (const auto bytes = bytesFrom(upper.node, lower.node); bytes > 0)
-    texts << QObject::tr("%1 \u25b8 %2: %3").arg(above).arg(below).arg(bytesText(bytes));
+    texts << tr("%1 \u25b8 %2: %3").arg(above).arg(below).arg(bytesText(bytes));
   if (const auto bytes = bytesFrom(lower.node, upper.node); bytes > 0)
-    texts << QObject::tr("%1 \u25b8 %2: %3").arg(below).arg(above).arg(bytesText(bytes));
+    texts << tr("%1 \u25b8 %2: %3").arg(below).arg(above).arg(bytesText(bytes));
   return texts.join(QStringLiteral("  "));
 }
 

@@ -2,7 +2,6 @@
 #include <QString>
 #include <array>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "core/layout/scene.h"

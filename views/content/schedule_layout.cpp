@@ -1,12 +1,11 @@
 #include "views/content/schedule_layout.h"
 
-#include <QCoreApplication>
 #include <algorithm>
+
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
-
-QString tr(const char* text) { return QCoreApplication::translate("ScheduleLayout", text); }
 
 QString meaning(ActionKind kind) {
   switch (kind) {
@@ -73,8 +72,6 @@ QChar ScheduleLayout::letter(ActionKind kind) {
     default: return QLatin1Char('B');
   }
 }
-
-QString ScheduleLayout::label(const ScheduleCell& cell) { return letter(cell.kind) + QString::number(cell.microbatch); }
 
 QString ScheduleLayout::describe(int index) const {
   const auto& cell = this->cell(index);

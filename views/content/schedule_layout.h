@@ -1,6 +1,5 @@
 #pragma once
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "views/stages/schedule_run.h"
@@ -55,7 +54,7 @@ class ScheduleLayout {
   /// The cell nearest in time on another rank; -1 where there is none.
   int across(int cell, int ranks) const;
   /// "F3" as in the drawing.
-  static QString label(const ScheduleCell& cell);
+  static QString label(const ScheduleCell& cell) { return letter(cell.kind) + QString::number(cell.microbatch); }
   static QChar letter(ActionKind kind);
   /// "rank 1, stage 1: forward of microbatch 3, 4 to 5".
   QString describe(int cell) const;

@@ -1,11 +1,11 @@
 #include "views/dialogs/compare_values_dialog.h"
 
-#include <QDialogButtonBox>
 #include <QHeaderView>
 #include <QVBoxLayout>
 
 #include "views/session/own_names.h"
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
 
 namespace retrograd::views {
@@ -20,7 +20,7 @@ struct Contents {
 Contents contentsOf(const QuestionContext& context, const ValuePlace& place, const Progress& progress) {
   const auto& document = *context.document.analysis->document;
   const auto operands = document.operands(place.op);
-  const bool isOperand = std::find(operands.begin(), operands.end(), place.value) != operands.end();
+  const bool isOperand = std::ranges::find(operands, place.value) != operands.end();
   const auto side = isOperand ? Moment::Side::before : Moment::Side::after;
   auto moment = context.runner->at(place.op, progress);
   if (!moment->state(place.value, side).present) moment = context.runner->of(place.value, progress);
@@ -44,7 +44,7 @@ struct CompareValuesDialog::Answer {
 };
 
 CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, ValuePlace b, QWidget* parent)
-    : QDialog(parent), context_(context), a_(a), b_(b), summary_(new QLabel(this)), table_(new QTreeWidget(this)) {
+    : QDialog(parent), context_(context), a_(a), b_(b), summary_(textLabel({}, this)), table_(new QTreeWidget(this)) {
   setObjectName(QStringLiteral("compare-values"));
   const auto& document = *context_.controller->document()->analysis->document;
   const auto name = [&](const ValuePlace& place) {
@@ -52,18 +52,14 @@ CompareValuesDialog::CompareValuesDialog(ViewContext context, ValuePlace a, Valu
   };
   setWindowTitle(tr("Compare Values"));
   summary_->setObjectName(QStringLiteral("compare-values-summary"));
-  summary_->setTextFormat(Qt::PlainText);
-  summary_->setWordWrap(true);
   summary_->setText(tr("Comparing..."));
-  table_->setObjectName(QStringLiteral("compare-values-table"));
-  table_->setAccessibleName(tr("Two values compared"));
+  named(table_, "compare-values-table", tr("Two values compared"));
   table_->setRootIsDecorated(false);
   table_->setHeaderLabels({tr("Number"), name(a), name(b)});
   for (const int column : {1, 2}) table_->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
   table_->header()->setStretchLastSection(false);  // both columns of numbers are next to each other
   addCopy(*table_);
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* buttons = dialogButtons(QDialogButtonBox::Close, this);
   connect(context_.controller, &DocumentController::documentAboutToChange, this, &QDialog::reject);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(summary_);

@@ -11,13 +11,13 @@
 #include "views/settings/settings.h"
 #include "views/text/format.h"
 #include "views/text/trace_index.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
 
 namespace retrograd::views {
 namespace {
 
 const QString measureTag = QStringLiteral("export");
-constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 DrawingFormat drawingOf(const ExportFormat& format) {
   return format.name == "svg" ? DrawingFormat::svg : format.name == "pdf" ? DrawingFormat::pdf : DrawingFormat::png;
@@ -33,20 +33,11 @@ ExportDialog::ExportDialog(ViewContext context, QSettings* settings, ShownGraph 
       job_(new PoolJob(this)) {
   setObjectName(QStringLiteral("export-dialog"));
   setWindowTitle(tr("Export"));
-  format_ = new QComboBox(this);
-  format_->setObjectName(QStringLiteral("export-format"));
-  format_->setAccessibleName(tr("Format"));
-  for (const auto& format : exportFormats())
-    format_->addItem(QString::fromStdString(format.name).toUpper(), QString::fromStdString(format.name));
-  description_ = new QLabel(this);
-  description_->setWordWrap(true);
-  times_ = new QCheckBox(tr("with &times of a run"), this);
-  times_->setObjectName(QStringLiteral("export-times"));
-  message_ = new QLabel(this);
-  message_->setObjectName(QStringLiteral("export-message"));
-  message_->setAccessibleName(tr("What came of it"));
-  message_->setTextFormat(Qt::PlainText);
-  message_->setWordWrap(true);
+  format_ = named(new QComboBox(this), "export-format", tr("Format"));
+  for (const auto& format : exportFormats()) format_->addItem(toQt(format.name).toUpper(), toQt(format.name));
+  description_ = textLabel({}, this);
+  times_ = named(new QCheckBox(tr("with &times of a run"), this), "export-times");
+  message_ = named(textLabel({}, this), "export-message", tr("What came of it"));
   message_->setMinimumHeight(fontMetrics().lineSpacing() * 2);
   bar_ = new QProgressBar(this);
   bar_->setAccessibleName(tr("Progress"));
@@ -92,11 +83,9 @@ ExportDialog::ExportDialog(ViewContext context, QSettings* settings, ShownGraph 
 
 QWidget* ExportDialog::makeTraces() {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(0, 0, 0, 0);
-  for (auto kind : kinds) {
-    auto* box = new QCheckBox(titleText(kind), row);
-    box->setObjectName(QStringLiteral("export-") + toQt(name(kind)));
+  auto* layout = withMargins(new QHBoxLayout(row), {});
+  for (auto kind : traceKinds) {
+    auto* box = named(new QCheckBox(titleText(kind), row), QStringLiteral("export-") + toQt(name(kind)));
     traces_[static_cast<std::size_t>(kind)] = box;
     layout->addWidget(box);
     connect(box, &QCheckBox::clicked, this, [this, kind](bool on) { traceToggled(kind, on); });
@@ -107,19 +96,15 @@ QWidget* ExportDialog::makeTraces() {
 
 QWidget* ExportDialog::makeDrawing() {
   auto* row = new QWidget(this);
-  groups_ = new QComboBox(row);
-  groups_->setObjectName(QStringLiteral("export-groups"));
-  prepareBox(groups_, tr("Which groups are open"));
+  groups_ = makeBox(row, "export-groups", tr("Which groups are open"));
   groups_->addItem(tr("As the graph shows it"), static_cast<int>(Groups::shown));
   groups_->addItem(tr("As it opens at first"), static_cast<int>(Groups::opening));
   groups_->addItem(tr("Every group open"), static_cast<int>(Groups::all));
   scale_ = new QComboBox(row);
   prepareBox(scale_, tr("Size of the picture"));
   for (int times : {1, 2, 3}) scale_->addItem(tr("%1 \u00d7 the pixels").arg(times), times);
-  dark_ = new QCheckBox(tr("&Dark"), row);
-  dark_->setObjectName(QStringLiteral("export-dark"));
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(0, 0, 0, 0);
+  dark_ = named(new QCheckBox(tr("&Dark"), row), "export-dark");
+  auto* layout = withMargins(new QHBoxLayout(row), {});
   layout->addWidget(groups_);
   layout->addWidget(scale_);
   layout->addWidget(dark_);
@@ -129,14 +114,11 @@ QWidget* ExportDialog::makeDrawing() {
 
 QWidget* ExportDialog::makePath() {
   auto* row = new QWidget(this);
-  path_ = new QLineEdit(row);
-  path_->setObjectName(QStringLiteral("export-path"));
-  path_->setAccessibleName(tr("File to write"));
+  path_ = named(new QLineEdit(row), "export-path", tr("File to write"));
   auto* browse = new QToolButton(row);
   browse->setText(QStringLiteral("..."));
   browse->setAccessibleName(tr("Choose a file"));
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QHBoxLayout(row), {});
   layout->addWidget(path_, 1);
   layout->addWidget(browse);
   connect(browse, &QToolButton::clicked, this, &ExportDialog::browse);
@@ -151,20 +133,20 @@ const ExportFormat& ExportDialog::format() const {
 
 std::vector<TraceKind> ExportDialog::traces() const {
   std::vector<TraceKind> chosen;
-  for (auto kind : kinds)
+  for (auto kind : traceKinds)
     if (traces_[static_cast<std::size_t>(kind)]->isChecked()) chosen.push_back(kind);
   return chosen;
 }
 
 QString ExportDialog::suffix() const {
-  return format().suffix.empty() ? QStringLiteral("-profile.json") : QString::fromStdString(format().suffix);
+  return format().suffix.empty() ? QStringLiteral("-profile.json") : toQt(format().suffix);
 }
 
 /// Next to the last one, else next to the model, under its name.
 QString ExportDialog::suggestedPath() const {
   const auto& document = context_.controller->document();
   if (!document) return {};
-  const QFileInfo model(QString::fromStdString(document->request.path));
+  const QFileInfo model(toQt(document->request.path));
   const auto folder = kept::exportFolder.of(*settings_, model.absolutePath());
   return QStringLiteral("%1/%2%3").arg(folder, model.completeBaseName(), suffix());
 }
@@ -183,7 +165,7 @@ void ExportDialog::documentChanged() {
   if (measuring_) cancel();  // the run was of another document; what is being written holds its own
   if (!document && !busy()) return hide();
   const bool derived = document && document->analysis->derived();
-  for (auto kind : kinds) {
+  for (auto kind : traceKinds) {
     auto* box = traces_[static_cast<std::size_t>(kind)];
     box->setEnabled(derived || kind == TraceKind::computation);
     box->setToolTip(box->isEnabled() ? QString() : tr("It could not be derived: see Problems"));
@@ -201,16 +183,16 @@ void ExportDialog::documentChanged() {
 
 void ExportDialog::formatChanged() {
   const auto& now = format();
-  auto sentence = QString::fromStdString(now.description);
+  auto sentence = toQt(now.description);
   description_->setText(sentence.replace(0, 1, sentence.front().toUpper()));
   drawing_->setVisible(now.isDrawing);
   if (auto* label = qobject_cast<QFormLayout*>(layout()->itemAt(0)->layout())->labelForField(drawing_))
     label->setVisible(now.isDrawing);
   scale_->setVisible(now.name == "png");
   times_->setVisible(now.run == ExportFormat::Run::wanted);
-  for (auto kind : kinds) {
+  for (auto kind : traceKinds) {
     auto* box = traces_[static_cast<std::size_t>(kind)];
-    box->setChecked(box->isEnabled() && std::find(now.traces.begin(), now.traces.end(), kind) != now.traces.end());
+    box->setChecked(box->isEnabled() && std::ranges::find(now.traces, kind) != now.traces.end());
   }
   if (traces().empty()) traces_[static_cast<std::size_t>(TraceKind::computation)]->setChecked(true);
   followFormat();
@@ -220,7 +202,7 @@ void ExportDialog::formatChanged() {
 /// A picture shows one trace.
 void ExportDialog::traceToggled(TraceKind kind, bool on) {
   if (format().isDrawing)
-    for (auto other : kinds) traces_[static_cast<std::size_t>(other)]->setChecked(other == kind);
+    for (auto other : traceKinds) traces_[static_cast<std::size_t>(other)]->setChecked(other == kind);
   else if (!on && traces().empty()) traces_[static_cast<std::size_t>(kind)]->setChecked(true);
   updateState();
 }
@@ -245,8 +227,7 @@ QString ExportDialog::problem() const {
   if (path_->text().trimmed().isEmpty()) return tr("Name the file to write");
   const QFileInfo target(path_->text().trimmed());
   if (target.isDir()) return tr("That is a folder: name a file in it");
-  if (target.canonicalFilePath() == QFileInfo(QString::fromStdString(document->request.path)).canonicalFilePath() &&
-      target.exists())
+  if (target.canonicalFilePath() == QFileInfo(toQt(document->request.path)).canonicalFilePath() && target.exists())
     return tr("That is the file that is exported: name another one");
   if (format().run == ExportFormat::Run::needed && !document->noRunReason.isEmpty())
     return tr("The format shows a run: %1").arg(document->noRunReason);
@@ -271,7 +252,7 @@ void ExportDialog::say(const QString& text, bool isProblem) {
 
 void ExportDialog::choose(const QString& format, const QList<TraceKind>& traces, const QString& path) {
   format_->setCurrentIndex(format_->findData(format));
-  for (auto kind : kinds) traces_[static_cast<std::size_t>(kind)]->setChecked(traces.contains(kind));
+  for (auto kind : traceKinds) traces_[static_cast<std::size_t>(kind)]->setChecked(traces.contains(kind));
   namePath(path);
 }
 
@@ -328,7 +309,7 @@ void ExportDialog::write(std::vector<OpMeasure> measures) {
       problem =
           error.code() == ErrorCode::cancelled ? tr("Cancelled; nothing was written") : QString::fromUtf8(error.what());
     } catch (const std::exception& error) {
-      problem = QString::fromStdString(messageOf(error));
+      problem = toQt(messageOf(error));
     }
     return [this, path, problem] { finished(path, problem); };
   });

@@ -1,14 +1,13 @@
 #include "views/dialogs/inputs_dialog.h"
 
 #include <QDialogButtonBox>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QGridLayout>
-#include <QHeaderView>
 #include <QTreeView>
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
@@ -18,10 +17,8 @@ InputsDialog::InputsDialog(const OpenDocument& document, QWidget* parent)
   setWindowTitle(tr("Inputs"));
   setObjectName(QStringLiteral("inputs-dialog"));
   auto* table = new QTreeView(this);
-  table->setModel(model_);
-  prepareTree(*table, tr("Inputs of the computation"), true);
+  prepareTree(*table, model_, {}, tr("Inputs of the computation"), {.isFlat = true});
   table->setFrameShape(QFrame::StyledPanel);
-  table->setRootIsDecorated(false);
   for (int column = 0; column < InputsModel::columns; ++column) table->resizeColumnToContents(column);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   ok_ = buttons->button(QDialogButtonBox::Ok);
@@ -51,18 +48,16 @@ QWidget* InputsDialog::makeSources() {
   sample_ = new QRadioButton(tr("&Sample inputs of the archive"), box);
   drawn_ = new QRadioButton(tr("&Drawn at random"), box);
   file_ = new QRadioButton(tr("From a &file, one tensor an input:"), box);
-  path_ = new QLineEdit(QString::fromStdString(request_.inputs), box);
+  path_ = new QLineEdit(toQt(request_.inputs), box);
   path_->setPlaceholderText(tr("inputs.safetensors"));
   path_->setAccessibleName(tr("File with inputs"));
   browse_ = new QPushButton(tr("&Browse..."), box);
   seed_ = new QLineEdit(QString::number(request_.seed.value_or(0)), box);  // 64 bits, more than a spin box takes
-  seed_->setObjectName(QStringLiteral("inputs-seed"));
+  named(seed_, "inputs-seed", tr("Seed of drawn inputs, cotangents and random ops"));
   seed_->setMaximumWidth(fontMetrics().horizontalAdvance(QStringLiteral("000000000000000000000000")));
-  seed_->setAccessibleName(tr("Seed of drawn inputs, cotangents and random ops"));
   auto* seedLabel = new QLabel(tr("Se&ed of drawn inputs, cotangents and random ops:"), box);
   seedLabel->setBuddy(seed_);
-  auto* layout = new QGridLayout(box);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QGridLayout(box), {});
   layout->addWidget(sample_, 0, 0, 1, 3);
   layout->addWidget(drawn_, 1, 0, 1, 3);
   file_->setToolTip(
@@ -82,15 +77,12 @@ QWidget* InputsDialog::makeSources() {
 }
 
 void InputsDialog::browse() {
-  auto* dialog = new QFileDialog(this, tr("Inputs"), QFileInfo(QString::fromStdString(request_.path)).absolutePath(),
-                                 tr("safetensors (*.safetensors);;All files (*)"));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+  const auto use = [this](const QString& path) {
     file_->setChecked(true);
     path_->setText(path);
-  });
-  dialog->open();
+  };
+  chooseFile(this, tr("Inputs"), QFileInfo(toQt(request_.path)).absolutePath(),
+             tr("safetensors (*.safetensors);;All files (*)"), this, use);
 }
 
 void InputsDialog::update() {

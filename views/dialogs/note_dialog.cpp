@@ -1,6 +1,5 @@
 #include "views/dialogs/note_dialog.h"
 
-#include <QDialogButtonBox>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -8,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "views/theme/theme.h"
+#include "views/widgets/controls.h"
 
 namespace retrograd::views {
 
@@ -37,17 +37,14 @@ NoteDialog::NoteDialog(Kind kind, const QString& what, const QString& text, QWid
     edit->selectAll();
     edit_ = edit;
   }
-  edit_->setObjectName(QStringLiteral("note-text"));
-  edit_->setAccessibleName(windowTitle());
+  named(edit_, "note-text", windowTitle());
   edit_->installEventFilter(this);
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
+  auto* buttons = dialogButtons(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(about);
   layout->addWidget(edit_);
   layout->addWidget(hint);
   layout->addWidget(buttons);
-  connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
-  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(this, &QDialog::accepted, this, [this] { Q_EMIT chosen(this->text()); });
   resize(width, sizeHint().height());
   edit_->setFocus();

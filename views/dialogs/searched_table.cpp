@@ -6,6 +6,8 @@
 #include <QTableWidget>
 #include <QVBoxLayout>
 
+#include "views/widgets/controls.h"
+
 namespace retrograd::views {
 
 SearchedTable::SearchedTable(const QStringList& headers, const QString& name, QWidget* parent)
@@ -13,9 +15,8 @@ SearchedTable::SearchedTable(const QStringList& headers, const QString& name, QW
       box_(new QLineEdit(this)),
       table_(new QTableWidget(0, static_cast<int>(headers.size()), this)),
       none_(new QLabel(tr("No match"), this)) {
-  box_->setObjectName(QStringLiteral("search"));
+  named(box_, "search", tr("Search in %1").arg(name));
   box_->setPlaceholderText(tr("Search"));
-  box_->setAccessibleName(tr("Search in %1").arg(name));
   box_->setClearButtonEnabled(true);
   table_->setAccessibleName(name);
   table_->setHorizontalHeaderLabels(headers);
@@ -30,8 +31,7 @@ SearchedTable::SearchedTable(const QStringList& headers, const QString& name, QW
   table_->horizontalHeader()->setHighlightSections(false);
   none_->setObjectName(QStringLiteral("no-match"));
   none_->hide();
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QVBoxLayout(this), {});
   layout->addWidget(box_);
   layout->addWidget(none_);
   layout->addWidget(table_, 1);
@@ -62,8 +62,8 @@ void SearchedTable::search(const QString& text) {
     QString all;
     for (int column = 0; column < table_->columnCount(); ++column)
       all += table_->item(row, column)->text() + QLatin1Char(' ');
-    const bool matches = std::all_of(words.begin(), words.end(),
-                                     [&](const QString& word) { return all.contains(word, Qt::CaseInsensitive); });
+    const bool matches =
+        std::ranges::all_of(words, [&](const QString& word) { return all.contains(word, Qt::CaseInsensitive); });
     table_->setRowHidden(row, !matches);
     shown += matches;
   }

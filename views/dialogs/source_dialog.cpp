@@ -1,6 +1,5 @@
 #include "views/dialogs/source_dialog.h"
 
-#include <QDialogButtonBox>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -8,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "views/settings/editor.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
 
 namespace retrograd::views {
@@ -17,8 +17,7 @@ SourceDialog::SourceDialog(const SourcePaths& paths, const QString& editor, QWid
   setAttribute(Qt::WA_DeleteOnClose);
   setObjectName(QStringLiteral("source-dialog"));
   setWindowTitle(tr("Source Settings"));
-  table_->setObjectName(QStringLiteral("source-mappings"));
-  table_->setAccessibleName(tr("Where sources lie"));
+  named(table_, "source-mappings", tr("Where sources lie"));
   table_->setHorizontalHeaderLabels({tr("Sources whose names begin with"), tr("Lie in")});
   table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   table_->horizontalHeader()->setHighlightSections(false);
@@ -50,13 +49,10 @@ SourceDialog::SourceDialog(const SourcePaths& paths, const QString& editor, QWid
   auto* about = new QLabel(tr("&Open in Editor runs:"), this);
   about->setBuddy(editor_);
   auto* hint = new QLabel(tr("%f is the file, %l the line. No shell reads the command."), this);
-  auto* box = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
-  connect(box, &QDialogButtonBox::accepted, this, &QDialog::accept);
-  connect(box, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* box = dialogButtons(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   auto* layout = new QVBoxLayout(this);
-  auto* where = new QLabel(tr("Sources are searched where the model says, then next to it. Sources elsewhere:"), this);
-  where->setWordWrap(true);
-  layout->addWidget(where);
+  layout->addWidget(
+      textLabel(tr("Sources are searched where the model says, then next to it. Sources elsewhere:"), this));
   layout->addWidget(table_, 1);
   layout->addLayout(buttons);
   layout->addSpacing(8);

@@ -6,6 +6,7 @@
 
 #include "views/session/own_names.h"
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 
 namespace retrograd::views {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 const QString tipTag = QStringLiteral("value tip");
 
 QString lineOf(const TensorStatistics& s) {
-  return QObject::tr("min %1   max %2   mean %3   std %4\nnorm %5   NaN %6   Inf %7   zeros %8")
+  return tr("min %1   max %2   mean %3   std %4\nnorm %5   NaN %6   Inf %7   zeros %8")
       .arg(numberText(s.min), numberText(s.max), numberText(s.mean), numberText(s.standardDeviation),
            numberText(s.norm))
       .arg(s.nan)
@@ -41,8 +42,7 @@ ValueTip::ValueTip(ViewContext context, QWidget* parent)
   text_->setTextFormat(Qt::PlainText);
   text_->setFont(Theme::codeFont());
   histogram_->setFixedHeight(64);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(8, 6, 8, 6);
+  auto* layout = withMargins(new QVBoxLayout(this), {8, 6, 8, 6});
   layout->addWidget(text_);
   layout->addWidget(histogram_);
   connect(context_.controller, &DocumentController::documentAboutToChange, this, &ValueTip::leave);
@@ -87,7 +87,7 @@ void ValueTip::show(BoundSymbolId op, ValueId value, const QPoint& at) {
     if (!context.runner) return {};
     const auto& document = *context.document.analysis->document;
     const auto operands = document.operands(op);
-    const bool isOperand = std::find(operands.begin(), operands.end(), value) != operands.end();
+    const bool isOperand = std::ranges::find(operands, value) != operands.end();
     const auto side = isOperand ? Moment::Side::before : Moment::Side::after;
     const auto moment = op ? context.runner->at(op, progress) : context.runner->of(value, progress);
     Answer answer;

@@ -1,12 +1,12 @@
 #include "views/docks/breakpoints_dock.h"
 
 #include <QAction>
-#include <QHeaderView>
 #include <QKeyEvent>
 #include <QPointer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "views/widgets/controls.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/sorted_rows.h"
 
@@ -19,31 +19,17 @@ constexpr int widestWhere = 30;  ///< digits: a module's path would else leave n
 
 BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
     : Panel(context, "breakpoints", parent), model_(new BreakpointsModel(this)), table_(new QTreeView(this)) {
-  table_->setObjectName(QStringLiteral("breakpoints"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
   model_->followNotes(context_.notes);
-  prepareTree(*table_, tr("Breakpoints"), true);
-  table_->setRootIsDecorated(false);
-  table_->header()->setStretchLastSection(true);
+  prepareTree(*table_, model_, "breakpoints", tr("Breakpoints"), {.isFlat = true, .isSorted = true});
   columns_ = new ColumnFitter(table_);
   columns_->limit(BreakpointsModel::where, widestWhere);
   table_->installEventFilter(this);
-  auto* remove = new QAction(tr("Remove"), table_);
-  remove->setShortcut(QKeySequence::Delete);
-  remove->setShortcutContext(Qt::WidgetShortcut);
-  auto* edit = new QAction(tr("Edit the Condition"), table_);
-  edit->setShortcut(Qt::Key_F2);
-  edit->setShortcutContext(Qt::WidgetShortcut);
-  table_->addActions({edit, remove});
+  addListAction(table_, tr("Edit the Condition"), Qt::Key_F2, [this] { editCurrent(); });
+  addListAction(table_, tr("Remove"), QKeySequence::Delete, [this] { removeCurrent(); });
   table_->setEditTriggers(QAbstractItemView::DoubleClicked);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(table_, 1);
   layout->addWidget(makeLine());
-  connect(remove, &QAction::triggered, this, &BreakpointsDock::removeCurrent);
-  connect(edit, &QAction::triggered, this, &BreakpointsDock::editCurrent);
   setList(table_);
   words_->setEnabled(false);
   connect(context_.controller, &DocumentController::documentChanged, this,
@@ -62,9 +48,7 @@ BreakpointsDock::BreakpointsDock(ViewContext context, QWidget* parent)
 
 QWidget* BreakpointsDock::makeLine() {
   auto* line = new QWidget(this);
-  words_ = new QLineEdit(line);
-  words_->setObjectName(QStringLiteral("breakpoint-words"));
-  words_->setAccessibleName(tr("New breakpoint"));
+  words_ = named(new QLineEdit(line), "breakpoint-words", tr("New breakpoint"));
   words_->setPlaceholderText(
       tr("Add: kind mm if nan   ·   module layers.0   ·   value t12 if norm > 10   ·   any if inf after 2"));
   words_->setToolTip(
@@ -74,15 +58,12 @@ QWidget* BreakpointsDock::makeLine() {
   auto* add = new QToolButton(line);
   add->setText(tr("Add"));
   add->setAccessibleName(tr("Add the breakpoint"));
-  problem_ = new WrappedLabel(line);
-  problem_->setObjectName(QStringLiteral("breakpoint-problem"));
+  problem_ = named(new WrappedLabel(line), "breakpoint-problem");
   problem_->hide();
   auto* row = new QHBoxLayout;
   row->addWidget(words_, 1);
   row->addWidget(add);
-  auto* layout = new QVBoxLayout(line);
-  layout->setContentsMargins(4, 3, 4, 3);
-  layout->setSpacing(2);
+  auto* layout = withMargins(new QVBoxLayout(line), {4, 3, 4, 3}, 2);
   layout->addWidget(problem_);
   layout->addLayout(row);
   connect(words_, &QLineEdit::returnPressed, this, &BreakpointsDock::add);

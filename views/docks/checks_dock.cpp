@@ -1,16 +1,14 @@
 #include "views/docks/checks_dock.h"
 
 #include <QAction>
-#include <QHeaderView>
 #include <QVBoxLayout>
 
 #include "core/derivation/gradient_of.h"
 #include "core/stepping/op_range.h"
 #include "views/findings/finding_sources.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
-#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -25,31 +23,20 @@ ChecksDock::ChecksDock(ViewContext context, QAction* check, QAction* terms, QWid
       tree_(new QTreeView(this)),
       range_(new QLineEdit(this)),
       summary_(new WrappedLabel(this)) {
-  tree_->setObjectName(QStringLiteral("checks"));
-  tree_->setModel(model_);
-  new SortedRows(*tree_);
-  prepareTree(*tree_, tr("What the check of a gradient found"), false);
-  tree_->setWordWrap(true);
-  tree_->setIndentation(14);
-  tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(0, 190);
-  range_->setObjectName(QStringLiteral("checks-range"));
-  range_->setAccessibleName(tr("Ops whose gradient is checked"));
+  prepareTree(*tree_, model_, "checks", tr("What the check of a gradient found"), {.isSorted = true, .wraps = true});
+  setWidths(*tree_, {{0, 190}});
+  named(range_, "checks-range", tr("Ops whose gradient is checked"));
   range_->setPlaceholderText(tr("The selected op; or #12 to #20   ·   module layers.0   ·   all"));
   range_->setToolTip(tr(
       "Which ops to check as one: empty for the selected one, #12, a value's name, #12 to #20, module PATH, or all"));
   range_->setClearButtonEnabled(true);
   summary_->setObjectName(QStringLiteral("checks-summary"));
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(6, 4, 6, 4);
+  auto* row = withMargins(new QHBoxLayout, {6, 4, 6, 4});
   row->addWidget(range_, 1);
   for (auto* action : {check, terms}) row->addWidget(commandButton(action, this));
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addLayout(row);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(8, 0, 8, 4);
+  auto* line = withMargins(new QHBoxLayout, {8, 0, 8, 4});
   line->addWidget(summary_);
   layout->addLayout(line);
   layout->addWidget(tree_, 1);

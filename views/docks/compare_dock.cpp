@@ -1,10 +1,7 @@
 #include "views/docks/compare_dock.h"
 
 #include <QAction>
-#include <QFileDialog>
 #include <QFileInfo>
-#include <QGridLayout>
-#include <QHeaderView>
 #include <QLocale>
 #include <QStandardItemModel>
 #include <QStyleOption>
@@ -16,7 +13,7 @@
 #include "views/findings/finding_sources.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/flow_layout.h"
@@ -28,42 +25,32 @@ namespace {
 
 /// Values that are not finite in either run: where they agree, they do so in that too.
 std::ptrdiff_t badInBoth(const RunComparison& comparison) {
-  return std::count_if(comparison.rows.begin(), comparison.rows.end(),
-                       [](const RunDifference& row) { return !std::isfinite(row.normA) && !std::isfinite(row.normB); });
+  return std::ranges::count_if(
+      comparison.rows, [](const RunDifference& row) { return !std::isfinite(row.normA) && !std::isfinite(row.normB); });
 }
 
 }  // namespace
 
 CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
     : Panel(context, "compare", parent), model_(new CompareModel(this)), table_(new QTreeView(this)) {
-  table_->setObjectName(QStringLiteral("compare"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
   model_->followNotes(context_.notes);
-  prepareTree(*table_, tr("Two runs op by op"), true);
-  table_->setRootIsDecorated(false);
-  table_->header()->setStretchLastSection(true);
-  for (const auto& [column, width] : {std::pair(CompareModel::value, 120),
-                                      {CompareModel::relative, 90},
-                                      {CompareModel::largest, 90},
-                                      {CompareModel::normA, 90},
-                                      {CompareModel::normB, 90}})
-    table_->header()->resizeSection(column, width);
-  summary_ = new WrappedLabel(this);
-  summary_->setObjectName(QStringLiteral("compare-summary"));
+  prepareTree(*table_, model_, "compare", tr("Two runs op by op"), {.isFlat = true, .isSorted = true});
+  setWidths(*table_, {{CompareModel::value, 120},
+                      {CompareModel::relative, 90},
+                      {CompareModel::largest, 90},
+                      {CompareModel::normA, 90},
+                      {CompareModel::normB, 90}});
+  summary_ = named(new WrappedLabel(this), "compare-summary");
   first_ = new QToolButton(this);
   first_->setText(tr("First"));
   first_->setToolTip(tr("Jumps to the first op where the runs diverge"));
   first_->setAccessibleName(tr("To the first difference"));
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(8, 0, 8, 4);
+  auto* line = withMargins(new QHBoxLayout, {8, 0, 8, 4});
   line->addWidget(commandButton(compare, this));
   line->addSpacing(6);
   line->addWidget(summary_, 1);
   line->addWidget(first_);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(makeFields(compare));
   layout->addLayout(line);
   layout->addWidget(table_, 1);
@@ -73,9 +60,7 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
     table_->setCurrentIndex(shownIn(*table_, index));
     if (const auto op = opOf(index)) Q_EMIT jumpRequested(op);
   });
-  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) context_.selection->select(op, ValueId(index.data(valueRole).toInt()));
-  });
+  selectByClick(table_);
   forget();
   refresh();
 }
@@ -83,11 +68,9 @@ CompareDock::CompareDock(ViewContext context, QAction* compare, QWidget* parent)
 QWidget* CompareDock::makeFields(QAction* compare) {
   auto* fields = new QWidget(this);
   const auto makeCombo = [fields](const char* name, const QString& title, const QString& first) {
-    auto* combo = new QComboBox(fields);
-    combo->setObjectName(QLatin1String(name));
+    auto* combo = makeBox(fields, name, title);
     combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     combo->setMinimumContentsLength(7);
-    prepareBox(combo, title);
     combo->addItem(first);
     return combo;
   };
@@ -104,15 +87,12 @@ QWidget* CompareDock::makeFields(QAction* compare) {
   file_ = makeField(fields, "compare-file", tr("Model or session of the other run"), tr("This one"), compare);
   for (auto* edit : {seed_, tolerance_})
     edit->setFixedWidth(fontMetrics().horizontalAdvance(QStringLiteral("0000000000")));
-  auto* rows = new FlowLayout(fields);  // a narrow panel takes more rows
-  rows->setContentsMargins(8, 4, 6, 4);
+  auto* rows = withMargins(new FlowLayout(fields), {8, 4, 6, 4});  // a narrow panel takes more rows
   const auto place = [&](const QString& title, QWidget* field, QToolButton* browser = nullptr) {
     auto* pair = new QWidget(fields);
     auto* label = new QLabel(title, pair);
     label->setBuddy(field);
-    auto* line = new QHBoxLayout(pair);
-    line->setContentsMargins(0, 0, 0, 0);
-    line->setSpacing(4);
+    auto* line = withMargins(new QHBoxLayout(pair), {}, 4);
     line->addWidget(label);
     line->addWidget(field, browser != nullptr ? 1 : 0);  // a path takes what is left of its row
     if (browser != nullptr) line->addWidget(browser);
@@ -135,9 +115,7 @@ QWidget* CompareDock::makeFields(QAction* compare) {
 
 QLineEdit* CompareDock::makeField(QWidget* parent, const char* name, const QString& title, const QString& empty,
                                   QAction* compare) {
-  auto* field = new QLineEdit(parent);
-  field->setObjectName(QLatin1String(name));
-  field->setAccessibleName(title);
+  auto* field = named(new QLineEdit(parent), name, title);
   field->setToolTip(title);
   field->setPlaceholderText(empty);
   connect(field, &QLineEdit::returnPressed, compare, &QAction::trigger);
@@ -149,13 +127,8 @@ QToolButton* CompareDock::makeBrowser(QWidget* parent, QLineEdit* field, const Q
   button->setText(QStringLiteral("..."));
   button->setAccessibleName(tr("Choose a file"));
   button->setToolTip(tr("Choose a file"));
-  connect(button, &QToolButton::clicked, this, [this, field, title, filter] {
-    auto* dialog = new QFileDialog(this, title, {}, filter);
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, field, &QLineEdit::setText);
-    dialog->open();
-  });
+  connect(button, &QToolButton::clicked, this,
+          [this, field, title, filter] { chooseFile(this, title, {}, filter, field, &QLineEdit::setText); });
   return button;
 }
 
@@ -163,9 +136,8 @@ void CompareDock::refresh() {
   const auto& document = context_.controller->document();
   precision_->setItemText(
       0, document ? tr("As here (%1)").arg(toQt(torchName(ownPrecision(document->analysis->file)))) : tr("As here"));
-  device_->setItemText(0, document
-                              ? tr("As here (%1)").arg(QString::fromStdString(toString(document->analysis->device)))
-                              : tr("As here"));
+  device_->setItemText(0,
+                       document ? tr("As here (%1)").arg(toQt(toString(document->analysis->device))) : tr("As here"));
   for (auto* combo : {precision_, device_}) {
     QStyleOptionComboBox option;
     option.initFrom(combo);
@@ -189,13 +161,11 @@ void CompareDock::fillDevices(const std::vector<DeviceStatus>& devices) {
   devicesFilled_ = true;
   auto* items = qobject_cast<QStandardItemModel*>(device_->model());
   for (const auto& status : devices) {
-    const auto device = QString::fromStdString(toString(status.device));
-    device_->addItem(
-        status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device),
-        device);
+    const auto device = toQt(toString(status.device));
+    device_->addItem(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(toQt(status.name), device), device);
     auto* item = items->item(device_->count() - 1);
     item->setEnabled(status.available);
-    item->setToolTip(status.available ? tr("Runs the other on %1").arg(device) : QString::fromStdString(status.reason));
+    item->setToolTip(status.available ? tr("Runs the other on %1").arg(device) : toQt(status.reason));
   }
 }
 

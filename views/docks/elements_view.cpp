@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 #include <limits>
 
+#include "views/widgets/controls.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/item_view.h"
 
@@ -35,11 +36,8 @@ ElementsView::ElementsView(Theme* theme, const QString& name, QWidget* parent)
   makeTable(name);
   stack_->addWidget(table_);
   stack_->addWidget(image_);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(8, 4, 4, 0);
-  layout->setSpacing(4);
-  badPlaces_->setObjectName(name + QStringLiteral("-bad-places"));
-  badPlaces_->setAccessibleName(tr("Places of NaN and infinities"));
+  auto* layout = withMargins(new QVBoxLayout(this), {8, 4, 4, 0}, 4);
+  named(badPlaces_, name + QStringLiteral("-bad-places"), tr("Places of NaN and infinities"));
   badPlaces_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   badPlaces_->hide();
   layout->addWidget(title_);

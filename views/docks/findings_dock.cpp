@@ -9,7 +9,7 @@
 #include "views/findings/finding_sources.h"
 #include "views/text/line_text.h"
 #include "views/theme/tokens.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 
@@ -31,22 +31,13 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
       root_(new WrappedLabel(this)),
       way_(new QWidget(this)),
       summary_(new WrappedLabel(this)) {
-  tree_->setObjectName(QStringLiteral("findings"));
-  tree_->setModel(model_);
-  prepareTree(*tree_, tr("The way to the root of a NaN or Inf"), false);
-  tree_->setWordWrap(true);
-  tree_->setIndentation(14);
-  tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(0, 170);
+  prepareTree(*tree_, model_, "findings", tr("The way to the root of a NaN or Inf"), {.wraps = true});
+  setWidths(*tree_, {{0, 170}});
   summary_->setObjectName(QStringLiteral("findings-summary"));
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(6, 4, 6, 4);
-  row->setSpacing(tokens::gap);
+  auto* row = withMargins(new QHBoxLayout, {6, 4, 6, 4}, tokens::gap);
   for (auto* action : {walk, check}) row->addWidget(commandButton(action, this));
   row->addWidget(summary_, 1);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addLayout(row);
   auto* parts = new QSplitter(Qt::Vertical, this);
   parts->addWidget(list_);
@@ -61,10 +52,7 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
   addList(tree_);
   setList(list_);
   connect(&board_, &FindingBoard::changed, this, &FindingsDock::list);
-  connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    const int value = index.data(valueRole).toInt();
-    if (const auto op = opOf(index)) context_.selection->select(op, value >= 0 ? ValueId(value) : ValueId());
-  });
+  selectByClick(tree_);
   for (auto signal : {&RunNumbers::badOpsChanged, &RunNumbers::changed})
     connect(&context_.controller->ahead().numbers(), signal, this, &FindingsDock::tell);
   connect(context_.execution, &ExecutionState::changed, this, &FindingsDock::tell);
@@ -72,11 +60,8 @@ FindingsDock::FindingsDock(ViewContext context, QAction* walk, QAction* check, Q
 }
 
 void FindingsDock::prepareList() {
-  list_->setObjectName(QStringLiteral("findings-list"));
-  list_->setModel(findings_);
-  prepareTree(*list_, tr("Findings, the most severe first"), false);
-  list_->setRootIsDecorated(false);
-  list_->setWordWrap(true);
+  prepareTree(*list_, findings_, "findings-list", tr("Findings, the most severe first"),
+              {.isFlat = true, .wraps = true});
   auto* header = list_->header();
   header->setStretchLastSection(false);
   for (int column : {FindingsModel::what, FindingsModel::line, FindingsModel::numbers})
@@ -89,13 +74,10 @@ void FindingsDock::prepareList() {
 }
 
 QWidget* FindingsDock::makeWay() {
-  root_->setObjectName(QStringLiteral("findings-root"));
-  root_->setAccessibleName(tr("The root of the NaN or Inf"));
+  named(root_, "findings-root", tr("The root of the NaN or Inf"));
   root_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   root_->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
-  auto* layout = new QVBoxLayout(way_);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(way_), {}, 0);
   layout->addWidget(root_);
   layout->addWidget(tree_, 1);
   return way_;
@@ -167,10 +149,6 @@ QString FindingsDock::emptyText() const {
       tr("Nothing was found so far. Check the Run looks for NaN and Inf in a whole run; Walk to the Root leads from "
          "one to the op that made it"));
 }
-
-void FindingsDock::walk(ValueId value) { ask(value, true); }
-
-void FindingsDock::check() { ask({}, false); }
 
 void FindingsDock::ask(ValueId value, bool select) {
   walked_ = true;

@@ -19,9 +19,9 @@ class FindingsDock : public Panel {
 
   /// Records a run, walks from the value, selects the root and shows its line of Python; an invalid value represents
   /// any bad one of the run.
-  void walk(ValueId value);
+  void walk(ValueId value) { ask(value, true); }
   /// The same without going anywhere.
-  void check();
+  void check() { ask({}, false); }
   QString summary() const { return summary_->text(); }
 
  Q_SIGNALS:

@@ -15,13 +15,9 @@ const QString widestLabel = QStringLiteral("gradient of");  // of most: the valu
 
 InspectorDock::InspectorDock(ViewContext context, QWidget* parent)
     : Panel(context, "inspector", parent), model_(new InspectorModel(this)), tree_(new QTreeView(this)) {
-  tree_->setObjectName(QStringLiteral("inspector"));
-  tree_->setModel(model_);
-  prepareTree(*tree_, tr("Inspector of the selected op"), false);
-  tree_->setWordWrap(true);  // the formula; other rows say that they stay in one line
+  prepareTree(*tree_, model_, "inspector", tr("Inspector of the selected op"), {.wraps = true});
   tree_->setIndentation(10);
   tree_->setTextElideMode(Qt::ElideMiddle);  // shapes and line numbers are at the ends
-  tree_->header()->setStretchLastSection(true);
   tree_->header()->resizeSection(0, 2 * tree_->indentation() + tree_->fontMetrics().horizontalAdvance(widestLabel) + 8);
   fillWith(tree_);
   setList(tree_);

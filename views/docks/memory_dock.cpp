@@ -8,7 +8,7 @@
 #include "views/text/line_text.h"
 #include "views/theme/tokens.h"
 #include "views/widgets/alive_list.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
@@ -18,12 +18,11 @@ const QString timelineQuestion = QStringLiteral("timeline");
 
 QString tipOf(MemoryUse use) {
   switch (use) {
-    case MemoryUse::saved: return QObject::tr("Activations kept for the backward");
-    case MemoryUse::result: return QObject::tr("Outputs of the computation that nothing saves");
-    case MemoryUse::gradient: return QObject::tr("Gradients of parameters and inputs");
-    case MemoryUse::forward: return QObject::tr("Values of the forward that it lets go itself");
-    case MemoryUse::backward:
-      return QObject::tr("Values of the backward that it lets go itself, recomputed ones included");
+    case MemoryUse::saved: return tr("Activations kept for the backward");
+    case MemoryUse::result: return tr("Outputs of the computation that nothing saves");
+    case MemoryUse::gradient: return tr("Gradients of parameters and inputs");
+    case MemoryUse::forward: return tr("Values of the forward that it lets go itself");
+    case MemoryUse::backward: return tr("Values of the backward that it lets go itself, recomputed ones included");
   }
   return {};
 }
@@ -32,11 +31,8 @@ QString tipOf(MemoryUse use) {
 
 MemoryDock::MemoryDock(ViewContext context, QWidget* parent)
     : Panel(context, "memory", parent), view_(new MemoryView(context.theme, this)) {
-  caption_ = new ElidedLabel(this);
-  caption_->setObjectName(QStringLiteral("memory-caption"));
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(6, 4, 6, 4);
-  layout->setSpacing(3);
+  caption_ = named(new ElidedLabel(this), "memory-caption");
+  auto* layout = withMargins(new QVBoxLayout(this), {6, 4, 6, 4}, 3);
   layout->addWidget(caption_);
   layout->addWidget(view_, 1);
   layout->addWidget(makeLegend());
@@ -66,8 +62,7 @@ MemoryDock::MemoryDock(ViewContext context, QWidget* parent)
 
 QWidget* MemoryDock::makeLegend() {
   auto* legend = new QWidget(this);
-  auto* layout = new QGridLayout(legend);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QGridLayout(legend), {});
   layout->setHorizontalSpacing(5);
   layout->setVerticalSpacing(1);
   auto small = font();
@@ -97,14 +92,12 @@ QWidget* MemoryDock::makeLegend() {
 
 QWidget* MemoryDock::makeMeasured() {
   auto* line = new QWidget(this);
-  measured_ = new WrappedLabel(line);
-  measured_->setObjectName(QStringLiteral("memory-measured"));
+  measured_ = named(new WrappedLabel(line), "memory-measured");
   toPeak_ = makeJump(line, tr("Peak"), tr("Jumps to the op during which the allocator had handed out most"));
   toWorkspace_ = makeJump(line, tr("Workspace"), tr("Jumps to the op that took the largest workspace"));
   connect(toPeak_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(opAt(peak_.peakPosition)); });
   connect(toWorkspace_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(opAt(peak_.workspacePosition)); });
-  measuredLine_ = new QHBoxLayout(line);
-  measuredLine_->setContentsMargins(0, 2, 0, 0);
+  measuredLine_ = withMargins(new QHBoxLayout(line), {0, 2, 0, 0});
   measuredLine_->addWidget(measured_, 1);
   measuredLine_->addWidget(toPeak_);
   measuredLine_->addWidget(toWorkspace_);
@@ -218,12 +211,12 @@ QString MemoryDock::aliveAt(std::size_t position) const {
     const auto maker = opAt(life.from);
     lines << tr("%1  %2, %3, made by #%4 %5")
                  .arg(bytesText(life.bytes), 9)
-                 .arg(QString::fromStdString(document.displayName(life.value)), labelOf(life.use))
+                 .arg(toQt(document.displayName(life.value)), labelOf(life.use))
                  .arg(maker.index)
                  .arg(maker ? shortOpName(document, maker) : QString());
   }
-  const auto all = std::count_if(timeline_->lives.begin(), timeline_->lives.end(),
-                                 [&](const auto& life) { return life.from <= position && position < life.to; });
+  const auto all = std::ranges::count_if(timeline_->lives,
+                                         [&](const auto& life) { return life.from <= position && position < life.to; });
   if (const auto more = static_cast<int>(all) - static_cast<int>(shown.size()); more > 0)
     lines << tr("and %n more: Space lists them", nullptr, more);
   return lines.join(QLatin1Char('\n'));

@@ -51,10 +51,8 @@ const QString sortedKey = QStringLiteral("sorted"), downKey = QStringLiteral("so
 
 ModulesDock::ModulesDock(ViewContext context, QWidget* parent)
     : Panel(context, "modules", parent), model_(new ModulesModel(this)), tree_(new QTreeView(this)) {
-  tree_->setObjectName(QStringLiteral("modules"));
-  tree_->setModel(model_);
+  prepareTree(*tree_, model_, "modules", tr("Modules"));
   rows_ = new SortedRows(*tree_);
-  prepareTree(*tree_, tr("Modules"), true);
   tree_->setItemDelegate(new HeatDelegate(tree_, *context_.theme));
   tree_->setIndentation(8);
   tree_->setTextElideMode(Qt::ElideMiddle);  // the ends of names tell one from another
@@ -151,25 +149,11 @@ void ModulesDock::measure() {
     rows_->invalidate();
   fitNumbers();
   tree_->viewport()->update();
-  askForUpdates();
-}
-
-void ModulesDock::askForUpdates() {
-  static const auto updatesQuestion = QStringLiteral("updates");
-  const auto& numbers = context_.controller->ahead().numbers();
-  const bool isAsked =
-      state(updatesQuestion) != QuestionState::none && state(updatesQuestion) != QuestionState::cancelled;
-  const auto analysis = shown_->analysis;
-  if (isAsked || !analysis->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
-  ask(Asked::inSight, updatesQuestion, {},
-      [this, analysis](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
-        const auto answer = context.engine.lastUpdates(analysis, progress);
-        return [this, analysis, answer] {
-          if (!shown_ || shown_->analysis != analysis) return;
-          model_->setUpdates(answer);
-          measure();
-        };
-      });
+  askForUpdates(shown_->analysis, [this, analysis = shown_->analysis](const Updates& updates) {
+    if (!shown_ || shown_->analysis != analysis) return;
+    model_->setUpdates(updates);
+    measure();
+  });
 }
 
 void ModulesDock::forget() {

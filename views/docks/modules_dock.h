@@ -33,7 +33,6 @@ class ModulesDock : public Panel {
   void follow();
   void measure();
   /// Of a recorded step: has the engine say what the optimizer did, once the run's numbers are known.
-  void askForUpdates();
   /// The columns of numbers are as wide as these need.
   void fitNumbers();
   int widthOf(int column) const;

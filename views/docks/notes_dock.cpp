@@ -1,9 +1,9 @@
 #include "views/docks/notes_dock.h"
 
 #include <QAction>
-#include <QHeaderView>
 
 #include "views/widgets/command_key.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
 
@@ -11,30 +11,15 @@ namespace retrograd::views {
 
 NotesDock::NotesDock(ViewContext context, QWidget* parent)
     : Panel(context, "notes", parent), model_(new NotesModel(this)), table_(new QTreeView(this)) {
-  table_->setObjectName(QStringLiteral("notes"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
-  prepareTree(*table_, tr("Notes"), true);
-  table_->setRootIsDecorated(false);
-  auto* header = table_->header();
-  header->setStretchLastSection(true);
-  header->resizeSection(NotesModel::bookmark, 44);
-  header->resizeSection(NotesModel::where, 96);
-  header->resizeSection(NotesModel::name, 96);
-  header->resizeSection(NotesModel::comment, 210);
+  prepareTree(*table_, model_, "notes", tr("Notes"), {.isFlat = true, .isSorted = true});
+  using Model = NotesModel;
+  setWidths(*table_, {{Model::bookmark, 44}, {Model::where, 96}, {Model::name, 96}, {Model::comment, 210}});
   fillWith(table_);
   setList(table_);
-  const auto add = [this](const QString& text, const QKeySequence& key, auto run) {
-    auto* action = new QAction(text, table_);
-    action->setShortcut(key);
-    action->setShortcutContext(Qt::WidgetShortcut);
-    connect(action, &QAction::triggered, this, run);
-    table_->addAction(action);
-  };
-  add(tr("Edit Comment..."), {}, [this] { edit(NotesModel::comment); });
-  add(tr("Edit Name..."), {}, [this] { edit(NotesModel::name); });
-  add(tr("Bookmark"), QKeySequence(Qt::Key_Space), [this] { toggleBookmark(); });
-  add(tr("Remove"), QKeySequence::Delete, [this] { remove(); });
+  addListAction(table_, tr("Edit Comment..."), {}, [this] { edit(NotesModel::comment); });
+  addListAction(table_, tr("Edit Name..."), {}, [this] { edit(NotesModel::name); });
+  addListAction(table_, tr("Bookmark"), Qt::Key_Space, [this] { toggleBookmark(); });
+  addListAction(table_, tr("Remove"), QKeySequence::Delete, [this] { remove(); });
   connect(context_.notes, &NoteBook::changed, this, &NotesDock::invalidate);
   connect(model_, &NotesModel::bookmarkRequested, this,
           [this](std::size_t note, bool on) { context_.notes->edit(note, [on](Note& n) { n.bookmark = on; }); });

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "views/widgets/command_key.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/sorted_rows.h"
@@ -47,7 +48,7 @@ Panel::Panel(ViewContext context, const char* name, QWidget* parent)
 }
 
 bool Panel::busy() const {
-  return soon_.isActive() || std::any_of(questions_.begin(), questions_.end(), [](const AskedQuestion& question) {
+  return soon_.isActive() || std::ranges::any_of(questions_, [](const AskedQuestion& question) {
            return question.state == QuestionState::asked;
          });
 }
@@ -100,11 +101,19 @@ void Panel::askAloud(QLabel* line, const QString& question, const QString& title
   });
 }
 
-void Panel::cancel(const QString& question) { context_.controller->questions().cancel(tag(question)); }
+void Panel::askForUpdates(const std::shared_ptr<const Analysis>& analysis, std::function<void(const Updates&)> told) {
+  const auto question = QStringLiteral("updates");
+  const auto& numbers = context_.controller->ahead().numbers();
+  const bool isAsked = state(question) != QuestionState::none && state(question) != QuestionState::cancelled;
+  if (isAsked || !analysis->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
+  ask(Asked::inSight, question, {},
+      [analysis, told = std::move(told)](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+        return [told, updates = context.engine.lastUpdates(analysis, progress)] { told(updates); };
+      });
+}
 
 void Panel::fillWith(QWidget* widget) {
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QVBoxLayout(this), {});
   layout->addWidget(widget);
 }
 
@@ -116,11 +125,17 @@ void Panel::addList(QAbstractItemView* list) {
   connect(list, &QAbstractItemView::activated, this, &Panel::activate);
 }
 
+void Panel::selectByClick(QAbstractItemView* list) {
+  connect(list, &QAbstractItemView::clicked, this, [this](const QModelIndex& row) {
+    const auto value = row.data(valueRole);
+    if (const auto op = opOf(row)) context_.selection->select(op, ValueId(value.isValid() ? value.toInt() : -1));
+  });
+}
+
 void Panel::setList(QAbstractItemView* list) {
   addList(list);
   list_ = list;
-  empty_ = new WrappedLabel(list_->viewport());
-  empty_->setObjectName(name_ + QStringLiteral("-empty"));
+  empty_ = named(new WrappedLabel(list_->viewport()), name_ + QStringLiteral("-empty"));
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setMargin(12);
   empty_->setForegroundRole(QPalette::PlaceholderText);

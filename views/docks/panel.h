@@ -77,7 +77,10 @@ class Panel : public QWidget {
   /// behind "! ", where there is no answer.
   void askAloud(QLabel* line, const QString& question, const QString& title, const QString& busy,
                 Questions::Question work);
-  void cancel(const QString& question);
+  using Updates = std::map<std::string, UpdateNumbers>;
+  /// Asks once, when the run of a recorded step is known, what the last update of its optimizer did.
+  void askForUpdates(const std::shared_ptr<const Analysis>& analysis, std::function<void(const Updates&)> told);
+  void cancel(const QString& question) { context_.controller->questions().cancel(tag(question)); }
   QuestionState state(const QString& question) const { return questions_.value(question).state; }
 
   /// Has the widget fill the panel.
@@ -88,6 +91,8 @@ class Panel : public QWidget {
   /// The list that the panel is about: also, emptyText() shows over it while it has no rows, and the widths of its
   /// columns are kept.
   void setList(QAbstractItemView* list);
+  /// A click on a row selects its op and, where it names one, its value.
+  void selectByClick(QAbstractItemView* list);
   /// Why the list is empty.
   virtual QString emptyText() const { return {}; }
   /// Has emptyText() asked again.

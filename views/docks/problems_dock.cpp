@@ -1,25 +1,17 @@
 #include "views/docks/problems_dock.h"
 
 #include <QDockWidget>
-#include <QHeaderView>
 
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
-#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
 ProblemsDock::ProblemsDock(ViewContext context, QWidget* parent)
     : Panel(context, "problems", parent), model_(new ProblemsModel(this)) {
   auto* tree = new QTreeView(this);
-  tree->setObjectName(QStringLiteral("problems"));
-  tree->setModel(model_);
-  new SortedRows(*tree);
-  prepareTree(*tree, tr("Problems"), false);
-  tree->setRootIsDecorated(false);
-  tree->setWordWrap(true);
-  tree->header()->setStretchLastSection(true);
-  tree->header()->resizeSection(0, 80);
-  tree->header()->resizeSection(1, 200);
+  prepareTree(*tree, model_, "problems", tr("Problems"), {.isFlat = true, .isSorted = true, .wraps = true});
+  setWidths(*tree, {{0, 80}, {1, 200}});
   fillWith(tree);
   setList(tree);
   connect(context_.controller, &DocumentController::documentChanged, this,

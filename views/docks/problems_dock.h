@@ -1,5 +1,4 @@
 #pragma once
-#include <QTreeView>
 
 #include "views/docks/panel.h"
 #include "views/models/problems_model.h"

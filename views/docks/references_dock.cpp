@@ -1,7 +1,5 @@
 #include "views/docks/references_dock.h"
 
-#include <QHeaderView>
-
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
 
@@ -15,7 +13,7 @@ std::vector<ValueId> asked(const Document& document, BoundSymbolId op, ValueId v
   std::vector<ValueId> values;
   const auto add = [&](std::span<const ValueId> more) {
     for (auto one : more)
-      if (one && std::find(values.begin(), values.end(), one) == values.end()) values.push_back(one);
+      if (one && std::ranges::find(values, one) == values.end()) values.push_back(one);
   };
   if (op) {
     add(document.outputs(op));
@@ -28,13 +26,9 @@ std::vector<ValueId> asked(const Document& document, BoundSymbolId op, ValueId v
 
 ReferencesDock::ReferencesDock(ViewContext context, QWidget* parent)
     : Panel(context, "references", parent), model_(new ReferencesModel(this)), tree_(new QTreeView(this)) {
-  tree_->setObjectName(QStringLiteral("references"));
-  tree_->setModel(model_);
-  new SortedRows(*tree_);
-  prepareTree(*tree_, tr("References of the selected value or op"), true);
+  prepareTree(*tree_, model_, "references", tr("References of the selected value or op"), {.isSorted = true});
   tree_->setIndentation(14);
-  tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(0, 190);
+  setWidths(*tree_, {{0, 190}});
   fillWith(tree_);
   setList(tree_);
   connect(context_.selection, &Selection::changed, this, &ReferencesDock::invalidate);

@@ -1,13 +1,11 @@
 #include "views/docks/schedule_dock.h"
 
 #include <QAction>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSplitter>
 #include <QStyle>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
@@ -18,32 +16,25 @@
 #include "core/trace/print/json.h"
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/flow_layout.h"
 #include "views/widgets/item_view.h"
-#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
 ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) : Panel(context, "schedule", parent) {
   setObjectName(QStringLiteral("schedule"));
   view_ = new ScheduleView(context.theme, this);
-  cell_ = new ElidedLabel(this);
-  cell_->setObjectName(QStringLiteral("schedule-cell"));
+  cell_ = named(new ElidedLabel(this), "schedule-cell");
   cell_->setContentsMargins(8, 2, 8, 3);
-  message_ = new WrappedLabel(this);
-  message_->setObjectName(QStringLiteral("schedule-message"));
-  message_->setAccessibleName(tr("How the schedule runs"));
+  message_ = named(new WrappedLabel(this), "schedule-message", tr("How the schedule runs"));
   message_->setContentsMargins(8, 0, 8, 0);
   message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* parts = makeParts();
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
-  auto* said = new QHBoxLayout;
-  said->setContentsMargins(0, 0, 6, 4);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
+  auto* said = withMargins(new QHBoxLayout, {0, 0, 6, 4});
   said->addWidget(message_, 1);
   said->addWidget(commandButton(save, this), 0, Qt::AlignTop);
   layout->addWidget(makeControls());
@@ -71,22 +62,15 @@ ScheduleDock::ScheduleDock(ViewContext context, QAction* save, QWidget* parent) 
 QWidget* ScheduleDock::makeParts() {
   model_ = new ScheduleRanksModel(this);
   table_ = new QTreeView(this);
-  table_->setObjectName(QStringLiteral("schedule-ranks"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
-  prepareTree(*table_, tr("Ranks of the schedule"), true);
-  table_->setRootIsDecorated(false);
-  table_->header()->setStretchLastSection(true);
+  prepareTree(*table_, model_, "schedule-ranks", tr("Ranks of the schedule"), {.isFlat = true, .isSorted = true});
   using Ranks = ScheduleRanksModel;
-  for (const auto& [column, width] : {std::pair<int, int>(Ranks::rank, 36),
-                                      {Ranks::bubble, 54},
-                                      {Ranks::inFlight, 54},
-                                      {Ranks::peakBytes, 66},
-                                      {Ranks::busy, 64},
-                                      {Ranks::stages, 48}})
-    table_->header()->resizeSection(column, width);
-  auto* parts = new QSplitter(this);
-  parts->setObjectName(QStringLiteral("schedule-parts"));
+  setWidths(*table_, {{Ranks::rank, 36},
+                      {Ranks::bubble, 54},
+                      {Ranks::inFlight, 54},
+                      {Ranks::peakBytes, 66},
+                      {Ranks::busy, 64},
+                      {Ranks::stages, 48}});
+  auto* parts = named(new QSplitter(this), "schedule-parts");
   parts->addWidget(view_);
   parts->addWidget(table_);
   // The table gets what its columns need, but never so much that cells cannot be distinguished; it then scrolls.
@@ -102,9 +86,7 @@ QWidget* ScheduleDock::makeParts() {
 }
 
 QSpinBox* ScheduleDock::makeSpin(const char* object, const QString& name, const QString& suffix, int most, int value) {
-  auto* spin = new QSpinBox(this);
-  spin->setObjectName(QLatin1String(object));
-  spin->setAccessibleName(name);
+  auto* spin = named(new QSpinBox(this), object, name);
   spin->setToolTip(name);
   spin->setSuffix(suffix);
   spin->setRange(1, most);
@@ -122,9 +104,7 @@ QSpinBox* ScheduleDock::makeSpin(const char* object, const QString& name, const 
 }
 
 QDoubleSpinBox* ScheduleDock::makeLink() {
-  auto* spin = new QDoubleSpinBox(this);
-  spin->setObjectName(QStringLiteral("schedule-link"));
-  spin->setAccessibleName(tr("Speed between two ranks"));
+  auto* spin = named(new QDoubleSpinBox(this), "schedule-link", tr("Speed between two ranks"));
   spin->setPrefix(tr("link: "));
   spin->setSuffix(tr(" GB/s"));
   spin->setSpecialValueText(tr("link: instant"));
@@ -143,9 +123,7 @@ QDoubleSpinBox* ScheduleDock::makeLink() {
 
 QWidget* ScheduleDock::makeControls() {
   auto* line = new QWidget(this);
-  kind_ = new QComboBox(line);
-  kind_->setObjectName(QStringLiteral("schedule-kind"));
-  prepareBox(kind_, tr("Schedule"));
+  kind_ = makeBox(line, "schedule-kind", tr("Schedule"));
   for (const auto& kind : scheduleKinds()) {
     kind_->addItem(toQt(kind.name), toQt(kind.name));
     kind_->setItemData(kind_->count() - 1, toQt(kind.description), Qt::ToolTipRole);
@@ -158,8 +136,7 @@ QWidget* ScheduleDock::makeControls() {
   microbatches_ =
       makeSpin("schedule-microbatches", tr("Microbatches of a step"), tr(" microbatches"), 4096, request_.microbatches);
   link_ = makeLink();
-  auto* row = new FlowLayout(line);
-  row->setContentsMargins(6, 4, 6, 4);
+  auto* row = withMargins(new FlowLayout(line), {6, 4, 6, 4});
   for (auto* widget : {static_cast<QWidget*>(kind_), static_cast<QWidget*>(ranks_), static_cast<QWidget*>(each_),
                        static_cast<QWidget*>(microbatches_), static_cast<QWidget*>(link_)})
     row->addWidget(widget);
@@ -177,11 +154,7 @@ void ScheduleDock::kindChosen(int index) {
 
 void ScheduleDock::askForFile() {
   showRequest();  // until a file is chosen, the old one stays
-  auto* dialog = new QFileDialog(this, tr("Schedule"), {}, tr("Schedules (*.csv);;All files (*)"));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, this, &ScheduleDock::openFile);
-  dialog->open();
+  chooseFile(this, tr("Schedule"), {}, tr("Schedules (*.csv);;All files (*)"), this, &ScheduleDock::openFile);
 }
 
 void ScheduleDock::openFile(const QString& path) {

@@ -13,7 +13,7 @@
 #include "views/content/token_color.h"
 #include "views/settings/editor.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/shown_op.h"
@@ -90,11 +90,8 @@ SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAc
       frames_(new FramesModel(this)),
       lines_(new SourceLinesModel(this)) {
   stack_ = new QTreeView(this);
-  stack_->setObjectName(QStringLiteral("source-stack"));
-  stack_->setModel(frames_);
-  prepareTree(*stack_, tr("Source stack of the selected op, innermost first"), true);
-  stack_->setRootIsDecorated(false);
-  stack_->header()->setStretchLastSection(true);
+  prepareTree(*stack_, frames_, "source-stack", tr("Source stack of the selected op, innermost first"),
+              {.isFlat = true});
   auto* splitter = new QSplitter(Qt::Horizontal, this);
   splitter->addWidget(stack_);
   splitter->addWidget(makeText());
@@ -102,9 +99,7 @@ SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAc
   splitter->setStretchFactor(1, 3);
   splitter->setSizes({240, 720});
   splitter->setChildrenCollapsible(false);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(new ShownOp(context_, this));
   layout->addWidget(splitter, 1);
   layout->addWidget(makeButtons(actions));
@@ -116,31 +111,22 @@ SourceDock::SourceDock(ViewContext context, QSettings* settings, const QList<QAc
 
 QWidget* SourceDock::makeText() {
   auto* side = new QWidget(this);
-  path_ = new QLabel(side);
-  path_->setObjectName(QStringLiteral("source-path"));
-  path_->setAccessibleName(tr("File"));
+  path_ = named(new QLabel(side), "source-path", tr("File"));
   path_->setTextFormat(Qt::PlainText);
   path_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   path_->setContentsMargins(8, 3, 8, 3);
   path_->setMinimumWidth(1);
-  notice_ = new WrappedLabel(side);
-  notice_->setObjectName(QStringLiteral("source-notice"));
-  notice_->setAccessibleName(tr("What is to be known of the source"));
+  notice_ = named(new WrappedLabel(side), "source-notice", tr("What is to be known of the source"));
   notice_->setMargin(8);
   notice_->setAlignment(Qt::AlignLeft | Qt::AlignTop);  // the first words stay where not all fit
   text_ = new CodeTree(side);
-  text_->setObjectName(QStringLiteral("source-text"));
-  text_->setModel(lines_);
-  prepareTree(*text_, tr("Source"), true, SourceLinesModel::code);
+  prepareTree(*text_, lines_, "source-text", tr("Source"), {.isFlat = true}, SourceLinesModel::code);
   text_->setItemDelegate(new LineDelegate(text_, lines_, context_.theme));
-  text_->setRootIsDecorated(false);
   text_->setFont(Theme::codeFont());
   text_->header()->setStretchLastSection(false);
   text_->header()->setFont(font());
   text_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
-  auto* layout = new QVBoxLayout(side);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(side), {}, 0);
   layout->addWidget(path_);
   layout->addWidget(notice_);
   layout->addWidget(text_, 1);
@@ -151,8 +137,7 @@ QWidget* SourceDock::makeText() {
 
 QWidget* SourceDock::makeButtons(const QList<QAction*>& actions) {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(6, 4, 6, 4);
+  auto* layout = withMargins(new QHBoxLayout(row), {6, 4, 6, 4});
   for (auto* action : actions) layout->addWidget(commandButton(action, row));
   layout->addStretch(1);
   return row;
@@ -309,7 +294,7 @@ void SourceDock::goToOpOf(int row) {
   if (!document || ops.empty()) return;
   const auto selected = context_.selection->op();
   const auto origin = selected ? OriginLinks::origin(*document->analysis->document, selected) : BoundSymbolId();
-  const auto at = std::find(ops.begin(), ops.end(), origin);
+  const auto at = std::ranges::find(ops, origin);
   Q_EMIT placeChosen(at == ops.end() || at + 1 == ops.end() ? ops.front() : at[1]);
   text_->setFocus();  // the next Enter goes on along the ops of this line
 }

@@ -1,16 +1,13 @@
 #include "views/docks/stage_check_dock.h"
 
 #include <QAction>
-#include <QHeaderView>
 #include <QVBoxLayout>
 
 #include "views/engine/pipeline_engine.h"
 #include "views/stages/stage_plan.h"
-#include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
-#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 namespace {
@@ -25,33 +22,21 @@ StageCheckDock::StageCheckDock(ViewContext context, QAction* check, QAction* can
       table_(new QTreeView(this)),
       summary_(new WrappedLabel(this)) {
   setObjectName(QStringLiteral("stage-check"));
-  table_->setObjectName(QStringLiteral("stage-check-table"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
-  prepareTree(*table_, tr("Stages and the whole model"), true);
-  table_->setRootIsDecorated(false);
-  table_->header()->setStretchLastSection(true);
+  prepareTree(*table_, model_, "stage-check-table", tr("Stages and the whole model"),
+              {.isFlat = true, .isSorted = true});
   using Model = StageCheckModel;
-  for (const auto& [column, width] :
-       {std::pair<int, int>(Model::name, 130), {Model::what, 130}, {Model::verdict, 190}, {Model::difference, 78}})
-    table_->header()->resizeSection(column, width);
-  summary_->setObjectName(QStringLiteral("stage-check-summary"));
-  summary_->setAccessibleName(tr("What the check found"));
+  setWidths(*table_, {{Model::name, 130}, {Model::what, 130}, {Model::verdict, 190}, {Model::difference, 78}});
+  named(summary_, "stage-check-summary", tr("What the check found"));
   summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(8, 4, 6, 4);
+  auto* row = withMargins(new QHBoxLayout, {8, 4, 6, 4});
   row->addWidget(summary_, 1);
   for (auto* action : {check, cancel}) row->addWidget(commandButton(action, this));
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addLayout(row);
   layout->addWidget(table_, 1);
   connect(context_.stages, &StagePlan::changed, this, &StageCheckDock::planChanged);
   setList(table_);
-  connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) context_.selection->select(op, ValueId(index.data(valueRole).toInt()));
-  });
+  selectByClick(table_);
   clear(tr("The stages were not checked yet."));
 }
 

@@ -2,27 +2,60 @@
 
 #include <QAction>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QKeyEvent>
+#include <QPainter>
 #include <QVBoxLayout>
 #include <array>
 
+#include "views/models/stages_model.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/theme/stage_colors.h"
+#include "views/widgets/controls.h"
+#include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/flow_layout.h"
 #include "views/widgets/item_view.h"
 #include "views/widgets/sorted_rows.h"
-#include "views/widgets/stage_cells.h"
 
 namespace retrograd::views {
 namespace {
 
 const QString tabKey = QStringLiteral("tab");
 
+/// Cells of the pipeline's tables: behind a figure a bar as long as its share, before a stage its colour.
+class StageCells : public RowDelegate {
+ public:
+  StageCells(Theme* theme, QTreeView* tree) : RowDelegate(tree), theme_(theme) {}
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const auto share = index.data(shareRole);
+    const auto swatch = index.data(swatchRole);
+    const bool selected = option.state & QStyle::State_Selected;
+    auto text = option;
+    if (swatch.isValid()) text.rect.adjust(18, 0, 0, 0);
+    if (share.isValid() && !selected) {
+      const auto area = option.rect.adjusted(3, 2, -3, -2);
+      const int width = static_cast<int>(area.width() * share.toDouble());
+      painter->fillRect(QRect(area.left(), area.top(), width, area.height()),
+                        stageFill(index.data(stageRole).toInt(), theme_->dark()));
+    }
+    if (swatch.isValid()) {
+      if (selected)
+        painter->fillRect(option.rect, option.palette.brush(
+                                           option.state & QStyle::State_Active ? QPalette::Active : QPalette::Inactive,
+                                           QPalette::Highlight));
+      const QRect box(option.rect.left() + 5, option.rect.center().y() - 5, 11, 11);
+      painter->fillRect(box, stageColor(swatch.toInt(), theme_->dark()));
+    }
+    RowDelegate::paint(painter, text, index);
+  }
+
+ private:
+  Theme* theme_;
+};
+
 QString pointsText(const CutRequest& request) {
   QStringList points;
-  for (const auto& point : request.at) points << QString::fromStdString(point);
+  for (const auto& point : request.at) points << toQt(point);
   return points.join(QStringLiteral(", "));
 }
 
@@ -32,9 +65,7 @@ StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent)
     : Panel(context, "stages", parent), plan_(context.stages) {
   setObjectName(QStringLiteral("stages"));
   bar_ = new StageBar(context_.theme, this);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(makeControls(commands));
   layout->addWidget(makeMessage());
   layout->addWidget(bar_);
@@ -54,37 +85,26 @@ StagesDock::StagesDock(ViewContext context, Commands commands, QWidget* parent)
 
 QWidget* StagesDock::makeControls(const Commands& commands) {
   auto* line = new QWidget(this);
-  how_ = new QComboBox(line);
-  how_->setObjectName(QStringLiteral("stages-how"));
-  prepareBox(how_, tr("How to cut"));
+  how_ = makeBox(line, "stages-how", tr("How to cut"));
   how_->addItem(tr("Cut at points"), static_cast<int>(How::points));
   how_->addItem(tr("Cut into equal stages"), static_cast<int>(How::equalStages));
-  points_ = new QLineEdit(line);
-  points_->setObjectName(QStringLiteral("stages-points"));
-  points_->setAccessibleName(tr("Points to cut at"));
+  points_ = named(new QLineEdit(line), "stages-points", tr("Points to cut at"));
   points_->setToolTip(
       tr("A module (h.3) or an op (#relu_4), with :after to cut behind it; several with commas between them"));
-  stages_ = new QSpinBox(line);
-  stages_->setObjectName(QStringLiteral("stages-count"));
-  stages_->setAccessibleName(tr("Number of stages"));
+  stages_ = named(new QSpinBox(line), "stages-count", tr("Number of stages"));
   stages_->setRange(1, 999);
   stages_->setValue(4);
   of_ = new QLabel(tr("of equal"), line);
-  balance_ = new QComboBox(line);
-  balance_->setObjectName(QStringLiteral("stages-balance"));
-  prepareBox(balance_, tr("What equal stages have equal"));
+  balance_ = makeBox(line, "stages-balance", tr("What equal stages have equal"));
   balance_->addItem(tr("time, measured"), static_cast<int>(Balance::time));
   balance_->addItem(tr("time, estimated"), static_cast<int>(Balance::estimate));
   balance_->addItem(tr("parameters"), static_cast<int>(Balance::parameters));
   balance_->addItem(tr("bytes"), static_cast<int>(Balance::bytes));
   balance_->setCurrentIndex(1);
   balance_->setToolTip(tr("Measured: forward and backward are run twice first. Estimated: from the ops alone"));
-  markers_ = new QCheckBox(line);
-  markers_->setObjectName(QStringLiteral("stages-markers"));
-  markers_->setAccessibleName(tr("Cut at the file's markers"));
+  markers_ = named(new QCheckBox(line), "stages-markers", tr("Cut at the file's markers"));
   markers_->setToolTip(tr("Cut where the file has markers of torch.distributed.pipelining"));
-  auto* row = new FlowLayout(line);
-  row->setContentsMargins(6, 4, 6, 4);
+  auto* row = withMargins(new FlowLayout(line), {6, 4, 6, 4});
   row->addWidget(how_);
   row->addWidget(points_);
   row->addWidget(stages_);
@@ -107,9 +127,7 @@ QWidget* StagesDock::makeControls(const Commands& commands) {
 }
 
 QComboBox* StagesDock::makeLoss() {
-  auto* box = new QComboBox(this);
-  box->setObjectName(QStringLiteral("stages-loss"));
-  prepareBox(box, tr("Which output is the loss"));
+  auto* box = makeBox(this, "stages-loss", tr("Which output is the loss"));
   box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   box->setMinimumContentsLength(18);
   connect(box, &QComboBox::activated, this, [this](int index) {
@@ -121,14 +139,11 @@ QComboBox* StagesDock::makeLoss() {
 
 QWidget* StagesDock::makeMessage() {
   auto* line = new QWidget(this);
-  message_ = new WrappedLabel(line);
-  message_->setObjectName(QStringLiteral("stages-message"));
-  toOp_ = new QToolButton(line);
-  toOp_->setObjectName(QStringLiteral("stages-to-op"));
+  message_ = named(new WrappedLabel(line), "stages-message");
+  toOp_ = named(new QToolButton(line), "stages-to-op");
   toOp_->setText(tr("Show"));
   toOp_->setToolTip(tr("Jumps to the op at which it was refused"));
-  auto* row = new QHBoxLayout(line);
-  row->setContentsMargins(8, 0, 8, 4);
+  auto* row = withMargins(new QHBoxLayout(line), {8, 0, 8, 4});
   row->addWidget(message_, 1);
   row->addWidget(toOp_);
   connect(toOp_, &QToolButton::clicked, this, [this] { Q_EMIT jumpRequested(plan_->problemOp()); });
@@ -137,18 +152,9 @@ QWidget* StagesDock::makeMessage() {
 
 QTreeView* StagesDock::makeTable(QAbstractItemModel* model, const QString& name, const char* object) {
   auto* table = new QTreeView(this);
-  table->setObjectName(QLatin1String(object));
-  table->setModel(model);
-  new SortedRows(*table);
-  prepareTree(*table, name, true);
+  prepareTree(*table, model, object, name, {.isFlat = true, .isSorted = true});
   table->setItemDelegate(new StageCells(context_.theme, table));
-  table->setRootIsDecorated(false);
-  table->header()->setStretchLastSection(true);
-  connect(table, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    const auto value = index.data(valueRole);
-    if (const auto op = opOf(index))
-      context_.selection->select(op, value.isValid() ? ValueId(value.toInt()) : ValueId());
-  });
+  selectByClick(table);
   return table;
 }
 
@@ -159,40 +165,33 @@ QWidget* StagesDock::makeTables() {
   stagesTable_ = makeTable(stagesModel_, tr("Stages"), "stages-table");
   edgesTable_ = makeTable(edgesModel_, tr("Transfers"), "stages-edges");
   sharedTable_ = makeTable(sharedModel_, tr("Shared parameters"), "stages-shared");
-  for (const auto& [column, width] : {std::pair<int, int>(StagesModel::stage, 84),
-                                      {StagesModel::ops, 60},
-                                      {StagesModel::time, 110},
-                                      {StagesModel::parameters, 120},
-                                      {StagesModel::activations, 84},
-                                      {StagesModel::saved, 76}})
-    stagesTable_->header()->resizeSection(column, width);
-  for (const auto& [column, width] : {std::pair<int, int>(StageEdgesModel::source, 68),
-                                      {StageEdgesModel::destination, 96},
-                                      {StageEdgesModel::value, 120},
-                                      {StageEdgesModel::type, 120},
-                                      {StageEdgesModel::bytes, 76},
-                                      {StageEdgesModel::allBytes, 106}})
-    edgesTable_->header()->resizeSection(column, width);
-  for (const auto& [column, width] : {std::pair<int, int>(SharedParametersModel::names, 170),
-                                      {SharedParametersModel::stages, 150},
-                                      {SharedParametersModel::use, 200}})
-    sharedTable_->header()->resizeSection(column, width);
+  setWidths(*stagesTable_, {{StagesModel::stage, 84},
+                            {StagesModel::ops, 60},
+                            {StagesModel::time, 110},
+                            {StagesModel::parameters, 120},
+                            {StagesModel::activations, 84},
+                            {StagesModel::saved, 76}});
+  setWidths(*edgesTable_, {{StageEdgesModel::source, 68},
+                           {StageEdgesModel::destination, 96},
+                           {StageEdgesModel::value, 120},
+                           {StageEdgesModel::type, 120},
+                           {StageEdgesModel::bytes, 76},
+                           {StageEdgesModel::allBytes, 106}});
+  setWidths(
+      *sharedTable_,
+      {{SharedParametersModel::names, 170}, {SharedParametersModel::stages, 150}, {SharedParametersModel::use, 200}});
   connect(stagesTable_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
           [this](const QModelIndex& index) {
             if (index.isValid()) bar_->setCurrent(ofModel(index).row());
           });
 
   for (auto* table : {edgesTable_, sharedTable_}) addList(table);
-  notes_ = new WrappedLabel(this);
-  notes_->setObjectName(QStringLiteral("stages-notes"));
-  notes_->setAccessibleName(tr("Notes"));
+  notes_ = named(new WrappedLabel(this), "stages-notes", tr("Notes"));
   notes_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
   notes_->setMargin(8);
   notes_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
 
-  tabs_ = new QTabWidget(this);
-  tabs_->setObjectName(QStringLiteral("stages-tabs"));
-  tabs_->setAccessibleName(tr("Tables of the stages"));
+  tabs_ = named(new QTabWidget(this), "stages-tabs", tr("Tables of the stages"));
   tabs_->tabBar()->setAccessibleName(tr("Tables of the stages"));
   tabs_->setDocumentMode(true);
   tabs_->addTab(stagesTable_, tr("Stages"));
@@ -203,9 +202,7 @@ QWidget* StagesDock::makeTables() {
 }
 
 QWidget* StagesDock::makeCrossing() {
-  microbatches_ = new QSpinBox(this);
-  microbatches_->setObjectName(QStringLiteral("stages-microbatches"));
-  microbatches_->setAccessibleName(tr("Microbatches"));
+  microbatches_ = named(new QSpinBox(this), "stages-microbatches", tr("Microbatches"));
   microbatches_->setRange(1, 100000);
   microbatches_->setPrefix(tr("x "));
   microbatches_->setSuffix(tr(" microbatches"));
@@ -218,22 +215,17 @@ QWidget* StagesDock::makeCrossing() {
 
 QWidget* StagesDock::withLine(const QList<QWidget*>& controls, QTreeView* table) {
   auto* both = new QWidget(this);
-  auto* line = new QHBoxLayout;
-  line->setContentsMargins(6, 3, 6, 3);
+  auto* line = withMargins(new QHBoxLayout, {6, 3, 6, 3});
   for (auto* control : controls) line->addWidget(control);
   line->addStretch(1);
-  auto* layout = new QVBoxLayout(both);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(both), {}, 0);
   layout->addLayout(line);
   layout->addWidget(table, 1);
   return both;
 }
 
 QWidget* StagesDock::makeSharing() {
-  shared_ = new QComboBox(this);
-  shared_->setObjectName(QStringLiteral("stages-sharing"));
-  prepareBox(shared_, tr("How parameters that several stages use reach them"));
+  shared_ = makeBox(this, "stages-sharing", tr("How parameters that several stages use reach them"));
   shared_->addItem(tr("Each stage has a copy"), static_cast<int>(MultiUse::replicate));
   shared_->addItem(tr("The first stage sends it"), static_cast<int>(MultiUse::transmit));
   shared_->setPlaceholderText(tr("As chosen for each"));
@@ -317,14 +309,14 @@ void StagesDock::refreshLoss() {
                         "with numbers drawn from the seed"),
                      Qt::ToolTipRole);
   for (const auto& output : outputs) {
-    const auto place = QString::fromStdString(output.place), value = QString::fromStdString(output.value);
+    const auto place = toQt(output.place), value = toQt(output.value);
     loss_->addItem(
         place == value || value.isEmpty() ? tr("Loss: %1").arg(place) : tr("Loss: %1 (%2)").arg(place, value), place);
-    loss_->setItemData(loss_->count() - 1,
-                       QString::fromStdString(output.refusal.empty() ? output.type : output.refusal), Qt::ToolTipRole);
+    loss_->setItemData(loss_->count() - 1, toQt(output.refusal.empty() ? output.type : output.refusal),
+                       Qt::ToolTipRole);
   }
   const auto& document = context_.controller->document();
-  const auto chosen = document ? QString::fromStdString(document->request.loss) : QString();
+  const auto chosen = document ? toQt(document->request.loss) : QString();
   if (plan_->loss() < 0 && !chosen.isEmpty())
     loss_->insertItem(1, tr("Loss: %1").arg(chosen), chosen);  // what the model returns is still to be found out
   loss_->setCurrentIndex(chosen.isEmpty() ? 0 : plan_->loss() < 0 ? 1 : plan_->loss() + 1);
@@ -336,8 +328,8 @@ void StagesDock::refreshLoss() {
 void StagesDock::refreshSharing() {
   const auto selected = selectedShared();
   for (auto [action, use] : {std::pair(copy_, MultiUse::replicate), std::pair(send_, MultiUse::transmit)}) {
-    const bool differs = std::any_of(selected.begin(), selected.end(),
-                                     [use = use](const SharedParameter& parameter) { return parameter.use != use; });
+    const bool differs =
+        std::ranges::any_of(selected, [use = use](const SharedParameter& parameter) { return parameter.use != use; });
     const auto reason = selected.empty() ? tr("No parameter is selected")
                         : plan_->busy()  ? tr("The model is being cut")
                         : differs        ? QString()
@@ -399,7 +391,7 @@ void StagesDock::refreshTables() {
   bar_->setVisible(cut != nullptr && cut->stages() > 1);
   QStringList notes;
   if (cut)
-    for (const auto& note : cut->notes) notes << QString::fromStdString(note);
+    for (const auto& note : cut->notes) notes << toQt(note);
   notes_->setText(notes.isEmpty() ? tr("Nothing to note.") : notes.join(QStringLiteral("\n\n")));
   const std::array titles{tr("Stages"), tr("Transfers"), tr("Shared"), tr("Notes")};
   const std::array counts{stagesModel_->rowCount(), edgesModel_->rowCount(), sharedModel_->rowCount(),

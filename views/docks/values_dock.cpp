@@ -4,12 +4,12 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QScrollBar>
-#include <QTreeView>
 #include <QVBoxLayout>
 
 #include "core/derivation/gradient_of.h"
 #include "views/session/own_names.h"
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/read_by_enter.h"
 #include "views/widgets/shown_op.h"
 #include "views/widgets/sorted_rows.h"
@@ -29,12 +29,8 @@ constexpr int leastDetail = 200;  // a histogram and two columns of elements
 ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWidget* parent)
     : Panel(context, "values", parent), model_(new ValuesModel(this)) {
   table_ = new QTreeView(this);
-  table_->setObjectName(QStringLiteral("values"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
   model_->followNotes(context_.notes);
-  prepareTree(*table_, tr("Values of the selected op"), true);
-  table_->setRootIsDecorated(false);
+  prepareTree(*table_, model_, "values", tr("Values of the selected op"), {.isFlat = true, .isSorted = true});
   table_->header()->setStretchLastSection(false);
   table_->setItemDelegateForColumn(ValuesModel::state, new StateDelegate(table_));
   table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::state), ValuesModel::label);
@@ -53,9 +49,7 @@ ValuesDock::ValuesDock(ViewContext context, const QList<QAction*>& actions, QWid
   splitter_->setChildrenCollapsible(false);
   splitter_->installEventFilter(this);
   connect(splitter_, &QSplitter::splitterMoved, this, [this] { isShareChosen_ = true; });
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(new ShownOp(context_, this));
   layout->addWidget(splitter_, 1);
   setList(table_);
@@ -86,24 +80,19 @@ QWidget* ValuesDock::makeDetail() {
   elements_ = new ElementsView(context_.theme, QStringLiteral("value"), detail);
   beside_ = new ElementsView(context_.theme, QStringLiteral("beside"), detail);
   beside_->hide();
-  picture_ = new QCheckBox(tr("Pict&ure"), detail);
-  picture_->setObjectName(QStringLiteral("value-picture"));
+  picture_ = named(new QCheckBox(tr("Pict&ure"), detail), "value-picture");
   picture_->setToolTip(tr("Shows the slice as a picture with a colour scale instead of a table"));
-  withGradient_ = new QCheckBox(tr("With gra&dient"), detail);
-  withGradient_->setObjectName(QStringLiteral("value-gradient"));
+  withGradient_ = named(new QCheckBox(tr("With gra&dient"), detail), "value-gradient");
   withGradient_->setToolTip(tr("Shows the chosen value with its gradient, or a chosen gradient with its value"));
   auto* sideBySide = new QHBoxLayout;
   sideBySide->setSpacing(0);
   sideBySide->addWidget(elements_, 1);
   sideBySide->addWidget(beside_, 1);
-  auto* switches = new QHBoxLayout;
-  switches->setContentsMargins(8, 2, 4, 2);
+  auto* switches = withMargins(new QHBoxLayout, {8, 2, 4, 2});
   switches->addWidget(picture_);
   switches->addWidget(withGradient_);
   switches->addStretch(1);
-  auto* layout = new QVBoxLayout(detail);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(detail), {}, 0);
   layout->addLayout(sideBySide, 1);
   layout->addLayout(switches);
   connect(picture_, &QCheckBox::toggled, elements_, &ElementsView::setPicture);
@@ -246,9 +235,8 @@ void ValuesDock::showElements(ElementsView& elements, const QString& label, cons
   const auto& document = *context_.controller->document()->analysis->document;
   const auto name = label + fullNameOf(document, detail.value, context_.notes);
   if (!detail.contents.data)
-    return elements.clear(detail.reason.empty()
-                              ? tr("%1 is a number").arg(name)
-                              : QStringLiteral("%1: %2").arg(name, QString::fromStdString(detail.reason)));
+    return elements.clear(detail.reason.empty() ? tr("%1 is a number").arg(name)
+                                                : QStringLiteral("%1: %2").arg(name, toQt(detail.reason)));
   const auto& meta = detail.contents.meta;
   elements.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
   Q_EMIT elementsChanged();
@@ -273,7 +261,7 @@ void ValuesDock::goToElement(Element wanted) {
           std::int64_t element = 0;
           for (std::size_t dim = 0; dim < index->size(); ++dim)
             element = element * data.meta.sizes[dim] + (*index)[dim];
-          const auto words = tr("%1 at %2").arg(elementText(data, element), QString::fromStdString(indexText(*index)));
+          const auto words = tr("%1 at %2").arg(elementText(data, element), toQt(indexText(*index)));
           Q_EMIT elementFound(elements_->goTo(*index) ? words : tr("%1, beyond what the table shows").arg(words));
         };
       });

@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QHeaderView>
 
+#include "views/widgets/controls.h"
 #include "views/widgets/sorted_rows.h"
 #include "views/widgets/state_delegate.h"
 
@@ -10,26 +11,19 @@ namespace retrograd::views {
 
 WatchesDock::WatchesDock(ViewContext context, QWidget* parent)
     : Panel(context, "watches", parent), model_(new ValuesModel(this)), table_(new QTreeView(this)) {
-  table_->setObjectName(QStringLiteral("watches"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
   model_->followNotes(context_.notes);
-  prepareTree(*table_, tr("Watches"), true);
-  table_->setRootIsDecorated(false);
+  prepareTree(*table_, model_, "watches", tr("Watches"), {.isFlat = true, .isSorted = true});
   table_->header()->setStretchLastSection(false);
   table_->header()->hideSection(ValuesModel::label);
   table_->setItemDelegateForColumn(ValuesModel::state, new StateDelegate(table_));
   table_->header()->moveSection(table_->header()->visualIndex(ValuesModel::state), ValuesModel::label);
   columns_ = new ColumnFitter(table_);
-  auto* remove = new QAction(tr("Remove"), table_);
-  remove->setShortcut(QKeySequence::Delete);
-  remove->setShortcutContext(Qt::WidgetShortcut);
-  table_->addAction(remove);
+  addListAction(table_, tr("Remove"), QKeySequence::Delete, [this] {
+    context_.controller->marks().removeWatch(model_->valueAt(ofModel(table_->currentIndex()).row()));
+  });
   fillWith(table_);
   setList(table_);
   setDelay(30);
-  connect(remove, &QAction::triggered, this,
-          [this] { context_.controller->marks().removeWatch(model_->valueAt(ofModel(table_->currentIndex()).row())); });
   connect(context_.execution, &ExecutionState::watchesChanged, this, [this] {
     if (inSight()) showRows();
     invalidate();

@@ -1,11 +1,10 @@
 #include "views/docks/why_dock.h"
 
-#include <QHeaderView>
 #include <QVBoxLayout>
 
 #include "core/questions/partition_wishes.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 
@@ -20,24 +19,24 @@ constexpr int budgetSteps = 8, budgetDelay = 200;  // ms: a slider moves through
 QString changeText(const QString& label, std::int64_t before, std::int64_t after) {
   const auto difference = after - before;
   const auto sign = difference < 0 ? QStringLiteral("\u2212") : QStringLiteral("+");
-  const auto change = difference == 0 ? QObject::tr("unchanged") : sign + bytesText(std::abs(difference));
+  const auto change = difference == 0 ? tr("unchanged") : sign + bytesText(std::abs(difference));
   return QStringLiteral("%1: %2 \u2192 %3  (%4)").arg(label, bytesText(before), bytesText(after), change);
 }
 
 QString timeText(double seconds) {
   const double size = std::abs(seconds);
-  if (size >= 1) return QObject::tr("%1 s").arg(seconds, 0, 'g', 3);
-  if (size >= 1e-3) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'g', 3);
-  return QObject::tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'g', 3);
+  if (size >= 1) return tr("%1 s").arg(seconds, 0, 'g', 3);
+  if (size >= 1e-3) return tr("%1 ms").arg(seconds * 1e3, 0, 'g', 3);
+  return tr("%1 \u00b5s").arg(seconds * 1e6, 0, 'g', 3);
 }
 
 /// Why nothing is gained where it is recomputed; empty where something is, or it is not saved.
 QString againstRecomputing(const WhySaved& known) {
   const auto& plan = known.recompute;
   if (!known.saved || plan.freed > plan.extraSaved) return {};
-  if (!plan.impossible.empty()) return QObject::tr("It cannot be recomputed: %1").arg(toQt(plan.impossible));
-  if (plan.extraSaved == 0) return QObject::tr("It gains nothing: what is saved costs no memory");
-  return QObject::tr("It gains nothing: it frees %1 and needs %2 that are not saved now")
+  if (!plan.impossible.empty()) return tr("It cannot be recomputed: %1").arg(toQt(plan.impossible));
+  if (plan.extraSaved == 0) return tr("It gains nothing: what is saved costs no memory");
+  return tr("It gains nothing: it frees %1 and needs %2 that are not saved now")
       .arg(bytesText(plan.freed), bytesText(plan.extraSaved));
 }
 
@@ -51,17 +50,10 @@ struct WhyDock::Answer {
 
 WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget* parent)
     : Panel(context, "why", parent), model_(new WhyModel(this)), tree_(new QTreeView(this)) {
-  tree_->setObjectName(QStringLiteral("why"));
-  tree_->setModel(model_);
-  prepareTree(*tree_, tr("Why the chosen value is saved or has no gradient"), false);
-  tree_->setWordWrap(true);  // answers are sentences
-  tree_->setIndentation(14);
-  tree_->header()->setStretchLastSection(true);
-  tree_->header()->resizeSection(0, 120);
+  prepareTree(*tree_, model_, "why", tr("Why the chosen value is saved or has no gradient"), {.wraps = true});
+  setWidths(*tree_, {{0, 120}});
   makeVerdict();
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(tree_, 1);
   layout->addWidget(makeAdopted());
   layout->addWidget(verdictFrame_);
@@ -84,24 +76,19 @@ WhyDock::WhyDock(ViewContext context, QAction* recompute, QAction* save, QWidget
 
 QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(6, 4, 6, 4);
-  toForward_ = new QToolButton(this);
-  toForward_->setObjectName(QStringLiteral("why-to-forward"));
+  auto* layout = withMargins(new QHBoxLayout(row), {6, 4, 6, 4});
+  toForward_ = named(new QToolButton(this), "why-to-forward");
   toForward_->setText(tr("Go to Its &Forward Op"));
   toForward_->setToolTip(tr("The op of the forward whose derivative made this value"));
   toForward_->setFocusPolicy(Qt::StrongFocus);
   toForward_->hide();
   for (auto* action : {recompute, save}) layout->addWidget(commandButton(action, row));
   layout->addStretch(1);
-  auto* above = new QHBoxLayout;  // a line of its own: the dock is narrow
-  above->setContentsMargins(6, 4, 6, 0);
+  auto* above = withMargins(new QHBoxLayout, {6, 4, 6, 0});  // a line of its own: the dock is narrow
   above->addWidget(toForward_);
   above->addStretch(1);
   auto* all = new QWidget(this);
-  auto* lines = new QVBoxLayout(all);
-  lines->setContentsMargins(0, 0, 0, 0);
-  lines->setSpacing(0);
+  auto* lines = withMargins(new QVBoxLayout(all), {}, 0);
   lines->addLayout(above);
   lines->addWidget(row);
   return all;
@@ -110,13 +97,10 @@ QWidget* WhyDock::makeButtons(QAction* recompute, QAction* save) {
 void WhyDock::makeVerdict() {
   verdictFrame_ = new QFrame(this);
   verdictFrame_->setFrameShape(QFrame::StyledPanel);
-  verdict_ = new WrappedLabel(verdictFrame_);
-  verdict_->setObjectName(QStringLiteral("what-if"));
-  verdict_->setAccessibleName(tr("What the other choice would change"));
+  verdict_ = named(new WrappedLabel(verdictFrame_), "what-if", tr("What the other choice would change"));
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   verdict_->setFocusPolicy(Qt::StrongFocus);
-  adopt_ = new QPushButton(tr("Ad&opt"), verdictFrame_);
-  adopt_->setObjectName(QStringLiteral("what-if-adopt"));
+  adopt_ = named(new QPushButton(tr("Ad&opt"), verdictFrame_), "what-if-adopt");
   adopt_->setToolTip(
       tr("Goes on with the traces of this choice; breakpoints and watches are kept, the run goes back to its start.\n"
          "In your Python: torch.utils.checkpoint.checkpoint(part, input) around the part that is recomputed"));
@@ -124,19 +108,16 @@ void WhyDock::makeVerdict() {
   drop->setToolTip(tr("Leaves everything as it is"));
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(adopt_);
-  auto* compare = new QPushButton(tr("&Compare Traces"), verdictFrame_);
-  compare->setObjectName(QStringLiteral("what-if-compare"));
+  auto* compare = named(new QPushButton(tr("&Compare Traces"), verdictFrame_), "what-if-compare");
   compare->setToolTip(tr("Shows the traces of now and of this choice side by side"));
   buttons->addWidget(drop);
   buttons->addWidget(compare);
   buttons->addStretch(1);
   for (auto* button : {adopt_, drop, compare}) button->setAutoDefault(true);  // Enter presses them as in a dialog
-  auto* layout = new QVBoxLayout(verdictFrame_);
-  layout->setContentsMargins(8, 6, 8, 6);
+  auto* layout = withMargins(new QVBoxLayout(verdictFrame_), {8, 6, 8, 6});
   layout->addWidget(verdict_);
   layout->addLayout(buttons);
-  equalLayers_ = new QCheckBox(tr("In all e&qual layers"), verdictFrame_);
-  equalLayers_->setObjectName(QStringLiteral("what-if-equal"));
+  equalLayers_ = named(new QCheckBox(tr("In all e&qual layers"), verdictFrame_), "what-if-equal");
   equalLayers_->setToolTip(tr("The same choice in every layer that is equal to the one of the chosen value"));
   layout->addWidget(equalLayers_);
   layout->addWidget(makeBudget());
@@ -163,10 +144,8 @@ void WhyDock::makeVerdict() {
 
 QWidget* WhyDock::makeAdopted() {
   adoptedRow_ = new QWidget(this);
-  adopted_ = new WrappedLabel(adoptedRow_);
-  adopted_->setObjectName(QStringLiteral("what-if-adopted"));
-  auto* layout = new QHBoxLayout(adoptedRow_);
-  layout->setContentsMargins(6, 4, 6, 0);
+  adopted_ = named(new WrappedLabel(adoptedRow_), "what-if-adopted");
+  auto* layout = withMargins(new QHBoxLayout(adoptedRow_), {6, 4, 6, 0});
   layout->addWidget(adopted_, 1);
   adoptedRow_->hide();
   return adoptedRow_;
@@ -232,11 +211,9 @@ void WhyDock::show(const WhyReport& report) {
 
 QWidget* WhyDock::makeBudget() {
   budgetRow_ = new QWidget(verdictFrame_);
-  auto* layout = new QHBoxLayout(budgetRow_);
-  layout->setContentsMargins(0, 0, 0, 0);
-  budget_ = new QSlider(Qt::Horizontal, budgetRow_);
-  budget_->setObjectName(QStringLiteral("what-if-budget"));
-  budget_->setAccessibleName(tr("How much may be saved: to the left less memory, to the right less time"));
+  auto* layout = withMargins(new QHBoxLayout(budgetRow_), {});
+  budget_ = named(new QSlider(Qt::Horizontal, budgetRow_), "what-if-budget",
+                  tr("How much may be saved: to the left less memory, to the right less time"));
   budget_->setRange(0, budgetSteps);
   budget_->setPageStep(2);
   budget_->setTickPosition(QSlider::TicksBelow);

@@ -20,7 +20,4 @@ class PipelineEngine {
   virtual void completeTypes(ModelFile& model, const Analysis&) = 0;
 };
 
-/// Over LibTorch.
-std::unique_ptr<PipelineEngine> livePipelines();
-
 }  // namespace retrograd::views

@@ -1,13 +1,13 @@
 #include "views/engine/worker.h"
 
 #include <QElapsedTimer>
+#include <QPointer>
 #include <algorithm>
 #include <exception>
 
 namespace retrograd::views {
 
 struct Worker::Entry {
-  quint64 number = 0;
   QPointer<QObject> owner;
   QObject* ownerKey = nullptr;  ///< compared only, never followed
   Job job;
@@ -23,7 +23,6 @@ struct Worker::Queue {
   std::condition_variable_any ready;
   std::deque<std::shared_ptr<Entry>> waiting;
   std::shared_ptr<Entry> running;
-  quint64 nextNumber = 1;
   std::function<void()> rest;
   std::chrono::milliseconds restAfter{};
 };
@@ -49,7 +48,7 @@ void Worker::setRest(std::function<void()> rest, std::chrono::milliseconds after
   queue_->restAfter = after;
 }
 
-quint64 Worker::post(QObject* owner, Job job) {
+void Worker::post(QObject* owner, Job job) {
   auto entry = std::make_shared<Entry>();
   entry->owner = owner;
   entry->ownerKey = owner;
@@ -58,10 +57,8 @@ quint64 Worker::post(QObject* owner, Job job) {
   const bool replace = entry->job.replaceRunning;
   if (!entry->job.tag.isEmpty()) dropWhere(sameTag, [&](const Entry& other) { return replace && sameTag(other); });
   std::lock_guard lock(queue_->mutex);
-  entry->number = queue_->nextNumber++;
   queue_->waiting.push_back(entry);
   queue_->ready.notify_one();
-  return entry->number;
 }
 
 void Worker::cancel(QObject* owner, const QString& tag) {
@@ -73,17 +70,17 @@ void Worker::cancelAll(QObject* owner) {
 }
 
 bool Worker::busy(QObject* owner, const QString& tag) const {
-  std::lock_guard lock(queue_->mutex);
-  const auto matches = [&](const std::shared_ptr<Entry>& entry) {
-    return entry && entry->ownerKey == owner && entry->job.tag == tag;
-  };
-  return matches(queue_->running) || std::any_of(queue_->waiting.begin(), queue_->waiting.end(), matches);
+  return holds([&](const Entry& entry) { return entry.ownerKey == owner && entry.job.tag == tag; });
 }
 
 bool Worker::busy(QObject* owner) const {
-  std::lock_guard lock(queue_->mutex);
-  const auto matches = [&](const std::shared_ptr<Entry>& entry) { return entry && entry->ownerKey == owner; };
-  return matches(queue_->running) || std::any_of(queue_->waiting.begin(), queue_->waiting.end(), matches);
+  return holds([&](const Entry& entry) { return entry.ownerKey == owner; });
+}
+
+bool Worker::holds(const Filter& matches) const {
+  const std::lock_guard lock(queue_->mutex);
+  return (queue_->running && matches(*queue_->running)) ||
+         std::ranges::any_of(queue_->waiting, [&](const auto& entry) { return matches(*entry); });
 }
 
 std::vector<std::shared_ptr<Worker::Entry>> Worker::dropWhere(const Filter& matches, const Filter& stops) {

@@ -1,6 +1,5 @@
 #pragma once
 #include <QObject>
-#include <QPointer>
 #include <QString>
 #include <chrono>
 #include <condition_variable>
@@ -46,9 +45,8 @@ class Worker : public QObject {
   /// Asks what runs to stop, drops the rest except jobs without an owner, and joins.
   ~Worker() override;
 
-  /// Returns the job's number. An owner may be null: then nothing is delivered. Results reach `owner` only while it
-  /// lives.
-  quint64 post(QObject* owner, Job job);
+  /// An owner may be null: then nothing is delivered. Results reach `owner` only while it lives.
+  void post(QObject* owner, Job job);
   /// Drops what waits under the tag and asks what runs under it to stop. Takes effect between ops.
   void cancel(QObject* owner, const QString& tag);
   /// Drops and stops everything of this owner.
@@ -68,6 +66,8 @@ class Worker : public QObject {
   struct Queue;
 
   using Filter = std::function<bool(const Entry&)>;
+  /// One that matches waits or runs.
+  bool holds(const Filter& matches) const;
   /// Takes waiting jobs out of the queue and asks a running one to stop; returns those taken out.
   std::vector<std::shared_ptr<Entry>> dropWhere(const Filter& matches, const Filter& stops);
   void cancelWhere(const Filter& matches);

@@ -39,14 +39,11 @@ void FindingBoard::index() {
     }
 }
 
-const Finding* FindingBoard::at(BoundSymbolId op) const { return op ? byOp_.value(op.index) : nullptr; }
-
 std::vector<FindingBoard::Entry> FindingBoard::entries() const {
   std::vector<Entry> all;
   for (auto source = bySource_.begin(); source != bySource_.end(); ++source)
     for (const auto& finding : source.value()) all.push_back({source.key(), finding});
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Entry& a, const Entry& b) { return a.finding.severity > b.finding.severity; });
+  std::ranges::stable_sort(all, [](const Entry& a, const Entry& b) { return a.finding.severity > b.finding.severity; });
   return all;
 }
 

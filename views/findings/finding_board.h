@@ -30,7 +30,7 @@ class FindingBoard : public QObject {
   std::vector<Entry> entries() const;
   bool has(const QString& source) const { return bySource_.contains(source); }
   /// The most severe finding that this op is marked with; null for none.
-  const Finding* at(BoundSymbolId op) const;
+  const Finding* at(BoundSymbolId op) const { return op ? byOp_.value(op.index) : nullptr; }
 
  Q_SIGNALS:
   void changed();

@@ -1,6 +1,7 @@
 #include "views/findings/findings_model.h"
 
 #include <QFont>
+#include <array>
 
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
@@ -8,16 +9,21 @@
 namespace retrograd::views {
 namespace {
 
+constexpr std::array<TableColumn, FindingsModel::columns> findingColumns{
+    {{"Severity"}, {"Finding"}, {"Line"}, {"Numbers"}, {"Action"}}};
+
 QString severityText(Finding::Severity severity) {
   switch (severity) {
-    case Finding::Severity::note: return QObject::tr("note");
-    case Finding::Severity::warning: return QObject::tr("\u26a0 warning");
-    case Finding::Severity::error: return QObject::tr("\u2717 error");
+    case Finding::Severity::note: return tr("note");
+    case Finding::Severity::warning: return tr("\u26a0 warning");
+    case Finding::Severity::error: return tr("\u2717 error");
   }
   return {};
 }
 
 }  // namespace
+
+FindingsModel::FindingsModel(QObject* parent) : TableModel(findingColumns, parent) {}
 
 void FindingsModel::show(std::vector<FindingBoard::Entry> entries, const std::shared_ptr<const OpenDocument>& document,
                          const std::function<QString(const Finding&)>& titleOf) {
@@ -25,16 +31,11 @@ void FindingsModel::show(std::vector<FindingBoard::Entry> entries, const std::sh
   rows_.clear();
   for (auto& entry : entries) {
     auto& finding = entry.finding;
-    const auto line =
-        document ? QString::fromStdString(pythonLine(*document->analysis->document, finding.op)) : QString();
+    const auto line = document ? toQt(pythonLine(*document->analysis->document, finding.op)) : QString();
     const auto title = titleOf(finding);
     rows_.push_back({std::move(finding), line, title});
   }
   endResetModel();
-}
-
-int FindingsModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
 }
 
 QVariant FindingsModel::data(const QModelIndex& index, int role) const {
@@ -43,9 +44,9 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
   const auto text = [&](int column) {
     switch (column) {
       case severity: return severityText(row.finding.severity);
-      case what: return QString::fromStdString(row.finding.title);
+      case what: return toQt(row.finding.title);
       case line: return row.line;
-      case numbers: return QString::fromStdString(row.finding.numbers);
+      case numbers: return toQt(row.finding.numbers);
       default: return row.action;
     }
   };
@@ -68,17 +69,6 @@ QVariant FindingsModel::data(const QModelIndex& index, int role) const {
     case opRole: return row.finding.op.index;
     case valueRole: return row.finding.value.index;
     default: return {};
-  }
-}
-
-QVariant FindingsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  switch (section) {
-    case severity: return tr("Severity");
-    case what: return tr("Finding");
-    case line: return tr("Line");
-    case numbers: return tr("Numbers");
-    default: return tr("Action");
   }
 }
 

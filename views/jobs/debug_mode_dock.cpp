@@ -1,13 +1,12 @@
 #include "views/jobs/debug_mode_dock.h"
 
 #include <QFileInfo>
-#include <QHeaderView>
 #include <QVBoxLayout>
-#include <cmath>
 #include <limits>
 
-#include "views/engine/debug_mode_numbers.h"
+#include "views/engine/torch_calls.h"
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/sorted_rows.h"
@@ -29,16 +28,6 @@ double firstNorm(const DebugModeCall& call) {
                                                                : call.outputs.front().norm;
 }
 
-QStandardItem* makeItem(const QString& text, std::optional<double> number = {}) {
-  auto* item = new QStandardItem(text);
-  item->setEditable(false);
-  item->setToolTip(text);
-  if (!number) return item;
-  item->setData(*number, sortRole);
-  item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  return item;
-}
-
 }  // namespace
 
 DebugModeDock::DebugModeDock(ViewContext context, QWidget* parent)
@@ -48,19 +37,11 @@ DebugModeDock::DebugModeDock(ViewContext context, QWidget* parent)
       summary_(new WrappedLabel(this)) {
   model_->setHorizontalHeaderLabels(
       {tr("Op"), tr("Recorded norm"), tr("Replayed norm"), tr("Relative"), tr("Line of Python")});
-  table_->setObjectName(QStringLiteral("recorded"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
-  prepareTree(*table_, tr("Recorded numbers"), true);
-  table_->setRootIsDecorated(false);
-  table_->header()->setStretchLastSection(true);
-  for (const auto& [column, width] : {std::pair(op, 220), {recorded, 120}, {replayed, 120}, {relative, 90}})
-    table_->header()->resizeSection(column, width);
+  prepareTree(*table_, model_, "recorded", tr("Recorded numbers"), {.isFlat = true, .isSorted = true});
+  setWidths(*table_, {{op, 220}, {recorded, 120}, {replayed, 120}, {relative, 90}});
   summary_->setObjectName(QStringLiteral("recorded-summary"));
   summary_->setContentsMargins(8, 4, 8, 4);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(summary_);
   layout->addWidget(table_, 1);
   setList(table_);
@@ -108,12 +89,12 @@ void DebugModeDock::show(const Answer& answer) {
     const bool differs = row.compared && row.difference > tolerance;
     const bool isCause = first && first->madeInB && row.b == first->madeInB;
     const QList<QStandardItem*> items{
-        makeItem((differs || isCause ? QStringLiteral("\u25c6 ") : QString()) +
+        textCell((differs || isCause ? QStringLiteral("\u25c6 ") : QString()) +
                  (b ? answer.names[*row.b] : toQt(a->op))),
-        makeItem(a ? normsText(*a) : tr("not recorded"), a ? firstNorm(*a) : none),
-        makeItem(b ? normsText(*b) : tr("not run here"), b ? firstNorm(*b) : none),
-        makeItem(row.compared ? numberText(row.difference) : QString(), row.compared ? row.difference : none),
-        makeItem(toQt(line))};
+        numberCell(a ? normsText(*a) : tr("not recorded"), a ? firstNorm(*a) : none),
+        numberCell(b ? normsText(*b) : tr("not run here"), b ? firstNorm(*b) : none),
+        numberCell(row.compared ? numberText(row.difference) : QString(), row.compared ? row.difference : none),
+        textCell(toQt(line))};
     for (auto* item : items) {
       if (b && answer.ops[*row.b]) item->setData(static_cast<int>(answer.ops[*row.b].index), opRole);
       if (!differs && !isCause) continue;

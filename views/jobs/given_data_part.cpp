@@ -4,7 +4,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,8 +11,7 @@
 #include "views/docks/memory_dock.h"
 #include "views/engine/pool_job.h"
 #include "views/jobs/debug_mode_dock.h"
-#include "views/text/format.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -57,12 +55,12 @@ bool isBatchOf(const Analysis& analysis, const std::string& path) {
   const auto batch = readBatchFile(path);
   const auto& inputs = analysis.computation().inputs;
   const auto isInput = [&](const std::string& name) {
-    return std::any_of(inputs.begin(), inputs.end(), [&](const InputSpec& input) {
+    return std::ranges::any_of(inputs, [&](const InputSpec& input) {
       return input.kind == InputKind::user && (name == input.name || name == "in." + input.name);
     });
   };
-  return !batch.tensors.empty() && std::all_of(batch.tensors.begin(), batch.tensors.end(),
-                                               [&](const auto& tensor) { return isInput(tensor.first); });
+  return !batch.tensors.empty() &&
+         std::ranges::all_of(batch.tensors, [&](const auto& tensor) { return isInput(tensor.first); });
 }
 
 bool looksLikeData(const QString& path) {
@@ -79,7 +77,7 @@ bool startsAsRecording(const QString& path) {
 std::function<QString()> whyNoRun(MainWindow& window) {
   return [&window] {
     const auto& document = window.context().controller->document();
-    return document ? document->noRunReason : MainWindow::tr("No file is open");
+    return document ? document->noRunReason : tr("No file is open");
   };
 }
 
@@ -90,22 +88,22 @@ void addLoad(MainWindow& window, DataLoader* loader, const char* name, const QSt
   QObject::connect(action, &QAction::triggered, &window, [&window, loader, text, data] {
     const auto path = QFileDialog::getOpenFileName(
         &window, QString(text).remove(QLatin1Char('&')), {},
-        MainWindow::tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
+        tr("Checkpoints and batches (*.safetensors *.json *.pt *.pth *.bin *.metadata);;All files (*)"));
     if (!path.isEmpty()) loader->load({{data, path}});
   });
   window.menu("file")->insertAction(window.actions().close, action);
 }
 
 void addLoads(MainWindow& window, DataLoader* loader) {
-  addLoad(window, loader, "load-weights", MainWindow::tr("Load &Weights..."),
-          MainWindow::tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict "
-                         "of torch.save, a distributed checkpoint"),
+  addLoad(window, loader, "load-weights", tr("Load &Weights..."),
+          tr("Gives the model the weights of a checkpoint: .safetensors, an index of shards, a state dict "
+             "of torch.save, a distributed checkpoint"),
           Data::weights);
-  addLoad(window, loader, "load-batch", MainWindow::tr("Load &Batch..."),
-          MainWindow::tr("Gives the model the inputs of a file, by name"), Data::batch);
-  auto* fits = window.actions().add("load-what-fits", MainWindow::tr("Load What Fi&ts"),
-                                    MainWindow::tr("Weights and batches that lack something or have other shapes are "
-                                                   "loaded as far as they fit; Problems lists the rest"),
+  addLoad(window, loader, "load-batch", tr("Load &Batch..."), tr("Gives the model the inputs of a file, by name"),
+          Data::batch);
+  auto* fits = window.actions().add("load-what-fits", tr("Load What Fi&ts"),
+                                    tr("Weights and batches that lack something or have other shapes are "
+                                       "loaded as far as they fit; Problems lists the rest"),
                                     {});
   fits->setCheckable(true);
   QObject::connect(fits, &QAction::toggled, loader, &DataLoader::takeWhatFits);
@@ -118,24 +116,20 @@ using ShowRecording = std::function<void(const QString&)>;
 void addRecordedNumbers(MainWindow& window, DebugModeDock* dock, const ShowRecording& show) {
   auto& actions = window.actions();
   auto* file = window.menu("file");
-  auto* recorded = actions.add(
-      "load-recorded", MainWindow::tr("Load Recorded N&umbers..."),
-      MainWindow::tr("Compares the norms that PyTorch's DebugMode recorded with those of the model, op by op"),
-      QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_N));
+  auto* recorded =
+      actions.add("load-recorded", tr("Load Recorded N&umbers..."),
+                  tr("Compares the norms that PyTorch's DebugMode recorded with those of the model, op by op"),
+                  QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_N));
   actions.allowUnless(recorded, whyNoRun(window));
   QObject::connect(recorded, &QAction::triggered, &window, [&window, show] {
-    auto* dialog = new QFileDialog(&window, MainWindow::tr("Load Recorded Numbers"), {},
-                                   MainWindow::tr("Recordings of DebugMode (*.json);;All files (*)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    QObject::connect(dialog, &QFileDialog::fileSelected, &window, show);
-    dialog->open();
+    chooseFile(&window, tr("Load Recorded Numbers"), {}, tr("Recordings of DebugMode (*.json);;All files (*)"), &window,
+               show);
   });
   file->insertAction(actions.close, recorded);
   file->insertSeparator(actions.close);
-  auto* next = actions.add("next-difference", MainWindow::tr("Next Recorded &Difference"),
-                           MainWindow::tr("Goes to the first op whose recorded norm differs, then to the next"),
-                           QKeySequence(Qt::Key_F8));
+  auto* next =
+      actions.add("next-difference", tr("Next Recorded &Difference"),
+                  tr("Goes to the first op whose recorded norm differs, then to the next"), QKeySequence(Qt::Key_F8));
   actions.allowUnless(next, [dock] { return dock->noDifference(); });
   QObject::connect(next, &QAction::triggered, dock, &DebugModeDock::nextDifference);
   QObject::connect(dock, &DebugModeDock::changed, &actions, &WindowActions::update);
@@ -193,8 +187,8 @@ void takeDrops(MainWindow& window, DataLoader* loader, const ShowRecording& show
 const WindowPart givenDataPart(PartOrder::givenData, [](MainWindow& window) {
   auto* loader = new DataLoader(window);
   addLoads(window, loader);
-  auto* dock = window.addPanel(new DebugModeDock(window.context()), MainWindow::tr("Recorded Numbers"),
-                               Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  auto* dock = window.addPanel(new DebugModeDock(window.context()), tr("Recorded Numbers"), Qt::BottomDockWidgetArea,
+                               &window.panel<MemoryDock>());
   const auto show = [&window, dock](const QString& path) {
     if (path.isEmpty() || !window.context().controller->document()) return;
     window.showPanel(*dock);

@@ -1,17 +1,14 @@
 #include "views/jobs/job_dock.h"
 
 #include <QFileInfo>
-#include <QHeaderView>
 #include <QVBoxLayout>
 
 #include "core/formats/checkpoint/given_weights.h"
-#include "views/engine/opinion.h"
+#include "views/engine/torch_calls.h"
 #include "views/jobs/job_graphs_window.h"
 #include "views/jobs/job_passes_window.h"
-#include "views/jobs/opinion_places.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
-#include "views/widgets/dock_tree.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
@@ -19,13 +16,7 @@ namespace {
 
 /// Adds a row below `parent`.
 QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString& ops, const QString& note) {
-  QList<QStandardItem*> row;
-  for (const auto& text : {what, ops, note}) {
-    auto* item = new QStandardItem(text);
-    item->setEditable(false);
-    item->setToolTip(text);
-    row << item;
-  }
+  const QList row{textCell(what), textCell(ops), textCell(note)};
   row[JobDock::ops]->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
   parent->appendRow(row);
   return row.front();
@@ -52,35 +43,34 @@ const jobs::Attempt* attemptThatRan(const jobs::Compile& compile) {
 
 QString timesOf(const jobs::Attempt& attempt) {
   QStringList parts;
-  if (attempt.seconds) parts << JobDock::tr("%1 s").arg(*attempt.seconds, 0, 'f', 2);
-  if (attempt.backwardSeconds) parts << JobDock::tr("backward %1 s").arg(*attempt.backwardSeconds, 0, 'f', 2);
+  if (attempt.seconds) parts << tr("%1 s").arg(*attempt.seconds, 0, 'f', 2);
+  if (attempt.backwardSeconds) parts << tr("backward %1 s").arg(*attempt.backwardSeconds, 0, 'f', 2);
   return parts.join(QStringLiteral(", "));
 }
 
 void addProblems(QStandardItem* parent, const std::vector<Problem>& problems) {
-  for (const auto& problem : problems) addRow(parent, JobDock::tr("problem"), {}, toQt(problem.message));
+  for (const auto& problem : problems) addRow(parent, tr("problem"), {}, toQt(problem.message));
 }
 
 void addAttempt(QStandardItem* parent, const jobs::Attempt& attempt, int number) {
-  auto* row = addRow(parent, JobDock::tr("attempt %1").arg(attempt.number), {}, timesOf(attempt));
+  auto* row = addRow(parent, tr("attempt %1").arg(attempt.number), {}, timesOf(attempt));
   row->setData(number, attemptRole);
   if (!attempt.failType.empty())
-    addRow(row, JobDock::tr("failed"), {}, toQt(attempt.failType) + QStringLiteral(": ") + toQt(attempt.failReason));
-  for (const auto& reason : attempt.recompileReasons) addRow(row, JobDock::tr("compiled again"), {}, toQt(reason));
-  if (!attempt.graphBreak.empty()) addRow(row, JobDock::tr("graph break"), {}, toQt(attempt.graphBreak));
-  for (const auto& restart : attempt.restarts) addRow(row, JobDock::tr("started again"), {}, toQt(restart));
+    addRow(row, tr("failed"), {}, toQt(attempt.failType) + QStringLiteral(": ") + toQt(attempt.failReason));
+  for (const auto& reason : attempt.recompileReasons) addRow(row, tr("compiled again"), {}, toQt(reason));
+  if (!attempt.graphBreak.empty()) addRow(row, tr("graph break"), {}, toQt(attempt.graphBreak));
+  for (const auto& restart : attempt.restarts) addRow(row, tr("started again"), {}, toQt(restart));
   int place = 0;
   for (const auto& graph : attempt.graphs) {
     auto* item = addRow(row, toQt(nameOf(graph)), QString::number(graph.ops),
-                        graph.damaged ? JobDock::tr("not whole: its text is not what was written") : QString());
+                        graph.damaged ? tr("not whole: its text is not what was written") : QString());
     item->setData(place++, graphRole);
   }
 }
 
 void addProcess(QStandardItem* parent, const jobs::JobLog& log, int number) {
   const auto& process = log.processes[number];
-  const auto title =
-      process.rank ? JobDock::tr("rank %1").arg(*process.rank) : JobDock::tr("process %1").arg(toQt(process.pid));
+  const auto title = process.rank ? tr("rank %1").arg(*process.rank) : tr("process %1").arg(toQt(process.pid));
   QStringList notes;
   if (!process.torchVersion.empty()) notes << QStringLiteral("PyTorch ") + toQt(process.torchVersion);
   notes << QFileInfo(toQt(log.files[process.file].path)).fileName();
@@ -110,22 +100,13 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, Q
       summary_(new WrappedLabel(this)),
       columns_(new ColumnFitter(tree_)) {
   model_->setHorizontalHeaderLabels({tr("Graph"), tr("Ops"), tr("Time, place or reason")});
-  tree_->setObjectName(QStringLiteral("job"));
-  tree_->setModel(model_);
-  prepareTree(*tree_, tr("Job"), true);
-  tree_->header()->setStretchLastSection(true);
+  prepareTree(*tree_, model_, "job", tr("Job"));
   const QList<QAction*> commands{actions.ownGraphs, actions.passes, actions.opinion};
   tree_->addActions(commands);
-  findingsTree_->setObjectName(QStringLiteral("job-opinion"));
-  findingsTree_->setModel(findings_);
-  prepareTree(*findingsTree_, tr("Second opinion"), false);
-  findingsTree_->setWordWrap(true);
-  findingsTree_->header()->setStretchLastSection(true);
-  findingsTree_->header()->resizeSection(OpinionModel::what, 140);
-  findingsTree_->setIndentation(14);
+  prepareTree(*findingsTree_, findings_, "job-opinion", tr("Second opinion"), {.wraps = true});
+  setWidths(*findingsTree_, {{OpinionModel::what, 140}});
   summary_->setObjectName(QStringLiteral("job-summary"));
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(6, 4, 8, 4);
+  auto* row = withMargins(new QHBoxLayout, {6, 4, 8, 4});
   for (auto* action : commands) row->addWidget(commandButton(action, this));
   row->addStretch(1);
   summary_->setContentsMargins(8, 0, 8, 4);
@@ -136,9 +117,7 @@ JobDock::JobDock(ViewContext context, OpenJobLog* log, const Actions& actions, Q
   split->addWidget(findingsTree_);
   split->setStretchFactor(0, 2);
   split->setStretchFactor(1, 3);  // sentences need more room than names
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addLayout(row);
   layout->addWidget(summary_);
   layout->addWidget(split, 1);
@@ -349,7 +328,5 @@ void JobDock::clear(const QString& why) {
   why_ = why;
   updateEmptyText();
 }
-
-QString JobDock::emptyText() const { return unlessClosed(why_); }
 
 }  // namespace retrograd::views

@@ -1,5 +1,4 @@
 #pragma once
-#include <QSplitter>
 #include <QStandardItemModel>
 #include <QTreeView>
 
@@ -38,7 +37,7 @@ class JobDock : public Panel {
   void activate(const QModelIndex& row) override;
   void refresh() override;
   void forget() override;
-  QString emptyText() const override;
+  QString emptyText() const override { return unlessClosed(why_); }
 
  private:
   /// A compile of the log, and what of it is chosen.

@@ -1,7 +1,5 @@
 #include "views/jobs/job_graphs_window.h"
 
-#include <QAction>
-#include <QContextMenuEvent>
 #include <QFrame>
 #include <QHBoxLayout>
 #include <QMenu>
@@ -10,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/window_size.h"
 
 namespace retrograd::views {
@@ -19,13 +18,10 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
   setObjectName(QStringLiteral("job-graphs"));
   setAttribute(Qt::WA_DeleteOnClose);
   setWindowTitle(tr("%1 - The Job's Own Graphs").arg(title));
-  tabs_->setObjectName(QStringLiteral("job-texts"));
-  tabs_->setAccessibleName(tr("Graphs"));
+  named(tabs_, "job-texts", tr("Graphs"));
   tabs_->setDocumentMode(true);
   for (const auto& graph : attempt.graphs) addPage(graph);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(tabs_, 1);
   layout->addWidget(makeFoot());
   resizeWithinScreen(*this, {1200, 860});
@@ -67,12 +63,10 @@ JobGraphsWindow::JobGraphsWindow(Theme* theme, std::shared_ptr<const jobs::JobLo
 
 void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
   auto name = toQt(jobs::nameOf(graph));
-  const auto before = std::count_if(pages_.begin(), pages_.end(),
-                                    [&](const Page& page) { return jobs::nameOf(page.graph) == jobs::nameOf(graph); });
+  const auto before =
+      std::ranges::count_if(pages_, [&](const Page& page) { return jobs::nameOf(page.graph) == jobs::nameOf(graph); });
   if (before > 0) name += QStringLiteral(" %1").arg(before + 1);  // after the forward's comes the backward's
-  auto* view = new QPlainTextEdit(tabs_);
-  view->setObjectName(QStringLiteral("job-text-") + name);
-  view->setAccessibleName(name);
+  auto* view = named(new QPlainTextEdit(tabs_), QStringLiteral("job-text-") + name, name);
   view->setReadOnly(true);
   view->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   view->setFont(Theme::codeFont());
@@ -98,20 +92,14 @@ void JobGraphsWindow::addPage(const jobs::GraphRecord& graph) {
 
 QWidget* JobGraphsWindow::makeFoot() {
   auto* foot = new QWidget(this);
-  line_ = new QLabel(foot);
-  line_->setObjectName(QStringLiteral("job-line"));
-  line_->setAccessibleName(tr("Where the cursor is"));
+  line_ = named(new QLabel(foot), "job-line", tr("Where the cursor is"));
   line_->setTextFormat(Qt::PlainText);
-  find_ = new QLineEdit(foot);
-  find_->setObjectName(QStringLiteral("job-find"));
-  find_->setAccessibleName(tr("Find in the graph"));
+  find_ = named(new QLineEdit(foot), "job-find", tr("Find in the graph"));
   find_->setPlaceholderText(
       tr("Find in the graph (%1)").arg(QKeySequence(QKeySequence::Find).toString(QKeySequence::NativeText)));
   find_->setClearButtonEnabled(true);
   connect(find_, &QLineEdit::returnPressed, this, [this] { find(false); });
-  auto* layout = new QHBoxLayout(foot);
-  layout->setContentsMargins(8, 5, 8, 5);
-  layout->setSpacing(12);
+  auto* layout = withMargins(new QHBoxLayout(foot), {8, 5, 8, 5}, 12);
   layout->addWidget(find_, 2);
   layout->addWidget(line_, 3);
   return foot;
@@ -128,8 +116,6 @@ std::optional<std::size_t> JobGraphsWindow::pageOf(jobs::GraphKind kind) const {
     if (pages_[i].graph.kind == kind) found = i;
   return found;
 }
-
-void JobGraphsWindow::showGraph(jobs::GraphKind kind, int line) { showGraph(pageOf(kind).value_or(0), line); }
 
 void JobGraphsWindow::showGraph(std::size_t graph, int line) {
   show();

@@ -29,7 +29,7 @@ class JobGraphsWindow : public QWidget {
 
   const QString& title() const { return title_; }
   /// Brings the window to the front with the last graph of this kind; with a line (from 1), at that line.
-  void showGraph(jobs::GraphKind kind, int line = 0);
+  void showGraph(jobs::GraphKind kind, int line = 0) { showGraph(pageOf(kind).value_or(0), line); }
   /// The same with a graph by its place in the attempt.
   void showGraph(std::size_t graph, int line = 0);
 

@@ -7,7 +7,6 @@
 #include "views/jobs/job_dock.h"
 #include "views/jobs/save_plan_dock.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -17,7 +16,7 @@ void askForFolder(MainWindow& window) {
   const auto& document = window.context().controller->document();
   const QFileInfo open(document ? toQt(document->request.path) : QString());
   // Not modal, as in File > Open: what runs goes on.
-  auto* dialog = new QFileDialog(&window, MainWindow::tr("Open Folder"), open.absolutePath());
+  auto* dialog = new QFileDialog(&window, tr("Open Folder"), open.absolutePath());
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::Directory);
   dialog->setOption(QFileDialog::ShowDirsOnly, false);
@@ -44,15 +43,15 @@ void nameSourceOfBackward(MainWindow& window, const OpenJobLog& log) {
   QObject::connect(&log, &OpenJobLog::changed, &window, [&window, &log] {
     const bool isJob = log.reason().isEmpty();
     window.listings().setBackwardSource(
-        isJob ? MainWindow::tr("derived here") : QString(),
-        isJob ? MainWindow::tr("Retrograd derived it from the job's forward. Job > Show the Job's Own Graphs has the "
-                               "backward that the job ran.")
+        isJob ? tr("derived here") : QString(),
+        isJob ? tr("Retrograd derived it from the job's forward. Job > Show the Job's Own Graphs has the "
+                   "backward that the job ran.")
               : QString());
   });
 }
 
 void fillMenu(MainWindow& window, const QList<QAction*>& commands, const QList<QWidget*>& panels) {
-  auto* menu = window.menu("job", MainWindow::tr("&Job"));
+  auto* menu = window.menu("job", tr("&Job"));
   menu->addActions(commands);
   menu->addSeparator();
   for (const auto* panel : panels)
@@ -61,59 +60,49 @@ void fillMenu(MainWindow& window, const QList<QAction*>& commands, const QList<Q
 
 const WindowPart jobPart(PartOrder::job, [](MainWindow& window) {
   auto& actions = window.actions();
-  auto* folder = actions.add("open-folder", MainWindow::tr("Open &Folder..."),
-                             MainWindow::tr("Opens a folder: logs of the ranks of a job, what tlparse wrote, a repro "
-                                            "folder, graphs recorded from Python"),
+  auto* folder = actions.add("open-folder", tr("Open &Folder..."),
+                             tr("Opens a folder: logs of the ranks of a job, what tlparse wrote, a repro "
+                                "folder, graphs recorded from Python"),
                              QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_O));
   QObject::connect(folder, &QAction::triggered, &window, [&window] { askForFolder(window); });
   window.menu("file")->insertAction(actions.openWindow, folder);
 
-  auto* graphs = actions.add("job-graphs", MainWindow::tr("Show the &Job's Own Graphs"),
-                             MainWindow::tr("Shows joint, forward and backward of the chosen compile as the log has "
-                                            "them: the job's own split and saved tensors"),
+  auto* graphs = actions.add("job-graphs", tr("Show the &Job's Own Graphs"),
+                             tr("Shows joint, forward and backward of the chosen compile as the log has "
+                                "them: the job's own split and saved tensors"),
                              QKeySequence(Qt::CTRL | Qt::Key_J));
   auto* opinion = actions.add(
-      "second-opinion", MainWindow::tr("Second &Opinion"),
-      MainWindow::tr(
-          "Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
+      "second-opinion", tr("Second &Opinion"),
+      tr("Compares the job's own backward of the chosen compile with the one derived from its forward, by value"),
       QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_J));
-  graphs->setIconText(MainWindow::tr("Own Graphs"));
-  auto* passes = actions.add(
-      "job-passes", MainWindow::tr("Compare the Passes"),
-      MainWindow::tr("Lists the graphs of the chosen compile as a chain of passes and shows what each of them changed"),
-      QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_P));
-  passes->setIconText(MainWindow::tr("Passes"));
+  graphs->setIconText(tr("Own Graphs"));
+  auto* passes =
+      actions.add("job-passes", tr("Compare the Passes"),
+                  tr("Lists the graphs of the chosen compile as a chain of passes and shows what each of them changed"),
+                  QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_P));
+  passes->setIconText(tr("Passes"));
   auto* log = new OpenJobLog(window.context().controller, &window);
-  auto* dock = window.addPanel(new JobDock(window.context(), log, {graphs, passes, opinion}), MainWindow::tr("Job"),
+  auto* dock = window.addPanel(new JobDock(window.context(), log, {graphs, passes, opinion}), tr("Job"),
                                Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   for (auto* action : {graphs, passes, opinion}) actions.allowUnless(action, [log] { return log->reason(); });
   QObject::connect(log, &OpenJobLog::changed, &actions, &WindowActions::update);
   QObject::connect(graphs, &QAction::triggered, dock, &JobDock::showOwnGraphs);
-  QObject::connect(passes, &QAction::triggered, dock, [&window, dock] {
-    window.showPanel(*dock);
-    dock->askPasses();
-  });
-  QObject::connect(opinion, &QAction::triggered, dock, [&window, dock] {
-    window.showPanel(*dock);
-    dock->askOpinion();
-  });
-  auto* plan = actions.add(
-      "save-plan", MainWindow::tr("S&how the Save Plan"),
-      MainWindow::tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),
-      QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_J));
-  auto* budgets = actions.add(
-      "save-plan-budgets", MainWindow::tr("&Peaks at Several Budgets"),
-      MainWindow::tr("Splits the model at four budgets of saved bytes and lists the peak of memory of each"), {});
-  budgets->setIconText(MainWindow::tr("Budgets"));
-  auto* plans = window.addPanel(new SavePlanDock(window.context(), log, budgets), MainWindow::tr("Save Plan"),
+  window.runIn(passes, dock, &JobDock::askPasses);
+  window.runIn(opinion, dock, &JobDock::askOpinion);
+  auto* plan =
+      actions.add("save-plan", tr("S&how the Save Plan"),
+                  tr("Lists what the open compile saves for its backward, layer by layer, and how equal layers differ"),
+                  QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_J));
+  auto* budgets =
+      actions.add("save-plan-budgets", tr("&Peaks at Several Budgets"),
+                  tr("Splits the model at four budgets of saved bytes and lists the peak of memory of each"), {});
+  budgets->setIconText(tr("Budgets"));
+  auto* plans = window.addPanel(new SavePlanDock(window.context(), log, budgets), tr("Save Plan"),
                                 Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   for (auto* action : {plan, budgets}) actions.allowUnless(action, [plans] { return plans->reason(); });
   QObject::connect(plans, &SavePlanDock::changed, &actions, &WindowActions::update);
-  QObject::connect(plan, &QAction::triggered, plans, [&window, plans] { window.showPanel(*plans); });
-  QObject::connect(budgets, &QAction::triggered, plans, [&window, plans] {
-    window.showPanel(*plans);
-    plans->askBudgets();
-  });
+  window.runIn(plan, plans);
+  window.runIn(budgets, plans, &SavePlanDock::askBudgets);
   fillMenu(window, {opinion, graphs, passes, plan, budgets}, {dock, plans});
   showTreeOfSeveral(window, *log, *dock);
   nameSourceOfBackward(window, *log);

@@ -1,7 +1,6 @@
 #include "views/jobs/job_passes_window.h"
 
 #include <QFrame>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QItemSelectionModel>
 #include <QSplitter>
@@ -9,7 +8,7 @@
 
 #include "core/trace/diff/diff_text.h"
 #include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/window_size.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 QString followedText(const JobPass& pass, const FollowedOp& followed) {
   using State = FollowedOp::State;
-  if (followed.ops.empty()) return followed.state == State::gone ? JobPassesWindow::tr("dropped") : QString();
+  if (followed.ops.empty()) return followed.state == State::gone ? tr("dropped") : QString();
   QStringList ops;
   const auto& document = *pass.analysis->document;
   for (const auto op : followed.ops) {
@@ -30,8 +29,8 @@ QString followedText(const JobPass& pass, const FollowedOp& followed) {
     ops << toQt((outputs.empty() ? std::string() : document.displayName(outputs[0]) + " = ") + document.opName(op));
   }
   const auto text = ops.join(QStringLiteral("; "));
-  if (followed.state == State::replaced) return JobPassesWindow::tr("replaced: %1").arg(text);
-  return followed.state == State::changed ? JobPassesWindow::tr("changed: %1").arg(text) : text;
+  if (followed.state == State::replaced) return tr("replaced: %1").arg(text);
+  return followed.state == State::changed ? tr("changed: %1").arg(text) : text;
 }
 
 }  // namespace
@@ -51,25 +50,19 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   setObjectName(QStringLiteral("job-passes"));
   setAttribute(Qt::WA_DeleteOnClose);
   setWindowTitle(tr("%1 - Passes").arg(title));
-  list_->setObjectName(QStringLiteral("job-passes-list"));
   model_->setHorizontalHeaderLabels({tr("Pass"), tr("Ops"), tr("Compared with"), tr("Changed"), tr("Gone"), tr("New"),
                                      tr("Moved"), tr("Op under the cursor")});
   for (const auto column : {changed, gone, added, moved})
     model_->setHeaderData(column, Qt::Horizontal, tr("Lines of the comparison: inputs and results count too"),
                           Qt::ToolTipRole);
-  list_->setModel(model_);
-  prepareTree(*list_, tr("Passes"), true);
-  list_->setRootIsDecorated(false);
-  list_->header()->setStretchLastSection(true);
-  details_->setObjectName(QStringLiteral("job-passes-details"));
-  details_->setAccessibleName(tr("The row under the cursor"));
+  prepareTree(*list_, model_, "job-passes-list", tr("Passes"), {.isFlat = true});
+  named(details_, "job-passes-details", tr("The row under the cursor"));
   details_->setReadOnly(true);
   details_->setFont(Theme::codeFont());
   details_->setFrameShape(QFrame::NoFrame);
   details_->setTabChangesFocus(true);
   details_->setFixedHeight(QFontMetrics(details_->font()).lineSpacing() * 3 + 14);
-  summary_->setObjectName(QStringLiteral("job-passes-summary"));
-  summary_->setAccessibleName(tr("How much differs"));
+  named(summary_, "job-passes-summary", tr("How much differs"));
   summary_->setTextFormat(Qt::PlainText);
   tools_->setContentsMargins(6, 3, 8, 4);
   addActions();
@@ -80,9 +73,7 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   split->addWidget(list_);
   split->addWidget(view_);
   split->setStretchFactor(1, 1);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(split, 1);
   layout->addWidget(details_);
   layout->addLayout(tools_);
@@ -96,27 +87,17 @@ JobPassesWindow::JobPassesWindow(Theme* theme, std::shared_ptr<const JobPasses> 
   connect(view_, &DiffView::cursorMoved, this, &JobPassesWindow::follow);
 }
 
-QAction* JobPassesWindow::addKey(const QString& text, const char* name, const QList<QKeySequence>& keys,
-                                 void (JobPassesWindow::*run)()) {
-  auto* action = new QAction(text, this);
-  action->setObjectName(QLatin1String(name));
-  action->setShortcuts(keys);
-  action->setToolTip(tr("%1 (%2)").arg(text, keys.front().toString(QKeySequence::NativeText)));
-  connect(action, &QAction::triggered, this, run);
-  addAction(action);
-  return action;
-}
-
 void JobPassesWindow::addActions() {
-  for (auto* action :
-       {addKey(tr("Previous Pass"), "job-passes-previous", {Qt::ALT | Qt::Key_Up}, &JobPassesWindow::previousPass),
-        addKey(tr("Next Pass"), "job-passes-next", {Qt::ALT | Qt::Key_Down}, &JobPassesWindow::nextPass),
-        addKey(tr("Previous Difference"), "job-passes-difference-before",
-               {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &JobPassesWindow::previousDifference),
-        addKey(tr("Next Difference"), "job-passes-difference", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down},
-               &JobPassesWindow::nextDifference)})
-    tools_->addWidget(commandButton(action, this));
-  addKey(tr("Close"), "job-passes-close", {Qt::CTRL | Qt::Key_W}, &JobPassesWindow::shut);
+  const auto add = [this](const QString& text, const char* name, const QList<QKeySequence>& keys, auto run) {
+    tools_->addWidget(commandButton(addWindowAction(this, text, name, keys, run), this));
+  };
+  add(tr("Previous Pass"), "job-passes-previous", {Qt::ALT | Qt::Key_Up}, [this] { step(-1); });
+  add(tr("Next Pass"), "job-passes-next", {Qt::ALT | Qt::Key_Down}, [this] { step(1); });
+  add(tr("Previous Difference"), "job-passes-difference-before", {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up},
+      [this] { view_->step(false); });
+  add(tr("Next Difference"), "job-passes-difference", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down},
+      [this] { view_->step(true); });
+  addWindowAction(this, tr("Close"), "job-passes-close", {Qt::CTRL | Qt::Key_W}, [this] { close(); });
 }
 
 void JobPassesWindow::fillList() {
@@ -131,10 +112,8 @@ void JobPassesWindow::fillList() {
           each.before ? toQt(passes_->passes[*each.before].name) : QString(), number(&TraceDiff::Counts::changed),
           number(&TraceDiff::Counts::onlyLeft), number(&TraceDiff::Counts::onlyRight),
           number(&TraceDiff::Counts::moved), QString()}) {
-      auto* item = new QStandardItem(text);
-      item->setEditable(false);
-      item->setToolTip(each.problem.empty() ? text : toQt(each.problem));
-      items << item;
+      items << textCell(text);
+      if (!each.problem.empty()) items.back()->setToolTip(toQt(each.problem));
     }
     for (const auto column : {ops, changed, gone, added, moved})
       items[column]->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -189,11 +168,11 @@ void JobPassesWindow::shown(std::size_t index, const std::shared_ptr<const Compa
                                                   : tr("The first graph: there is none before it"));
   if (followed_.empty()) view_->step(true);
   reveal();
-  describe();
+  details_->setPlainText(view_->cursorText());
 }
 
 void JobPassesWindow::follow() {
-  describe();
+  details_->setPlainText(view_->cursorText());
   const auto [side, op] = view_->opUnderCursor();
   if (!op) return;
   const auto& right = passes_->passes[chosen_];
@@ -212,22 +191,6 @@ void JobPassesWindow::reveal() {
   if (!followed_[chosen_].ops.empty()) return view_->reveal(Side::right, followed_[chosen_].ops.front());
   if (right.before && !followed_[*right.before].ops.empty())
     view_->reveal(Side::left, followed_[*right.before].ops.front());
-}
-
-void JobPassesWindow::describe() {
-  const auto& rows = view_->rows();
-  const auto cursor = view_->cursorRow();
-  if (cursor < 0 || !rows.comparison()) return details_->clear();
-  QStringList lines;
-  const auto left = view_->textAt(cursor, Side::left), right = view_->textAt(cursor, Side::right);
-  if (!left.isEmpty() && left == right) {
-    lines << QStringLiteral("=  ") + left;
-  } else {
-    if (!left.isEmpty()) lines << QStringLiteral("\u25c0  ") + left;
-    if (!right.isEmpty()) lines << QStringLiteral("\u25b6  ") + right;
-  }
-  if (const auto what = rows.explanation(cursor); !what.isEmpty()) lines << what;
-  details_->setPlainText(lines.join(QLatin1Char('\n')));
 }
 
 }  // namespace retrograd::views

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "views/canvases/diff_view.h"
-#include "views/engine/job_passes.h"
 #include "views/engine/pool_job.h"
+#include "views/engine/torch_calls.h"
 
 namespace retrograd::views {
 
@@ -32,22 +32,14 @@ class JobPassesWindow : public QWidget {
 
  private:
   void addActions();
-  QAction* addKey(const QString& text, const char* name, const QList<QKeySequence>& keys,
-                  void (JobPassesWindow::*run)());
   void fillList();
   void choose(std::size_t pass);
   void shown(std::size_t pass, const std::shared_ptr<const Comparison>& comparison);
   void step(int by);
-  void nextPass() { step(1); }
-  void previousPass() { step(-1); }
-  void nextDifference() { view_->step(true); }
-  void previousDifference() { view_->step(false); }
-  void shut() { close(); }
   /// The op under the cursor becomes the one that is followed.
   void follow();
   /// Shows the followed op in the chosen pass, or where it was before it went.
   void reveal();
-  void describe();
 
   std::shared_ptr<const JobPasses> passes_;
   QString title_;

@@ -1,15 +1,19 @@
 #include "views/jobs/opinion_model.h"
 
 #include <algorithm>
+#include <set>
 
+#include "core/derivation/gradient_of.h"
+#include "core/trace/source.h"
 #include "views/text/format.h"
+#include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
 namespace {
 
 QString sizeText(const TensorVerdict& verdict) {
   if (!verdict.failure.empty()) return toQt(verdict.failure);
-  return OpinionModel::tr("off by %1, tolerance %2, largest element %3")
+  return tr("off by %1, tolerance %2, largest element %3")
       .arg(verdict.deviation, 0, 'g', 3)
       .arg(verdict.tolerance, 0, 'g', 3)
       .arg(verdict.scale, 0, 'g', 3);
@@ -19,9 +23,7 @@ QStandardItem* addRow(QStandardItem* parent, const QString& what, const QString&
                       int line = 0) {
   QList<QStandardItem*> row;
   for (const auto& text : {what, detail}) {
-    auto* item = new QStandardItem(text);
-    item->setEditable(false);
-    item->setToolTip(text);
+    auto* item = textCell(text);
     item->setTextAlignment(Qt::AlignLeft | Qt::AlignTop);
     if (op) item->setData(static_cast<int>(op.index), opRole);
     if (line > 0) item->setData(line, OpinionModel::lineRole);
@@ -61,7 +63,7 @@ void OpinionModel::show(const SecondOpinion& opinion, const std::vector<BoundSym
   const auto isNearer = [](const TensorVerdict& a, const TensorVerdict& b) {
     return a.deviation * b.tolerance < b.deviation * a.tolerance;
   };
-  if (const auto worst = std::max_element(all.begin(), all.end(), isNearer); worst != all.end() && worst->good())
+  if (const auto worst = std::ranges::max_element(all, isNearer); worst != all.end() && worst->good())
     addRow(root, tr("furthest"), toQt(worst->name) + QStringLiteral(": ") + sizeText(*worst));
   for (const auto& bad : opinion.health.bad)
     addRow(root, tr("not healthy"),
@@ -88,15 +90,60 @@ QString verdictText(const SecondOpinion& opinion) {
   switch (opinion.verdict) {
     case SecondOpinion::Verdict::agrees:
       return opinion.passes()
-                 ? OpinionModel::tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile)
-                 : OpinionModel::tr(
-                       "\u2717 %1: the job's backward agrees with the derived one, and has NaN or infinities")
+                 ? tr("\u2713 %1: the job's backward agrees with the derived one").arg(compile)
+                 : tr("\u2717 %1: the job's backward agrees with the derived one, and has NaN or infinities")
                        .arg(compile);
     case SecondOpinion::Verdict::differs:
-      return OpinionModel::tr("\u2717 %1: the job's backward DIFFERS from the derived one").arg(compile);
+      return tr("\u2717 %1: the job's backward DIFFERS from the derived one").arg(compile);
     case SecondOpinion::Verdict::notPossible: break;
   }
-  return OpinionModel::tr("%1: no second opinion is possible").arg(compile);
+  return tr("%1: no second opinion is possible").arg(compile);
+}
+
+namespace {
+
+/// The gradient that a finding is about; none where the model has no input of that name.
+ValueId gradientIn(const Analysis& analysis, const BackwardFinding& finding) {
+  const auto& inputs = analysis.computation().inputs;
+  const auto graphName = finding.gradient.substr(0, finding.gradient.find(' '));
+  const auto isIt = [&](const InputSpec& input) {
+    return (!finding.input.empty() && (input.target == finding.input || input.name == finding.input)) ||
+           input.name == graphName;
+  };
+  const auto found = std::ranges::find_if(inputs, isIt);
+  return found == inputs.end() ? ValueId() : gradientOf(analysis, found->value);
+}
+
+/// The backward's ops that `value` depends on, last first.
+std::vector<BoundSymbolId> opsBehind(const Analysis& analysis, ValueId value) {
+  std::set<ValueId> wanted{value};
+  std::vector<BoundSymbolId> ops;
+  for (auto op = analysis.backward.ops.rbegin(); op != analysis.backward.ops.rend(); ++op) {
+    const auto outputs = analysis.document->outputs(*op);
+    if (std::ranges::none_of(outputs, [&](ValueId output) { return wanted.contains(output); })) continue;
+    ops.push_back(*op);
+    for (const auto operand : analysis.document->operands(*op)) wanted.insert(operand);
+  }
+  return ops;
+}
+
+bool isOfLine(const Document& document, BoundSymbolId op, const BackwardFinding& finding) {
+  const auto* frame = shownFrame(sourceOf(document, op));
+  return frame != nullptr && frame->line == finding.sourceLine && frame->file == finding.file;
+}
+
+}  // namespace
+
+BoundSymbolId derivedOp(const Analysis& analysis, const BackwardFinding& finding) {
+  const auto gradient = gradientIn(analysis, finding);
+  auto ops = gradient ? opsBehind(analysis, gradient)
+                      : std::vector<BoundSymbolId>(analysis.backward.ops.rbegin(), analysis.backward.ops.rend());
+  const auto maker = gradient && !ops.empty() ? ops.front() : BoundSymbolId();
+  std::erase_if(ops, [&](BoundSymbolId op) { return !isOfLine(*analysis.document, op, finding); });
+  const auto same =
+      std::ranges::find_if(ops, [&](BoundSymbolId op) { return analysis.document->opName(op) == finding.target; });
+  if (same != ops.end()) return *same;
+  return ops.empty() ? maker : ops.front();
 }
 
 }  // namespace retrograd::views

@@ -78,7 +78,7 @@ OwnGraph readOwnGraph(const jobs::JobLog& log, const jobs::GraphRecord& record, 
 
 const OwnOp* opAt(const OwnGraph& graph, int line, bool isComment) {
   const auto& ops = graph.ops;
-  const auto below = std::find_if(ops.begin(), ops.end(), [&](const OwnOp& op) { return op.line >= line; });
+  const auto below = std::ranges::find_if(ops, [&](const OwnOp& op) { return op.line >= line; });
   if (below != ops.end() && (isComment || below->line == line)) return &*below;
   return below == ops.begin() ? nullptr : &*std::prev(below);
 }

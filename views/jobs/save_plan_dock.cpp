@@ -1,11 +1,9 @@
 #include "views/jobs/save_plan_dock.h"
 
-#include <QHeaderView>
 #include <QSplitter>
 #include <QVBoxLayout>
 
-#include "views/text/format.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 
@@ -25,28 +23,18 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
       budgets_(new QStandardItemModel(0, budgetColumnCount, this)),
       budgetsTree_(new QTreeView(this)),
       summary_(new WrappedLabel(this)) {
-  tree_->setObjectName(QStringLiteral("save-plan"));
-  tree_->setModel(model_);
-  prepareTree(*tree_, tr("Save plan"), false);
-  tree_->setWordWrap(true);  // findings are sentences
-  tree_->setIndentation(14);
-  tree_->header()->setStretchLastSection(true);
+  prepareTree(*tree_, model_, "save-plan", tr("Save plan"), {.wraps = true});
   using Rows = SavePlanRows;
-  for (const auto& [column, width] : {std::pair(Rows::value, 220),
-                                      {Rows::type, 100},
-                                      {Rows::bytes, 70},
-                                      {Rows::op, 170},
-                                      {Rows::policy, 160},
-                                      {Rows::fate, 110}})
-    tree_->header()->resizeSection(column, width);
+  setWidths(*tree_, {{Rows::value, 220},
+                     {Rows::type, 100},
+                     {Rows::bytes, 70},
+                     {Rows::op, 170},
+                     {Rows::policy, 160},
+                     {Rows::fate, 110}});
   budgets_->setHorizontalHeaderLabels({tr("Budget"), tr("Saved bytes"), tr("Peak bytes"), tr("Recomputed ops")});
-  budgetsTree_->setObjectName(QStringLiteral("save-plan-budgets"));
-  budgetsTree_->setModel(budgets_);
-  prepareTree(*budgetsTree_, tr("Peak of memory at several budgets"), true);
-  budgetsTree_->setRootIsDecorated(false);
+  prepareTree(*budgetsTree_, budgets_, "save-plan-budgets", tr("Peak of memory at several budgets"), {.isFlat = true});
   summary_->setObjectName(QStringLiteral("save-plan-summary"));
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(6, 4, 8, 4);
+  auto* row = withMargins(new QHBoxLayout, {6, 4, 8, 4});
   row->addWidget(commandButton(budgets, this), 0, Qt::AlignTop);
   row->addSpacing(6);
   row->addWidget(summary_, 1);
@@ -56,15 +44,11 @@ SavePlanDock::SavePlanDock(ViewContext context, OpenJobLog* log, QAction* budget
   split->addWidget(budgetsTree_);
   split->setStretchFactor(0, 2);
   split->setStretchFactor(1, 1);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addLayout(row);
   layout->addWidget(split, 1);
   setList(tree_);
-  connect(tree_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
-    if (const auto op = opOf(index)) context_.selection->select(op);
-  });
+  selectByClick(tree_);
   connect(log_, &OpenJobLog::changed, this, &SavePlanDock::invalidate);
   forget();
 }
@@ -163,7 +147,5 @@ void SavePlanDock::forget() {
   failed_ = false;
   Q_EMIT changed();
 }
-
-QString SavePlanDock::emptyText() const { return unlessClosed(why_); }
 
 }  // namespace retrograd::views

@@ -31,7 +31,7 @@ class SavePlanDock : public Panel {
  protected:
   void refresh() override;
   void forget() override;
-  QString emptyText() const override;
+  QString emptyText() const override { return unlessClosed(why_); }
 
  private:
   void askPlan();

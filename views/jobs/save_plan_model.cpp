@@ -1,16 +1,14 @@
 #include "views/jobs/save_plan_model.h"
 
-#include <QCoreApplication>
 #include <QFont>
 
+#include "views/models/table_model.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
 
 using Row = SavePlanRows::Row;
-
-QString tr(const char* text) { return QCoreApplication::translate("SavePlan", text); }
 
 QString totalText(const PlanTotal& total) {
   auto text = tr("%1 bytes in %2 values").arg(total.bytes).arg(total.values);
@@ -41,23 +39,14 @@ std::unordered_map<std::string, BoundSymbolId> opsByName(const Analysis& analysi
 
 SavePlanRows::SavePlanRows(const SavePlan& plan, const Analysis& analysis) : ops_(opsByName(analysis)) {
   addSentences(plan);
-  addTable(plan, plan.residuals, add(-1, heading(tr("Saved for the backward"), plan.saved.bytes)), false);
-  addTable(plan, plan.residuals,
-           add(-1, heading(tr("Parameters and inputs that the backward reads, in memory anyway"), plan.inputs.bytes)),
-           true);
+  addTable(plan, plan.residuals, rows_.add(-1, heading(tr("Saved for the backward"), plan.saved.bytes)), false);
+  addTable(
+      plan, plan.residuals,
+      rows_.add(-1, heading(tr("Parameters and inputs that the backward reads, in memory anyway"), plan.inputs.bytes)),
+      true);
   addEveryTensor(plan);
   addPolicies(plan);
   ops_.clear();
-}
-
-int SavePlanRows::add(int parent, Row row) {
-  const auto index = static_cast<int>(rows_.size());
-  auto& siblings = parent < 0 ? top_ : rows_[parent].children;
-  row.parent = parent;
-  row.place = static_cast<int>(siblings.size());
-  siblings.push_back(index);
-  rows_.push_back(std::move(row));
-  return index;
 }
 
 BoundSymbolId SavePlanRows::opOf(const std::string& value) const {
@@ -68,18 +57,18 @@ BoundSymbolId SavePlanRows::opOf(const std::string& value) const {
 void SavePlanRows::addSentences(const SavePlan& plan) {
   const auto findings = namedFindingsOf(plan);
   const int section =
-      add(-1, heading(findings.empty() ? tr("No finding: equal layers save alike, and policies are followed")
-                                       : tr("Findings: %1").arg(findings.size())));
+      rows_.add(-1, heading(findings.empty() ? tr("No finding: equal layers save alike, and policies are followed")
+                                             : tr("Findings: %1").arg(findings.size())));
   for (const auto& finding : findings) {
     Row row;
     row.cells[value] = toQt(finding.text);
     row.op = opOf(finding.value);
-    add(section, std::move(row));
+    rows_.add(section, std::move(row));
   }
   const auto notes = notesOf(plan);
   if (notes.empty()) return;
-  const int known = add(-1, heading(tr("Differences with a known reason: %1").arg(notes.size())));
-  for (const auto& note : notes) add(known, {.cells = {toQt(note)}, .size = {}, .op = {}});
+  const int known = rows_.add(-1, heading(tr("Differences with a known reason: %1").arg(notes.size())));
+  for (const auto& note : notes) rows_.add(known, {.cells = {toQt(note)}});
 }
 
 Row SavePlanRows::rowOf(const SavePlan& plan, const PlanValue& described) const {
@@ -105,31 +94,31 @@ void SavePlanRows::addTable(const SavePlan& plan, const PlanTable& table, int se
     if (&table == &plan.residuals && first.isInput != ofInputs) continue;
     if (folded.layers != layers) {
       layers = folded.layers;
-      group = layers.empty() ? section : add(section, heading(toQt(headingText(plan, layers))));
+      group = layers.empty() ? section : rows_.add(section, heading(toQt(headingText(plan, layers))));
     }
-    const int at = add(group, rowOf(plan, first));
+    const int at = rows_.add(group, rowOf(plan, first));
     if (folded.values.size() < 2) continue;
     for (std::size_t i = 0; i < folded.values.size(); ++i) {
       auto row = rowOf(plan, table.values[folded.values[i]]);
       row.cells[value] += QStringLiteral("  ") + toQt(layersText(plan, {folded.layers[i]}));
-      add(at, std::move(row));
+      rows_.add(at, std::move(row));
     }
   }
 }
 
 void SavePlanRows::addEveryTensor(const SavePlan& plan) {
   addTable(plan, plan.computed,
-           add(-1, heading(tr("Every tensor of the forward: %1").arg(plan.computed.values.size()))), false);
+           rows_.add(-1, heading(tr("Every tensor of the forward: %1").arg(plan.computed.values.size()))), false);
 }
 
 void SavePlanRows::addPolicies(const SavePlan& plan) {
-  const int section = add(-1, heading(tr("Policies of checkpointing, and what happened")));
+  const int section = rows_.add(-1, heading(tr("Policies of checkpointing, and what happened")));
   for (const auto& count : plan.policies) {
     Row row;
     row.cells[value] = count.policy.empty() ? tr("no policy") : toQt(count.policy);
     row.cells[fate] =
         tr("saved %1, recomputed %2, not needed %3").arg(count.saved).arg(count.recomputed).arg(count.unused);
-    add(section, std::move(row));
+    rows_.add(section, std::move(row));
   }
 }
 
@@ -139,32 +128,14 @@ void SavePlanModel::show(std::shared_ptr<const SavePlanRows> rows) {
   endResetModel();
 }
 
-const std::vector<int>* SavePlanModel::childrenOf(const QModelIndex& parent) const {
-  if (!rows_ || parent.column() > 0) return nullptr;
-  return parent.isValid() ? &rows_->row(static_cast<int>(parent.internalId())).children : &rows_->top();
+const TreePlace& SavePlanModel::placeOf(int row) const {
+  static const TreePlace nothing;
+  return rows_ ? rows_->tree().placeOf(row) : nothing;
 }
-
-QModelIndex SavePlanModel::index(int row, int column, const QModelIndex& parent) const {
-  if (!hasIndex(row, column, parent)) return {};
-  return createIndex(row, column, static_cast<quintptr>((*childrenOf(parent))[row]));
-}
-
-QModelIndex SavePlanModel::parent(const QModelIndex& child) const {
-  if (!child.isValid()) return {};
-  const int parent = rows_->row(static_cast<int>(child.internalId())).parent;
-  return parent < 0 ? QModelIndex() : createIndex(rows_->row(parent).place, 0, static_cast<quintptr>(parent));
-}
-
-int SavePlanModel::rowCount(const QModelIndex& parent) const {
-  const auto* children = childrenOf(parent);
-  return children ? static_cast<int>(children->size()) : 0;
-}
-
-int SavePlanModel::columnCount(const QModelIndex&) const { return SavePlanRows::columnCount; }
 
 QVariant SavePlanModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& row = rows_->row(static_cast<int>(index.internalId()));
+  const auto& row = rows_->tree().all[rowOf(index)];
   switch (role) {
     case Qt::DisplayRole:
     case Qt::ToolTipRole: return row.cells[index.column()];
@@ -183,17 +154,9 @@ QVariant SavePlanModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant SavePlanModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  switch (section) {
-    case SavePlanRows::value: return tr("Value");
-    case SavePlanRows::type: return tr("Type");
-    case SavePlanRows::bytes: return tr("Bytes");
-    case SavePlanRows::op: return tr("Op");
-    case SavePlanRows::policy: return tr("Policy");
-    case SavePlanRows::fate: return tr("In fact");
-    case SavePlanRows::line: return tr("Line of Python");
-    default: return {};
-  }
+  static constexpr auto columns =
+      std::to_array<TableColumn>({{"Value"}, {"Type"}, {"Bytes"}, {"Op"}, {"Policy"}, {"In fact"}, {"Line of Python"}});
+  return headerOf(columns, section, orientation, role);
 }
 
 QString totalsText(const SavePlan& plan) {

@@ -5,6 +5,7 @@
 
 #include "views/memory/block_words.h"
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/elided_label.h"
 
 namespace retrograd::views {
@@ -39,9 +40,7 @@ AddressMapPanel::AddressMapPanel(Theme* theme, QWidget* parent)
     : QWidget(parent), view_(new AddressMapView(theme, this)), line_(new ElidedLabel(this)) {
   line_->setObjectName(QStringLiteral("memory-address-words"));
   line_->setContentsMargins(6, 2, 6, 2);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(view_, 1);
   layout->addWidget(line_);
   view_->setHint(tr("This snapshot has no segments"));

@@ -22,13 +22,10 @@ QString sizeText(std::uint64_t bytes) { return bytesText(static_cast<std::int64_
 
 }  // namespace
 
-AddressMapView::AddressMapView(Theme* theme, QWidget* parent) : QAbstractScrollArea(parent), theme_(theme) {
+AddressMapView::AddressMapView(Theme* theme, QWidget* parent) : ScrolledCanvas(theme, parent) {
   setObjectName(QStringLiteral("memory-addresses"));
   setAccessibleName(tr("Recorded memory by address"));
-  setFocusPolicy(Qt::StrongFocus);
-  setFrameShape(QFrame::NoFrame);
   setMinimumHeight(60);
-  connect(theme_, &Theme::changed, this, [this] { viewport()->update(); });
 }
 
 void AddressMapView::set(AddressPicture picture, Words words) {
@@ -161,19 +158,12 @@ void AddressMapView::reveal(int piece) {
 
 void AddressMapView::paintEvent(QPaintEvent*) {
   QPainter painter(viewport());
-  const auto& colors = theme_->colors();
-  painter.fillRect(viewport()->rect(), colors.background);
+  painter.fillRect(viewport()->rect(), theme_->colors().background);
   const int rows = static_cast<int>(picture_.layout.segments.size());
-  if (rows == 0) {
-    painter.setPen(colors.gutterText);
-    painter.drawText(viewport()->rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap, hint_);
-  }
+  if (rows == 0) paintHint(painter, {12, 0, 12, 0}, hint_);
   for (int row = std::max(0, -y(0) / rowStep()); row < rows && y(row) < viewport()->height(); ++row)
     paintRow(painter, row);
-  if (!hasFocus()) return;
-  painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
-  painter.setBrush(Qt::NoBrush);
-  painter.drawRect(viewport()->rect().adjusted(0, 0, -1, -1));
+  paintFocus(painter);
 }
 
 void AddressMapView::paintRow(QPainter& painter, int row) const {
@@ -220,7 +210,7 @@ void AddressMapView::paintPiece(QPainter& painter, int piece) const {
 }
 
 void AddressMapView::resizeEvent(QResizeEvent* event) {
-  QAbstractScrollArea::resizeEvent(event);
+  ScrolledCanvas::resizeEvent(event);
   placeBars();
 }
 
@@ -233,7 +223,7 @@ void AddressMapView::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void AddressMapView::wheelEvent(QWheelEvent* event) {
-  if (!(event->modifiers() & Qt::ControlModifier)) return QAbstractScrollArea::wheelEvent(event);
+  if (!(event->modifiers() & Qt::ControlModifier)) return ScrolledCanvas::wheelEvent(event);
   zoomBy(std::pow(1.2, event->angleDelta().y() / 120.0), event->position().x());
   event->accept();
 }
@@ -249,7 +239,7 @@ int AddressMapView::pieceInRow(int row) const {
 
 void AddressMapView::keyPressEvent(QKeyEvent* event) {
   const auto count = static_cast<int>(picture_.layout.pieces.size());
-  if (count == 0) return QAbstractScrollArea::keyPressEvent(event);
+  if (count == 0) return ScrolledCanvas::keyPressEvent(event);
   const double middle = labelWidth() + plotWidth() / zoom_ / 2;
   switch (event->key()) {
     case Qt::Key_Plus:
@@ -263,7 +253,7 @@ void AddressMapView::keyPressEvent(QKeyEvent* event) {
   }
   if (current_ == none) {
     const bool moves = event->key() >= Qt::Key_Home && event->key() <= Qt::Key_PageDown;
-    return moves ? pick(0) : QAbstractScrollArea::keyPressEvent(event);
+    return moves ? pick(0) : ScrolledCanvas::keyPressEvent(event);
   }
   const int row = rowOf(current_), page = std::max(1, viewport()->height() / rowStep() - 1);
   const int last = static_cast<int>(picture_.layout.segments.size()) - 1;
@@ -279,18 +269,8 @@ void AddressMapView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_End: return pick(static_cast<int>(segment.firstPiece + segment.pieceCount) - 1);
     case Qt::Key_Return:
     case Qt::Key_Enter: Q_EMIT activated(current_); return;
-    default: QAbstractScrollArea::keyPressEvent(event);
+    default: ScrolledCanvas::keyPressEvent(event);
   }
-}
-
-void AddressMapView::focusInEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusInEvent(event);
-  viewport()->update();
-}
-
-void AddressMapView::focusOutEvent(QFocusEvent* event) {
-  QAbstractScrollArea::focusOutEvent(event);
-  viewport()->update();
 }
 
 bool AddressMapView::viewportEvent(QEvent* event) {
@@ -303,7 +283,7 @@ bool AddressMapView::viewportEvent(QEvent* event) {
                          pieceRect(piece).toRect());
     return true;
   }
-  return QAbstractScrollArea::viewportEvent(event);
+  return ScrolledCanvas::viewportEvent(event);
 }
 
 }  // namespace retrograd::views

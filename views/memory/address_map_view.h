@@ -1,12 +1,11 @@
 #pragma once
-#include <QAbstractScrollArea>
 #include <functional>
 #include <memory>
 #include <set>
 
 #include "core/questions/memory/address_layout.h"
 #include "core/questions/memory/memory_stack.h"
-#include "views/theme/theme.h"
+#include "views/canvases/scrolled_canvas.h"
 
 namespace retrograd::views {
 
@@ -23,7 +22,7 @@ struct AddressPicture {
 /// blocks in the colours of their groups and free memory between them. Arrows go from piece to piece and from row to
 /// row, Home and End to the ends of a row, L to the largest free piece; Enter leads to what made a block. Ctrl+wheel, +
 /// and - zoom, 0 shows whole rows.
-class AddressMapView : public QAbstractScrollArea {
+class AddressMapView : public ScrolledCanvas {
   Q_OBJECT
 
  public:
@@ -59,8 +58,6 @@ class AddressMapView : public QAbstractScrollArea {
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  void focusInEvent(QFocusEvent* event) override;
-  void focusOutEvent(QFocusEvent* event) override;
   bool viewportEvent(QEvent* event) override;
 
  private:
@@ -81,7 +78,6 @@ class AddressMapView : public QAbstractScrollArea {
   void paintRow(QPainter& painter, int row) const;
   void paintPiece(QPainter& painter, int piece) const;
 
-  Theme* theme_;
   AddressPicture picture_;
   Words words_;
   QString hint_;

@@ -1,13 +1,9 @@
 #include "views/memory/block_words.h"
 
-#include <QCoreApplication>
-
 #include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
-
-QString tr(const char* text) { return QCoreApplication::translate("BlockWords", text); }
 
 QString eventText(std::int64_t event, const QString& outside) { return event < 0 ? outside : QString::number(event); }
 

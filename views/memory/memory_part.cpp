@@ -1,13 +1,12 @@
 // Snapshots of CUDA's allocator in the window: File > Open, a drop and the command line give them to the panel, which
 // has commands to compare two.
-#include <QFileDialog>
 #include <QFileInfo>
 
 #include "views/docks/values_dock.h"
 #include "views/findings/finding_board.h"
 #include "views/memory/recorded_memory_dock.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -25,14 +24,8 @@ bool isSnapshotName(const QString& path) {
   return name.endsWith(QLatin1String(".pickle")) || name.endsWith(QLatin1String(".pkl"));
 }
 
-/// Not modal: what runs goes on.
 void askForSnapshot(MainWindow& window, const QString& title, const std::function<void(const QString&)>& then) {
-  auto* dialog =
-      new QFileDialog(&window, title, {}, MainWindow::tr("Memory snapshots (%1);;All files (*)").arg(snapshots));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  QObject::connect(dialog, &QFileDialog::fileSelected, &window, then);
-  dialog->open();
+  chooseFile(&window, title, {}, tr("Memory snapshots (%1);;All files (*)").arg(snapshots), &window, then);
 }
 
 Finding::Severity severityOf(MemoryFinding::Kind kind) {
@@ -95,35 +88,31 @@ void follow(MainWindow& window, OpenMemory* memory, RecordedMemoryDock* dock) {
 const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* memory = new OpenMemory(window.context().controller, &window);
-  auto* open = actions.add("open-memory", MainWindow::tr("Open &Memory Snapshot..."),
-                           MainWindow::tr("Opens what torch.cuda.memory._dump_snapshot wrote, next to the open file"),
+  auto* open = actions.add("open-memory", tr("Open &Memory Snapshot..."),
+                           tr("Opens what torch.cuda.memory._dump_snapshot wrote, next to the open file"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M));
-  auto* compare = actions.add("compare-memory", MainWindow::tr("Compare Memory Snapshot..."),
-                              MainWindow::tr("Opens a second snapshot and shows what it holds more and less"), {});
-  auto* close = actions.add("close-memory", MainWindow::tr("Close Memory Snapshot"),
-                            MainWindow::tr("Closes the second snapshot, else the first"), {});
-  auto* peak = actions.add("memory-peak", MainWindow::tr("Peak of the Recorded Memory"),
-                           MainWindow::tr("Chooses the event of the recorded memory after which most was held"), {});
-  auto* failed = actions.add("memory-failed", MainWindow::tr("The Request That Failed"),
-                             MainWindow::tr("Chooses the event at which the GPU's memory ran out"), {});
-  auto* block =
-      actions.add("memory-of-op", MainWindow::tr("Recorded Block of the Selected Op"),
-                  MainWindow::tr("Chooses the memory that the selected op made, where and when it was made"), {});
-  open->setIconText(MainWindow::tr("Open..."));
-  compare->setIconText(MainWindow::tr("Compare..."));
-  close->setIconText(MainWindow::tr("Close"));
-  auto* dock =
-      window.addPanel(new RecordedMemoryDock(window.context(), memory, {open, compare, close}),
-                      MainWindow::tr("Recorded Memory"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
-  const auto whyNone = [memory] {
-    return memory->shown().recorded ? QString() : MainWindow::tr("No memory snapshot is open");
-  };
+  auto* compare = actions.add("compare-memory", tr("Compare Memory Snapshot..."),
+                              tr("Opens a second snapshot and shows what it holds more and less"), {});
+  auto* close =
+      actions.add("close-memory", tr("Close Memory Snapshot"), tr("Closes the second snapshot, else the first"), {});
+  auto* peak = actions.add("memory-peak", tr("Peak of the Recorded Memory"),
+                           tr("Chooses the event of the recorded memory after which most was held"), {});
+  auto* failed = actions.add("memory-failed", tr("The Request That Failed"),
+                             tr("Chooses the event at which the GPU's memory ran out"), {});
+  auto* block = actions.add("memory-of-op", tr("Recorded Block of the Selected Op"),
+                            tr("Chooses the memory that the selected op made, where and when it was made"), {});
+  open->setIconText(tr("Open..."));
+  compare->setIconText(tr("Compare..."));
+  close->setIconText(tr("Close"));
+  auto* dock = window.addPanel(new RecordedMemoryDock(window.context(), memory, {open, compare, close}),
+                               tr("Recorded Memory"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  const auto whyNone = [memory] { return memory->shown().recorded ? QString() : tr("No memory snapshot is open"); };
   for (auto* action : {compare, close, peak}) actions.allowUnless(action, whyNone);
   actions.allowUnless(failed, [memory, whyNone] {
     const auto why = whyNone();
     return !why.isEmpty()                          ? why
            : memory->shown().recorded->failed >= 0 ? QString()
-                                                   : MainWindow::tr("No request of this history failed");
+                                                   : tr("No request of this history failed");
   });
   actions.allowUnless(block, [dock, whyNone] {
     const auto why = whyNone();
@@ -138,15 +127,9 @@ const WindowPart memoryPart(PartOrder::recordedMemory, [](MainWindow& window) {
                    [memory](const QString& path) { memory->compareWith(path); });
   });
   QObject::connect(close, &QAction::triggered, memory, &OpenMemory::close);
-  const auto choose = [&window, dock](QAction* action, auto method) {
-    QObject::connect(action, &QAction::triggered, dock, [&window, dock, method] {
-      window.showPanel(*dock);
-      (dock->*method)();
-    });
-  };
-  choose(peak, &RecordedMemoryDock::goToPeak);
-  choose(failed, &RecordedMemoryDock::goToFailed);
-  choose(block, &RecordedMemoryDock::goToBlock);
+  window.runIn(peak, dock, &RecordedMemoryDock::goToPeak);
+  window.runIn(failed, dock, &RecordedMemoryDock::goToFailed);
+  window.runIn(block, dock, &RecordedMemoryDock::goToBlock);
   window.menu("file")->insertActions(actions.close, {open, compare, close});
   window.menu("file")->insertSeparator(actions.close);
   window.menu("go")->addActions({peak, failed, block});

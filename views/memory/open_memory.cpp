@@ -83,10 +83,6 @@ void OpenMemory::setBusy(const QString& text) {
   Q_EMIT busyChanged();
 }
 
-void OpenMemory::open(const QString& path) { read(path, Side::first, {}); }
-
-void OpenMemory::compareWith(const QString& path) { read(path, Side::second, {}); }
-
 void OpenMemory::setDevice(std::size_t device) {
   if (!shown_.read || shown_.read->device == device) return;
   path_ = toQt(shown_.read->path);

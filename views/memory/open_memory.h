@@ -46,9 +46,9 @@ class OpenMemory : public QObject {
   explicit OpenMemory(DocumentController* controller, QObject* parent = nullptr);
 
   /// Opens instead of what is open, which stays until the new one is there.
-  void open(const QString& path);
+  void open(const QString& path) { read(path, Side::first, {}); }
   /// Opens next to what is open.
-  void compareWith(const QString& path);
+  void compareWith(const QString& path) { read(path, Side::second, {}); }
   /// Closes the second snapshot, else the first.
   void close();
   void setGrouping(MemoryGrouping by);

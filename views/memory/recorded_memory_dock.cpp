@@ -8,8 +8,7 @@
 
 #include "views/models/tree_model.h"
 #include "views/text/format.h"
-#include "views/theme/tokens.h"
-#include "views/widgets/command_button.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/flow_layout.h"
@@ -28,29 +27,15 @@ QString signedText(std::int64_t bytes) {
   return (bytes < 0 ? QStringLiteral("\u2212") : QStringLiteral("+")) + bytesText(bytes < 0 ? -bytes : bytes);
 }
 
-QStandardItem* cell(const QString& text) {
-  auto* item = new QStandardItem(text);
-  item->setEditable(false);
-  item->setToolTip(text);
-  return item;
-}
-
-QStandardItem* number(const QString& text, double value) {
-  auto* item = cell(text);
-  item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  item->setData(value, sortRole);
-  return item;
-}
-
-QStandardItem* bytesCell(std::uint64_t bytes) { return number(sizeText(bytes), static_cast<double>(bytes)); }
+QStandardItem* bytesCell(std::uint64_t bytes) { return numberCell(sizeText(bytes), static_cast<double>(bytes)); }
 
 constexpr int lineRole = Qt::UserRole + 40;        // of a finding: its line of Python
 constexpr int allocationRole = Qt::UserRole + 41;  // of a block: which allocation of the history
 
 void addFinding(QStandardItemModel& model, const MemoryFinding& finding) {
-  auto* kind = cell(toQt(retrograd::name(finding.kind)).replace(QLatin1Char('_'), QLatin1Char(' ')));
+  auto* kind = textCell(toQt(retrograd::name(finding.kind)).replace(QLatin1Char('_'), QLatin1Char(' ')));
   kind->setData(toQt(finding.line), lineRole);
-  model.appendRow({kind, bytesCell(finding.bytes), cell(toQt(finding.text))});
+  model.appendRow({kind, bytesCell(finding.bytes), textCell(toQt(finding.text))});
 }
 
 QIcon swatch(const QColor& color) {
@@ -59,12 +44,9 @@ QIcon swatch(const QColor& color) {
   return {square};
 }
 
-QTreeView* makeTree(QStandardItemModel* model, const char* name, const QString& title, QWidget* parent) {
+QTreeView* makeTree(QStandardItemModel* model, const char* name, const QString& title, TreeLook look, QWidget* parent) {
   auto* tree = new QTreeView(parent);
-  tree->setObjectName(QLatin1String(name));
-  tree->setModel(model);
-  prepareTree(*tree, title, true);
-  tree->setRootIsDecorated(false);
+  prepareTree(*tree, model, name, title, look);
   return tree;
 }
 
@@ -80,9 +62,7 @@ RecordedMemoryDock::RecordedMemoryDock(ViewContext context, OpenMemory* memory, 
   auto* split = new QSplitter(Qt::Vertical, this);
   split->setChildrenCollapsible(false);
   split->addWidget(view_);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(makeControls(actions));
   split->addWidget(makeLists());
   split->setStretchFactor(0, 3);
@@ -101,22 +81,15 @@ RecordedMemoryDock::RecordedMemoryDock(ViewContext context, OpenMemory* memory, 
 
 QWidget* RecordedMemoryDock::makeControls(const Actions& actions) {
   auto* controls = new QWidget(this);
-  auto* row = new FlowLayout(controls);
-  row->setContentsMargins(6, 4, 6, 2);
-  by_ = new QComboBox(controls);
-  by_->setObjectName(QStringLiteral("memory-by"));
+  auto* row = withMargins(new FlowLayout(controls), {6, 4, 6, 2});
+  by_ = makeBox(controls, "memory-by", tr("How to stack the history"));
   by_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  prepareBox(by_, tr("How to stack the history"));
-  device_ = new QComboBox(controls);
-  device_->setObjectName(QStringLiteral("memory-device"));
-  prepareBox(device_, tr("The GPU whose history is shown"));
+  device_ = makeBox(controls, "memory-device", tr("The GPU whose history is shown"));
   row->addWidget(by_);
   row->addWidget(device_);
   for (auto* action : {actions.open, actions.compare, actions.close}) row->addWidget(commandButton(action, this));
   auto* all = new QWidget(this);
-  auto* layout = new QVBoxLayout(all);
-  layout->setContentsMargins(0, 0, 0, 2);
-  layout->setSpacing(1);
+  auto* layout = withMargins(new QVBoxLayout(all), {0, 0, 0, 2}, 1);
   layout->addWidget(controls);
   for (auto** label : {&caption_, &prediction_}) {
     *label = new ElidedLabel(all);
@@ -134,12 +107,12 @@ QWidget* RecordedMemoryDock::makeControls(const Actions& actions) {
 }
 
 QWidget* RecordedMemoryDock::makeLists() {
-  groupsTree_ = makeTree(groups_, "memory-groups", tr("What was held at the chosen moment"), this);
-  blocksTree_ = makeTree(blocks_, "memory-blocks", tr("Blocks that were held at the chosen moment"), this);
-  findingsTree_ = makeTree(findings_, "memory-findings", tr("Findings of the recorded memory"), this);
-  findingsTree_->setWordWrap(true);
-  findingsTree_->setUniformRowHeights(false);
-  for (auto* tree : {groupsTree_, blocksTree_}) new SortedRows(*tree);
+  groupsTree_ = makeTree(groups_, "memory-groups", tr("What was held at the chosen moment"),
+                         {.isFlat = true, .isSorted = true}, this);
+  blocksTree_ = makeTree(blocks_, "memory-blocks", tr("Blocks that were held at the chosen moment"),
+                         {.isFlat = true, .isSorted = true}, this);
+  findingsTree_ = makeTree(findings_, "memory-findings", tr("Findings of the recorded memory"),
+                           {.isFlat = true, .wraps = true}, this);
   groupsTree_->header()->setStretchLastSection(false);
   groupsTree_->setTextElideMode(Qt::ElideMiddle);  // of a line its file and its function
   groupColumns_ = new NamesFirst(groupsTree_, 20);
@@ -150,8 +123,7 @@ QWidget* RecordedMemoryDock::makeLists() {
   tabs_->addTab(blocksTree_, tr("Blocks"));
   addresses_ = new AddressMapPanel(context_.theme, tabs_);
   tabs_->addTab(addresses_, tr("Addresses"));
-  auto* enlarge = new QToolButton(tabs_);
-  enlarge->setObjectName(QStringLiteral("memory-enlarge"));
+  auto* enlarge = named(new QToolButton(tabs_), "memory-enlarge");
   enlarge->setText(tr("Enla&rge"));
   enlarge->setToolTip(tr("Findings, blocks and addresses get the room of the chart; again: the chart is back"));
   enlarge->setCheckable(true);
@@ -269,7 +241,7 @@ void RecordedMemoryDock::showFindings() {
   const auto count = recorded ? recorded->findings.size() : 0;
   for (std::size_t i = 0; i < count; ++i) addFinding(*findings_, recorded->findings[i]);
   if (count == 0)
-    findings_->appendRow({cell(tr("none")), cell({}), cell(tr("No leak, growth, fragmentation or waste"))});
+    findings_->appendRow({textCell(tr("none")), textCell({}), textCell(tr("No leak, growth, fragmentation or waste"))});
   auto* header = findingsTree_->header();
   header->setStretchLastSection(false);
   for (const int column : {0, 1}) header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
@@ -351,9 +323,9 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
       const double share =
           moment.bytes == 0 ? 0 : 100 * static_cast<double>(group.bytes) / static_cast<double>(moment.bytes);
       auto* title = groupCell(group.name);
-      groups_->appendRow({title, bytesCell(group.bytes), number(tr("%1 %").arg(share, 0, 'f', 1), share),
-                          number(QString::number(group.count), static_cast<double>(group.count)),
-                          cell(toQt(retrograd::name(group.category)))});
+      groups_->appendRow({title, bytesCell(group.bytes), numberCell(tr("%1 %").arg(share, 0, 'f', 1), share),
+                          numberCell(QString::number(group.count), static_cast<double>(group.count)),
+                          textCell(toQt(retrograd::name(group.category)))});
     }
   }
   for (int column = groups_->columnCount() - 1; column > 0; --column) groupsTree_->resizeColumnToContents(column);
@@ -367,7 +339,7 @@ void RecordedMemoryDock::showMoment(const Moment& moment) {
 /// With the colour of its band; a group of the second snapshot alone has none.
 QStandardItem* RecordedMemoryDock::groupCell(const std::string& name) const {
   const auto& stack = *memory_->shown().stack;
-  auto* item = cell(toQt(name));
+  auto* item = textCell(toQt(name));
   const auto found = std::ranges::find(stack.bands(), name, &MemoryStack::Band::name);
   if (found == stack.bands().end() && (stack.bands().empty() || !stack.bands().back().name.empty())) return item;
   const auto band =
@@ -381,8 +353,8 @@ void RecordedMemoryDock::showPairs(const std::vector<MemoryPair>& pairs) {
   for (const auto& pair : pairs) {
     if (static_cast<std::size_t>(groups_->rowCount()) == mostRows) break;
     const auto difference = pair.difference();
-    groups_->appendRow({groupCell(pair.name), number(signedText(difference), static_cast<double>(difference)),
-                        bytesCell(pair.before), bytesCell(pair.after), cell(toQt(retrograd::name(pair.category)))});
+    groups_->appendRow({groupCell(pair.name), numberCell(signedText(difference), static_cast<double>(difference)),
+                        bytesCell(pair.before), bytesCell(pair.after), textCell(toQt(retrograd::name(pair.category)))});
   }
 }
 
@@ -423,9 +395,9 @@ void RecordedMemoryDock::showBlocks(const std::vector<Block>& blocks, std::size_
   if (isJoined) titles << tr("Held for") << tr("Could be freed") << tr("Join");
   blocks_->setHorizontalHeaderLabels(titles);
   for (const auto& [allocation, words] : blocks) {
-    QList<QStandardItem*> row{bytesCell(words.bytes), cell(words.maker), cell(words.line), cell(words.made),
-                              cell(words.freed)};
-    if (isJoined) row << cell(words.holder) << cell(words.could) << cell(words.level);
+    QList<QStandardItem*> row{bytesCell(words.bytes), textCell(words.maker), textCell(words.line), textCell(words.made),
+                              textCell(words.freed)};
+    if (isJoined) row << textCell(words.holder) << textCell(words.could) << textCell(words.level);
     row[0]->setData(allocation, allocationRole);
     const auto op = makerOf(allocation);
     for (auto* each : row) each->setData(op ? op.index : -1, opRole);

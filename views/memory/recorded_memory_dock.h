@@ -4,10 +4,9 @@
 #include <QSplitter>
 #include <QStandardItemModel>
 #include <QTabWidget>
-#include <QToolButton>
 #include <QTreeView>
 
-#include "core/questions/memory/memory_difference.h"
+#include "core/questions/memory/memory_groups.h"
 #include "views/docks/panel.h"
 #include "views/memory/address_map_panel.h"
 #include "views/memory/block_words.h"

@@ -1,6 +1,6 @@
 #include "views/models/breakpoints_model.h"
 
-#include <algorithm>
+#include <array>
 
 #include "views/session/own_names.h"
 #include "views/text/format.h"
@@ -8,22 +8,27 @@
 namespace retrograd::views {
 namespace {
 
+constexpr std::array<TableColumn, BreakpointsModel::columns> breakpointColumns{
+    {{"Where"}, {"Condition"}, {"Hits"}, {"Op"}}};
+
 using Where = Breakpoint::Where;
 using When = Breakpoint::When;
 
 QString conditionText(const Breakpoint& breakpoint) {
   switch (breakpoint.when) {
-    case When::always: return QObject::tr("always");
-    case When::nan: return QObject::tr("NaN");
-    case When::bad: return QObject::tr("NaN or Inf");
-    case When::norm: return QObject::tr("norm > %1").arg(numberText(breakpoint.limit));
-    case When::largest: return QObject::tr("largest > %1").arg(numberText(breakpoint.limit));
-    case When::meta: return QObject::tr("shape or dtype differs");
+    case When::always: return tr("always");
+    case When::nan: return tr("NaN");
+    case When::bad: return tr("NaN or Inf");
+    case When::norm: return tr("norm > %1").arg(numberText(breakpoint.limit));
+    case When::largest: return tr("largest > %1").arg(numberText(breakpoint.limit));
+    case When::meta: return tr("shape or dtype differs");
   }
   return {};
 }
 
 }  // namespace
+
+BreakpointsModel::BreakpointsModel(QObject* parent) : TableModel(breakpointColumns, parent) {}
 
 void BreakpointsModel::set(std::shared_ptr<const OpenDocument> document, std::vector<Breakpoint> breakpoints) {
   const bool sameRows = document == document_ && breakpoints.size() == breakpoints_.size();
@@ -33,7 +38,7 @@ void BreakpointsModel::set(std::shared_ptr<const OpenDocument> document, std::ve
   hits_.clear();
   if (!sameRows) return endResetModel();
   // The same rows, one of them switched: the view's current row stays.
-  if (!breakpoints_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  refreshRows();
 }
 
 void BreakpointsModel::setHits(std::vector<std::int64_t> hits) {
@@ -53,23 +58,11 @@ BoundSymbolId BreakpointsModel::placeOf(int row) const {
   return {};
 }
 
-void BreakpointsModel::followNotes(const NoteBook* notes) {
-  notes_ = notes;
-  connect(notes, &NoteBook::changed, this, [this] {
-    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
-  });
-}
-
-int BreakpointsModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(breakpoints_.size());
-}
-int BreakpointsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
-
 QString BreakpointsModel::whereText(const Breakpoint& breakpoint) const {
   switch (breakpoint.where) {
     case Where::op: return placeText(*document_, breakpoint.op);
-    case Where::opKind: return tr("every %1").arg(QString::fromStdString(breakpoint.text));
-    case Where::module: return tr("module %1").arg(QString::fromStdString(breakpoint.text));
+    case Where::opKind: return tr("every %1").arg(toQt(breakpoint.text));
+    case Where::module: return tr("module %1").arg(toQt(breakpoint.text));
     case Where::value: return tr("value %1").arg(nameOf(*document_->analysis->document, breakpoint.value, notes_));
     case Where::anywhere: return tr("any op");
   }
@@ -94,8 +87,7 @@ QVariant BreakpointsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !document_) return {};
   const auto& breakpoint = breakpoints_[index.row()];
   if (role == Qt::CheckStateRole && index.column() == where) return breakpoint.enabled ? Qt::Checked : Qt::Unchecked;
-  if (role == Qt::ToolTipRole && index.column() == where)
-    return QString::fromStdString(describe(*document_->analysis, breakpoint));
+  if (role == Qt::ToolTipRole && index.column() == where) return toQt(describe(*document_->analysis, breakpoint));
   if (role == Qt::EditRole && index.column() == condition) return toQt(describeCondition(breakpoint));
   if (role == Qt::ToolTipRole && index.column() == condition)
     return tr("%1\nDouble click or F2 edits it: nan, inf, norm > X, max > X or meta; then after N to let N hits pass.\n"
@@ -122,15 +114,9 @@ bool BreakpointsModel::setData(const QModelIndex& index, const QVariant& value, 
 }
 
 Qt::ItemFlags BreakpointsModel::flags(const QModelIndex& index) const {
-  const auto flags = QAbstractTableModel::flags(index);
+  const auto flags = TableModel::flags(index);
   if (index.isValid() && index.column() == where) return flags | Qt::ItemIsUserCheckable;
   return index.isValid() && index.column() == condition ? flags | Qt::ItemIsEditable : flags;
-}
-
-QVariant BreakpointsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Where", "Condition", "Hits", "Op"};
-  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

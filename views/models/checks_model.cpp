@@ -22,10 +22,8 @@ QString rangeText(const Document& document, const std::vector<BoundSymbolId>& op
   };
   if (ops.empty()) return {};
   if (ops.size() == 1) return nameOf(ops.front());
-  return QObject::tr("%1 to %2 (%3 ops)").arg(nameOf(ops.front()), nameOf(ops.back())).arg(ops.size());
+  return tr("%1 to %2 (%3 ops)").arg(nameOf(ops.front()), nameOf(ops.back())).arg(ops.size());
 }
-
-void ChecksModel::clear() { replace(std::make_unique<Node>()); }
 
 void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId>& ops, const GradientCheck& check) {
   const auto& document = *open.analysis->document;
@@ -33,12 +31,11 @@ void ChecksModel::show(const OpenDocument& open, const std::vector<BoundSymbolId
   auto* range = root->add(tr("Range"), rangeText(document, ops));
   range->op = ops.empty() ? BoundSymbolId() : ops.front();
   for (const auto& lost : check.lostBackwards)
-    root->add(tr("\u26a0 backward not in the file"), QString::fromStdString(lost))->tip =
+    root->add(tr("\u26a0 backward not in the file"), toQt(lost))->tip =
         tr("PyTorch runs a backward of its own here, which the file does not hold. Compare with PyTorch's gradients: "
            "retrograd check --reference");
   for (const auto& row : check.rows) {
-    auto* node =
-        root->add(tr("gradient of %1").arg(QString::fromStdString(row.input)), QString::fromStdString(row.note));
+    auto* node = root->add(tr("gradient of %1").arg(toQt(row.input)), toQt(row.note));
     node->add(tr("finite differences"), againstText(row.finiteDifferences, GradientCheck::finiteTolerance))->tip =
         tr("Relative difference of the derivative along random directions, the worst of %1; in double precision")
             .arg(check.directions);

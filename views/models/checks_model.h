@@ -15,7 +15,7 @@ class ChecksModel : public TreeModel {
  public:
   using TreeModel::TreeModel;
 
-  void clear();
+  void clear() { replace(std::make_unique<Node>()); }
   void show(const OpenDocument& document, const std::vector<BoundSymbolId>& ops, const GradientCheck& check);
   /// The sum, and below it each gradient that went into it, with its norm and the op it comes from.
   void show(const OpenDocument& document, const GradientTerms& terms, const NoteBook* notes = nullptr);

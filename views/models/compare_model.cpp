@@ -8,28 +8,30 @@
 #include "views/text/line_text.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr std::array<TableColumn, CompareModel::columns> compareColumns{
+    {{"Value", "\u25c6: the first value where the runs diverge"},
+     {"Relative", "Largest difference, relative to the largest element of either", true},
+     {"Largest", "Largest difference of two elements", true},
+     {"Norm here", "2-norm in the run of what is open", true},
+     {"Norm there", "2-norm in the other run", true},
+     {"Op", "The op that makes the value"}}};
+
+}  // namespace
+
+CompareModel::CompareModel(QObject* parent) : TableModel(compareColumns, parent) {}
 
 void CompareModel::show(std::shared_ptr<const OpenDocument> document, std::shared_ptr<const RunComparison> comparison) {
-  beginResetModel();
-  document_ = std::move(document);
-  comparison_ = document_ ? std::move(comparison) : nullptr;
-  endResetModel();
+  reset([&] {
+    document_ = std::move(document);
+    comparison_ = document_ ? std::move(comparison) : nullptr;
+  });
 }
 
 int CompareModel::firstDivergence() const {
   return comparison_ && comparison_->firstDivergence ? static_cast<int>(*comparison_->firstDivergence) : -1;
 }
-void CompareModel::followNotes(const NoteBook* notes) {
-  notes_ = notes;
-  connect(notes, &NoteBook::changed, this, [this] {
-    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
-  });
-}
-
-int CompareModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() || !comparison_ ? 0 : static_cast<int>(comparison_->rows.size());
-}
-int CompareModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant CompareModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -46,11 +48,8 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
       default: return {};
     }
   }
-  if (role == Qt::TextAlignmentRole) {
-    const bool isText = index.column() == value || index.column() == op;
-    return QVariant(Qt::AlignVCenter | (isText ? Qt::AlignLeft : Qt::AlignRight));
-  }
-  if (role == Qt::ToolTipRole && !row.note.empty()) return QString::fromStdString(row.note);
+  if (role == Qt::TextAlignmentRole) return alignmentOf(index.column());
+  if (role == Qt::ToolTipRole && !row.note.empty()) return toQt(row.note);
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
     case value:
@@ -62,23 +61,8 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
     case normB: return numberText(row.normB);
     default:
       return callOf(document, row.opA, notes_) +
-             (row.note.empty() ? QString() : QStringLiteral("   ! ") + QString::fromStdString(row.note));
+             (row.note.empty() ? QString() : QStringLiteral("   ! ") + toQt(row.note));
   }
-}
-
-QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal) return {};
-  const std::array titles{tr("Value"), tr("Relative"), tr("Largest"), tr("Norm here"), tr("Norm there"), tr("Op")};
-  const std::array tips{tr("\u25c6: the first value where the runs diverge"),
-                        tr("Largest difference, relative to the largest element of either"),
-                        tr("Largest difference of two elements"),
-                        tr("2-norm in the run of what is open"),
-                        tr("2-norm in the other run"),
-                        tr("The op that makes the value")};
-  if (section < 0 || section >= columns) return {};
-  if (role == Qt::DisplayRole) return titles[section];
-  if (role == Qt::ToolTipRole) return tips[section];
-  return {};
 }
 
 }  // namespace retrograd::views

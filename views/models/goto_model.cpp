@@ -16,7 +16,7 @@ namespace {
 
 /// With the number that all places know an op by.
 QString detailOf(const Place& place) {
-  const auto detail = QString::fromStdString(place.detail);
+  const auto detail = toQt(place.detail);
   const bool isOp = place.op && (place.kind == Place::Kind::operation || place.kind == Place::Kind::op);
   return isOp ? QStringLiteral("#%1  %2").arg(QString::number(place.op.index), detail) : detail;
 }
@@ -61,10 +61,9 @@ QVariant GotoModel::data(const QModelIndex& index, int role) const {
       return commandText(*action) + QStringLiteral(", ") + data(index, detailRole).toString();
   }
   if (const auto* one = place(index.row())) {
-    if (role == Qt::DisplayRole) return QString::fromStdString(one->name);
+    if (role == Qt::DisplayRole) return toQt(one->name);
     if (role == detailRole) return detailOf(*one);
-    if (role == Qt::AccessibleTextRole)
-      return QString::fromStdString(one->name) + QStringLiteral(", ") + detailOf(*one);
+    if (role == Qt::AccessibleTextRole) return toQt(one->name) + QStringLiteral(", ") + detailOf(*one);
   }
   return {};
 }

@@ -1,18 +1,25 @@
 #include "views/models/inputs_model.h"
 
 #include <algorithm>
+#include <array>
 
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
 
-InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : QAbstractTableModel(parent) {
+constexpr std::array<TableColumn, InputsModel::columns> inputColumns{
+    {{"Input"}, {"dtype"}, {"Shape"}, {"Now from"}, {"Gradient"}}};
+
+}  // namespace
+
+InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : TableModel(inputColumns, parent) {
   const auto& analysis = *document.analysis;
   const auto& tables = *analysis.document;
   for (const auto& spec : analysis.computation().inputs) {
     if (spec.kind != InputKind::user) continue;
     Row row;
-    row.name = QString::fromStdString(spec.name);
+    row.name = toQt(spec.name);
     row.dtype = tr("number");
     if (spec.value && tables.isTensor(spec.value)) {
       const auto& meta = tables.meta(spec.value);
@@ -21,27 +28,20 @@ InputsModel::InputsModel(const OpenDocument& document, QObject* parent) : QAbstr
       row.differentiable = isDifferentiable(meta.dtype);
     }
     const auto& chosen = document.request.gradInputs;
-    row.checked =
-        row.differentiable && (!chosen || std::find(chosen->begin(), chosen->end(), spec.name) != chosen->end());
+    row.checked = row.differentiable && (!chosen || std::ranges::find(*chosen, spec.name) != chosen->end());
     for (const auto& text : analysis.inputSource)
-      if (text.starts_with(spec.name + ": ")) row.source = QString::fromStdString(text.substr(spec.name.size() + 2));
+      if (text.starts_with(spec.name + ": ")) row.source = toQt(text.substr(spec.name.size() + 2));
     rows_.push_back(row);
   }
 }
 
 std::optional<std::vector<std::string>> InputsModel::gradInputs() const {
-  if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.checked == row.differentiable; }))
-    return std::nullopt;
+  if (std::ranges::all_of(rows_, [](const Row& row) { return row.checked == row.differentiable; })) return std::nullopt;
   std::vector<std::string> names;
   for (const auto& row : rows_)
     if (row.checked) names.push_back(row.name.toStdString());
   return names;
 }
-
-int InputsModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-}
-int InputsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant InputsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -72,18 +72,12 @@ bool InputsModel::setData(const QModelIndex& index, const QVariant& value, int r
 }
 
 Qt::ItemFlags InputsModel::flags(const QModelIndex& index) const {
-  auto flags = QAbstractTableModel::flags(index);
+  auto flags = TableModel::flags(index);
   if (index.isValid() && index.column() == gradient) {
     flags |= Qt::ItemIsUserCheckable;
     if (!rows_[index.row()].differentiable) flags &= ~Qt::ItemIsEnabled;
   }
   return flags;
-}
-
-QVariant InputsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Input", "dtype", "Shape", "Now from", "Gradient"};
-  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

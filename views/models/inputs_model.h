@@ -1,13 +1,12 @@
 #pragma once
-#include <QAbstractTableModel>
-#include <set>
 
+#include "views/models/table_model.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
 /// The user inputs of the computation, with a check mark for those to differentiate.
-class InputsModel : public QAbstractTableModel {
+class InputsModel : public TableModel {
   Q_OBJECT
 
  public:
@@ -18,14 +17,12 @@ class InputsModel : public QAbstractTableModel {
   /// Absent when all that can be differentiated are checked, as DerivationRequest::gradInputs.
   std::optional<std::vector<std::string>> gradInputs() const;
 
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
   bool setData(const QModelIndex& index, const QVariant& value, int role) override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
+  std::size_t rows() const override { return rows_.size(); }
   struct Row {
     QString name, dtype, shape, source;
     bool differentiable = false, checked = false;

@@ -53,7 +53,7 @@ class InspectorModel::Filler {
   void opSection() {
     const auto& symbol = document_.symbol(bound_.symbol);
     auto* section = root_->add(tr("Op"), callOf(document_, op_, notes_));
-    section->tip = QString::fromStdString(printCall(document_, op_));
+    section->tip = toQt(printCall(document_, op_));
     section->op = op_;
     section->add(tr("number"), QStringLiteral("#%1").arg(op_.index))->tip =
         tr("Listings, Go to Place, breakpoints and the command line know the op as #%1").arg(op_.index);
@@ -63,8 +63,7 @@ class InspectorModel::Filler {
       node->module = node->text;
       node->tip = tr("%1\nDouble click or Ctrl+Enter shows it in Modules").arg(node->text);
     }
-    if (!symbol.schema.empty())
-      section->add(tr("schema"), QString::fromStdString(symbol.schema))->tip = QString::fromStdString(symbol.schema);
+    if (!symbol.schema.empty()) section->add(tr("schema"), toQt(symbol.schema))->tip = toQt(symbol.schema);
     if (const auto position = open_.program.positionOf(op_)) {
       const auto forward = open_.program.forwardSize();
       // Its place there is no second number of the op: it is in the tooltip.
@@ -83,8 +82,7 @@ class InspectorModel::Filler {
     if (bound_.effects & effect::needsData) effects << tr("depends on data");
     if (!bound_.gradMode && bound_.origin.role == Role::none) effects << tr("without gradient");
     if (!effects.isEmpty()) section->add(tr("effects"), effects.join(QStringLiteral(", ")));
-    for (const auto* symbol : sizeSymbolsOf(document_, op_))
-      section->add(tr("size"), QString::fromStdString(printSizeSymbol(*symbol)));
+    for (const auto* symbol : sizeSymbolsOf(document_, op_)) section->add(tr("size"), toQt(printSizeSymbol(*symbol)));
   }
 
   void formulaSection() {
@@ -110,7 +108,7 @@ class InspectorModel::Filler {
     for (const auto& row : valueRows(document_, op_)) {
       auto*& section = row.output ? outputs : operands;
       if (!section) section = root_->add(row.output ? tr("Outputs") : tr("Operands"));
-      auto* node = section->add(QString::fromStdString(row.label), describe(row.value));
+      auto* node = section->add(toQt(row.label), describe(row.value));
       node->value = row.value;
       node->op = document_.value(row.value).producer;
       node->tip =
@@ -155,8 +153,7 @@ class InspectorModel::Filler {
   QString operandText(BoundSymbolId operation, int operand) const {
     const auto rows = valueRows(document_, operation);
     const auto* row = tensorOperand(rows, operand);
-    return row ? QStringLiteral("%1: %2").arg(QString::fromStdString(row->label), describe(row->value))
-               : QString::number(operand);
+    return row ? QStringLiteral("%1: %2").arg(toQt(row->label), describe(row->value)) : QString::number(operand);
   }
 
   /// The operation's operand of this number, counting tensors only, as Origin::operand does.
@@ -187,7 +184,7 @@ class InspectorModel::Filler {
       if (!isBackwardRole(origin.role) || origin.role == Role::recompute) continue;
       if (!section) section = root_->add(tr("Rule"), tr("backward of %1").arg(shortOpName(document_, operation)));
       const auto* row = origin.operand >= 0 ? tensorOperand(operands, origin.operand) : nullptr;
-      addOp(section, row ? QString::fromStdString(row->label) : toQt(name(origin.role)), op);
+      addOp(section, row ? toQt(row->label) : toQt(name(origin.role)), op);
     }
   }
 
@@ -263,16 +260,15 @@ class InspectorModel::Filler {
     if (stack.empty()) return;
     const auto& inner = stack.back();
     const auto place = [](const SourceFrame& frame) {
-      return QStringLiteral("%1:%2").arg(QFileInfo(QString::fromStdString(frame.file)).fileName()).arg(frame.line);
+      return QStringLiteral("%1:%2").arg(QFileInfo(toQt(frame.file)).fileName()).arg(frame.line);
     };
     auto* section = root_->add(tr("Source"), place(inner));
     for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame) {
-      auto* node =
-          section->add(place(*frame), QString::fromStdString(frame->code.empty() ? frame->function : frame->code));
+      auto* node = section->add(place(*frame), toQt(frame->code.empty() ? frame->function : frame->code));
       node->tip = QStringLiteral("%1:%2, %3\n%4")
-                      .arg(QString::fromStdString(frame->file))
+                      .arg(toQt(frame->file))
                       .arg(frame->line)
-                      .arg(QString::fromStdString(frame->function), QString::fromStdString(frame->code));
+                      .arg(toQt(frame->function), toQt(frame->code));
       node->frame = static_cast<int>(frame - stack.rbegin());
     }
   }

@@ -6,7 +6,7 @@
 
 #include "core/derivation/gradient_of.h"
 #include "core/questions/memory_timeline.h"
-#include "views/models/tree_model.h"
+#include "views/models/table_model.h"
 #include "views/session/selection.h"
 #include "views/text/format.h"
 
@@ -17,11 +17,7 @@ int partNamed(ModulesModel::Modules& modules, int parent, const QString& name) {
   const auto path = parent < 0 ? name : modules.all[parent].path + QLatin1Char('.') + name;
   const auto found = modules.byPath.constFind(path);
   if (found != modules.byPath.constEnd()) return *found;
-  const int added = static_cast<int>(modules.all.size());
-  auto& siblings = parent < 0 ? modules.top : modules.all[parent].parts;
-  const int place = static_cast<int>(siblings.size());
-  siblings.push_back(added);
-  modules.all.push_back({.name = name, .path = path, .parent = parent, .place = place});
+  const int added = modules.add(parent, {.name = name, .path = path});
   modules.byPath.insert(path, added);
   return added;
 }
@@ -54,33 +50,17 @@ void addMemory(ModulesModel::Modules& modules, const Analysis& analysis) {
       modules.all[at].memory += bytes;
 }
 
-QString moduleTitle(ModulesModel::Column column) {
-  switch (column) {
-    case ModulesModel::name: return QObject::tr("Module");
-    case ModulesModel::time: return QObject::tr("Time");
-    case ModulesModel::memory: return QObject::tr("Memory");
-    case ModulesModel::saved: return QObject::tr("Saved");
-    case ModulesModel::gradient: return QObject::tr("Grad");
-    case ModulesModel::update: return QObject::tr("Update");
-    case ModulesModel::bad: return QObject::tr("NaN");
-    default: return QObject::tr("Ops");
-  }
-}
-
-QString moduleMeaning(ModulesModel::Column column) {
-  switch (column) {
-    case ModulesModel::name: return {};
-    case ModulesModel::time: return QObject::tr("Time of its ops in the present run, forward and backward");
-    case ModulesModel::memory:
-      return QObject::tr("What its ops made and still hold when the memory of the run is at its peak");
-    case ModulesModel::saved: return QObject::tr("What its ops save for the backward");
-    case ModulesModel::gradient: return QObject::tr("L2 norm of the gradients of its parameters");
-    case ModulesModel::update:
-      return QObject::tr("What the last update of the optimizer added to its parameters: norm over their norm");
-    case ModulesModel::bad: return QObject::tr("NaN and Inf in what its ops made");
-    default: return QObject::tr("Ops, forward and backward");
-  }
-}
+/// By ModulesModel::Column.
+constexpr auto moduleColumns = std::to_array<TableColumn>({
+    {"Module"},
+    {"Time", "Time of its ops in the present run, forward and backward"},
+    {"Memory", "What its ops made and still hold when the memory of the run is at its peak"},
+    {"Saved", "What its ops save for the backward"},
+    {"Grad", "L2 norm of the gradients of its parameters"},
+    {"Update", "What the last update of the optimizer added to its parameters: norm over their norm"},
+    {"NaN", "NaN and Inf in what its ops made"},
+    {"Ops", "Ops, forward and backward"},
+});
 
 }  // namespace
 
@@ -165,8 +145,7 @@ void ModulesModel::setUpdates(const std::map<std::string, UpdateNumbers>& update
   };
   std::vector<Norms> norms(modules_.all.size());
   for (const auto& [parameter, numbers] : updates)
-    for (int at = moduleAround(modules_, QString::fromStdString(parameter)); at >= 0 && numbers.norm;
-         at = modules_.all[at].parent) {
+    for (int at = moduleAround(modules_, toQt(parameter)); at >= 0 && numbers.norm; at = modules_.all[at].parent) {
       auto& of = norms[at];
       of.isKnown = true;
       of.added = std::hypot(of.added, *numbers.norm);
@@ -211,9 +190,7 @@ QString ModulesModel::textOf(const Module& module, int column) const {
 
 QModelIndex ModulesModel::find(const QString& path) const {
   const auto found = modules_.byPath.constFind(path);
-  return found == modules_.byPath.constEnd()
-             ? QModelIndex()
-             : createIndex(modules_.all[*found].place, name, static_cast<quintptr>(*found));
+  return found == modules_.byPath.constEnd() ? QModelIndex() : indexOf(*found);
 }
 
 bool ModulesModel::hasFourDigits(Column column) const {
@@ -236,23 +213,9 @@ QStringList ModulesModel::widest(Column column) const {
   }
 }
 
-QModelIndex ModulesModel::index(int row, int column, const QModelIndex& parent) const {
-  if (!hasIndex(row, column, parent)) return {};
-  return createIndex(row, column, static_cast<quintptr>(partsOf(parent)[row]));
-}
-
-QModelIndex ModulesModel::parent(const QModelIndex& child) const {
-  const int parent = child.isValid() ? moduleOf(child).parent : -1;
-  return parent < 0 ? QModelIndex() : createIndex(modules_.all[parent].place, name, static_cast<quintptr>(parent));
-}
-
-int ModulesModel::rowCount(const QModelIndex& parent) const {
-  return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size());
-}
-
 QVariant ModulesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  const auto& module = moduleOf(index);
+  const auto& module = modules_.all[rowOf(index)];
   const int column = index.column();
   switch (role) {
     case Qt::DisplayRole: return textOf(module, column);
@@ -263,7 +226,7 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
           tr("%1: %2 forward ops, %3 backward ops").arg(module.path).arg(module.forward).arg(module.backward)};
       for (int one : {time, memory, saved, gradient, update, bad})
         if (const auto text = textOf(module, one); !text.isEmpty())
-          lines << QStringLiteral("%1: %2").arg(moduleMeaning(static_cast<Column>(one)), text);
+          lines << QStringLiteral("%1: %2").arg(tr(moduleColumns[one].tip), text);
       return lines.join(QLatin1Char('\n'));
     }
     case moduleRole: return module.path;
@@ -280,11 +243,9 @@ QVariant ModulesModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant ModulesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-  const auto column = static_cast<Column>(section);
-  if (role == Qt::ToolTipRole && section != name) return moduleMeaning(column);
-  if (role == Qt::TextAlignmentRole && section != name) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
-  return role == Qt::DisplayRole ? QVariant(moduleTitle(column)) : QVariant();
+  if (role == Qt::TextAlignmentRole && orientation == Qt::Horizontal && section > name && section < columns)
+    return QVariant(Qt::AlignRight | Qt::AlignVCenter);
+  return headerOf(moduleColumns, section, orientation, role);
 }
 
 }  // namespace retrograd::views

@@ -1,44 +1,40 @@
 #pragma once
-#include <QAbstractItemModel>
 #include <QHash>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/questions/update_numbers.h"
+#include "core/questions/run_record.h"
+#include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
 /// The model's modules as a table of heat: time, memory, saved bytes, norms of gradient and update, NaN and Inf, and
 /// ops, each with all that is below. The run's numbers come with measure(), those of an optimizer with setUpdates().
-class ModulesModel : public QAbstractItemModel {
+class ModulesModel : public FlatTreeModel {
   Q_OBJECT
 
  public:
   /// In the order in which they have to be seen: a narrow panel shows the first ones.
   enum Column { name, time, memory, saved, gradient, update, bad, ops, columns };
 
-  struct Module {
+  struct Module : TreePlace {
     QString name, path;
-    int parent = -1, place = 0;  ///< the module that holds it, and its place there
     qint64 forward = 0, backward = 0, saved = 0;
     qint64 memory = 0;                                         ///< of its results, when the run's memory is highest
     std::optional<double> seconds, gradientNorm, badElements;  ///< nullopt: not known yet, or there is none
     std::optional<double> update;                              ///< its norm over that of the parameters; as above
     BoundSymbolId first;                                       ///< op of the computation
-    std::vector<int> parts;
   };
-  struct Modules {
-    std::vector<Module> all;                         ///< each after the one that holds it
-    std::vector<int> top;                            ///< those that no other holds
+  struct Modules : FlatTree<Module> {
     QHash<QString, int> byPath;                      ///< "layers.0"
     std::vector<std::pair<BoundSymbolId, int>> ops;  ///< what runs, and the module that it is directly in
     std::vector<std::pair<ValueId, int>> gradients;  ///< of parameters, and the module that has the parameter
   };
 
-  using QAbstractItemModel::QAbstractItemModel;
+  using FlatTreeModel::FlatTreeModel;
 
   /// For any thread: it looks at all ops.
   static Modules modulesOf(const OpenDocument& document);
@@ -53,20 +49,13 @@ class ModulesModel : public QAbstractItemModel {
   /// Texts than which none of the column is wider, for its width.
   QStringList widest(Column column) const;
 
-  QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
-  QModelIndex parent(const QModelIndex& child) const override;
-  int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& = {}) const override { return columns; }
   /// opRole: the first op of the computation in the module; shareRole: of what the modules at the top have.
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  const Module& moduleOf(const QModelIndex& index) const { return modules_.all[index.internalId()]; }
-  const std::vector<int>& partsOf(const QModelIndex& parent) const {
-    return parent.isValid() ? moduleOf(parent).parts : modules_.top;
-  }
-
+  const TreePlace& placeOf(int row) const override { return modules_.placeOf(row); }
   std::optional<double> numberOf(const Module& module, int column) const;
   /// A number of bytes among them is "1010 KiB".
   bool hasFourDigits(Column column) const;

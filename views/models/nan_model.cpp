@@ -14,9 +14,9 @@ namespace {
 
 QString countsText(const TensorStatistics& statistics) {
   QStringList parts;
-  if (statistics.nan) parts << QObject::tr("%1 NaN").arg(statistics.nan);
-  if (statistics.inf) parts << QObject::tr("%1 Inf").arg(statistics.inf);
-  return QObject::tr("%1 of %2").arg(parts.join(QStringLiteral(", "))).arg(statistics.elements);
+  if (statistics.nan) parts << tr("%1 NaN").arg(statistics.nan);
+  if (statistics.inf) parts << tr("%1 Inf").arg(statistics.inf);
+  return tr("%1 of %2").arg(parts.join(QStringLiteral(", "))).arg(statistics.elements);
 }
 
 class Filler {
@@ -28,17 +28,15 @@ class Filler {
   void run() {
     rootSection();
     for (const auto& other : walk_.otherRoots) otherRoot(other);
-    auto* way =
-        root_->add(QObject::tr("Path"), QObject::tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
+    auto* way = root_->add(tr("Path"), tr("from %1 back to the root").arg(nameOf(walk_.path.front().value)));
     for (const auto& step : walk_.path) {
       const bool isRoot = &step == &walk_.path.back();
-      auto* node = way->add((isRoot ? QObject::tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)),
+      auto* node = way->add((isRoot ? tr("\u25c6 root: %1") : QStringLiteral("%1")).arg(nameOf(step.value)),
                             countsText(step.statistics));
       node->value = step.value;
       node->op = step.op;
-      node->text +=
-          QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : QObject::tr("an input"));
-      if (step.op == walk_.nanFrom && step.op) node->text += QObject::tr("   (NaN first here)");
+      node->text += QStringLiteral("   ") + (step.op ? numberedCallOf(document_, step.op, notes_) : tr("an input"));
+      if (step.op == walk_.nanFrom && step.op) node->text += tr("   (NaN first here)");
     }
   }
 
@@ -53,42 +51,40 @@ class Filler {
 
   void rootSection() {
     const auto& last = walk_.path.back();
-    auto* section = root_->add(QObject::tr("\u25c6 Root"), QString());
+    auto* section = root_->add(tr("\u25c6 Root"), QString());
     section->value = last.value;
     section->op = walk_.root;
     if (!walk_.root) {
-      section->text =
-          QObject::tr("the input %1 is not finite itself (%2)").arg(nameOf(last.value), countsText(last.statistics));
+      section->text = tr("the input %1 is not finite itself (%2)").arg(nameOf(last.value), countsText(last.statistics));
       return;
     }
     section->text = numberedCallOf(document_, walk_.root, notes_);
     const auto module = document_.text(document_.boundSymbol(walk_.root).module);
-    if (!module.empty()) section->add(QObject::tr("module"), toQt(module));
-    if (const auto line = pythonLine(document_, walk_.root); !line.empty())
-      section->add(QObject::tr("line"), QString::fromStdString(line));
-    if (!element_.isEmpty()) section->add(QObject::tr("element"), element_);
-    if (!walk_.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(walk_.explanation));
+    if (!module.empty()) section->add(tr("module"), toQt(module));
+    if (const auto line = pythonLine(document_, walk_.root); !line.empty()) section->add(tr("line"), toQt(line));
+    if (!element_.isEmpty()) section->add(tr("element"), element_);
+    if (!walk_.explanation.empty()) section->add(tr("because"), toQt(walk_.explanation));
     for (auto value : walk_.operands) {
       if (!value) continue;
-      auto* node = section->add(QObject::tr("finite operand"), nameOf(value));
+      auto* node = section->add(tr("finite operand"), nameOf(value));
       node->value = value;
       node->op = document_.value(value).producer;
     }
     const bool inBackward = isBackwardRole(document_.boundSymbol(walk_.root).origin.role);
     if (walk_.forward && walk_.forward != walk_.root)
-      addOp(section, inBackward ? QObject::tr("of the forward") : QObject::tr("operation"), walk_.forward);
-    if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, QObject::tr("NaN first at"), walk_.nanFrom);
+      addOp(section, inBackward ? tr("of the forward") : tr("operation"), walk_.forward);
+    if (walk_.nanFrom && walk_.nanFrom != walk_.root) addOp(section, tr("NaN first at"), walk_.nanFrom);
   }
 
   void otherRoot(const NanRoot& other) {
-    auto* section = root_->add(QObject::tr("\u25c6 Another root"),
-                               other.op ? numberedCallOf(document_, other.op, notes_)
-                                        : QObject::tr("the input %1 is not finite itself (%2)")
-                                              .arg(nameOf(other.value), countsText(other.statistics)));
+    auto* section = root_->add(
+        tr("\u25c6 Another root"),
+        other.op ? numberedCallOf(document_, other.op, notes_)
+                 : tr("the input %1 is not finite itself (%2)").arg(nameOf(other.value), countsText(other.statistics)));
     section->op = other.op;
     section->value = other.value;
-    if (!other.explanation.empty()) section->add(QObject::tr("because"), QString::fromStdString(other.explanation));
-    if (other.forward && other.forward != other.op) addOp(section, QObject::tr("of the forward"), other.forward);
+    if (!other.explanation.empty()) section->add(tr("because"), toQt(other.explanation));
+    if (other.forward && other.forward != other.op) addOp(section, tr("of the forward"), other.forward);
   }
 
   const Document& document_;
@@ -136,12 +132,11 @@ QString rootText(const Document& document, const NanWalk& walk, const NoteBook* 
   if (walk.path.empty()) return {};
   const auto& last = walk.path.back();
   if (!walk.root)
-    return QObject::tr("The input %1 is not finite itself: %2")
+    return tr("The input %1 is not finite itself: %2")
         .arg(views::nameOf(document, last.value, notes), countsText(last.statistics));
-  QStringList parts{element, QString::fromStdString(walk.explanation),
-                    QString::fromStdString(pythonLine(document, walk.root))};
+  QStringList parts{element, toQt(walk.explanation), toQt(pythonLine(document, walk.root))};
   parts.removeAll(QString());
-  const auto made = QObject::tr("#%1 %2 made it").arg(walk.root.index).arg(shortOpName(document, walk.root));
+  const auto made = tr("#%1 %2 made it").arg(walk.root.index).arg(shortOpName(document, walk.root));
   return parts.isEmpty() ? made : QStringLiteral("%1: %2").arg(made, parts.join(QStringLiteral("; ")));
 }
 
@@ -155,8 +150,7 @@ QString elementAtRoot(const QuestionContext& context, const NanWalk& walk, const
     if (places.empty()) return {};
     QStringList index, operands;
     for (auto i : places.front().index) index << QString::number(i);
-    auto where =
-        QObject::tr("%1 at [%2]").arg(QString::fromStdString(places.front().number), index.join(QStringLiteral(", ")));
+    auto where = tr("%1 at [%2]").arg(toQt(places.front().number), index.join(QStringLiteral(", ")));
     for (auto operand : document.operands(walk.root)) {
       if (!operand || !document.isTensor(operand)) continue;
       const auto contents = moment->contents(operand, Moment::Side::before);

@@ -1,6 +1,7 @@
 #include "views/models/notes_model.h"
 
 #include <QFont>
+#include <array>
 #include <limits>
 
 #include "core/notes/note_words.h"
@@ -12,14 +13,17 @@
 namespace retrograd::views {
 namespace {
 
+constexpr std::array<TableColumn, NotesModel::columns> noteColumns{
+    {{"Mark"}, {"Where"}, {"Name"}, {"Comment"}, {"Op or value"}}};
+
 /// What a key says to people: "linear_1, gradient of operand 0".
 QString keyText(const OpKey& key) {
-  auto text = key.operation.empty() ? QObject::tr("an op without an operation") : toQt(key.operation);
-  if (key.operationOrdinal > 0) text += QObject::tr(" (number %1)").arg(key.operationOrdinal + 1);
+  auto text = key.operation.empty() ? tr("an op without an operation") : toQt(key.operation);
+  if (key.operationOrdinal > 0) text += tr(" (number %1)").arg(key.operationOrdinal + 1);
   if (key.role == Role::none) return text;
   text += QStringLiteral(", ") + toQt(name(key.role));
-  if (key.operand >= 0) text += QObject::tr(" of operand %1").arg(key.operand);
-  if (key.ordinal > 0) text += QObject::tr(", number %1").arg(key.ordinal + 1);
+  if (key.operand >= 0) text += tr(" of operand %1").arg(key.operand);
+  if (key.ordinal > 0) text += tr(", number %1").arg(key.ordinal + 1);
   return text;
 }
 
@@ -37,11 +41,13 @@ std::optional<std::int64_t> positionOf(const OpenDocument& document, const Place
   return document.trace(TraceKind::computation).line(op);
 }
 
+NotesModel::NotesModel(QObject* parent) : TableModel(noteColumns, parent) {}
+
 void NotesModel::set(std::shared_ptr<const OpenDocument> document, std::vector<PlacedNote> notes) {
   std::vector<std::pair<std::int64_t, std::size_t>> order;
   for (std::size_t i = 0; document && i < notes.size(); ++i)
     order.emplace_back(positionOf(*document, notes[i]).value_or(std::numeric_limits<std::int64_t>::max()), i);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<std::size_t> rows;
   for (const auto& [position, i] : order) rows.push_back(i);
   const bool sameRows = document == document_ && rows == rows_;
@@ -51,13 +57,8 @@ void NotesModel::set(std::shared_ptr<const OpenDocument> document, std::vector<P
   rows_ = std::move(rows);
   if (!sameRows) return endResetModel();
   // The same rows, one of them changed: the view's current row stays.
-  if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  refreshRows();
 }
-
-int NotesModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-}
-int NotesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QString NotesModel::whereText(const PlacedNote& note) const {
   if (note.isLost()) return tr("gone");
@@ -72,12 +73,12 @@ QString NotesModel::whatText(const PlacedNote& note) const {
   if (note.value) {
     const auto& value = tables.value(note.value);
     const auto type = value.meta ? QStringLiteral(": ") + typeText(tables.meta(value.meta)) : QString();
-    return QString::fromStdString(tables.displayName(note.value)) + type;
+    return toQt(tables.displayName(note.value)) + type;
   }
   if (!note.note.value) return keyText(note.note.op);
   return note.note.value->input.empty()
              ? tr("output %1 of %2").arg(note.note.value->output).arg(keyText(note.note.value->maker))
-             : tr("input %1").arg(QString::fromStdString(note.note.value->input));
+             : tr("input %1").arg(toQt(note.note.value->input));
 }
 
 QVariant NotesModel::data(const QModelIndex& index, int role) const {
@@ -118,14 +119,8 @@ bool NotesModel::setData(const QModelIndex& index, const QVariant& value, int ro
 }
 
 Qt::ItemFlags NotesModel::flags(const QModelIndex& index) const {
-  const auto flags = QAbstractTableModel::flags(index);
+  const auto flags = TableModel::flags(index);
   return index.isValid() && index.column() == bookmark ? flags | Qt::ItemIsUserCheckable : flags;
-}
-
-QVariant NotesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Mark", "Where", "Name", "Comment", "Op or value"};
-  return section < columns ? tr(names[section]) : QString();
 }
 
 }  // namespace retrograd::views

@@ -1,6 +1,5 @@
 #pragma once
-#include <QAbstractTableModel>
-
+#include "views/models/table_model.h"
 #include "views/session/note_book.h"
 
 namespace retrograd::views {
@@ -11,13 +10,13 @@ std::optional<std::int64_t> positionOf(const OpenDocument& document, const Place
 BoundSymbolId opOf(const OpenDocument& document, const PlacedNote& note);
 
 /// Notes as a table, in the order of execution, those whose place is gone at the end.
-class NotesModel : public QAbstractTableModel {
+class NotesModel : public TableModel {
   Q_OBJECT
 
  public:
   enum Column { bookmark, where, name, comment, what, columns };
 
-  using QAbstractTableModel::QAbstractTableModel;
+  explicit NotesModel(QObject* parent = nullptr);
 
   /// A null document shows nothing.
   void set(std::shared_ptr<const OpenDocument> document, std::vector<PlacedNote> notes);
@@ -25,18 +24,16 @@ class NotesModel : public QAbstractTableModel {
   std::size_t noteAt(int row) const { return rows_[row]; }
   const PlacedNote& note(int row) const { return notes_[noteAt(row)]; }
 
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
   bool setData(const QModelIndex& index, const QVariant& value, int role) override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  Q_SIGNALS:
   /// The box of a note's bookmark was switched.
   void bookmarkRequested(std::size_t note, bool on);
 
  private:
+  std::size_t rows() const override { return rows_.size(); }
   QString whereText(const PlacedNote& note) const;
   QString whatText(const PlacedNote& note) const;
 

@@ -1,17 +1,21 @@
 #include "views/models/problems_model.h"
 
 #include <algorithm>
+#include <array>
 
 #include "views/models/tree_model.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
 
+constexpr std::array<TableColumn, ProblemsModel::columns> problemColumns{{{"Severity"}, {"Place"}, {"Problem"}}};
+
 QString severityText(Problem::Severity severity) {
   switch (severity) {
-    case Problem::Severity::note: return QObject::tr("note");
-    case Problem::Severity::warning: return QObject::tr("warning");
-    case Problem::Severity::error: return QObject::tr("error");
+    case Problem::Severity::note: return tr("note");
+    case Problem::Severity::warning: return tr("warning");
+    case Problem::Severity::error: return tr("error");
   }
   return {};
 }
@@ -22,6 +26,8 @@ bool sameProblem(const Problem& a, const Problem& b) {
 
 }  // namespace
 
+ProblemsModel::ProblemsModel(QObject* parent) : TableModel(problemColumns, parent) {}
+
 void ProblemsModel::setDocument(const std::shared_ptr<const OpenDocument>& document) {
   beginResetModel();
   problems_.clear();
@@ -31,12 +37,11 @@ void ProblemsModel::setDocument(const std::shared_ptr<const OpenDocument>& docum
     problems_ = analysis.problems;
     // The analysis may or may not repeat what its file has said.
     for (const auto& problem : analysis.file.problems)
-      if (std::none_of(problems_.begin(), problems_.end(), [&](const Problem& p) { return sameProblem(p, problem); }))
+      if (std::ranges::none_of(problems_, [&](const Problem& p) { return sameProblem(p, problem); }))
         problems_.push_back(problem);
     for (const auto& reason : analysis.dataDependent)
       problems_.push_back({Problem::Severity::note, "The traces hold for these inputs only: " + reason, {}, -1});
-    std::stable_sort(problems_.begin(), problems_.end(),
-                     [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
+    std::ranges::stable_sort(problems_, [](const Problem& a, const Problem& b) { return a.severity > b.severity; });
   }
   endResetModel();
 }
@@ -51,11 +56,6 @@ void ProblemsModel::setRunProblem(const QString& message, BoundSymbolId op) {
   endResetModel();
 }
 
-int ProblemsModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(problems_.size());
-}
-int ProblemsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : 3; }
-
 QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto& problem = problems_[index.row()];
@@ -63,11 +63,6 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   if (index.column() == 0) return severityText(problem.severity);
   return QString::fromStdString(index.column() == 1 ? problem.place : problem.message);
-}
-
-QVariant ProblemsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == 0 ? tr("Severity") : section == 1 ? tr("Place") : tr("Problem");
 }
 
 }  // namespace retrograd::views

@@ -9,25 +9,25 @@
 namespace retrograd::views {
 namespace {
 
-bool isText(int column) { return column == ScheduleRanksModel::rank || column == ScheduleRanksModel::stages; }
+constexpr std::array<TableColumn, ScheduleRanksModel::columns> rankColumns{
+    {{"Rank", "The rank"},
+     {"Bubble", "Part of the whole time that it waits", true},
+     {"In flight", "Most forwards at one time whose weight gradient was still to come, of all its stages", true},
+     {"Peak", "Most bytes that those kept for the backward; not known with equal times", true},
+     {"Busy", "Time that it computes", true},
+     {"Stages", "Stages that it holds"}}};
 
 }  // namespace
 
-void ScheduleRanksModel::show(std::shared_ptr<const ScheduleRun> run) {
-  beginResetModel();
-  run_ = run && run->runs() ? std::move(run) : nullptr;
-  endResetModel();
-}
+ScheduleRanksModel::ScheduleRanksModel(QObject* parent) : TableModel(rankColumns, parent) {}
 
-int ScheduleRanksModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() || !run_ ? 0 : static_cast<int>(run_->simulation.ranks.size());
+void ScheduleRanksModel::show(std::shared_ptr<const ScheduleRun> run) {
+  reset([&] { run_ = run && run->runs() ? std::move(run) : nullptr; });
 }
-int ScheduleRanksModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
-  if (role == Qt::TextAlignmentRole)
-    return QVariant::fromValue(Qt::AlignVCenter | (isText(index.column()) ? Qt::AlignLeft : Qt::AlignRight));
+  if (role == Qt::TextAlignmentRole) return alignmentOf(index.column());
   const auto& line = run_->simulation.ranks[index.row()];
   if (role == sortRole) {
     switch (index.column()) {
@@ -57,20 +57,8 @@ QVariant ScheduleRanksModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant ScheduleRanksModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-  static const std::array<const char*, columns> names{"Rank", "Bubble", "In flight", "Peak", "Busy", "Stages"};
-  static const std::array<const char*, columns> tips{
-      "The rank",
-      "Part of the whole time that it waits",
-      "Most forwards at one time whose weight gradient was still to come, of all its stages",
-      "Most bytes that those kept for the backward; not known with equal times",
-      "Time that it computes",
-      "Stages that it holds"};
-  if (role == Qt::TextAlignmentRole)
-    return QVariant::fromValue(Qt::AlignVCenter | (isText(section) ? Qt::AlignLeft : Qt::AlignRight));
-  if (role == Qt::DisplayRole) return tr(names[section]);
-  if (role == Qt::ToolTipRole) return tr(tips[section]);
-  return {};
+  if (role == Qt::TextAlignmentRole && orientation == Qt::Horizontal) return alignmentOf(section);
+  return TableModel::headerData(section, orientation, role);
 }
 
 }  // namespace retrograd::views

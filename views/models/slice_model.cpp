@@ -27,8 +27,6 @@ std::int64_t SliceModel::rows() const {
   return sizes.size() < 2 ? 1 : sizes[sizes.size() - 2];
 }
 
-std::int64_t SliceModel::columns() const { return data_.meta.sizes.empty() ? 1 : data_.meta.sizes.back(); }
-
 int SliceModel::rowCount(const QModelIndex& parent) const {
   if (parent.isValid() || !data_.data || data_.meta.elements() == 0) return 0;
   return static_cast<int>(std::min(rows(), most));

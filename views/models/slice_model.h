@@ -39,7 +39,7 @@ class SliceModel : public QAbstractTableModel {
 
  private:
   std::int64_t rows() const;
-  std::int64_t columns() const;
+  std::int64_t columns() const { return data_.meta.sizes.empty() ? 1 : data_.meta.sizes.back(); }
   std::int64_t elementAt(int row, int column) const;
 
   TensorData data_;

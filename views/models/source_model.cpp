@@ -2,11 +2,22 @@
 
 #include <QFileInfo>
 #include <QFont>
+#include <array>
 
 #include "core/trace/source.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
+namespace {
+
+constexpr std::array<TableColumn, SourceLinesModel::columns> lineColumns{
+    {{"Line", nullptr, true}, {"Ops", nullptr, true}, {"Source"}}};
+
+constexpr std::array<TableColumn, FramesModel::columns> frameColumns{{{"Function"}, {"Line"}}};
+
+}  // namespace
+
+FramesModel::FramesModel(QObject* parent) : TableModel(frameColumns, parent) {}
 
 void FramesModel::set(const SourceStack& stack) {
   beginResetModel();
@@ -15,11 +26,6 @@ void FramesModel::set(const SourceStack& stack) {
   shown_ = shown ? static_cast<int>(stack.data() + stack.size() - 1 - shown) : -1;
   endResetModel();
 }
-
-int FramesModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(frames_.size());
-}
-int FramesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant FramesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -41,10 +47,7 @@ QVariant FramesModel::data(const QModelIndex& index, int role) const {
   }
 }
 
-QVariant FramesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == function ? tr("Function") : tr("Line");
-}
+SourceLinesModel::SourceLinesModel(QObject* parent) : TableModel(lineColumns, parent) {}
 
 void SourceLinesModel::set(const QStringList& lines, OpsByLine ops) {
   if (lines == lines_ && ops == ops_) return;
@@ -71,19 +74,13 @@ const std::vector<BoundSymbolId>& SourceLinesModel::opsAt(int row) const {
   return found == ops_.end() ? none : found->second;
 }
 
-int SourceLinesModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(lines_.size());
-}
-int SourceLinesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
-
 QVariant SourceLinesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const bool current = index.row() == currentRow();
   const auto count = opsAt(index.row()).size();
   switch (role) {
     case currentRole: return current;
-    case Qt::TextAlignmentRole:
-      return index.column() == code ? QVariant() : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::TextAlignmentRole: return alignmentOf(index.column());
     case Qt::ToolTipRole:
       return count ? tr("Ops of the computation from this line: %1. Enter goes to the next of them").arg(count)
                    : QVariant();
@@ -98,11 +95,6 @@ QVariant SourceLinesModel::data(const QModelIndex& index, int role) const {
     return (current ? QStringLiteral("\u25b6 %1") : QStringLiteral("%1")).arg(index.row() + 1);
   if (index.column() == ops) return count ? QString::number(count) : QString();
   return lines_[index.row()];
-}
-
-QVariant SourceLinesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
-  return section == number ? tr("Line") : section == ops ? tr("Ops") : tr("Source");
 }
 
 }  // namespace retrograd::views

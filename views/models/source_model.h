@@ -1,44 +1,41 @@
 #pragma once
-#include <QAbstractTableModel>
-
+#include "views/models/table_model.h"
 #include "views/session/source_file.h"
 #include "views/text/python_colors.h"
 
 namespace retrograd::views {
 
 /// The source stack of an op, innermost frame first. Frames of PyTorch's own code are in italics.
-class FramesModel : public QAbstractTableModel {
+class FramesModel : public TableModel {
   Q_OBJECT
 
  public:
   enum Column { function, place, columns };
 
-  using QAbstractTableModel::QAbstractTableModel;
+  explicit FramesModel(QObject* parent = nullptr);
 
   void set(const SourceStack& stack);
   const SourceFrame& frame(int row) const { return frames_[row]; }
   /// Of the frame that the op is known by: the innermost that is not PyTorch's; -1 where there is none.
   int shownRow() const { return shown_; }
 
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
+  std::size_t rows() const override { return frames_.size(); }
   std::vector<SourceFrame> frames_;
   int shown_ = -1;
 };
 
 /// Lines of a source file, each with how many ops of the computation come from it, and the current one marked.
-class SourceLinesModel : public QAbstractTableModel {
+class SourceLinesModel : public TableModel {
   Q_OBJECT
 
  public:
   enum Column { number, ops, code, columns };
   enum Role { currentRole = Qt::UserRole + 100 };  ///< bool: the line of the chosen frame
 
-  using QAbstractTableModel::QAbstractTableModel;
+  explicit SourceLinesModel(QObject* parent = nullptr);
 
   void set(const QStringList& lines, OpsByLine ops);
   /// From 1; one that is not there marks none.
@@ -52,12 +49,10 @@ class SourceLinesModel : public QAbstractTableModel {
   /// Characters of the longest line.
   int width() const { return width_; }
 
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
+  std::size_t rows() const override { return static_cast<std::size_t>(lines_.size()); }
   QStringList lines_;
   std::vector<std::vector<PythonSpan>> spans_;
   OpsByLine ops_;

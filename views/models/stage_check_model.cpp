@@ -11,24 +11,25 @@
 namespace retrograd::views {
 namespace {
 
+constexpr std::array<TableColumn, StageCheckModel::columns> checkColumns{
+    {{"Tensor", "Parameter, input or output"},
+     {"What", "What of it is compared"},
+     {"Verdict", "Results of the stages and of the whole model"},
+     {"Difference", "Largest difference of an element", true},
+     {"Relative", "That, over the largest element of the tensor in the whole model", true}}};
+
 using Of = StageCheckRow::Of;
 
 }  // namespace
 
-void StageCheckModel::clear() {
-  beginResetModel();
-  document_.reset();
-  check_ = {};
-  targets_.clear();
-  endResetModel();
-}
+StageCheckModel::StageCheckModel(QObject* parent) : TableModel(checkColumns, parent) {}
 
 void StageCheckModel::show(std::shared_ptr<const OpenDocument> document, StageCheck check) {
   beginResetModel();
   document_ = std::move(document);
   check_ = std::move(check);
-  std::stable_sort(check_.rows.begin(), check_.rows.end(),
-                   [](const StageCheckRow& a, const StageCheckRow& b) { return a.verdict > b.verdict; });
+  std::ranges::stable_sort(check_.rows,
+                           [](const StageCheckRow& a, const StageCheckRow& b) { return a.verdict > b.verdict; });
   targets_.clear();
   for (const auto& row : check_.rows) targets_.push_back(target(row));
   endResetModel();
@@ -40,18 +41,11 @@ ValueId StageCheckModel::target(const StageCheckRow& row) const {
   return gradient ? gradientOf(*document_->analysis, row.value) : row.value;
 }
 
-int StageCheckModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(check_.rows.size());
-}
-int StageCheckModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
-
 QString StageCheckModel::verdictText(const StageCheckRow& row) const {
   switch (row.verdict) {
     case StageVerdict::equal: return tr("\u2713 equal, bit for bit");
     case StageVerdict::close: return tr("\u2713 equal, within the tolerance");
-    default:
-      return row.reason.empty() ? tr("\u2717 DIFFERS")
-                                : tr("\u2717 DIFFERS: %1").arg(QString::fromStdString(row.reason));
+    default: return row.reason.empty() ? tr("\u2717 DIFFERS") : tr("\u2717 DIFFERS: %1").arg(toQt(row.reason));
   }
 }
 
@@ -73,8 +67,7 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
       return index.column() < difference    ? QVariant()
              : index.column() == difference ? QVariant(row.difference)
                                             : QVariant(row.relative);
-    case Qt::TextAlignmentRole:
-      return QVariant::fromValue(Qt::AlignVCenter | (index.column() >= difference ? Qt::AlignRight : Qt::AlignLeft));
+    case Qt::TextAlignmentRole: return alignmentOf(index.column());
     case Qt::ToolTipRole:
       if (index.column() != verdict || row.verdict == StageVerdict::equal) return {};
       return tr("The tensor's tolerance is %1.").arg(numberText(row.tolerance));
@@ -82,9 +75,7 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
     default: return {};
   }
   switch (index.column()) {
-    case name:
-      return row.of == Of::output ? tr("output %1").arg(QString::fromStdString(row.name))
-                                  : QString::fromStdString(row.name);
+    case name: return row.of == Of::output ? tr("output %1").arg(toQt(row.name)) : toQt(row.name);
     case what:
       if (row.of == Of::parameter) return tr("parameter gradient");
       if (row.of == Of::input) return tr("input gradient");
@@ -96,16 +87,8 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant StageCheckModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-  static const std::array<const char*, columns> names{"Tensor", "What", "Verdict", "Difference", "Relative"};
-  static const std::array<const char*, columns> tips{
-      "Parameter, input or output", "What of it is compared", "Results of the stages and of the whole model",
-      "Largest difference of an element", "That, over the largest element of the tensor in the whole model"};
-  if (role == Qt::TextAlignmentRole)
-    return QVariant::fromValue(Qt::AlignVCenter | (section >= difference ? Qt::AlignRight : Qt::AlignLeft));
-  if (role == Qt::DisplayRole) return tr(names[section]);
-  if (role == Qt::ToolTipRole) return tr(tips[section]);
-  return {};
+  if (role == Qt::TextAlignmentRole && orientation == Qt::Horizontal) return alignmentOf(section);
+  return TableModel::headerData(section, orientation, role);
 }
 
 }  // namespace retrograd::views

@@ -1,31 +1,29 @@
 #pragma once
-#include <QAbstractTableModel>
-
 #include "core/torch/checking/stage_check.h"
+#include "views/models/table_model.h"
 #include "views/session/document_controller.h"
 
 namespace retrograd::views {
 
 /// What a check of pipeline stages found, a row each for what was compared, what differs first. A row of a gradient
 /// leads to the op that makes it, one of an output to the output's op.
-class StageCheckModel : public QAbstractTableModel {
+class StageCheckModel : public TableModel {
   Q_OBJECT
 
  public:
   enum Column { name, what, verdict, difference, relative, columns };
 
-  using QAbstractTableModel::QAbstractTableModel;
+  explicit StageCheckModel(QObject* parent = nullptr);
 
-  void clear();
+  void clear() { show(nullptr, {}); }
   void show(std::shared_ptr<const OpenDocument> document, StageCheck check);
   const StageCheck& check() const { return check_; }
 
-  int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
+  std::size_t rows() const override { return check_.rows.size(); }
   /// The value that a row leads to; none where it leads nowhere.
   ValueId target(const StageCheckRow& row) const;
   QString verdictText(const StageCheckRow& row) const;

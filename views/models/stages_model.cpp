@@ -3,26 +3,37 @@
 #include <algorithm>
 #include <array>
 
-#include "views/models/tree_model.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 
 namespace retrograd::views {
 namespace {
 
-int rowsOf(const QModelIndex& parent, std::size_t count) { return parent.isValid() ? 0 : static_cast<int>(count); }
+constexpr std::array<TableColumn, StagesModel::columns> stageColumns{
+    {{"Stage", "Number, counted along the model"},
+     {"Ops", "Ops of the computation", true},
+     {"Time, estimated", "Share of forward and backward, estimated from the ops; Measure runs them", true},
+     {"Parameters", "Elements and bytes of the parameters that it holds", true},
+     {"Activations", "Memory that its ops' results take, each storage once", true},
+     {"Saved", "Of that, what the whole model's forward keeps for the backward", true},
+     {"Begins at", "Its first op"}}};
 
-/// Titles and tips of a header.
-template <std::size_t n>
-QVariant header(const std::array<QString, n>& titles, const std::array<QString, n>& tips, int section,
-                Qt::Orientation orientation, int role) {
-  if (orientation != Qt::Horizontal || section < 0 || section >= static_cast<int>(n)) return {};
-  if (role == Qt::DisplayRole) return titles[section];
-  if (role == Qt::ToolTipRole) return tips[section];
-  return {};
-}
+constexpr std::array<TableColumn, StageEdgesModel::columns> edgeColumns{
+    {{"From", "The stage that makes it"},
+     {"To", "The stage that uses it; \u21e5 marks one that is not the next"},
+     {"Value", "Its name in the file"},
+     {"Type", "Element type and shape"},
+     {"Bytes", "For one microbatch", true},
+     {"x Microbatches", "For all microbatches", true},
+     {"Gradient", "Whether its gradient goes the way back"}}};
 
-QVariant aligned(bool right) { return QVariant(Qt::AlignVCenter | (right ? Qt::AlignRight : Qt::AlignLeft)); }
+constexpr std::array<TableColumn, SharedParametersModel::columns> sharedColumns{
+    {{"Parameter", "All names of a tied one"},
+     {"Stages", "The stages that use it"},
+     {"How it is shared",
+      "Copies need their gradients summed before the optimizer's step. Space switches the selected parameters, so does "
+      "the context menu"},
+     {"Bytes", "Of one copy", true}}};
 
 QString countText(std::int64_t count) {
   if (count < 10000) return QString::number(count);
@@ -35,16 +46,7 @@ QString countText(std::int64_t count) {
 
 // --- stages ---
 
-void StagesModel::show(std::shared_ptr<const StageCut> cut) {
-  beginResetModel();
-  cut_ = std::move(cut);
-  endResetModel();
-}
-
-int StagesModel::rowCount(const QModelIndex& parent) const {
-  return rowsOf(parent, cut_ ? cut_->split.stages.size() : 0);
-}
-int StagesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
+StagesModel::StagesModel(QObject* parent) : TableModel(stageColumns, parent) {}
 
 double StagesModel::amount(const StageFacts& facts, int column) {
   switch (column) {
@@ -75,7 +77,7 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
       return index.column() > stage && index.column() <= saved ? QVariant(amount(facts, index.column())) : QVariant();
     case swatchRole: return index.column() == stage ? QVariant(s) : QVariant();
     case opRole: return op.index;
-    case Qt::TextAlignmentRole: return aligned(index.column() != stage && index.column() != from);
+    case Qt::TextAlignmentRole: return alignmentOf(index.column());
     case shareRole: {
       double most = 0;
       for (const auto& other : cut_->facts) most = std::max(most, amount(other, index.column()));
@@ -110,34 +112,22 @@ QVariant StagesModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant StagesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  const bool measured = cut_ && cut_->measured;
-  return header<columns>({tr("Stage"), tr("Ops"), measured ? tr("Time, measured") : tr("Time, estimated"),
-                          tr("Parameters"), tr("Activations"), tr("Saved"), tr("Begins at")},
-                         {tr("Number, counted along the model"), tr("Ops of the computation"),
-                          measured ? tr("Forward and backward, as a run took")
-                                   : tr("Share of forward and backward, estimated from the ops; Measure runs them"),
-                          tr("Elements and bytes of the parameters that it holds"),
-                          tr("Memory that its ops' results take, each storage once"),
-                          tr("Of that, what the whole model's forward keeps for the backward"), tr("Its first op")},
-                         section, orientation, role);
+  if (section == time && orientation == Qt::Horizontal && cut_ && cut_->measured) {
+    if (role == Qt::DisplayRole) return tr("Time, measured");
+    if (role == Qt::ToolTipRole) return tr("Forward and backward, as a run took");
+  }
+  return TableModel::headerData(section, orientation, role);
 }
 
 // --- edges ---
 
-void StageEdgesModel::show(std::shared_ptr<const StageCut> cut) {
-  beginResetModel();
-  cut_ = std::move(cut);
-  endResetModel();
-}
+StageEdgesModel::StageEdgesModel(QObject* parent) : TableModel(edgeColumns, parent) {}
 
 void StageEdgesModel::setMicrobatches(int count) {
   if (count == microbatches_) return;
   microbatches_ = count;
   if (rowCount() > 0) Q_EMIT dataChanged(index(0, allBytes), index(rowCount() - 1, allBytes));
 }
-
-int StageEdgesModel::rowCount(const QModelIndex& parent) const { return rowsOf(parent, cut_ ? cut_->edges.size() : 0); }
-int StageEdgesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -159,7 +149,7 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
       const auto maker = tables.value(edge.value).producer;
       return maker ? maker.index : cut_->firstOp(edge.destination).index;
     }
-    case Qt::TextAlignmentRole: return aligned(index.column() == bytes || index.column() == allBytes);
+    case Qt::TextAlignmentRole: return alignmentOf(index.column());
     case Qt::ToolTipRole:
       return skipped > 0       ? skipped == 1 ? tr("Skips 1 stage") : tr("Skips %1 stages").arg(skipped)
                    : edge.source < 0 ? tr("An input of the model")
@@ -172,7 +162,7 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
     case destination:
       return skipped > 0 ? tr("%1  \u21e5 skips %2").arg(edge.destination).arg(skipped)
                          : QString::number(edge.destination);
-    case value: return QString::fromStdString(described.name);
+    case value: return toQt(described.name);
     case type: return tables.isTensor(edge.value) ? typeText(tables.meta(edge.value)) : tr("number");
     case bytes: return bytesText(described.bytes);
     case allBytes: return bytesText(described.bytes * microbatches_);
@@ -180,33 +170,15 @@ QVariant StageEdgesModel::data(const QModelIndex& index, int role) const {
   }
 }
 
-QVariant StageEdgesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  return header<columns>(
-      {tr("From"), tr("To"), tr("Value"), tr("Type"), tr("Bytes"), tr("x Microbatches"), tr("Gradient")},
-      {tr("The stage that makes it"), tr("The stage that uses it; \u21e5 marks one that is not the next"),
-       tr("Its name in the file"), tr("Element type and shape"), tr("For one microbatch"), tr("For all microbatches"),
-       tr("Whether its gradient goes the way back")},
-      section, orientation, role);
-}
-
 // --- shared parameters ---
 
-void SharedParametersModel::show(std::shared_ptr<const StageCut> cut) {
-  beginResetModel();
-  cut_ = std::move(cut);
-  endResetModel();
-}
+SharedParametersModel::SharedParametersModel(QObject* parent) : TableModel(sharedColumns, parent) {}
 
 int SharedParametersModel::rowOf(const std::string& name) const {
   for (int row = 0; row < rowCount(); ++row)
-    if (const auto& names = at(row).names; std::find(names.begin(), names.end(), name) != names.end()) return row;
+    if (const auto& names = at(row).names; std::ranges::find(names, name) != names.end()) return row;
   return -1;
 }
-
-int SharedParametersModel::rowCount(const QModelIndex& parent) const {
-  return rowsOf(parent, cut_ ? cut_->split.shared.size() : 0);
-}
-int SharedParametersModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
@@ -214,13 +186,13 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
   const bool sent = shared.use == MultiUse::transmit;
   if (role == stageRole) return shared.nameIn.empty() ? -1 : shared.nameIn.begin()->first;
   if (role == sortRole) return index.column() == bytes ? QVariant(static_cast<double>(shared.bytes)) : QVariant();
-  if (role == Qt::TextAlignmentRole) return aligned(index.column() == bytes);
+  if (role == Qt::TextAlignmentRole) return alignmentOf(index.column());
   if (role == opRole) {
     for (const auto& input : cut_->bench->model.computation.inputs)
       if (input.kind == InputKind::parameter && input.target == shared.names.front())
         for (auto op : cut_->ops()) {
           const auto operands = cut_->tables().operands(op);
-          if (std::find(operands.begin(), operands.end(), input.value) != operands.end()) return op.index;
+          if (std::ranges::find(operands, input.value) != operands.end()) return op.index;
         }
     return BoundSymbolId().index;
   }
@@ -228,14 +200,13 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
   switch (index.column()) {
     case names: {
       QStringList all;
-      for (const auto& name : shared.names) all << QString::fromStdString(name);
+      for (const auto& name : shared.names) all << toQt(name);
       return all.join(QStringLiteral(" = "));
     }
     case stages: {
       QStringList all;
       for (const auto& [stage, name] : shared.nameIn)
-        all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(QString::fromStdString(name))
-                                        : QString::number(stage));
+        all << (shared.names.size() > 1 ? tr("%1 (%2)").arg(stage).arg(toQt(name)) : QString::number(stage));
       return all.join(QStringLiteral(", "));
     }
     case use:
@@ -243,15 +214,6 @@ QVariant SharedParametersModel::data(const QModelIndex& index, int role) const {
                   : tr("a copy in each: sum their gradients");
     default: return bytesText(shared.bytes);
   }
-}
-
-QVariant SharedParametersModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  return header<columns>({tr("Parameter"), tr("Stages"), tr("How it is shared"), tr("Bytes")},
-                         {tr("All names of a tied one"), tr("The stages that use it"),
-                          tr("Copies need their gradients summed before the optimizer's step. Space switches the "
-                             "selected parameters, so does the context menu"),
-                          tr("Of one copy")},
-                         section, orientation, role);
 }
 
 }  // namespace retrograd::views

@@ -43,8 +43,6 @@ int TreeModel::rowCount(const QModelIndex& parent) const {
   return parent.column() > 0 ? 0 : static_cast<int>(nodeOf(parent)->children.size());
 }
 
-int TreeModel::columnCount(const QModelIndex&) const { return 2; }
-
 QVariant TreeModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid()) return {};
   const auto* node = nodeOf(index);

@@ -43,7 +43,7 @@ class TreeModel : public QAbstractItemModel {
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& child) const override;
   int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& = {}) const override { return 2; }
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
@@ -55,6 +55,59 @@ class TreeModel : public QAbstractItemModel {
   const Node* nodeOf(const QModelIndex& index) const;
 
   std::unique_ptr<Node> root_;
+};
+
+/// Where a row of a flat tree is: the row that holds it, or -1, and its place there.
+struct TreePlace {
+  int parent = -1, place = 0;
+  std::vector<int> parts{};
+};
+
+/// Rows of a tree one after the other, each after the one that holds it. A Row is a TreePlace.
+template <class Row>
+struct FlatTree {
+  std::vector<Row> all;
+  TreePlace root;  ///< holds those that no other row holds
+
+  /// As the last one that `parent` holds; returns its number.
+  int add(int parent, Row row) {
+    const auto number = static_cast<int>(all.size());
+    auto& siblings = (parent < 0 ? root : static_cast<TreePlace&>(all[parent])).parts;
+    row.parent = parent;
+    row.place = static_cast<int>(siblings.size());
+    siblings.push_back(number);
+    all.push_back(std::move(row));
+    return number;
+  }
+  /// The root for -1.
+  const TreePlace& placeOf(int row) const { return row < 0 ? root : all[row]; }
+};
+
+/// A flat tree for views; the id of an index is the number of its row.
+class FlatTreeModel : public QAbstractItemModel {
+ public:
+  using QAbstractItemModel::QAbstractItemModel;
+
+  /// -1 for an index that is none of this model.
+  static int rowOf(const QModelIndex& index) { return index.isValid() ? static_cast<int>(index.internalId()) : -1; }
+  QModelIndex indexOf(int row) const { return createIndex(placeOf(row).place, 0, static_cast<quintptr>(row)); }
+
+  QModelIndex index(int row, int column, const QModelIndex& parent = {}) const final {
+    return hasIndex(row, column, parent)
+               ? createIndex(row, column, static_cast<quintptr>(placeOf(rowOf(parent)).parts[row]))
+               : QModelIndex();
+  }
+  QModelIndex parent(const QModelIndex& child) const final {
+    const int parent = child.isValid() ? placeOf(rowOf(child)).parent : -1;
+    return parent < 0 ? QModelIndex() : indexOf(parent);
+  }
+  int rowCount(const QModelIndex& parent = {}) const final {
+    return parent.column() > 0 ? 0 : static_cast<int>(placeOf(rowOf(parent)).parts.size());
+  }
+
+ protected:
+  /// As FlatTree::placeOf().
+  virtual const TreePlace& placeOf(int row) const = 0;
 };
 
 }  // namespace retrograd::views

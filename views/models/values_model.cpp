@@ -1,6 +1,7 @@
 #include "views/models/values_model.h"
 
 #include <QFont>
+#include <array>
 #include <cmath>
 
 #include "core/trace/print/printer.h"
@@ -11,6 +12,19 @@
 namespace retrograd::views {
 namespace {
 
+constexpr std::array<TableColumn, ValuesModel::columns> valueColumns{{{"Operand"},
+                                                                      {"Value"},
+                                                                      {"Type"},
+                                                                      {"State"},
+                                                                      {"Min", nullptr, true},
+                                                                      {"Max", nullptr, true},
+                                                                      {"Mean", nullptr, true},
+                                                                      {"Std", nullptr, true},
+                                                                      {"Norm", nullptr, true},
+                                                                      {"NaN", nullptr, true},
+                                                                      {"Inf", nullptr, true},
+                                                                      {"Zeros", nullptr, true}}};
+
 /// At most nine characters: "-0.6216", "-3.46e-05".
 QString shortNumberText(double number) {
   if (!std::isfinite(number)) return numberText(number);
@@ -20,13 +34,15 @@ QString shortNumberText(double number) {
 
 /// "in  self", "out  indices", "out 1" of several outputs without names.
 QString labelText(const ValueRow& row) {
-  const auto label = QString::fromStdString(row.label);
-  if (!row.output) return QObject::tr("in  %1").arg(label);
+  const auto label = toQt(row.label);
+  if (!row.output) return tr("in  %1").arg(label);
   const auto unnamed = QStringLiteral("output");
-  return label.startsWith(unnamed) ? QObject::tr("out") + label.mid(unnamed.size()) : QObject::tr("out  %1").arg(label);
+  return label.startsWith(unnamed) ? tr("out") + label.mid(unnamed.size()) : tr("out  %1").arg(label);
 }
 
 }  // namespace
+
+ValuesModel::ValuesModel(QObject* parent) : TableModel(valueColumns, parent) {}
 
 void ValuesModel::expect(std::shared_ptr<const OpenDocument> document, BoundSymbolId op) {
   auto rows = document && op ? valueRows(*document->analysis->document, op, true) : std::vector<ValueRow>();
@@ -51,7 +67,7 @@ void ValuesModel::setReport(const std::shared_ptr<const ValueReport>& report) {
   answered_ = true;
   if (!sameRows) return endResetModel();
   // The same rows with new numbers: the view's selection and scroll position stay.
-  if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  refreshRows();
 }
 
 void ValuesModel::setFailure(const QString& reason) {
@@ -61,10 +77,8 @@ void ValuesModel::setFailure(const QString& reason) {
     row.state.reason = row.absentNow = reason.toStdString();
     row.statistics.reset();
   }
-  if (!rows_.empty()) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+  refreshRows();
 }
-
-ValueId ValuesModel::valueAt(int row) const { return row >= 0 && row < rowCount() ? rows_[row].value : ValueId(); }
 
 std::vector<ValueId> ValuesModel::values() const {
   std::vector<ValueId> values;
@@ -77,18 +91,6 @@ int ValuesModel::rowOf(ValueId value) const {
     if (rows_[i].value == value) return static_cast<int>(i);
   return -1;
 }
-
-void ValuesModel::followNotes(const NoteBook* notes) {
-  notes_ = notes;
-  connect(notes, &NoteBook::changed, this, [this] {
-    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
-  });
-}
-
-int ValuesModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-}
-int ValuesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : columns; }
 
 QString ValuesModel::number(const ValueRow& row, int column, bool isShort) {
   if (!row.statistics) return {};
@@ -136,9 +138,9 @@ QString ValuesModel::text(const ValueRow& row, int column, bool isShort) const {
     case valueName: return nameOf(document, row.value, notes_);
     case type: return meta ? typeText(*meta) : tr("number");
     case state:
-      if (row.state.number) return QString::fromStdString(printArgument(document, *row.state.number, {}));
+      if (row.state.number) return toQt(printArgument(document, *row.state.number, {}));
       if (!answered_) return {};
-      if (!row.state.present) return QString::fromStdString(row.state.reason);
+      if (!row.state.present) return toQt(row.state.reason);
       return row.absentNow.empty() ? tr("present") : tr("as it was here");
     default: return number(row, column, isShort);
   }
@@ -157,11 +159,10 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
     }
     case Qt::ToolTipRole:
       if (index.column() == state && row.state.present && !row.absentNow.empty())
-        return tr("At the present step: %1. Shown as it was at this op.").arg(QString::fromStdString(row.absentNow));
+        return tr("At the present step: %1. Shown as it was at this op.").arg(toQt(row.absentNow));
       return index.column() == valueName ? fullNameOf(*document_->analysis->document, row.value, notes_)
                                          : text(row, index.column(), false);
-    case Qt::TextAlignmentRole:
-      return QVariant(index.column() >= least ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::TextAlignmentRole: return alignmentOf(index.column());
     case Qt::FontRole: {
       if (!bad || (index.column() != nan && index.column() != inf)) return {};
       QFont font;
@@ -180,12 +181,10 @@ QVariant ValuesModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant ValuesModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (orientation != Qt::Horizontal) return {};
+  if (section != state) return TableModel::headerData(section, orientation, role);
   // Its marks need less room than its name.
-  if (section == state ? role != Qt::AccessibleTextRole && role != Qt::ToolTipRole : role != Qt::DisplayRole) return {};
-  static const std::array<const char*, columns> names{"Operand", "Value", "Type", "State", "Min", "Max",
-                                                      "Mean",    "Std",   "Norm", "NaN",   "Inf", "Zeros"};
-  return section < columns ? tr(names[section]) : QString();
+  const bool isNamed = role == Qt::AccessibleTextRole || role == Qt::ToolTipRole;
+  return isNamed ? TableModel::headerData(section, orientation, Qt::DisplayRole) : QVariant();
 }
 
 }  // namespace retrograd::views

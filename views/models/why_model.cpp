@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "views/session/own_names.h"
 #include "views/text/format.h"
 #include "views/text/line_text.h"
 
@@ -39,10 +38,8 @@ class WhyModel::Filler {
 
   void addReaders(Node* section) {
     for (const auto& reader : answer_.saved.readers) {
-      auto* node =
-          addOp(section,
-                reader.argument.empty() ? tr("read by") : tr("read as %1").arg(QString::fromStdString(reader.argument)),
-                reader.op);
+      auto* node = addOp(section, reader.argument.empty() ? tr("read by") : tr("read as %1").arg(toQt(reader.argument)),
+                         reader.op);
       if (reader.origin) addOp(node, tr("derivative of"), reader.origin);
     }
   }
@@ -60,7 +57,7 @@ class WhyModel::Filler {
       if (operand) addValue(section, tr("made from"), operand);
     addReaders(section);
     const auto& results = open_.analysis->joint.outputs;
-    if (std::find(results.begin(), results.end(), answer_.saved.value) != results.end())
+    if (std::ranges::find(results, answer_.saved.value) != results.end())
       section->add(tr("read by"), tr("whoever asked for gradients: it is a result"));
     else if (answer_.saved.readers.empty()) section->add(tr("read by"), tr("no op"));
   }
@@ -119,7 +116,7 @@ class WhyModel::Filler {
   void recomputeSection() {
     const auto& plan = answer_.saved.recompute;
     if (!plan.impossible.empty()) {
-      section_->add(tr("instead"), tr("it cannot be recomputed: %1").arg(QString::fromStdString(plan.impossible)));
+      section_->add(tr("instead"), tr("it cannot be recomputed: %1").arg(toQt(plan.impossible)));
       return;
     }
     auto* section = section_->add(tr("instead"), tr("recompute it: %1 again").arg(opsText(plan.ops.size())));
@@ -146,7 +143,7 @@ class WhyModel::Filler {
     section->op = answer_.gradientOp;
     if (answer_.gradientOp) addOp(section, tr("made by"), answer_.gradientOp);
     for (const auto& stop : why.stops) {
-      auto* node = section->add(toQt(name(stop.kind)), QString::fromStdString(describe(document_, stop)));
+      auto* node = section->add(toQt(name(stop.kind)), toQt(describe(document_, stop)));
       node->op = stop.op;
       if (stop.op) addOp(node, tr("stops at"), stop.op);
       for (auto op : stop.path)

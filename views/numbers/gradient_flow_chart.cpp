@@ -54,7 +54,7 @@ QString GradientFlowChart::legendText(int part) {
 
 void GradientFlowChart::show(std::vector<Bar> bars, const QString& reason) {
   bars_ = std::move(bars);
-  const bool isKnown = std::any_of(bars_.begin(), bars_.end(), [](const Bar& bar) { return bar.isKnown; });
+  const bool isKnown = std::ranges::any_of(bars_, [](const Bar& bar) { return bar.isKnown; });
   reason_ = isKnown ? QString() : reason;
   setAccessibleDescription(reason_);
   double least = std::numeric_limits<double>::infinity(), most = 0;
@@ -109,7 +109,7 @@ int GradientFlowChart::barAt(const QPoint& at) const {
   if (bars_.empty() || !area.contains(at)) return -1;
   const auto place = static_cast<std::size_t>((at.x() - area.left()) / barRect(0).width());
   const auto bars = inPlaceOf(std::min(place * barsInAPlace(), bars_.size() - 1));
-  return static_cast<int>(&*std::max_element(bars.begin(), bars.end(), [](const Bar& a, const Bar& b) {
+  return static_cast<int>(&*std::ranges::max_element(bars, [](const Bar& a, const Bar& b) {
     return a.gradient < b.gradient;
   }) - bars_.data());
 }

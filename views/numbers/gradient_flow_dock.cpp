@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "views/numbers/why_no_numbers.h"
-#include "views/widgets/dock_tree.h"
 #include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
@@ -24,10 +23,8 @@ GradientFlowDock::GradientFlowDock(ViewContext context, QWidget* parent)
       chart_(new GradientFlowChart(context.theme, this)),
       splitter_(new QSplitter(Qt::Horizontal, this)),
       columns_(new ColumnFitter(table_)) {
-  table_->setObjectName(QStringLiteral("gradient-flow"));
-  table_->setModel(model_);
-  new SortedRows(*table_);
-  prepareTree(*table_, tr("Parameters by layer with the norms of value and gradient"), true);
+  prepareTree(*table_, model_, "gradient-flow", tr("Parameters by layer with the norms of value and gradient"),
+              {.isSorted = true});
   table_->header()->setStretchLastSection(false);
   fitName();
   table_->setTextElideMode(Qt::ElideLeft);  // parameter and layer are at the end of a path
@@ -74,24 +71,6 @@ void GradientFlowDock::list(const std::shared_ptr<const Analysis>& analysis) {
   });
 }
 
-void GradientFlowDock::askForUpdates() {
-  static const auto updatesQuestion = QStringLiteral("updates");
-  const auto& numbers = context_.controller->ahead().numbers();
-  const bool isAsked =
-      state(updatesQuestion) != QuestionState::none && state(updatesQuestion) != QuestionState::cancelled;
-  if (isAsked || !shown_->file.recording || numbers.size() == 0 || numbers.known() < numbers.size()) return;
-  ask(Asked::inSight, updatesQuestion, {},
-      [this, analysis = shown_](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
-        const auto updates = context.engine.lastUpdates(analysis, progress);
-        return [this, analysis, updates] {
-          if (shown_ != analysis) return;
-          model_->setUpdates(updates);
-          columns_->fit();
-          fitName();
-        };
-      });
-}
-
 void GradientFlowDock::measure() {
   filling_ = true;
   model_->measure(context_.controller->ahead().numbers());
@@ -100,7 +79,12 @@ void GradientFlowDock::measure() {
   fitName();
   filling_ = false;
   showBars();
-  askForUpdates();
+  askForUpdates(shown_, [this, analysis = shown_](const Updates& updates) {
+    if (shown_ != analysis) return;
+    model_->setUpdates(updates);
+    columns_->fit();
+    fitName();
+  });
 }
 
 void GradientFlowDock::expandToLayers(const std::vector<int>& rows) {
@@ -186,8 +170,7 @@ void GradientFlowDock::leave() {
 }
 
 void GradientFlowDock::markBar() {
-  const auto bar =
-      std::find(barRows_.begin(), barRows_.end(), GradientFlowModel::rowOf(ofModel(table_->currentIndex())));
+  const auto bar = std::ranges::find(barRows_, GradientFlowModel::rowOf(ofModel(table_->currentIndex())));
   chart_->setCurrent(bar == barRows_.end() ? -1 : static_cast<int>(bar - barRows_.begin()));
 }
 

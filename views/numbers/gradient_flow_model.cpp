@@ -5,7 +5,6 @@
 
 #include "core/derivation/gradient_of.h"
 #include "core/questions/parameter_tree.h"
-#include "views/models/tree_model.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -26,20 +25,15 @@ std::pair<GradientFlowChart::Bar, std::int64_t> measured(const GradientFlowModel
 /// Adds a module or a parameter with all that is below it.
 void add(GradientFlowModel::Rows& rows, const ParameterTree& tree, const Computation& computation,
          const std::vector<ValueId>& gradients, int parent) {
-  const int row = static_cast<int>(rows.all.size());
-  auto& siblings = parent < 0 ? rows.top : rows.all[parent].parts;
-  const int place = static_cast<int>(siblings.size());
-  siblings.push_back(row);
-  auto& added = rows.all.emplace_back();
+  GradientFlowModel::Row added;
   added.label = toQt(tree.label);
   added.path = added.numbers.name = toQt(tree.path);
   added.isLayer = tree.isMember || !tree.holdsMembers();
-  added.parent = parent;
-  added.place = place;
   if (tree.input) {
     added.parameter = computation.inputs[*tree.input].value;
     added.gradient = gradients[*tree.input];
   }
+  const int row = rows.add(parent, std::move(added));
   for (const auto& part : tree.parts) add(rows, part, computation, gradients, row);
 }
 
@@ -116,33 +110,10 @@ void GradientFlowModel::announce() {
       Q_EMIT dataChanged(createIndex(0, value, parts.front()),
                          createIndex(static_cast<int>(parts.size()) - 1, change, parts.back()));
   };
-  changed(rows_.top);
+  changed(rows_.root.parts);
   // A view looks for each row that is announced: those in 30,000 closed layers would take it seconds.
   for (const auto& row : rows_.all)
     if (row.wasOpened) changed(row.parts);
-}
-
-QModelIndex GradientFlowModel::indexOf(int row) const { return createIndex(rows_.all[row].place, name, row); }
-
-const std::vector<int>& GradientFlowModel::partsOf(const QModelIndex& parent) const {
-  return parent.isValid() ? rows_.all[rowOf(parent)].parts : rows_.top;
-}
-
-QModelIndex GradientFlowModel::index(int row, int column, const QModelIndex& parent) const {
-  const auto& parts = partsOf(parent);
-  return row >= 0 && std::cmp_less(row, parts.size()) && column >= 0 && column < columns
-             ? createIndex(row, column, parts[row])
-             : QModelIndex();
-}
-
-QModelIndex GradientFlowModel::parent(const QModelIndex& index) const {
-  if (!index.isValid()) return {};
-  const int parent = rows_.all[rowOf(index)].parent;
-  return parent < 0 ? QModelIndex() : indexOf(parent);
-}
-
-int GradientFlowModel::rowCount(const QModelIndex& parent) const {
-  return parent.column() > 0 ? 0 : static_cast<int>(partsOf(parent).size());
 }
 
 std::optional<double> GradientFlowModel::updateNumber(const Row& row, int column) {

@@ -1,12 +1,12 @@
 #pragma once
-#include <QAbstractItemModel>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/questions/update_numbers.h"
+#include "core/questions/run_record.h"
+#include "views/models/tree_model.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/text/run_numbers.h"
 
@@ -14,7 +14,7 @@ namespace retrograd::views {
 
 /// The parameters of a computation by layer, with the norms of value and gradient and their ratio. The norm of a module
 /// is that of all its parameters together. Texts are made when they are shown: a model may have 100,000 parameters.
-class GradientFlowModel : public QAbstractItemModel {
+class GradientFlowModel : public FlatTreeModel {
   Q_OBJECT
 
  public:
@@ -22,25 +22,19 @@ class GradientFlowModel : public QAbstractItemModel {
   enum Column { name, value, gradient, ratio, bad, clip, update, change, columns };
 
   /// A module or a parameter.
-  struct Row {
+  struct Row : TreePlace {
     QString label, path;
     ValueId parameter, gradient;  ///< none for a module; no gradient: frozen, or no output depends on it
     bool isLayer = false;         ///< or something in one: not opened by itself
-    int parent = -1, place = 0;   ///< the row that holds it, and its place there
-    std::vector<int> parts;
     GradientFlowChart::Bar numbers;
     std::int64_t bad = 0;    ///< NaN and Inf in its gradients
     UpdateNumbers updated;   ///< of a module: norm and ratio of all its parameters
     bool isOpen = false;     ///< the view shows its parts
     bool wasOpened = false;  ///< at any time, so that who sorts them wants to hear of their numbers
   };
-  /// What holds others comes before them.
-  struct Rows {
-    std::vector<Row> all;
-    std::vector<int> top;  ///< those that no other holds
-  };
+  using Rows = FlatTree<Row>;
 
-  using QAbstractItemModel::QAbstractItemModel;
+  using FlatTreeModel::FlatTreeModel;
 
   /// The rows of an analysis, all closed and without numbers. For any thread: it looks at the whole trace.
   static Rows rowsOf(const Analysis& analysis);
@@ -56,20 +50,14 @@ class GradientFlowModel : public QAbstractItemModel {
   void setOpen(int row, bool isOpen);
 
   const std::vector<Row>& rows() const { return rows_.all; }
-  const std::vector<int>& top() const { return rows_.top; }
-  QModelIndex indexOf(int row) const;
-  /// -1 for an index that is none of this model.
-  static int rowOf(const QModelIndex& index) { return index.isValid() ? static_cast<int>(index.internalId()) : -1; }
+  const std::vector<int>& top() const { return rows_.root.parts; }
 
-  QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
-  QModelIndex parent(const QModelIndex& index) const override;
-  int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& = {}) const override { return columns; }
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
-  const std::vector<int>& partsOf(const QModelIndex& parent) const;
+  const TreePlace& placeOf(int row) const override { return rows_.placeOf(row); }
   QString textOf(const Row& row, int column) const;
   static std::optional<double> updateNumber(const Row& row, int column);
   void announce();

@@ -10,6 +10,7 @@
 #include "views/canvases/listing_view.h"
 #include "views/numbers/why_no_numbers.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 #include "views/widgets/item_view.h"
 
@@ -66,11 +67,8 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
       model_(new TraceTableModel(context.controller->ahead().numbers(), *context.execution, this)),
       traces_(new QComboBox(this)),
       table_(new QTreeView(this)) {
-  table_->setObjectName(QStringLiteral("trace-table"));
-  table_->setModel(model_);
-  prepareTree(*table_, tr("Ops of the trace with their numbers"), true);
+  prepareTree(*table_, model_, "trace-table", tr("Ops of the trace with their numbers"), {.isFlat = true});
   table_->setItemDelegate(new CostDelegate(table_, *model_, context_.controller->ahead().numbers(), *context_.theme));
-  table_->setRootIsDecorated(false);
   table_->setSortingEnabled(true);
   table_->sortByColumn(TraceTableModel::number, Qt::AscendingOrder);
   table_->header()->setStretchLastSection(false);
@@ -84,9 +82,7 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
     table_->header()->moveSection(column, column - TraceTableModel::time + TraceTableModel::module);
   table_->header()->resizeSection(TraceTableModel::number, 70);
   auto* content = new QWidget(this);
-  auto* layout = new QVBoxLayout(content);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(content), {}, 0);
   layout->addWidget(makeChoice());
   layout->addWidget(table_, 1);
   fillWith(content);
@@ -104,8 +100,7 @@ TraceTableDock::TraceTableDock(ViewContext context, QWidget* parent)
 
 QWidget* TraceTableDock::makeChoice() {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
+  auto* layout = withMargins(new QHBoxLayout(row), {tokens::gap, tokens::tight, tokens::gap, tokens::tight});
   auto* label = new QLabel(tr("Trace"), row);
   label->setBuddy(traces_);
   traces_->setObjectName(QStringLiteral("trace-table-trace"));
@@ -114,8 +109,7 @@ QWidget* TraceTableDock::makeChoice() {
     traces_->addItem(titleText(kind), static_cast<int>(kind));
   layout->addWidget(label);
   layout->addWidget(traces_);
-  hint_ = new ElidedLabel(row);
-  hint_->setObjectName(QStringLiteral("trace-table-hint"));
+  hint_ = named(new ElidedLabel(row), "trace-table-hint");
   hint_->setForegroundRole(QPalette::PlaceholderText);
   layout->addWidget(hint_, 1);
   connect(traces_, &QComboBox::currentIndexChanged, this, &TraceTableDock::invalidate);

@@ -46,7 +46,7 @@ using Ops = std::vector<BoundSymbolId>;
 Ops sorted(const Ops& ops, const Progress& progress, const std::function<bool(std::size_t, std::size_t)>& isBefore) {
   std::vector<std::size_t> places(ops.size());
   std::iota(places.begin(), places.end(), std::size_t(0));
-  std::stable_sort(places.begin(), places.end(), [&, compared = std::size_t(0)](std::size_t a, std::size_t b) mutable {
+  std::ranges::stable_sort(places, [&, compared = std::size_t(0)](std::size_t a, std::size_t b) mutable {
     if (++compared % 4096 == 0) progress.check();
     return isBefore(a, b);
   });
@@ -95,7 +95,7 @@ BoundSymbolId TraceTableModel::opAt(int row) const {
 }
 
 int TraceTableModel::rowOf(BoundSymbolId op) const {
-  const auto at = std::find(ops_.begin(), ops_.end(), op);
+  const auto at = std::ranges::find(ops_, op);
   return at == ops_.end() ? -1 : static_cast<int>(at - ops_.begin());
 }
 
@@ -154,7 +154,7 @@ void TraceTableModel::arrange() {
     auto ops = document->trace(trace).lines;
     if (kind != OpFigure::none) ops = sortedByNumber(ops, numbers, isDown, progress);
     else if (column != number) ops = sortedByText(*document->analysis->document, ops, column, isDown, progress);
-    else if (isDown) std::reverse(ops.begin(), ops.end());
+    else if (isDown) std::ranges::reverse(ops);
     return [this, ops = std::move(ops)] { setRows(ops); };
   });
 }

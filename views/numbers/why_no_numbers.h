@@ -1,5 +1,6 @@
 #pragma once
 #include "views/session/document_controller.h"
+#include "views/text/format.h"
 #include "views/widgets/command_key.h"
 
 namespace retrograd::views {
@@ -9,7 +10,7 @@ inline QString whyNoNumbers(const QWidget& panel, const DocumentController& cont
   const auto& document = controller.document();
   if (document && !document->noRunReason.isEmpty()) return document->noRunReason;
   const auto key = keyText(panel, "continue");
-  return QObject::tr("Run the model to see its numbers: %1").arg(key.isEmpty() ? QObject::tr("Run > Continue") : key);
+  return tr("Run the model to see its numbers: %1").arg(key.isEmpty() ? tr("Run > Continue") : key);
 }
 
 }  // namespace retrograd::views

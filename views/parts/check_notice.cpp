@@ -1,19 +1,35 @@
-#include "views/parts/check_notice.h"
-
 #include <QStatusBar>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include "core/formats/files/deferred_check.h"
+#include "views/session/view_context.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
+
+/// Shows over the listings that the checksums of a large file's weights are still being compared, how far that is, and
+/// what was found damaged. It asks every quarter of a second, which costs nothing, and never waits for the check.
+class CheckNotice : public MessageBar {
+  Q_OBJECT
+
+ public:
+  CheckNotice(ViewContext context, QLabel* status, QWidget* parent);
+
+ private:
+  void look();
+
+  QLabel* status_;  ///< in the status bar
+  QTimer timer_;
+  QString shown_;
+};
+
 namespace {
 
 const WindowPart checkNoticePart(PartOrder::checkNotice, [](MainWindow& window) {
-  auto* status = new QLabel(window.statusBar());
-  status->setObjectName(QStringLiteral("check-status"));
+  auto* status = named(new QLabel(window.statusBar()), "check-status");
   window.statusBar()->addPermanentWidget(status);
   auto* column = qobject_cast<QVBoxLayout*>(window.centralWidget()->layout());
   column->insertWidget(1, new CheckNotice(window.context(), status, window.centralWidget()));
@@ -53,3 +69,5 @@ void CheckNotice::look() {
 }
 
 }  // namespace retrograd::views
+
+#include "check_notice.moc"

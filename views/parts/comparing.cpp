@@ -6,7 +6,6 @@
 #include "views/docks/why_dock.h"
 #include "views/session/own_names.h"
 #include "views/window/diff_window.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -26,10 +25,9 @@ class Comparing : public QObject {
     if (!open || !place.value || !place.op) return;
     if (!first_.value || first_ == place) {
       first_ = place;
-      window_.statusBar()->showMessage(
-          MainWindow::tr("%1 is the first of two values: select another and press %2 again")
-              .arg(nameOf(*open->analysis->document, place.value, context.notes),
-                   action_->shortcut().toString(QKeySequence::NativeText)));
+      window_.statusBar()->showMessage(tr("%1 is the first of two values: select another and press %2 again")
+                                           .arg(nameOf(*open->analysis->document, place.value, context.notes),
+                                                action_->shortcut().toString(QKeySequence::NativeText)));
       return;
     }
     window_.statusBar()->clearMessage();
@@ -47,16 +45,16 @@ class Comparing : public QObject {
 
 const WindowPart compareValuesPart(PartOrder::compareValues, [](MainWindow& window) {
   auto* comparing = new Comparing(window);
-  auto* action = window.actions().add("compare-values", MainWindow::tr("Compare Two &Values"),
-                                      MainWindow::tr("Takes the chosen value, and with the next one compares both"),
-                                      QKeySequence(Qt::Key_V));
+  auto* action =
+      window.actions().add("compare-values", tr("Compare Two &Values"),
+                           tr("Takes the chosen value, and with the next one compares both"), QKeySequence(Qt::Key_V));
   comparing->setAction(action);
   window.actions().allowUnless(action, [&window] {
     const auto context = window.context();
-    return !context.controller->document()       ? MainWindow::tr("No file is open")
+    return !context.controller->document()       ? tr("No file is open")
            : !context.execution->now().available ? context.execution->now().unavailableReason
            : context.selection->chosenValue()    ? QString()
-                                                 : MainWindow::tr("No value is selected");
+                                                 : tr("No value is selected");
   });
   QObject::connect(action, &QAction::triggered, comparing, &Comparing::choose);
   window.menu("view")->addAction(action);
@@ -64,12 +62,11 @@ const WindowPart compareValuesPart(PartOrder::compareValues, [](MainWindow& wind
 
 const WindowPart compareTracesPart(PartOrder::compareTraces, [](MainWindow& window) {
   auto* action = window.actions().add(
-      "compare-traces", MainWindow::tr("Compare Tr&aces..."),
-      MainWindow::tr("Two traces side by side: before and after a pass, under another partition, of another file"),
+      "compare-traces", tr("Compare Tr&aces..."),
+      tr("Two traces side by side: before and after a pass, under another partition, of another file"),
       QKeySequence(Qt::CTRL | Qt::Key_D));
-  window.actions().allowUnless(action, [&window] {
-    return window.context().controller->document() ? QString() : MainWindow::tr("No file is open");
-  });
+  window.actions().allowUnless(
+      action, [&window] { return window.context().controller->document() ? QString() : tr("No file is open"); });
   auto* view = window.menu("view");
   view->addSeparator();
   view->addAction(action);

@@ -1,10 +1,30 @@
-#include "views/parts/device_menu.h"
+#include <QActionGroup>
+#include <QMenu>
 
+#include "views/session/view_context.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
+
+/// Where the open model runs: the CPU or a GPU. A device that cannot be used is there too and says why. What there
+/// is is asked of the engine once a file is open, on the worker, since asking a driver takes time.
+class DeviceMenu : public QMenu {
+  Q_OBJECT
+
+ public:
+  DeviceMenu(ViewContext context, QWidget* parent);
+
+ private:
+  void follow();
+  void fill(const std::vector<DeviceStatus>& devices);
+  void choose(const QAction* action);
+
+  ViewContext context_;
+  QActionGroup* group_;
+  bool filled_ = false;
+};
+
 namespace {
 
 const WindowPart deviceMenuPart(PartOrder::deviceMenu, [](MainWindow& window) {
@@ -32,7 +52,7 @@ void DeviceMenu::follow() {
                                     : tr("No file is open"));
   if (!document) return;
   for (auto* action : group_->actions())
-    action->setChecked(action->data().toString() == QString::fromStdString(toString(document->analysis->device)));
+    action->setChecked(action->data().toString() == toQt(toString(document->analysis->device)));
   if (filled_) return;
   // Once more for each document until it is answered: of a document that goes, no answer comes.
   context_.controller->questions().ask(this, QStringLiteral("devices"), {},
@@ -44,15 +64,14 @@ void DeviceMenu::follow() {
 void DeviceMenu::fill(const std::vector<DeviceStatus>& devices) {
   filled_ = true;
   for (const auto& status : devices) {
-    const auto device = QString::fromStdString(toString(status.device));
-    auto* action = group_->addAction(
-        status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(QString::fromStdString(status.name), device));
+    const auto device = toQt(toString(status.device));
+    auto* action =
+        group_->addAction(status.name.empty() ? device.toUpper() : tr("%1 (%2)").arg(toQt(status.name), device));
     action->setObjectName(QStringLiteral("action-device-") + device);
     action->setCheckable(true);
     action->setData(device);
     action->setEnabled(status.available);
-    const auto tip =
-        status.available ? tr("Runs forward and backward on %1").arg(device) : QString::fromStdString(status.reason);
+    const auto tip = status.available ? tr("Runs forward and backward on %1").arg(device) : toQt(status.reason);
     action->setToolTip(tip);
     action->setStatusTip(tip);
     addAction(action);
@@ -69,3 +88,5 @@ void DeviceMenu::choose(const QAction* action) {
 }
 
 }  // namespace retrograd::views
+
+#include "device_menu.moc"

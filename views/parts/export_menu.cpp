@@ -4,7 +4,6 @@
 
 #include "views/dialogs/export_dialog.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -14,18 +13,17 @@ namespace {
 std::optional<GraphSheet> shownGraph(const MainWindow& window, const GraphView& graph, TraceKind kind, bool dark) {
   const auto& document = window.context().controller->document();
   if (!graph.isVisible() || graph.kind() != kind || !graph.picture() || !document) return {};
-  const auto file = QFileInfo(QString::fromStdString(document->request.path)).fileName();
+  const auto file = QFileInfo(toQt(document->request.path)).fileName();
   return GraphSheet{graph.picture(), graph.look(dark), QStringLiteral("%1: %2").arg(file, titleText(kind))};
 }
 
 const WindowPart exportMenuPart(PartOrder::exports, [](MainWindow& window) {
-  auto* action = window.actions().add(
-      "export", MainWindow::tr("&Export..."),
-      MainWindow::tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
-      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_X));
-  window.actions().allowUnless(action, [&window] {
-    return window.context().controller->document() ? QString() : MainWindow::tr("No file is open");
-  });
+  auto* action =
+      window.actions().add("export", tr("&Export..."),
+                           tr("Traces as text, page, script or table, the graph as a picture, a run as a profile"),
+                           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_X));
+  window.actions().allowUnless(
+      action, [&window] { return window.context().controller->document() ? QString() : tr("No file is open"); });
   window.menu("file")->insertAction(window.actions().close, action);
   window.menu("file")->insertSeparator(window.actions().close);
   auto* dialog = new ExportDialog(
@@ -38,8 +36,7 @@ const WindowPart exportMenuPart(PartOrder::exports, [](MainWindow& window) {
     dialog->activateWindow();
   });
   QObject::connect(dialog, &ExportDialog::exported, &window, [&window](const QString& path) {
-    window.statusBar()->showMessage(MainWindow::tr("Written: %1 (%2)").arg(path, bytesText(QFileInfo(path).size())),
-                                    15000);
+    window.statusBar()->showMessage(tr("Written: %1 (%2)").arg(path, bytesText(QFileInfo(path).size())), 15000);
   });
 });
 

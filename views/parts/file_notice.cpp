@@ -4,7 +4,6 @@
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -49,8 +48,6 @@ void FileNotice::fileChanged() {
   if (watch_.state() == FileWatch::State::gone) waiting_ = false;
   tell();
 }
-
-bool FileNotice::runs() const { return context_.execution->now().running || context_.controller->questions().asking(); }
 
 void FileNotice::reload() {
   waiting_ = !waiting_;

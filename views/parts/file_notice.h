@@ -22,7 +22,7 @@ class FileNotice : public MessageBar {
   void reload();
   void reloadIfIdle();
   /// A run is under way, or something else is being computed.
-  bool runs() const;
+  bool runs() const { return context_.execution->now().running || context_.controller->questions().asking(); }
   QString whatHappened() const;
   void tell();
 

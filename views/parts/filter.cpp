@@ -2,9 +2,8 @@
 #include <QInputDialog>
 
 #include "views/settings/saved_filters.h"
-#include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/window/filter_box.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -12,12 +11,12 @@ namespace {
 
 const std::vector<SavedFilters::Entry>& exampleFilters() {
   static const std::vector<SavedFilters::Entry> all{
-      {QObject::tr("What the backward computes"), QStringLiteral("role:backward")},
-      {QObject::tr("What is saved for the backward"), QStringLiteral("saved")},
-      {QObject::tr("What runs again in the backward"), QStringLiteral("recomputed or role:recompute")},
-      {QObject::tr("Where gradients are summed"), QStringLiteral("role:accumulation")},
-      {QObject::tr("What makes more than a MiB"), QStringLiteral("bytes>1M")},
-      {QObject::tr("Products of matrices"), QStringLiteral("op:mm or op:addmm or op:bmm or op:baddbmm or op:linear")}};
+      {tr("What the backward computes"), QStringLiteral("role:backward")},
+      {tr("What is saved for the backward"), QStringLiteral("saved")},
+      {tr("What runs again in the backward"), QStringLiteral("recomputed or role:recompute")},
+      {tr("Where gradients are summed"), QStringLiteral("role:accumulation")},
+      {tr("What makes more than a MiB"), QStringLiteral("bytes>1M")},
+      {tr("Products of matrices"), QStringLiteral("op:mm or op:addmm or op:bmm or op:baddbmm or op:linear")}};
   return all;
 }
 
@@ -42,11 +41,10 @@ class FilterChoice : public QObject {
 
   /// Asks for a name to save the filter under.
   void save() {
-    auto* dialog = new QInputDialog(&window_);
+    auto* dialog = named(new QInputDialog(&window_), "save-filter");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setObjectName(QStringLiteral("save-filter"));
-    dialog->setWindowTitle(QObject::tr("Save the Filter"));
-    dialog->setLabelText(QObject::tr("A name for the filter"));
+    dialog->setWindowTitle(tr("Save the Filter"));
+    dialog->setLabelText(tr("A name for the filter"));
     dialog->setTextValue(filter_.words());
     connect(dialog, &QInputDialog::textValueSelected, this, [this, words = filter_.words()](const QString& name) {
       if (!name.trimmed().isEmpty()) saved_.set({name.trimmed(), words});
@@ -55,10 +53,10 @@ class FilterChoice : public QObject {
   }
 
   void addExamples() {
-    auto* examples = addSubmenu(QObject::tr("&Examples"));
+    auto* examples = addSubmenu(tr("&Examples"));
     for (const auto& entry : exampleFilters()) add(examples, entry);
     menu_->addSeparator();
-    remove_ = addSubmenu(QObject::tr("Remo&ve"));
+    remove_ = addSubmenu(tr("Remo&ve"));
   }
 
  private:
@@ -104,8 +102,7 @@ void install(MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
   auto* filter = context.filter;
-  auto* menu = new QMenu(QObject::tr("F&ilter"), &window);
-  menu->setObjectName(QStringLiteral("filters"));
+  auto* menu = named(new QMenu(tr("F&ilter"), &window), "filters");
   auto* filters = new FilterChoice(window, menu);
   auto* box = new FilterBox(context, menu, &window);
   window.listings().addToSwitches(box, 1);
@@ -117,18 +114,17 @@ void install(MainWindow& window) {
     menu->addAction(action);
     return action;
   };
-  const auto closed = [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); };
-  const auto isOff = [filter] { return filter->active() ? QString() : QObject::tr("No filter is applied"); };
-  const auto open = command("filter", QObject::tr("&Filter..."),
-                            QObject::tr("Shows only the ops that pass, such as role:gradient module:h.3 bytes>1M"),
-                            QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [box] { box->open(); });
-  const auto clear = command("filter-clear", QObject::tr("&Clear"), QObject::tr("Shows all ops again"),
+  const auto closed = [context] { return context.controller->document() ? QString() : tr("No file is open"); };
+  const auto isOff = [filter] { return filter->active() ? QString() : tr("No filter is applied"); };
+  const auto open =
+      command("filter", tr("&Filter..."), tr("Shows only the ops that pass, such as role:gradient module:h.3 bytes>1M"),
+              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), [box] { box->open(); });
+  const auto clear = command("filter-clear", tr("&Clear"), tr("Shows all ops again"),
                              QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), [filters] { filters->apply({}); });
-  const auto back = command("filter-back", QObject::tr("&Previous Filter"), QObject::tr("Back to the filter before"),
+  const auto back = command("filter-back", tr("&Previous Filter"), tr("Back to the filter before"),
                             QKeySequence(Qt::CTRL | Qt::Key_BracketLeft), [filter] { filter->back(); });
-  const auto forward =
-      command("filter-forward", QObject::tr("&Next Filter"), QObject::tr("The filter that Previous Filter came from"),
-              QKeySequence(Qt::CTRL | Qt::Key_BracketRight), [filter] { filter->forward(); });
+  const auto forward = command("filter-forward", tr("&Next Filter"), tr("The filter that Previous Filter came from"),
+                               QKeySequence(Qt::CTRL | Qt::Key_BracketRight), [filter] { filter->forward(); });
   menu->addSeparator();
   using Words = QString (*)(const Document&, BoundSymbolId);
   const auto only = [&](const char* name, const QString& text, const QString& tip, const QString& none, Words words) {
@@ -139,31 +135,28 @@ void install(MainWindow& window) {
     auto* action = command(name, text, tip, {}, [filters, wordsNow] { filters->apply(wordsNow()); });
     actions.allowUnless(action, [closed, context, wordsNow, none] {
       if (auto reason = closed(); !reason.isEmpty()) return reason;
-      if (!context.selection->op()) return QObject::tr("No op is selected");
+      if (!context.selection->op()) return tr("No op is selected");
       return wordsNow().isEmpty() ? none : QString();
     });
   };
-  only("filter-op", QObject::tr("Only the Same &Op"), QObject::tr("Shows the ops of the selected one's kind"), {},
-       sameOpWords);
-  only("filter-module", QObject::tr("Only Its &Module"), QObject::tr("Shows the ops of the selected one's module"),
-       QObject::tr("The selected op is in no module"), sameModuleWords);
-  only("filter-origin", QObject::tr("Only from the Same Ope&ration"),
-       QObject::tr("Shows what comes from the same operation of the computation, forward and backward"),
-       QObject::tr("The selected op comes from no operation"), sameOriginWords);
+  only("filter-op", tr("Only the Same &Op"), tr("Shows the ops of the selected one's kind"), {}, sameOpWords);
+  only("filter-module", tr("Only Its &Module"), tr("Shows the ops of the selected one's module"),
+       tr("The selected op is in no module"), sameModuleWords);
+  only("filter-origin", tr("Only from the Same Ope&ration"),
+       tr("Shows what comes from the same operation of the computation, forward and backward"),
+       tr("The selected op comes from no operation"), sameOriginWords);
   menu->addSeparator();
-  const auto save =
-      command("filter-save", QObject::tr("&Save the Filter..."),
-              QObject::tr("Keeps the filter under a name, for all files"), {}, [filters] { filters->save(); });
+  const auto save = command("filter-save", tr("&Save the Filter..."),
+                            tr("Keeps the filter under a name, for all files"), {}, [filters] { filters->save(); });
   filters->addExamples();
 
   actions.allowUnless(open, closed);
   actions.allowUnless(clear, isOff);
   actions.allowUnless(save, isOff);
+  actions.allowUnless(back,
+                      [filter] { return filter->canGoBack() ? QString() : tr("There is no filter before this one"); });
   actions.allowUnless(
-      back, [filter] { return filter->canGoBack() ? QString() : QObject::tr("There is no filter before this one"); });
-  actions.allowUnless(forward, [filter] {
-    return filter->canGoForward() ? QString() : QObject::tr("There is no filter to go forward to");
-  });
+      forward, [filter] { return filter->canGoForward() ? QString() : tr("There is no filter to go forward to"); });
   QObject::connect(filter, &OpFilter::historyChanged, &actions, &WindowActions::update);
   QObject::connect(box, &FilterBox::entered, &window, [&window] { window.listings().active().setFocus(); });
   window.menu("view")->insertMenu(actions.shortNames, menu);

@@ -5,7 +5,6 @@
 
 #include "core/derivation/result_names.h"
 #include "views/settings/settings.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -13,7 +12,7 @@ namespace {
 
 class GraphMenu {
  public:
-  explicit GraphMenu(MainWindow& window) : window_(window), menu_(new QMenu(MainWindow::tr("In the &Graph"), &window)) {
+  explicit GraphMenu(MainWindow& window) : window_(window), menu_(new QMenu(tr("In the &Graph"), &window)) {
     menu_->setObjectName(QStringLiteral("graph-menu"));
     menu_->setToolTipsVisible(true);
     addLooks();
@@ -24,8 +23,7 @@ class GraphMenu {
     addLineLabels();
     auto* view = window.menu("view");
     const auto entries = view->actions();
-    const auto at =
-        std::find_if(entries.begin(), entries.end(), [](const QAction* action) { return action->isSeparator(); });
+    const auto at = std::ranges::find_if(entries, [](const QAction* action) { return action->isSeparator(); });
     view->insertMenu(at == entries.end() ? nullptr : *at, menu_);
     const auto update = [&window] { window.actions().update(); };
     QObject::connect(&graph(), &GraphView::layoutChanged, &window, update);
@@ -44,10 +42,9 @@ class GraphMenu {
     graph().addAction(action);
     menu_->addAction(action);
     window_.actions().allowUnless(action, [&window = window_, needsBox] {
-      if (!window.context().controller->document()) return MainWindow::tr("No file is open");
-      if (!window.listings().isGraphShown()) return MainWindow::tr("The graph is not shown: View > Graph");
-      if (needsBox && window.listings().graph().current() < 0)
-        return MainWindow::tr("Nothing is selected in the graph");
+      if (!window.context().controller->document()) return tr("No file is open");
+      if (!window.listings().isGraphShown()) return tr("The graph is not shown: View > Graph");
+      if (needsBox && window.listings().graph().current() < 0) return tr("Nothing is selected in the graph");
       return QString();
     });
     QObject::connect(action, &QAction::triggered, &window_, [&graph = graph(), run] {
@@ -58,7 +55,6 @@ class GraphMenu {
   }
 
   void addLooks() {
-    const auto tr = [](const char* text) { return MainWindow::tr(text); };
     add("graph-fit", tr("Zoom to &Fit"), tr("Shows the whole graph"), QKeySequence(Qt::Key_F),
         [](GraphView& graph) { graph.zoomToFit(); });
     add("graph-width", tr("Zoom to &Width"), tr("Shows the graph in its whole width (Home in the graph)"), {},
@@ -85,14 +81,14 @@ class GraphMenu {
   }
 
   void addFolds() {
-    add("graph-open-all", MainWindow::tr("Open &All"), MainWindow::tr("Opens every group (* in the graph)"), {},
+    add("graph-open-all", tr("Open &All"), tr("Opens every group (* in the graph)"), {},
         [](GraphView& graph) { graph.setAllOpen(true); });
-    add("graph-close-all", MainWindow::tr("&Close All"), MainWindow::tr("Closes every group (/ in the graph)"), {},
+    add("graph-close-all", tr("&Close All"), tr("Closes every group (/ in the graph)"), {},
         [](GraphView& graph) { graph.setAllOpen(false); });
   }
 
   void addOverlays() {
-    auto* tell = menu_->addMenu(MainWindow::tr("&Boxes Show"));
+    auto* tell = menu_->addMenu(tr("&Boxes Show"));
     tell->setToolTipsVisible(true);
     auto* group = new QActionGroup(&window_);
     for (auto overlay : overlays) {
@@ -116,17 +112,15 @@ class GraphMenu {
       QString text, tip;
     };
     const std::array<Choice, lineLabels.size()> choices{
-        {{LineLabel::bytes, "graph-lines-bytes", MainWindow::tr("&Bytes"),
-          MainWindow::tr("Labels lines with the bytes of the values that run along them")},
-         {LineLabel::norms, "graph-lines-norms", MainWindow::tr("&Norms"),
-          MainWindow::tr(
-              "Labels lines with the 2-norm of the values that run along them, where a run or a recording has them")},
-         {LineLabel::none, "graph-lines-nothing", MainWindow::tr("N&othing"),
-          MainWindow::tr("Draws lines without labels")}}};
+        {{LineLabel::bytes, "graph-lines-bytes", tr("&Bytes"),
+          tr("Labels lines with the bytes of the values that run along them")},
+         {LineLabel::norms, "graph-lines-norms", tr("&Norms"),
+          tr("Labels lines with the 2-norm of the values that run along them, where a run or a recording has them")},
+         {LineLabel::none, "graph-lines-nothing", tr("N&othing"), tr("Draws lines without labels")}}};
     auto* settings = window_.shared().settings;
     graph().setLineLabel(
         static_cast<LineLabel>(std::clamp(kept::graphLines.of(*settings), 0, static_cast<int>(lineLabels.size()) - 1)));
-    auto* menu = menu_->addMenu(MainWindow::tr("Li&nes Show"));
+    auto* menu = menu_->addMenu(tr("Li&nes Show"));
     menu->setToolTipsVisible(true);
     auto* group = new QActionGroup(&window_);
     for (const auto& choice : choices) {
@@ -163,7 +157,7 @@ Ops beginningsOf(const Analysis& analysis, BoundSymbolId op, ValueId value) {
   Ops readers;
   for (auto each : analysis.joint.ops) {
     const auto operands = document.operands(each);
-    if (std::find(operands.begin(), operands.end(), value) != operands.end()) readers.push_back(each);
+    if (std::ranges::find(operands, value) != operands.end()) readers.push_back(each);
   }
   return readers;
 }
@@ -195,32 +189,29 @@ class GraphWays : public QObject {
       menu->addAction(action);
       return action;
     };
-    auto* begin = add("graph-way-from", MainWindow::tr("Begin a Path Here"),
-                      MainWindow::tr("The selected op is where the ways begin that the next command lights"),
-                      [this] { beginHere(); });
-    auto* end = add(
-        "graph-way-to", MainWindow::tr("Light All Pa&ths to Here"),
-        MainWindow::tr(
-            "Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"),
-        [this] { light(from_, {selected()}); });
-    auto* loss =
-        add("graph-ways-to-loss", MainWindow::tr("Light All Ways to the &Loss"),
-            MainWindow::tr(
-                "From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"),
-            [this] {
-              light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis()));
-            });
+    auto* begin =
+        add("graph-way-from", tr("Begin a Path Here"),
+            tr("The selected op is where the ways begin that the next command lights"), [this] { beginHere(); });
+    auto* end =
+        add("graph-way-to", tr("Light All Pa&ths to Here"),
+            tr("Lights all ways along values from where a path was begun to the selected op; Esc in the graph ends it"),
+            [this] { light(from_, {selected()}); });
+    auto* loss = add(
+        "graph-ways-to-loss", tr("Light All Ways to the &Loss"),
+        tr("From the selected parameter, input or op to where the gradient begins; Esc in the graph ends it"), [this] {
+          light(beginningsOf(analysis(), selected(), window_.context().selection->value()), lossOf(analysis()));
+        });
     const auto noOp = [this] {
       const auto& document = window_.context().controller->document();
-      if (!document) return MainWindow::tr("No file is open");
-      if (!document->analysis->derived()) return MainWindow::tr("There is no forward and backward: see Problems");
-      return selected() || window_.context().selection->value() ? QString() : MainWindow::tr("No op is selected");
+      if (!document) return tr("No file is open");
+      if (!document->analysis->derived()) return tr("There is no forward and backward: see Problems");
+      return selected() || window_.context().selection->value() ? QString() : tr("No op is selected");
     };
     window.actions().allowUnless(begin, noOp);
     window.actions().allowUnless(loss, noOp);
     window.actions().allowUnless(end, [this, noOp] {
       const auto reason = noOp();
-      return !reason.isEmpty() || !from_.empty() ? reason : MainWindow::tr("No path was begun: Begin a Path Here");
+      return !reason.isEmpty() || !from_.empty() ? reason : tr("No path was begun: Begin a Path Here");
     });
     connect(window.context().controller, &DocumentController::documentAboutToChange, this, [this] { from_.clear(); });
   }
@@ -231,8 +222,7 @@ class GraphWays : public QObject {
 
   void beginHere() {
     from_ = beginningsOf(analysis(), selected(), window_.context().selection->value());
-    window_.statusBar()->showMessage(MainWindow::tr("Select the op where the path ends, then Light All Paths to Here"),
-                                     8000);
+    window_.statusBar()->showMessage(tr("Select the op where the path ends, then Light All Paths to Here"), 8000);
     window_.actions().update();
   }
 
@@ -246,8 +236,8 @@ class GraphWays : public QObject {
           &graph, &GraphView::waysLit, this,
           [this](int boxes) {
             window_.statusBar()->showMessage(
-                boxes > 0 ? MainWindow::tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, boxes)
-                          : MainWindow::tr("No value leads from the one to the other"),
+                boxes > 0 ? tr("Lit: %n boxes on the way; Esc in the graph ends it", nullptr, boxes)
+                          : tr("No value leads from the one to the other"),
                 8000);
           },
           Qt::SingleShotConnection);

@@ -1,6 +1,5 @@
 #include "views/parts/history_memory.h"
 
-#include <QDialogButtonBox>
 #include <QFormLayout>
 #include <QLineEdit>
 #include <QRegularExpression>
@@ -10,8 +9,8 @@
 
 #include "views/settings/settings.h"
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -21,9 +20,9 @@ const WindowPart historyMemoryPart(PartOrder::historyMemory, [](MainWindow& wind
   auto* settings = window.shared().settings;
   const auto context = window.context();
   context.controller->run().setHistoryBytes(HistoryMemoryDialog::kept(*settings));
-  auto* action = window.actions().add(
-      "history-memory", QObject::tr("Memory &for Stepping Back..."),
-      QObject::tr("Sets how much may be kept for stepping back; with less, some ops run again"), {});
+  auto* action =
+      window.actions().add("history-memory", tr("Memory &for Stepping Back..."),
+                           tr("Sets how much may be kept for stepping back; with less, some ops run again"), {});
   QObject::connect(action, &QAction::triggered, &window, [&window, context, settings] {
     auto* dialog = new HistoryMemoryDialog(context, settings, &window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -56,8 +55,8 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
       context_(context),
       settings_(settings),
       amount_(new QComboBox(this)),
-      used_(new QLabel(this)),
-      problem_(new QLabel(this)) {
+      used_(textLabel({}, this)),
+      problem_(textLabel({}, this)) {
   setObjectName(QStringLiteral("history-memory"));
   setWindowTitle(tr("Memory for Stepping Back"));
   amount_->setObjectName(QStringLiteral("history-amount"));
@@ -69,22 +68,15 @@ HistoryMemoryDialog::HistoryMemoryDialog(ViewContext context, QSettings* setting
     amount_->addItem(bytesText(bytes));
   amount_->setEditText(bytesText(kept(*settings)));
   used_->setObjectName(QStringLiteral("history-used"));
-  used_->setTextFormat(Qt::PlainText);
-  used_->setWordWrap(true);
   problem_->setObjectName(QStringLiteral("history-problem"));
-  problem_->setTextFormat(Qt::PlainText);
-  problem_->setWordWrap(true);
-  auto* what = new QLabel(tr("Stepping back restores every value bit for bit. The undo data is limited to this amount, "
-                             "on top of what the run itself "
-                             "holds; beyond it, some ops run again on the way back."),
-                          this);
-  what->setWordWrap(true);
+  auto* what = textLabel(tr("Stepping back restores every value bit for bit. The undo data is limited to this amount, "
+                            "on top of what the run itself "
+                            "holds; beyond it, some ops run again on the way back."),
+                         this);
   auto* form = new QFormLayout;
   form->addRow(tr("&At most"), amount_);
   form->addRow(tr("In use"), used_);
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
-  connect(buttons, &QDialogButtonBox::accepted, this, &HistoryMemoryDialog::accept);
-  connect(buttons, &QDialogButtonBox::rejected, this, &HistoryMemoryDialog::reject);
+  auto* buttons = dialogButtons(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(what);
   layout->addLayout(form);

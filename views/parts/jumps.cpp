@@ -5,7 +5,7 @@
 
 #include "views/session/own_names.h"
 #include "views/text/line_text.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -28,7 +28,7 @@ void fill(QMenu* menu, MainWindow& window) {
   const auto& document = window.context().controller->document();
   const auto& places = history.places();
   if (!document || places.empty()) {
-    menu->addAction(MainWindow::tr("No jumps yet"))->setEnabled(false);
+    menu->addAction(tr("No jumps yet"))->setEnabled(false);
     return;
   }
   // Those around where one is, should there be more.
@@ -72,8 +72,7 @@ class EscapeGoesBack : public QObject {
 };
 
 const WindowPart jumpsPart(PartOrder::jumps, [](MainWindow& window) {
-  auto* menu = new QMenu(MainWindow::tr("&Jumps"), &window);
-  menu->setObjectName(QStringLiteral("jumps"));
+  auto* menu = named(new QMenu(tr("&Jumps"), &window), "jumps");
   QObject::connect(menu, &QMenu::aboutToShow, &window, [menu, &window] { fill(menu, window); });
   fill(menu, window);
   auto* go = window.menu("go");

@@ -1,29 +1,27 @@
 // Help > Keys (the list of all keys) and Help > Change Keys.
 #include "views/parts/keys.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
 
-#include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QHeaderView>
 #include <QVBoxLayout>
 
 #include "views/dialogs/searched_table.h"
 #include "views/models/goto_model.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
 constexpr const char* ownProperty = "ownKey";
-constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QString nativeText(const QKeySequence& key) { return key.toString(QKeySequence::NativeText); }
 
 QString whatOf(const QString& name, const QAction& action) {
-  if (name.startsWith(QStringLiteral("listing-"))) return MainWindow::tr("Shows or hides this listing");
-  if (name == QStringLiteral("graph")) return MainWindow::tr("Shows or hides the graph");
-  if (name.startsWith(QStringLiteral("dock-"))) return MainWindow::tr("Shows or hides this dock");
+  if (name.startsWith(QStringLiteral("listing-"))) return tr("Shows or hides this listing");
+  if (name == QStringLiteral("graph")) return tr("Shows or hides the graph");
+  if (name.startsWith(QStringLiteral("dock-"))) return tr("Shows or hides this dock");
   return action.property("what").toString();
 }
 
@@ -45,18 +43,15 @@ void applyKeys(MainWindow& window, const Keymap& keymap) {
 
 /// What has a key, and the keys that listings and graph have for themselves.
 void showList(MainWindow& window, QAction* change) {
-  auto* dialog = new QDialog(&window);
-  dialog->setObjectName(QStringLiteral("keys-list"));
+  auto* dialog = named(new QDialog(&window), "keys-list");
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(MainWindow::tr("Keys"));
-  auto* table = new SearchedTable({MainWindow::tr("Key"), MainWindow::tr("Command"), MainWindow::tr("What it does")},
-                                  MainWindow::tr("Keys"), dialog);
+  dialog->setWindowTitle(tr("Keys"));
+  auto* table = new SearchedTable({tr("Key"), tr("Command"), tr("What it does")}, tr("Keys"), dialog);
   const auto add = [table](const QString& key, const QString& command, const QString& what) {
     table->add({key, command, what});
   };
   for (const auto& [name, action] : commandActions(window))
     if (!action->shortcut().isEmpty()) add(nativeText(action->shortcut()), commandText(*action), whatOf(name, *action));
-  const auto tr = [](const char* text) { return MainWindow::tr(text); };
   add(tr("Space"), tr("Listing or Graph"), tr("From a listing to the selected op in the graph, and back"));
   add(tr("In the graph: arrows, Backspace"), tr("Walk"), tr("Along edges, across the ladder; out of the group"));
   add(tr("In the graph: Home"), tr("Look"),
@@ -69,9 +64,8 @@ void showList(MainWindow& window, QAction* change) {
       tr("Goes to the next row or entry that begins with them"));
   add(tr("Enter"), tr("Origin and Back"), tr("To the op's origin, or back; on a header: folds or unfolds"));
   table->fit();
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
-  auto* changeButton = buttons->addButton(MainWindow::tr("C&hange Keys..."), QDialogButtonBox::ActionRole);
-  QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+  auto* buttons = dialogButtons(QDialogButtonBox::Close, dialog);
+  auto* changeButton = buttons->addButton(tr("C&hange Keys..."), QDialogButtonBox::ActionRole);
   QObject::connect(changeButton, &QPushButton::clicked, dialog, [dialog, change] {
     dialog->close();
     change->trigger();
@@ -87,8 +81,8 @@ void showList(MainWindow& window, QAction* change) {
 const WindowPart keysPart(PartOrder::keys, [](MainWindow& window) {
   auto& actions = window.actions();
   auto& keymap = Keymap::of(window.shared().settings);
-  auto* change = actions.add("change-keys", MainWindow::tr("C&hange Keys..."),
-                             MainWindow::tr("Chooses a key for each command, or a preset"), {});
+  auto* change =
+      actions.add("change-keys", tr("C&hange Keys..."), tr("Chooses a key for each command, or a preset"), {});
   window.menu("help")->insertAction(actions.about, change);
   QObject::connect(actions.keys, &QAction::triggered, &window, [&window, change] { showList(window, change); });
   QObject::connect(change, &QAction::triggered, &window, [&window, &keymap] {
@@ -113,7 +107,7 @@ QList<std::pair<QString, QAction*>> commandActions(MainWindow& window) {
   QList<std::pair<QString, QAction*>> result;
   for (auto* action : window.actions().all())
     result.append({action->objectName().mid(static_cast<int>(qstrlen("action-"))), action});
-  for (auto kind : kinds)
+  for (auto kind : traceKinds)
     result.append({QStringLiteral("listing-") + titleText(kind).toLower(), window.listings().toggleAction(kind)});
   result.append({QStringLiteral("graph"), window.listings().graphAction()});
   for (auto* dock : window.docks()) result.append({dock->objectName(), dock->toggleViewAction()});
@@ -144,10 +138,9 @@ KeysDialog::KeysDialog(Keymap& keymap, QList<KeyCommand> commands, QWidget* pare
   table_->setColumnWidth(KeymapModel::commandColumn, 210);
   table_->setColumnWidth(KeymapModel::keyColumn, 150);
   table_->setColumnWidth(KeymapModel::sourceColumn, 130);
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+  auto* buttons = dialogButtons(QDialogButtonBox::Close, this);
   resetAll_ = buttons->addButton(tr("Reset &All"), QDialogButtonBox::ResetRole);
   resetAll_->setToolTip(tr("Takes back every key of your own; the preset stays"));
-  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   connect(resetAll_, &QPushButton::clicked, this, [this] { keymap_.resetAll(); });
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(makeSearch());
@@ -165,24 +158,17 @@ KeysDialog::KeysDialog(Keymap& keymap, QList<KeyCommand> commands, QWidget* pare
 
 QWidget* KeysDialog::makeSearch() {
   auto* box = new QWidget(this);
-  auto* words = new QLineEdit(box);
-  words->setObjectName(QStringLiteral("keys-words"));
-  words->setAccessibleName(tr("Words to search for"));
+  auto* words = named(new QLineEdit(box), "keys-words", tr("Words to search for"));
   words->setPlaceholderText(tr("Words of a command"));
   words->setClearButtonEnabled(true);
-  pressed_ = new KeyEdit(box);
-  pressed_->setObjectName(QStringLiteral("keys-pressed"));
-  pressed_->setAccessibleName(tr("Key to search for: press it"));
+  pressed_ = named(new KeyEdit(box), "keys-pressed", tr("Key to search for: press it"));
   pressed_->setPlaceholderText(tr("Press a key"));
-  preset_ = new QComboBox(box);
-  preset_->setObjectName(QStringLiteral("keys-preset"));
-  prepareBox(preset_, tr("Preset"));
+  preset_ = makeBox(box, "keys-preset", tr("Preset"));
   preset_->addItem(tr("Retrograd"), static_cast<int>(KeyPreset::retrograd));
   preset_->addItem(tr("gdb's letters"), static_cast<int>(KeyPreset::gdb));
   preset_->setToolTip(
       tr("gdb's letters: N, S, F, C, U, B to step and run, with Shift backwards; the rest as in Retrograd"));
-  auto* layout = new QHBoxLayout(box);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QHBoxLayout(box), {});
   const auto add = [&](const QString& text, QWidget* field, int stretch) {
     auto* label = new QLabel(text, box);
     label->setBuddy(field);
@@ -204,24 +190,15 @@ QWidget* KeysDialog::makeEditor() {
   auto* box = new QWidget(this);
   editing_ = new QLabel(box);
   editing_->setTextFormat(Qt::PlainText);
-  wanted_ = new KeyEdit(box);
-  wanted_->setObjectName(QStringLiteral("keys-wanted"));
-  wanted_->setAccessibleName(tr("New key: press it"));
+  wanted_ = named(new KeyEdit(box), "keys-wanted", tr("New key: press it"));
   wanted_->setPlaceholderText(tr("Press the new key"));
   editing_->setBuddy(wanted_);
-  assign_ = new QPushButton(tr("A&ssign"), box);
-  assign_->setObjectName(QStringLiteral("keys-assign"));
+  assign_ = named(new QPushButton(tr("A&ssign"), box), "keys-assign");
   assign_->setDefault(true);
-  take_ = new QPushButton(tr("&Take Away"), box);
-  take_->setObjectName(QStringLiteral("keys-take"));
-  reset_ = new QPushButton(tr("&Reset"), box);
-  reset_->setObjectName(QStringLiteral("keys-reset"));
-  verdict_ = new QLabel(box);
-  verdict_->setObjectName(QStringLiteral("keys-verdict"));
-  verdict_->setTextFormat(Qt::PlainText);
-  verdict_->setWordWrap(true);
-  auto* layout = new QGridLayout(box);
-  layout->setContentsMargins(0, 4, 0, 4);
+  take_ = named(new QPushButton(tr("&Take Away"), box), "keys-take");
+  reset_ = named(new QPushButton(tr("&Reset"), box), "keys-reset");
+  verdict_ = named(textLabel({}, box), "keys-verdict");
+  auto* layout = withMargins(new QGridLayout(box), {0, 4, 0, 4});
   layout->addWidget(editing_, 0, 0);
   layout->addWidget(wanted_, 0, 1);
   layout->addWidget(assign_, 0, 2);

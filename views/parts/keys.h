@@ -5,7 +5,7 @@
 #include <QPushButton>
 #include <QTableView>
 
-#include "views/models/keymap_model.h"
+#include "views/parts/keymap_model.h"
 #include "views/widgets/key_edit.h"
 
 namespace retrograd::views {

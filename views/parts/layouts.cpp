@@ -5,14 +5,10 @@
 #include <QPointer>
 #include <QStatusBar>
 
-#include "views/settings/settings.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
-
-constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 const WindowPart layoutsPart(PartOrder::layouts,
                              [](MainWindow& window) { window.menu("view")->addMenu(new LayoutsMenu(window)); });
@@ -20,7 +16,6 @@ const WindowPart layoutsPart(PartOrder::layouts,
 }  // namespace
 
 std::vector<LayoutPreset> layoutPresets() {
-  const auto tr = [](const char* text) { return LayoutsMenu::tr(text); };
   using enum TraceKind;
   return {{"layout-debugging",
            tr("De&bugging Layout"),
@@ -86,18 +81,16 @@ void apply(const LayoutPreset& preset, MainWindow& window) {
   if (!preset.bottom.empty()) window.resizeDocks({dockOf(preset.bottom[0])}, {preset.bottomHeight}, Qt::Vertical);
   auto& listings = window.listings();
   const auto isWanted = [&](TraceKind kind) {
-    return std::find(preset.listings.begin(), preset.listings.end(), kind) != preset.listings.end();
+    return std::ranges::find(preset.listings, kind) != preset.listings.end();
   };
   // Those that are to be shown first: the last one that is shown cannot be hidden.
   for (bool on : {true, false}) {
-    for (auto kind : kinds)
+    for (auto kind : traceKinds)
       if (isWanted(kind) == on) listings.toggleAction(kind)->setChecked(on);
     if (preset.graph == on) listings.graphAction()->setChecked(on);
   }
   listings.takeFocusFrom(focused);
 }
-
-QStringList SavedLayouts::names() const { return kept::layouts.of(*settings_).keys(); }
 
 QByteArray SavedLayouts::layout(const QString& name) const {
   return kept::layouts.of(*settings_).value(name).toByteArray();

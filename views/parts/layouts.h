@@ -4,6 +4,7 @@
 #include <QStringList>
 
 #include "core/trace/trace.h"
+#include "views/settings/settings.h"
 
 namespace retrograd::views {
 
@@ -29,7 +30,7 @@ class SavedLayouts {
  public:
   explicit SavedLayouts(QSettings* settings) : settings_(settings) {}
   /// In the order of the alphabet.
-  QStringList names() const;
+  QStringList names() const { return kept::layouts.of(*settings_).keys(); }
   QByteArray layout(const QString& name) const;
   /// In place of one of that name.
   void save(const QString& name, const QByteArray& layout);

@@ -1,6 +1,5 @@
 // The allocator's own peak, measured on the side, as a command and as a button of the memory timeline.
 #include "views/docks/memory_dock.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -9,24 +8,21 @@ namespace {
 QString whyNot(const ViewContext& context, const WindowActions& actions) {
   const auto& document = context.controller->document();
   const auto& now = context.execution->now();
-  if (!document) return QObject::tr("No file is open");
+  if (!document) return tr("No file is open");
   if (!now.available) return now.unavailableReason;
   if (document->analysis->device.type != Device::Type::cpu)
-    return QObject::tr("The allocator is watched on the CPU; choose it under Run > Run On");
+    return tr("The allocator is watched on the CPU; choose it under Run > Run On");
   return now.running ? actions.stopFirst() : QString();
 }
 
 const WindowPart measureMemoryPart(PartOrder::measureMemory, [](MainWindow& window) {
   auto* dock = &window.panel<MemoryDock>();
-  auto* action = window.actions().add(
-      "measure-memory", QObject::tr("Measure &Memory"),
-      QObject::tr("Runs the model once on the side and shows what LibTorch's allocator hands out"), {});
+  auto* action =
+      window.actions().add("measure-memory", tr("Measure &Memory"),
+                           tr("Runs the model once on the side and shows what LibTorch's allocator hands out"), {});
   window.actions().allowUnless(
       action, [context = window.context(), actions = &window.actions()] { return whyNot(context, *actions); });
-  QObject::connect(action, &QAction::triggered, dock, [&window, dock] {
-    window.showPanel(*dock);
-    dock->measure();
-  });
+  window.runIn(action, dock, &MemoryDock::measure);
   dock->addMeasure(action);
   window.menu("run")->addAction(action);
 });

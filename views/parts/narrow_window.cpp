@@ -3,12 +3,10 @@
 // Qt would cut names down to "Me...". The tool bar gives up words before the current step, which Qt would put behind an
 // arrow.
 #include <QChildEvent>
-#include <QDockWidget>
 #include <QTabBar>
 #include <QToolBar>
 #include <QToolButton>
 
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {

@@ -1,7 +1,6 @@
 // Notes in the window: the dock, the Marks menu, its commands.
-#include "views/parts/notes.h"
-
 #include <QMessageBox>
+#include <QObject>
 #include <QPushButton>
 
 #include "views/dialogs/note_dialog.h"
@@ -12,6 +11,44 @@
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
+
+/// Commands that make, change and walk the notes of the open document, and what the window says when they cannot be
+/// saved.
+class NoteCommands : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit NoteCommands(MainWindow& window);
+
+ protected:
+  /// Closing the window asks where notes would be lost.
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  /// What a comment or a bookmark is for: the selected op, or the value where only that is selected.
+  struct Place {
+    BoundSymbolId op;
+    ValueId value;
+  };
+  Place place() const;
+  /// What a name is for: the selected value, or the first that the selected op makes.
+  ValueId namedValue() const;
+  QString textOf(BoundSymbolId op, ValueId value) const;
+  QString noPlace() const;
+
+  void comment();
+  void rename();
+  void toggleBookmark();
+  void step(bool forward);
+  void editNote(std::size_t index, bool isName);
+  void ask(bool isName, const QString& what, const QString& text, std::function<void(const std::string&)> chosen);
+  void addCommands(NotesDock* dock);
+
+  MainWindow& window_;
+  ViewContext context_;
+  bool discards_ = false;  ///< the person said to close without the notes that could not be saved
+};
+
 namespace {
 
 const WindowPart notesPart(PartOrder::notes, [](MainWindow& window) { new NoteCommands(window); });
@@ -76,7 +113,7 @@ void NoteCommands::addCommands(NotesDock* dock) {
       [this] { context_.notes->saveAgain(); });
   // Those for one op or value also are in the menu of its line.
   const QList<QAction*> here = menu->actions().mid(0, 3);
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+  for (auto kind : traceKinds)
     connect(&window_.listings().listing(kind), &ListingView::menuAboutToShow, this, [here](QMenu* lineMenu) {
       lineMenu->addSeparator();
       lineMenu->addActions(here);
@@ -109,8 +146,7 @@ QString NoteCommands::textOf(BoundSymbolId op, ValueId value) const {
   const auto& tables = *context_.controller->document()->analysis->document;
   if (op) return lineOf(tables, op, nullptr, true, false).text;
   const auto meta = tables.value(value).meta;
-  return QString::fromStdString(tables.displayName(value)) +
-         (meta ? QStringLiteral(": ") + typeText(tables.meta(meta)) : QString());
+  return toQt(tables.displayName(value)) + (meta ? QStringLiteral(": ") + typeText(tables.meta(meta)) : QString());
 }
 
 void NoteCommands::ask(bool isName, const QString& what, const QString& text,
@@ -192,3 +228,5 @@ bool NoteCommands::eventFilter(QObject* watched, QEvent* event) {
 }
 
 }  // namespace retrograd::views
+
+#include "notes.moc"

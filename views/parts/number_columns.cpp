@@ -3,7 +3,6 @@
 
 #include "views/settings/settings.h"
 #include "views/window/listing_header.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -54,9 +53,8 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
   auto& listings = window.listings();
   listings.setColumnChoices(keptChoices(*settings));
   for (const auto& [column, name, key] : wordColumns) {
-    auto* action =
-        window.actions().add(name, MainWindow::tr("Column: %1").arg(ListingHeader::titleOf(column)),
-                             MainWindow::tr("Shows this column in the listings where the code leaves room"), {});
+    auto* action = window.actions().add(name, tr("Column: %1").arg(ListingHeader::titleOf(column)),
+                                        tr("Shows this column in the listings where the code leaves room"), {});
     action->setCheckable(true);
     action->setChecked(listings.columnChoices()[static_cast<std::size_t>(column)].isShown);
     menu->addAction(action);
@@ -67,8 +65,8 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
       keep(*settings, choices);
     });
   }
-  auto* fit = window.actions().add("columns-fit", MainWindow::tr("Usual Widths of Columns"),
-                                   MainWindow::tr("Columns are as wide as the code leaves room for"), {});
+  auto* fit = window.actions().add("columns-fit", tr("Usual Widths of Columns"),
+                                   tr("Columns are as wide as the code leaves room for"), {});
   menu->addAction(fit);
   QObject::connect(fit, &QAction::triggered, &window, [&window, settings] {
     auto choices = window.listings().columnChoices();
@@ -84,16 +82,15 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
 const WindowPart numberColumnsPart(PartOrder::numberColumns, [](MainWindow& window) {
   auto* settings = window.shared().settings;
   auto* group = new QActionGroup(&window);
-  auto* menu = new QMenu(MainWindow::tr("Colum&ns of Listings"), &window);
+  auto* menu = new QMenu(tr("Colum&ns of Listings"), &window);
   addWordColumns(window, menu);
   menu->addSeparator();
   const auto kept = kept::listingColumn.of(*settings);
   for (const auto& [kind, name] : choices) {
     auto* action = window.actions().add(
-        name, MainWindow::tr("Column: %1").arg(titleOf(kind)),
-        kind == OpFigure::none
-            ? MainWindow::tr("Hides the number next to each line of the listings")
-            : MainWindow::tr("Shows this number next to each line of the listings, with a bar behind it"),
+        name, tr("Column: %1").arg(titleOf(kind)),
+        kind == OpFigure::none ? tr("Hides the number next to each line of the listings")
+                               : tr("Shows this number next to each line of the listings, with a bar behind it"),
         {});
     action->setCheckable(true);
     action->setChecked(static_cast<int>(kind) == kept);

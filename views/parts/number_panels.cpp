@@ -3,19 +3,18 @@
 #include "views/docks/values_dock.h"
 #include "views/numbers/gradient_flow_dock.h"
 #include "views/numbers/trace_table_dock.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
 const WindowPart table(PartOrder::traceTable, [](MainWindow& window) {
-  window.addPanel(new TraceTableDock(window.context()), MainWindow::tr("Trace Table"), Qt::BottomDockWidgetArea,
+  window.addPanel(new TraceTableDock(window.context()), tr("Trace Table"), Qt::BottomDockWidgetArea,
                   &window.panel<ValuesDock>());
 });
 
 const WindowPart flow(PartOrder::gradientFlow, [](MainWindow& window) {
-  window.addPanel(new GradientFlowDock(window.context()), MainWindow::tr("Gradient Flow"), Qt::BottomDockWidgetArea,
+  window.addPanel(new GradientFlowDock(window.context()), tr("Gradient Flow"), Qt::BottomDockWidgetArea,
                   &window.panel<MemoryDock>());
 });
 

@@ -5,19 +5,10 @@
 #include "views/docks/problems_dock.h"
 #include "views/settings/settings.h"
 #include "views/theme/text_size.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
-
-void bringToFront(const MainWindow& window, const QStringList& panels) {
-  for (const auto& panel : panels)
-    if (auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + panel)) {
-      dock->show();
-      dock->raise();
-    }
-}
 
 void showPanelsOfSamples(MainWindow& window, const StartPage& page) {
   const auto wanted = std::make_shared<Sample>();
@@ -26,7 +17,7 @@ void showPanelsOfSamples(MainWindow& window, const StartPage& page) {
   QObject::connect(controller, &DocumentController::documentChanged, &window, [wanted, controller, &window] {
     const auto& document = controller->document();
     if (document && QString::fromStdString(document->request.path) == wanted->path)
-      bringToFront(window, std::exchange(*wanted, {}).panels);
+      for (const auto& panel : std::exchange(*wanted, {}).panels) window.showPanel(panel);
   });
 }
 
@@ -91,22 +82,20 @@ void addTextSizes(MainWindow& window) {
     });
     window.menu("view")->addAction(action);
   };
-  add("text-larger", MainWindow::tr("Larger Text"), MainWindow::tr("All text one point larger"),
-      QKeySequence(Qt::CTRL | Qt::Key_Equal), 1.25, [] { return std::min(textSize() + 1, most); });
-  add("text-smaller", MainWindow::tr("Smaller Text"), MainWindow::tr("All text one point smaller"),
-      QKeySequence(Qt::CTRL | Qt::Key_Minus), 0.8, [] { return std::max(textSize() - 1, least); });
-  add("text-usual", MainWindow::tr("Usual Text Size"), MainWindow::tr("Text as large as the system has it"),
-      QKeySequence(Qt::CTRL | Qt::Key_0), 0, [] { return 0.0; });
+  add("text-larger", tr("Larger Text"), tr("All text one point larger"), QKeySequence(Qt::CTRL | Qt::Key_Equal), 1.25,
+      [] { return std::min(textSize() + 1, most); });
+  add("text-smaller", tr("Smaller Text"), tr("All text one point smaller"), QKeySequence(Qt::CTRL | Qt::Key_Minus), 0.8,
+      [] { return std::max(textSize() - 1, least); });
+  add("text-usual", tr("Usual Text Size"), tr("Text as large as the system has it"), QKeySequence(Qt::CTRL | Qt::Key_0),
+      0, [] { return 0.0; });
 }
 
 const WindowPart numbers(PartOrder::opNumbers, [](MainWindow& window) {
   addTextSizes(window);
   auto& settings = *window.shared().settings;
   auto* action = window.actions().add(
-      "op-numbers", MainWindow::tr("Op Num&bers"),
-      MainWindow::tr(
-          "The number of each op next to its line: Go to Place, breakpoints and the command line know it as #12"),
-      {});
+      "op-numbers", tr("Op Num&bers"),
+      tr("The number of each op next to its line: Go to Place, breakpoints and the command line know it as #12"), {});
   action->setCheckable(true);
   QObject::connect(action, &QAction::toggled, &window, [&window, &settings](bool on) {
     window.listings().setNumbers(on);

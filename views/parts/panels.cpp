@@ -2,7 +2,6 @@
 // View > Docks, and keys that lead to the panels used most.
 #include <QAbstractItemView>
 #include <QApplication>
-#include <QDockWidget>
 #include <QStatusBar>
 #include <QTimer>
 
@@ -14,7 +13,6 @@
 #include "views/docks/values_dock.h"
 #include "views/docks/watches_dock.h"
 #include "views/settings/settings.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -23,12 +21,12 @@ namespace {
 constexpr auto bottom = Qt::BottomDockWidgetArea;
 
 const WindowPart modules(PartOrder::modules, [](MainWindow& window) {
-  window.addPanel(new ModulesDock(window.context()), MainWindow::tr("Modules"), Qt::LeftDockWidgetArea);
+  window.addPanel(new ModulesDock(window.context()), tr("Modules"), Qt::LeftDockWidgetArea);
 });
 
 const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
-  auto* panel = window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), MainWindow::tr("Inspector"),
-                                Qt::RightDockWidgetArea);
+  auto* panel =
+      window.addPanel(new InspectorDock(window.pinnable("dock-inspector")), tr("Inspector"), Qt::RightDockWidgetArea);
   QObject::connect(panel, &InspectorDock::moduleChosen, &window, [&window] {
     window.showPanel(window.panel<ModulesDock>());
     window.panel<ModulesDock>().takeFocus();
@@ -38,25 +36,24 @@ const WindowPart inspector(PartOrder::inspector, [](MainWindow& window) {
 const WindowPart values(PartOrder::values, [](MainWindow& window) {
   const auto& actions = window.actions();
   window.addPanel(new ValuesDock(window.pinnable("dock-values"), {actions.watch, actions.fill, actions.saveContents}),
-                  MainWindow::tr("Values"), bottom);
+                  tr("Values"), bottom);
 });
 
 const WindowPart watches(PartOrder::watches, [](MainWindow& window) {
-  window.addPanel(new WatchesDock(window.context()), MainWindow::tr("Watches"), bottom, &window.panel<ValuesDock>());
+  window.addPanel(new WatchesDock(window.context()), tr("Watches"), bottom, &window.panel<ValuesDock>());
 });
 
 const WindowPart memory(PartOrder::memory, [](MainWindow& window) {
-  const auto* panel = window.addPanel(new MemoryDock(window.context()), MainWindow::tr("Memory"), bottom);
+  const auto* panel = window.addPanel(new MemoryDock(window.context()), tr("Memory"), bottom);
   QObject::connect(panel, &MemoryDock::peakKnown, &window.listings().strip(), &RunStrip::setPeak);
 });
 
 const WindowPart breakpoints(PartOrder::breakpoints, [](MainWindow& window) {
-  window.addPanel(new BreakpointsDock(window.context()), MainWindow::tr("Breakpoints"), bottom,
-                  &window.panel<MemoryDock>());
+  window.addPanel(new BreakpointsDock(window.context()), tr("Breakpoints"), bottom, &window.panel<MemoryDock>());
 });
 
 const WindowPart problems(PartOrder::problems, [](MainWindow& window) {
-  window.addPanel(new ProblemsDock(window.context()), MainWindow::tr("Problems"), bottom, &window.panel<MemoryDock>());
+  window.addPanel(new ProblemsDock(window.context()), tr("Problems"), bottom, &window.panel<MemoryDock>());
 });
 
 void resizePanels(MainWindow& window) {
@@ -112,7 +109,7 @@ void groupDocks(MainWindow& window) {
   auto rest = menu->actions();
   for (auto* action : rest) menu->removeAction(action);
   for (const auto& group : panelGroups()) {
-    menu->addSection(MainWindow::tr(group.title));
+    menu->addSection(tr(group.title));
     for (const auto& panel : group.panels)
       if (auto* dock = dockNamed(window, panel)) {
         menu->addAction(dock->toggleViewAction());
@@ -140,12 +137,12 @@ QDockWidget* dockWithFocus(const MainWindow& window) {
 }
 
 void addCloseKey(MainWindow& window) {
-  auto* action = window.actions().add("close-panel", MainWindow::tr("Close This Panel"),
-                                      MainWindow::tr("Closes the panel that has the keyboard"),
-                                      QKeySequence(Qt::CTRL | Qt::Key_F4));
+  auto* action =
+      window.actions().add("close-panel", tr("Close This Panel"), tr("Closes the panel that has the keyboard"),
+                           QKeySequence(Qt::CTRL | Qt::Key_F4));
   QObject::connect(action, &QAction::triggered, &window, [&window] {
     auto* dock = dockWithFocus(window);
-    if (!dock) return window.statusBar()->showMessage(MainWindow::tr("No panel has the keyboard"), 8000);
+    if (!dock) return window.statusBar()->showMessage(tr("No panel has the keyboard"), 8000);
     dock->close();
     window.listings().active().setFocus();
   });
@@ -155,17 +152,16 @@ void addCloseKey(MainWindow& window) {
 const WindowPart panelKeys(PartOrder::panelKeys, [](MainWindow& window) {
   groupDocks(window);
   auto* go = window.menu("go");
-  auto* panels = go->addMenu(MainWindow::tr("To Panel"));
+  auto* panels = go->addMenu(tr("To Panel"));
   int number = 0;
   for (const char* panel :
        {"modules", "inspector", "why", "values", "memory", "findings", "source", "trace-table", "gradient-flow"}) {
     auto* dock = dockNamed(window, QLatin1String(panel));
     if (!dock) continue;
     const auto title = dock->accessibleName();
-    auto* action =
-        window.actions().add((QByteArray("to-") + panel).constData(), MainWindow::tr("To %1").arg(title),
-                             MainWindow::tr("Opens %1, brings it before others and gives it the keyboard").arg(title),
-                             QKeySequence(Qt::ALT | static_cast<Qt::Key>(Qt::Key_1 + number++)));
+    auto* action = window.actions().add((QByteArray("to-") + panel).constData(), tr("To %1").arg(title),
+                                        tr("Opens %1, brings it before others and gives it the keyboard").arg(title),
+                                        QKeySequence(Qt::ALT | static_cast<Qt::Key>(Qt::Key_1 + number++)));
     QObject::connect(action, &QAction::triggered, dock, [dock] { leadTo(dock); });
     panels->addAction(action);
   }

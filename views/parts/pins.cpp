@@ -4,7 +4,6 @@
 #include <QStatusBar>
 
 #include "views/docks/pin_button.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -13,7 +12,7 @@ namespace {
 /// `window`: the selection there, which this one may be about to follow.
 QString noSelection(const PinnedSelection& selection, const Selection& window) {
   if (selection.isPinned() || window.op() || window.value()) return {};
-  return window.analysis() ? MainWindow::tr("Nothing is selected") : MainWindow::tr("No file is open");
+  return window.analysis() ? tr("Nothing is selected") : tr("No file is open");
 }
 
 /// The dock with the focus if it can be pinned; may be null.
@@ -29,9 +28,8 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
   auto& actions = window.actions();
   const auto title = dock->windowTitle();
   const auto name = QByteArray("pin-") + dock->objectName().mid(static_cast<int>(qstrlen("dock-"))).toLatin1();
-  auto* pin =
-      actions.add(name.constData(), MainWindow::tr("Pin %1").arg(title),
-                  MainWindow::tr("%1 stays with what it shows while you move on, or follows again").arg(title), {});
+  auto* pin = actions.add(name.constData(), tr("Pin %1").arg(title),
+                          tr("%1 stays with what it shows while you move on, or follows again").arg(title), {});
   pin->setCheckable(true);
   QObject::connect(pin, &QAction::triggered, selection, [pin, selection](bool on) {
     selection->setPinned(on);
@@ -43,16 +41,15 @@ void addPin(MainWindow& window, QDockWidget* dock, PinnedSelection* selection, Q
 }
 
 const WindowPart pinsPart(PartOrder::pins, [](MainWindow& window) {
-  auto* menu = new QMenu(MainWindow::tr("&Pin"), &window);
+  auto* menu = new QMenu(tr("&Pin"), &window);
   menu->setToolTipsVisible(true);
   auto& actions = window.actions();
-  auto* here = actions.add(
-      "pin", MainWindow::tr("&This Dock"),
-      MainWindow::tr("The dock with the focus stays with what it shows while you move on, or follows again"),
-      QKeySequence(Qt::SHIFT | Qt::Key_P));
+  auto* here = actions.add("pin", tr("&This Dock"),
+                           tr("The dock with the focus stays with what it shows while you move on, or follows again"),
+                           QKeySequence(Qt::SHIFT | Qt::Key_P));
   QObject::connect(here, &QAction::triggered, &window, [&window] {
     if (auto* button = focused(window)) return button->defaultAction()->trigger();
-    window.statusBar()->showMessage(MainWindow::tr("The focus is in no dock that follows the selection"), 8000);
+    window.statusBar()->showMessage(tr("The focus is in no dock that follows the selection"), 8000);
   });
   menu->addAction(here);
   menu->addSeparator();

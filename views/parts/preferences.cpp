@@ -1,26 +1,23 @@
 // File > Preferences.
 #include <QCheckBox>
 #include <QComboBox>
-#include <QDialogButtonBox>
 #include <QFormLayout>
-#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QVBoxLayout>
-#include <functional>
 #include <thread>
 
-#include "core/base/allowed_memory.h"
-#include "views/engine/threads.h"
+#include "core/base/memory_account.h"
+#include "views/engine/torch_calls.h"
 #include "views/parts/history_memory.h"
 #include "views/settings/editor.h"
 #include "views/settings/settings.h"
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -62,12 +59,11 @@ QString plain(QString text) { return text.remove(QLatin1Char('&')).remove(QStrin
 void applyThreads(MainWindow& window) {
   const int count = kept::threads.of(*window.shared().settings);
   if (count <= 0) return;
-  Worker::Job job;
-  job.work = [count](const Progress&) -> Worker::Deliver {
+  const auto work = [count](const Progress&) -> Worker::Deliver {
     useThreads(count);
     return {};
   };
-  window.shared().worker->post(nullptr, std::move(job));
+  window.shared().worker->post(nullptr, {.work = work});
 }
 
 void applyAllowedMemory(const QSettings& settings) {
@@ -80,8 +76,8 @@ void applyAllowedMemory(const QSettings& settings) {
 }
 
 const WindowPart preferencesPart(PartOrder::preferences, [](MainWindow& window) {
-  auto* action = window.actions().add("preferences", MainWindow::tr("Preferences..."),
-                                      MainWindow::tr("Appearance, keys, running, sources and editor, files"),
+  auto* action = window.actions().add("preferences", tr("Preferences..."),
+                                      tr("Appearance, keys, running, sources and editor, files"),
                                       QKeySequence(Qt::CTRL | Qt::Key_Comma));
   action->setMenuRole(QAction::PreferencesRole);
   QObject::connect(action, &QAction::triggered, &window, [&window] {
@@ -107,8 +103,7 @@ PreferencesDialog::PreferencesDialog(MainWindow& window)
   addRunning();
   addSources();
   addFiles();
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  auto* buttons = dialogButtons(QDialogButtonBox::Close, this);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(pages_);
   layout->addWidget(buttons);
@@ -117,8 +112,7 @@ PreferencesDialog::PreferencesDialog(MainWindow& window)
 
 QFormLayout* PreferencesDialog::addPage(const QString& title) {
   auto* page = new QWidget(pages_);
-  auto* form = new QFormLayout(page);
-  form->setContentsMargins(tokens::wide, tokens::wide, tokens::wide, tokens::wide);
+  auto* form = withMargins(new QFormLayout(page), {tokens::wide, tokens::wide, tokens::wide, tokens::wide});
   form->setVerticalSpacing(tokens::gap);
   pages_->addTab(page, title);
   return form;
@@ -127,8 +121,7 @@ QFormLayout* PreferencesDialog::addPage(const QString& title) {
 void PreferencesDialog::addSwitch(QFormLayout* page, const char* name, const QString& text) {
   auto* action = window_.findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
   if (!action) return;
-  auto* box = new QCheckBox(text, this);
-  box->setObjectName(QStringLiteral("preference-") + QLatin1String(name));
+  auto* box = named(new QCheckBox(text, this), QStringLiteral("preference-") + QLatin1String(name));
   box->setToolTip(action->property("what").toString());
   box->setChecked(action->isChecked());
   connect(box, &QCheckBox::clicked, action, [action, box](bool on) {
@@ -142,8 +135,7 @@ void PreferencesDialog::addSwitch(QFormLayout* page, const char* name, const QSt
 void PreferencesDialog::addButton(QFormLayout* page, const char* name, const QString& text) {
   auto* action = window_.findChild<QAction*>(QStringLiteral("action-") + QLatin1String(name));
   if (!action) return;
-  auto* button = new QPushButton(text, this);
-  button->setObjectName(QStringLiteral("preference-") + QLatin1String(name));
+  auto* button = named(new QPushButton(text, this), QStringLiteral("preference-") + QLatin1String(name));
   button->setAutoDefault(false);
   connect(button, &QPushButton::clicked, action, &QAction::trigger);
   page->addRow(button);
@@ -165,28 +157,22 @@ void PreferencesDialog::addAppearance() {
   addChoice(page, tr("&Fold listings"), window_.actions().grouping->actions());
   addSwitch(page, "short-names", tr("&Short op names"));
   addSwitch(page, "op-numbers", tr("&Numbers of ops in the gutter"));
-  auto* hint = new QLabel(tr("View > Layouts arranges listings and docks. QT_SCALE_FACTOR=1.5 scales the window where "
-                             "the desktop does not."),
-                          this);
-  hint->setWordWrap(true);
-  page->addRow(hint);
+  page->addRow(textLabel(tr("View > Layouts arranges listings and docks. QT_SCALE_FACTOR=1.5 scales the window where "
+                            "the desktop does not."),
+                         this));
 }
 
 void PreferencesDialog::addKeys() {
   auto* page = addPage(tr("&Keys"));
-  auto* hint = new QLabel(
-      tr("Each command can have another key, and there is a preset of gdb's letters. F1 lists the keys."), this);
-  hint->setWordWrap(true);
-  page->addRow(hint);
+  page->addRow(textLabel(
+      tr("Each command can have another key, and there is a preset of gdb's letters. F1 lists the keys."), this));
   addButton(page, "change-keys", tr("&Change Keys..."));
 }
 
 void PreferencesDialog::addAmount(QFormLayout* page, const char* name, const QString& label, const QString& what,
                                   std::int64_t bytes, QLabel* problem, const std::function<void(std::int64_t)>& use,
                                   const QString& usual) {
-  auto* amount = new QComboBox(this);
-  amount->setObjectName(QLatin1String(name));
-  prepareBox(amount, what);
+  auto* amount = makeBox(this, name, what);
   amount->setToolTip(what);
   amount->setEditable(true);
   amount->setInsertPolicy(QComboBox::NoInsert);
@@ -213,9 +199,7 @@ void PreferencesDialog::addRunning() {
   auto* page = addPage(tr("&Running"));
   auto* settings = window_.shared().settings;
   addSwitch(page, "run-on-open", tr("Run small models when they are &opened"));
-  auto* threads = new QSpinBox(this);
-  threads->setObjectName(QStringLiteral("preference-threads"));
-  threads->setAccessibleName(tr("Threads"));
+  auto* threads = named(new QSpinBox(this), "preference-threads", tr("Threads"));
   threads->setRange(0, std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   threads->setSpecialValueText(tr("as LibTorch chooses"));
   threads->setValue(kept::threads.of(*settings));
@@ -225,10 +209,7 @@ void PreferencesDialog::addRunning() {
     applyThreads(window_);
   });
   page->addRow(tr("&Threads"), threads);
-  auto* problem = new QLabel(this);
-  problem->setObjectName(QStringLiteral("preference-problem"));
-  problem->setTextFormat(Qt::PlainText);
-  problem->setWordWrap(true);
+  auto* problem = named(textLabel({}, this), "preference-problem");
   auto& controller = *window_.context().controller;
   addAmount(page, "preference-history", tr("&Memory for stepping back"), tr("Memory that stepping back may take"),
             HistoryMemoryDialog::kept(*settings), problem, [settings, &controller](std::int64_t bytes) {
@@ -265,9 +246,7 @@ void PreferencesDialog::addRunning() {
 void PreferencesDialog::addSources() {
   auto* page = addPage(tr("&Sources and Editor"));
   auto* settings = window_.shared().settings;
-  auto* editor = new QComboBox(this);
-  editor->setObjectName(QStringLiteral("preference-editor"));
-  prepareBox(editor, tr("Command of the editor"));
+  auto* editor = makeBox(this, "preference-editor", tr("Command of the editor"));
   editor->setEditable(true);
   for (const auto& known : installedEditors()) editor->addItem(known.command);
   editor->setCurrentText(editorCommand(*settings));
@@ -284,19 +263,16 @@ void PreferencesDialog::addFiles() {
   auto* page = addPage(tr("&Files"));
   auto* settings = window_.shared().settings;
   addSwitch(page, "reopen-at-start", tr("&Open the files of the last session at start"));
-  auto* forget = new QPushButton(tr("&Forget Recent Files"), this);
+  auto* forget = named(new QPushButton(tr("&Forget Recent Files"), this), "preference-forget");
   forget->setAutoDefault(false);
-  forget->setObjectName(QStringLiteral("preference-forget"));
   connect(forget, &QPushButton::clicked, this, [settings, forget] {
     kept::recentFiles.forget(*settings);
     forget->setEnabled(false);
   });
   forget->setEnabled(!kept::recentFiles.of(*settings).isEmpty());
   page->addRow(forget);
-  auto* where = new QLabel(tr("All of this is kept in %1").arg(settings->fileName()), this);
-  where->setTextFormat(Qt::PlainText);
+  auto* where = textLabel(tr("All of this is kept in %1").arg(settings->fileName()), this);
   where->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  where->setWordWrap(true);
   page->addRow(where);
 }
 

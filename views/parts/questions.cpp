@@ -12,20 +12,10 @@
 #include "views/docks/values_dock.h"
 #include "views/docks/why_dock.h"
 #include "views/findings/finding_sources.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
-
-/// Has a command show its panel first and then ask.
-template <class P, class Ask>
-void runIn(MainWindow& window, QAction* action, P* panel, Ask ask) {
-  QObject::connect(action, &QAction::triggered, panel, [&window, panel, ask] {
-    window.showPanel(*panel);
-    ask();
-  });
-}
 
 /// Where to walk from: the selected value if it is known to be bad, else another bad value of the selected op, else
 /// any.
@@ -59,9 +49,9 @@ const WindowPart why(PartOrder::why, [](MainWindow& window) {
   const auto& actions = window.actions();
   auto* panel = window.addPanel(
       new WhyDock(window.pinnable("dock-why", {actions.recompute, actions.save}), actions.recompute, actions.save),
-      MainWindow::tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
-  runIn(window, actions.recompute, panel, [panel] { panel->recompute(); });
-  runIn(window, actions.save, panel, [panel] { panel->save(); });
+      tr("Why"), Qt::RightDockWidgetArea, &window.panel<InspectorDock>());
+  window.runIn(actions.recompute, panel, &WhyDock::recompute);
+  window.runIn(actions.save, panel, &WhyDock::save);
   QObject::connect(panel, &WhyDock::nothingGained, &window.actions(), &WindowActions::noteNoGain);
   QObject::connect(panel, &WhyDock::failed, &window,
                    [&window](const QString& message) { window.messages().show(MessageBar::Kind::warning, message); });
@@ -70,19 +60,16 @@ const WindowPart why(PartOrder::why, [](MainWindow& window) {
 const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
   const auto& actions = window.actions();
   auto* panel = window.addPanel(new FindingsDock(window.context(), actions.walkToRoot, actions.checkRun),
-                                MainWindow::tr("Findings"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
-  runIn(window, actions.walkToRoot, panel, [panel, context = window.context()] {
+                                tr("Findings"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+  window.runIn(actions.walkToRoot, panel, [context = window.context()](FindingsDock* panel) {
     if (context.controller->document()) panel->walk(badStart(context));
   });
-  runIn(window, actions.checkRun, panel, [panel] { panel->check(); });
+  window.runIn(actions.checkRun, panel, &FindingsDock::check);
   new FindingSources(window.context(), panel);
   QObject::connect(panel, &FindingsDock::commandChosen, &window, [&window](const QString& command) {
     if (auto* action = window.findChild<QAction*>(QStringLiteral("action-") + command))
       return action->isEnabled() ? action->trigger() : window.statusBar()->showMessage(action->statusTip(), 8000);
-    if (auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + command)) {
-      dock->show();
-      dock->raise();
-    }
+    window.showPanel(command);
   });
   QObject::connect(
       window.context().controller, &DocumentController::documentChanged, panel,
@@ -98,17 +85,17 @@ const WindowPart findings(PartOrder::findings, [](MainWindow& window) {
 
 const WindowPart checks(PartOrder::checks, [](MainWindow& window) {
   const auto& actions = window.actions();
-  auto* panel = window.addPanel(new ChecksDock(window.context(), actions.checkGradient, actions.terms),
-                                MainWindow::tr("Checks"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
-  runIn(window, actions.checkGradient, panel, [panel] { panel->check(); });
-  runIn(window, actions.terms, panel, [panel] { panel->terms(); });
+  auto* panel = window.addPanel(new ChecksDock(window.context(), actions.checkGradient, actions.terms), tr("Checks"),
+                                Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
+  window.runIn(actions.checkGradient, panel, &ChecksDock::check);
+  window.runIn(actions.terms, panel, &ChecksDock::terms);
 });
 
 const WindowPart compare(PartOrder::compare, [](MainWindow& window) {
   auto* action = window.actions().compare;
-  auto* panel = window.addPanel(new CompareDock(window.context(), action), MainWindow::tr("Compare"),
-                                Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
-  runIn(window, action, panel, [panel] { panel->compare(); });
+  auto* panel = window.addPanel(new CompareDock(window.context(), action), tr("Compare"), Qt::BottomDockWidgetArea,
+                                &window.panel<ValuesDock>());
+  window.runIn(action, panel, &CompareDock::compare);
 });
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include "views/docks/memory_dock.h"
 #include "views/docks/references_dock.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -30,40 +30,32 @@ void addVerbs(MainWindow& window) {
                           actions.recompute};
     verbs.removeAll(nullptr);
     const auto entries = menu->actions();  // behind the jump to the origin and the breakpoint
-    const auto at =
-        std::find_if(entries.begin(), entries.end(), [](const QAction* action) { return action->isSeparator(); });
+    const auto at = std::ranges::find_if(entries, [](const QAction* action) { return action->isSeparator(); });
     auto* before = at == entries.end() ? nullptr : *at;
     menu->insertActions(before, verbs);
     if (op) {
       const auto words = filterFor(*window.context().controller->document()->analysis->document, op);
-      auto* filter = new QAction(MainWindow::tr("Filter to This (%1)").arg(words), menu);
-      filter->setObjectName(QStringLiteral("filter-to-this"));
+      auto* filter = named(new QAction(tr("Filter to This (%1)").arg(words), menu), "filter-to-this");
       QObject::connect(filter, &QAction::triggered, &window,
                        [&window, words] { window.context().filter->apply(words); });
       menu->insertAction(before, filter);
     }
   };
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+  for (auto kind : traceKinds)
     QObject::connect(&window.listings().listing(kind), &ListingView::menuAboutToShow, &window, extend);
 }
 
 const WindowPart referencesPart(PartOrder::references, [](MainWindow& window) {
   const auto& actions = window.actions();
   auto* panel = window.addPanel(new ReferencesDock(window.pinnable("dock-references", {actions.references})),
-                                MainWindow::tr("References"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
+                                tr("References"), Qt::BottomDockWidgetArea, &window.panel<MemoryDock>());
   panel->stepOnlyTo([&window](BoundSymbolId op) {  // walking uses opens no listing that someone has closed
     const auto& document = *window.context().controller->document()->analysis->document;
     return document.boundSymbol(op).origin.role != Role::none || window.listings().isShown(TraceKind::computation);
   });
-  const auto on = [&window, panel](QAction* action, auto run) {
-    QObject::connect(action, &QAction::triggered, panel, [&window, panel, run] {
-      window.showPanel(*panel);
-      run();
-    });
-  };
-  on(actions.references, [] {});
-  on(actions.nextUse, [panel] { panel->step(true); });
-  on(actions.previousUse, [panel] { panel->step(false); });
+  window.runIn(actions.references, panel);
+  window.runIn(actions.nextUse, panel, [](ReferencesDock* uses) { uses->step(true); });
+  window.runIn(actions.previousUse, panel, [](ReferencesDock* uses) { uses->step(false); });
   addVerbs(window);
 });
 

@@ -1,7 +1,6 @@
 // Running small models on opening, and running ahead when a person wants that.
 #include "views/settings/settings.h"
-#include "views/widgets/command_button.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -13,9 +12,9 @@ const WindowPart runOnOpenPart(PartOrder::runOnOpen, [](MainWindow& window) {
   ahead->setKeptBytes(kept::keptBytes.of(*settings));
   ahead->setRunsOnOpen(kept::runsOnOpen.of(*settings));
 
-  auto* onOpen = window.actions().add("run-on-open", MainWindow::tr("Run Small Mod&els on Opening"),
-                                      MainWindow::tr("Runs a model of under two seconds once when it is opened, apart "
-                                                     "from the position, so that the values of every line are there"),
+  auto* onOpen = window.actions().add("run-on-open", tr("Run Small Mod&els on Opening"),
+                                      tr("Runs a model of under two seconds once when it is opened, apart "
+                                         "from the position, so that the values of every line are there"),
                                       {});
   onOpen->setCheckable(true);
   onOpen->setChecked(ahead->runsOnOpen());
@@ -25,18 +24,17 @@ const WindowPart runOnOpenPart(PartOrder::runOnOpen, [](MainWindow& window) {
   });
 
   auto* runAhead = window.actions().add(
-      "run-ahead", MainWindow::tr("Run A&head"),
-      MainWindow::tr("Runs all of the model apart from the position: fills values and columns of every line"), {},
-      "run-ahead");
+      "run-ahead", tr("Run A&head"),
+      tr("Runs all of the model apart from the position: fills values and columns of every line"), {}, "run-ahead");
   QObject::connect(runAhead, &QAction::triggered, &window, [ahead] { ahead->runAll(); });
   window.actions().allowUnless(runAhead, [&window, ahead] {
     const auto& now = window.context().execution->now();
     const auto& numbers = ahead->numbers();
-    return !window.context().controller->document() ? MainWindow::tr("No file is open")
+    return !window.context().controller->document() ? tr("No file is open")
            : !now.available                         ? now.unavailableReason
-           : ahead->running()                       ? MainWindow::tr("It runs already")
+           : ahead->running()                       ? tr("It runs already")
            : numbers.known() >= numbers.size()
-               ? MainWindow::tr("Every op has run once, apart from the position: all numbers are there")
+               ? tr("Every op has run once, apart from the position: all numbers are there")
                : QString();
   });
   QObject::connect(ahead, &RunAhead::changed, &window.actions(), &WindowActions::update);

@@ -1,10 +1,7 @@
 // File > Reopen at Start, and the Window menu: what there is because there are several windows.
-#include <QDir>
 #include <QFileInfo>
 #include <QStatusBar>
 
-#include "views/text/format.h"
-#include "views/window/main_window.h"
 #include "views/window/session_keeper.h"
 #include "views/window/window_part.h"
 
@@ -15,7 +12,7 @@ namespace {
 QString nameOf(MainWindow* window) {
   const QFileInfo file(window->windowFilePath());
   const auto name = window->windowFilePath().isEmpty()
-                        ? MainWindow::tr("(no file)")
+                        ? tr("(no file)")
                         : QStringLiteral("%1/%2").arg(file.dir().dirName(), file.fileName());
   return QString(name).replace(QLatin1Char('&'), QStringLiteral("&&"));
 }
@@ -46,8 +43,7 @@ void step(MainWindow* self, int by) {
   const auto windows = SessionKeeper::of(self->shared().settings).windows();
   const auto count = windows.size();
   if (count < 2)
-    return self->statusBar()->showMessage(
-        MainWindow::tr("There is no other window: File > Open in New Window makes one"), 8000);
+    return self->statusBar()->showMessage(tr("There is no other window: File > Open in New Window makes one"), 8000);
   activate(windows[(windows.indexOf(self) + by + count) % count]);
 }
 
@@ -55,9 +51,8 @@ const WindowPart sessionMenuPart(PartOrder::sessions, [](MainWindow& window) {
   auto& keeper = SessionKeeper::of(window.shared().settings);
   keeper.add(&window);
   auto& actions = window.actions();
-  auto* reopen =
-      actions.add("reopen-at-start", MainWindow::tr("Reopen at &Start"),
-                  MainWindow::tr("A start without files opens those of the last session, as they were shown"), {});
+  auto* reopen = actions.add("reopen-at-start", tr("Reopen at &Start"),
+                             tr("A start without files opens those of the last session, as they were shown"), {});
   reopen->setCheckable(true);
   auto* file = window.menu("file");
   file->insertAction(actions.close, reopen);
@@ -67,14 +62,13 @@ const WindowPart sessionMenuPart(PartOrder::sessions, [](MainWindow& window) {
   QObject::connect(reopen, &QAction::triggered, &window, [&keeper](bool on) { keeper.session().setWanted(on); });
   reopen->setChecked(keeper.session().isWanted());
 
-  auto* menu = window.menu("window", MainWindow::tr("&Window"));
+  auto* menu = window.menu("window", tr("&Window"));
   menu->setObjectName(QStringLiteral("windows"));
-  auto* next =
-      actions.add("next-window", MainWindow::tr("&Next Window"),
-                  MainWindow::tr("To the window that was opened after this one"), QKeySequence(Qt::CTRL | Qt::Key_Tab));
-  auto* previous = actions.add("previous-window", MainWindow::tr("&Previous Window"),
-                               MainWindow::tr("To the window that was opened before this one"),
-                               QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab));
+  auto* next = actions.add("next-window", tr("&Next Window"), tr("To the window that was opened after this one"),
+                           QKeySequence(Qt::CTRL | Qt::Key_Tab));
+  auto* previous =
+      actions.add("previous-window", tr("&Previous Window"), tr("To the window that was opened before this one"),
+                  QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab));
   const QList<QAction*> commands{next, previous};
   QObject::connect(next, &QAction::triggered, &window, [&window] { step(&window, 1); });
   QObject::connect(previous, &QAction::triggered, &window, [&window] { step(&window, -1); });

@@ -1,7 +1,6 @@
 // The Python source behind an op: the dock, its settings, the editor; its line as text.
 #include <QApplication>
 #include <QClipboard>
-#include <QFileDialog>
 
 #include "core/trace/source.h"
 #include "views/dialogs/source_dialog.h"
@@ -10,7 +9,7 @@
 #include "views/docks/values_dock.h"
 #include "views/settings/editor.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -29,18 +28,12 @@ void editSettings(MainWindow& window, SourceDock* dock) {
 
 void findFile(MainWindow& window, SourceDock* dock) {
   const auto name = QFileInfo(dock->file()).fileName();
-  auto* dialog =
-      new QFileDialog(&window, MainWindow::tr("Find %1").arg(name), QFileInfo(window.windowFilePath()).absolutePath(),
-                      MainWindow::tr("%1 (%1);;Python (*.py);;All files (*)").arg(name));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  QObject::connect(dialog, &QFileDialog::fileSelected, dock, &SourceDock::useFile);
-  dialog->open();
+  chooseFile(&window, tr("Find %1").arg(name), QFileInfo(window.windowFilePath()).absolutePath(),
+             tr("%1 (%1);;Python (*.py);;All files (*)").arg(name), dock, &SourceDock::useFile);
 }
 
 const WindowPart sourcePart(PartOrder::source, [](MainWindow& window) {
   auto& actions = window.actions();
-  const auto tr = [](const char* text) { return MainWindow::tr(text); };
   auto* show = actions.add("source", tr("Sour&ce"), tr("Shows the Python source that the selected op comes from"),
                            QKeySequence(Qt::CTRL | Qt::Key_U));
   auto* edit = actions.add("open-in-editor", tr("Open in &Editor"),
@@ -57,28 +50,23 @@ const WindowPart sourcePart(PartOrder::source, [](MainWindow& window) {
                       tr("Source"), Qt::BottomDockWidgetArea, &window.panel<ValuesDock>());
   const auto noSource = [&window] {
     const auto& selection = *window.context().selection;
-    if (!selection.analysis()) return MainWindow::tr("No file is open");
-    if (!selection.op()) return MainWindow::tr("No op is selected");
-    return sourceOf(*selection.analysis()->document, selection.op()).empty()
-               ? MainWindow::tr("The selected op has no source")
-               : QString();
+    if (!selection.analysis()) return tr("No file is open");
+    if (!selection.op()) return tr("No op is selected");
+    return sourceOf(*selection.analysis()->document, selection.op()).empty() ? tr("The selected op has no source")
+                                                                             : QString();
   };
   for (auto* action : {edit, copy, find}) actions.allowUnless(action, noSource);
-  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showPanel(*dock); });
-  QObject::connect(edit, &QAction::triggered, dock, [&window, dock] {
-    window.showPanel(*dock);
-    if (editorCommand(*window.shared().settings).isEmpty()) return editSettings(window, dock);
-    dock->openInEditor();
+  window.runIn(show, dock);
+  window.runIn(edit, dock, [&window](SourceDock* source) {
+    if (editorCommand(*window.shared().settings).isEmpty()) return editSettings(window, source);
+    source->openInEditor();
   });
   QObject::connect(copy, &QAction::triggered, &window, [&window] {
     const auto& selection = *window.context().selection;
     const auto* frame = shownFrame(sourceOf(*selection.analysis()->document, selection.op()));
     QApplication::clipboard()->setText(QStringLiteral("%1:%2").arg(toQt(frame->file)).arg(frame->line));
   });
-  QObject::connect(find, &QAction::triggered, dock, [&window, dock] {
-    window.showPanel(*dock);
-    findFile(window, dock);
-  });
+  window.runIn(find, dock, [&window](SourceDock* source) { findFile(window, source); });
   QObject::connect(settings, &QAction::triggered, dock, [&window, dock] { editSettings(window, dock); });
   QObject::connect(dock, &SourceDock::placeChosen, &window, [&window](BoundSymbolId op) { window.jumpTo(op); });
   QObject::connect(&window.panel<InspectorDock>(), &InspectorDock::frameChosen, dock, [&window, dock](int frame) {

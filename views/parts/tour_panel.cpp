@@ -8,7 +8,7 @@
 #include "views/settings/keymap.h"
 #include "views/settings/samples.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -20,12 +20,11 @@ const WindowPart tourPanelPart(PartOrder::tour, [](MainWindow& window) {
   column->insertWidget(1, panel);  // under the messages, over start page or listings
   auto& actions = window.actions();
   auto* start = actions.add(
-      "tour", MainWindow::tr("Take the &Tour"),
-      MainWindow::tr(
-          "A few steps through a small sample: from a backward op to its origin and back, over the border, why saved"),
+      "tour", tr("Take the &Tour"),
+      tr("A few steps through a small sample: from a backward op to its origin and back, over the border, why saved"),
       {});
   actions.allowUnless(start, [] {
-    return samples().isEmpty() ? MainWindow::tr("The samples that come with the program are not there") : QString();
+    return samples().isEmpty() ? tr("The samples that come with the program are not there") : QString();
   });
   window.menu("help")->insertAction(actions.palette, start);
   QObject::connect(start, &QAction::triggered, panel, &TourPanel::startOnSample);
@@ -41,34 +40,26 @@ bool isSample(const OpenDocument* document) {
 }  // namespace
 
 TourPanel::TourPanel(MainWindow& window) : QFrame(window.centralWidget()), window_(window), tour_(window.context()) {
-  setObjectName(QStringLiteral("tour"));
-  setAccessibleName(tr("Tour"));
+  named(this, "tour", tr("Tour"));
   setAutoFillBackground(true);
   setBackgroundRole(QPalette::AlternateBase);
   number_ = new QLabel(this);
-  title_ = new QLabel(this);
-  title_->setObjectName(QStringLiteral("tour-title"));
+  title_ = named(new QLabel(this), "tour-title");
   auto font = title_->font();
   font.setBold(true);
   title_->setFont(font);
-  text_ = new QLabel(this);
-  text_->setObjectName(QStringLiteral("tour-text"));
+  text_ = named(new QLabel(this), "tour-text");
   text_->setWordWrap(true);
   for (auto* label : {title_, text_}) label->setTextFormat(Qt::PlainText);
-  skip_ = new QPushButton(tr("Skip"), this);
-  skip_->setObjectName(QStringLiteral("tour-skip"));
-  skip_->setAccessibleName(tr("Skip this step of the tour"));
+  skip_ = named(new QPushButton(tr("Skip"), this), "tour-skip", tr("Skip this step of the tour"));
   again_ = new QPushButton(tr("Once More"), this);
   again_->setAccessibleName(tr("Take the tour once more"));
-  end_ = new QPushButton(tr("End the Tour"), this);
-  end_->setObjectName(QStringLiteral("tour-end"));
+  end_ = named(new QPushButton(tr("End the Tour"), this), "tour-end");
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
   words->addWidget(title_);
   words->addWidget(text_);
-  auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(12, 8, 10, 8);
-  layout->setSpacing(12);
+  auto* layout = withMargins(new QHBoxLayout(this), {12, 8, 10, 8}, 12);
   layout->addWidget(number_, 0, Qt::AlignTop);
   layout->addLayout(words, 1);
   for (auto* button : {skip_, again_, end_}) layout->addWidget(button, 0, Qt::AlignVCenter);

@@ -34,7 +34,6 @@ class TourPanel : public QFrame {
   MainWindow& window_;
   Tour tour_;
   bool waiting_ = false;  ///< for the sample to be opened
-  int prepared_ = -1;
   QLabel *number_, *title_, *text_;
   QPushButton *skip_, *again_, *end_;
 };

@@ -2,7 +2,6 @@
 #include <QHelpEvent>
 
 #include "views/dialogs/value_tip.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -18,8 +17,7 @@ ValueId firstOutput(const Document& document, BoundSymbolId op) {
 class Hovering : public QObject {
  public:
   Hovering(MainWindow& window, ValueTip* tip) : QObject(&window), window_(window), tip_(tip) {
-    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-      window.listings().listing(kind).viewport()->installEventFilter(this);
+    for (auto kind : traceKinds) window.listings().listing(kind).viewport()->installEventFilter(this);
     window.listings().graph().installEventFilter(this);
   }
 
@@ -60,14 +58,14 @@ class Hovering : public QObject {
 const WindowPart valueTipsPart(PartOrder::valueTips, [](MainWindow& window) {
   auto* tip = new ValueTip(window.context(), &window);
   new Hovering(window, tip);
-  auto* action = window.actions().add(
-      "value-tip", MainWindow::tr("Show Val&ue"),
-      MainWindow::tr("Shows shape, statistics and a histogram of the chosen value next to its line"),
-      QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_V));
+  auto* action =
+      window.actions().add("value-tip", tr("Show Val&ue"),
+                           tr("Shows shape, statistics and a histogram of the chosen value next to its line"),
+                           QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_V));
   window.actions().allowUnless(action, [&window] {
-    return !window.context().controller->document()    ? MainWindow::tr("No file is open")
+    return !window.context().controller->document()    ? tr("No file is open")
            : window.context().selection->chosenValue() ? QString()
-                                                       : MainWindow::tr("No value is selected");
+                                                       : tr("No value is selected");
   });
   QObject::connect(action, &QAction::triggered, &window, [&window, tip] {
     auto& view = window.listings().active();

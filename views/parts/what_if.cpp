@@ -2,7 +2,6 @@
 // curve in Memory.
 #include "views/docks/memory_dock.h"
 #include "views/docks/why_dock.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -12,25 +11,16 @@ const WindowPart whatIfPart(PartOrder::whatIf, [](MainWindow& window) {
   auto& actions = window.actions();
   auto* why = &window.panel<WhyDock>();
   auto* blocks = actions.add(
-      "checkpoint-blocks", MainWindow::tr("Checkpoint &Each Block"),
-      MainWindow::tr(
-          "What if each layer were recomputed from its input, as torch.utils.checkpoint around each does it?"),
-      {});
-  auto* budget =
-      actions.add("what-if-budget", MainWindow::tr("Save Less"),
-                  MainWindow::tr("What if less were saved? A slider goes from least memory to least time"), {});
-  const auto run = [&window, why](QAction* action, void (WhyDock::*ask)()) {
-    QObject::connect(action, &QAction::triggered, why, [&window, why, ask] {
-      window.showPanel(*why);
-      (why->*ask)();
-    });
-  };
-  run(blocks, &WhyDock::checkpointBlocks);
-  run(budget, &WhyDock::tryBudgets);
+      "checkpoint-blocks", tr("Checkpoint &Each Block"),
+      tr("What if each layer were recomputed from its input, as torch.utils.checkpoint around each does it?"), {});
+  auto* budget = actions.add("what-if-budget", tr("Save Less"),
+                             tr("What if less were saved? A slider goes from least memory to least time"), {});
+  window.runIn(blocks, why, &WhyDock::checkpointBlocks);
+  window.runIn(budget, why, &WhyDock::tryBudgets);
   const auto closed = [&window] {
     const auto& document = window.context().controller->document();
-    return !document                        ? MainWindow::tr("No file is open")
-           : !document->analysis->derived() ? MainWindow::tr("There is no forward and backward: see Problems")
+    return !document                        ? tr("No file is open")
+           : !document->analysis->derived() ? tr("There is no forward and backward: see Problems")
                                             : QString();
   };
   actions.allowUnless(budget, closed);

@@ -1,10 +1,8 @@
-#include <QContextMenuEvent>
 
 #include "views/docks/modules_dock.h"
 #include "views/models/tree_model.h"
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
-#include "views/window/main_window.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
@@ -25,12 +23,11 @@ std::vector<std::string> modulesAround(const Document& tables, BoundSymbolId op)
 
 void addCuts(QMenu* menu, StagePlan* plan, const std::string& module) {
   for (const bool after : {false, true}) {
-    auto* action = menu->addAction(
-        after ? QObject::tr("Cut After %1").arg(toQt(module)) : QObject::tr("Cut Before %1").arg(toQt(module)), plan,
-        [plan, module, after] { plan->cutAtModule(module, after); });
+    auto* action = menu->addAction(after ? tr("Cut After %1").arg(toQt(module)) : tr("Cut Before %1").arg(toQt(module)),
+                                   plan, [plan, module, after] { plan->cutAtModule(module, after); });
     const auto reason = plan->noCutReason(module, after);
     action->setEnabled(reason.isEmpty());
-    action->setToolTip(reason.isEmpty() ? QObject::tr("A stage begins at each call of the module") : reason);
+    action->setToolTip(reason.isEmpty() ? tr("A stage begins at each call of the module") : reason);
     action->setStatusTip(action->toolTip());
   }
 }
@@ -46,12 +43,11 @@ void fill(QMenu* menu, const ViewContext& context) {
     addCuts(menu, context.stages, module);
   }
   if (modules.empty())
-    menu->addAction(document ? QObject::tr("Select an op that is in a module") : QObject::tr("No file is open"))
-        ->setEnabled(false);
+    menu->addAction(document ? tr("Select an op that is in a module") : tr("No file is open"))->setEnabled(false);
 }
 
 QMenu* moduleMenu(const ViewContext& context, QWidget* parent) {
-  auto* menu = new QMenu(QObject::tr("Cut at Mo&dule"), parent);
+  auto* menu = new QMenu(tr("Cut at Mo&dule"), parent);
   menu->setToolTipsVisible(true);
   QObject::connect(menu, &QMenu::aboutToShow, menu, [menu, context] { fill(menu, context); });
   return menu;
@@ -70,7 +66,7 @@ void install(MainWindow& window) {
     menu->addActions(cuts);
     menu->insertMenu(cuts.last(), moduleMenu(context, menu));
   };
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
+  for (auto kind : traceKinds)
     QObject::connect(&window.listings().listing(kind), &ListingView::menuAboutToShow, &window, extend);
   QObject::connect(&window.listings().graph(), &GraphView::menuAboutToShow, &window, extend);
   QObject::connect(&window.panel<ModulesDock>(), &Panel::menuAboutToShow, &window,

@@ -4,20 +4,19 @@
 
 #include "views/docks/memory_dock.h"
 #include "views/docks/schedule_dock.h"
-#include "views/window/main_window.h"
+#include "views/widgets/controls.h"
 #include "views/window/window_part.h"
 
 namespace retrograd::views {
 namespace {
 
 void askWhere(MainWindow& window, ScheduleDock* dock) {
-  const auto lowered = QObject::tr("Schedule with its sends and receives (*.csv)");
-  const QStringList forms{QObject::tr("Drawing (*.svg)"), QObject::tr("Schedule (*.csv)"), lowered,
-                          QObject::tr("All figures (*.json)")};
+  const auto lowered = tr("Schedule with its sends and receives (*.csv)");
+  const QStringList forms{tr("Drawing (*.svg)"), tr("Schedule (*.csv)"), lowered, tr("All figures (*.json)")};
   const QStringList suffixes{QStringLiteral("svg"), QStringLiteral("csv"), QStringLiteral("csv"),
                              QStringLiteral("json")};
-  auto* dialog = new QFileDialog(&window, QObject::tr("Save the Schedule"), {}, forms.join(QStringLiteral(";;")));
-  dialog->setObjectName(QStringLiteral("schedule-file"));
+  auto* dialog =
+      named(new QFileDialog(&window, tr("Save the Schedule"), {}, forms.join(QStringLiteral(";;"))), "schedule-file");
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setAcceptMode(QFileDialog::AcceptSave);
   dialog->setDefaultSuffix(QStringLiteral("svg"));
@@ -27,7 +26,7 @@ void askWhere(MainWindow& window, ScheduleDock* dock) {
   QObject::connect(dialog, &QFileDialog::fileSelected, &window, [&window, dock, dialog, lowered](const QString& path) {
     try {
       dock->save(path, dialog->selectedNameFilter() == lowered);
-      window.statusBar()->showMessage(QObject::tr("The schedule was written to %1").arg(path), 8000);
+      window.statusBar()->showMessage(tr("The schedule was written to %1").arg(path), 8000);
     } catch (const Error& error) {
       window.messages().show(MessageBar::Kind::error, QString::fromStdString(error.what()));
     }
@@ -38,25 +37,23 @@ void askWhere(MainWindow& window, ScheduleDock* dock) {
 const WindowPart schedulePart(PartOrder::schedule, [](MainWindow& window) {
   const auto& context = window.context();
   auto& actions = window.actions();
-  auto* show = actions.add("schedule", QObject::tr("S&chedule"),
-                           QObject::tr("Shows when each rank of a pipeline runs which microbatch"),
+  auto* show = actions.add("schedule", tr("S&chedule"), tr("Shows when each rank of a pipeline runs which microbatch"),
                            QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_L));
-  auto* save = actions.add(
-      "save-schedule", QObject::tr("Sa&ve Schedule..."),
-      QObject::tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
-  save->setIconText(QObject::tr("Save..."));
-  auto* dock = window.addPanel(new ScheduleDock(context, save), QObject::tr("Schedule"), Qt::BottomDockWidgetArea,
+  auto* save =
+      actions.add("save-schedule", tr("Sa&ve Schedule..."),
+                  tr("Writes the schedule as a drawing (SVG), as PyTorch's CSV or with all figures (JSON)"), {});
+  save->setIconText(tr("Save..."));
+  auto* dock = window.addPanel(new ScheduleDock(context, save), tr("Schedule"), Qt::BottomDockWidgetArea,
                                &window.panel<MemoryDock>());
-  actions.allowUnless(
-      show, [context] { return context.controller->document() ? QString() : QObject::tr("No file is open"); });
+  actions.allowUnless(show, [context] { return context.controller->document() ? QString() : tr("No file is open"); });
   actions.allowUnless(save, [dock] {
-    if (!dock->run()) return QObject::tr("No schedule was shown yet");
-    return dock->run()->runs() ? QString() : QObject::tr("The schedule does not run: see Schedule");
+    if (!dock->run()) return tr("No schedule was shown yet");
+    return dock->run()->runs() ? QString() : tr("The schedule does not run: see Schedule");
   });
   QObject::connect(dock, &ScheduleDock::changed, &actions, &WindowActions::update);
-  QObject::connect(show, &QAction::triggered, &window, [&window, dock] { window.showPanel(*dock); });
+  window.runIn(show, dock);
   QObject::connect(save, &QAction::triggered, &window, [&window, dock] { askWhere(window, dock); });
-  auto* menu = window.menu("pipeline", QObject::tr("Pi&peline"));
+  auto* menu = window.menu("pipeline", tr("Pi&peline"));
   menu->addSeparator();
   menu->addActions({show, save});
 });

@@ -4,7 +4,7 @@
 #include <QFileInfo>
 #include <utility>
 
-#include "core/questions/run_estimate.h"
+#include "core/split/op_cost.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -26,12 +26,11 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
                                       const Progress& progress) {
   auto document = std::make_shared<OpenDocument>();
   document->request = request;
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-    document->traces[static_cast<std::size_t>(kind)] = indexTrace(analysis, kind, progress);
+  for (auto kind : traceKinds) document->traces[static_cast<std::size_t>(kind)] = indexTrace(analysis, kind, progress);
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);
   document->intended = IntendedInfinities(*analysis);
-  document->seconds = estimatedSeconds(*analysis);
+  document->seconds = estimatedSeconds(*analysis->document, analysis->joint);
   document->analysis = std::move(analysis);
   return document;
 }
@@ -43,7 +42,7 @@ DocumentController::DocumentController(std::shared_ptr<Worker> worker, std::shar
     : QObject(parent),
       state_{this, std::move(worker), std::move(engine), execution, {}, {}},
       run_(state_, this),
-      marks_(state_, run_, this),
+      marks_(state_, this),
       questions_(state_, this),
       ahead_(state_, this) {
   connect(&run_, &RunControl::leavesPosition, &questions_, &Questions::cancelValues);
@@ -98,9 +97,9 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
         opened->slot->runner->setHistoryBytes(historyBytes);
       } catch (const Error& error) {
         if (error.code() == ErrorCode::cancelled) throw;
-        opened->document->noRunReason = QString::fromStdString(error.what());
+        opened->document->noRunReason = toQt(error.what());
       } catch (const std::bad_alloc& error) {
-        opened->document->noRunReason = QString::fromStdString(messageOf(error));
+        opened->document->noRunReason = toQt(messageOf(error));
       }
     }
     return [this, number, opened, keepMarks] {
@@ -114,7 +113,7 @@ void DocumentController::startOpen(const OpenRequest& request, bool keepMarks, s
     if (number != openNumber_) return;
     opening_ = false;
     Q_EMIT openingChanged();
-    if (error.code() != ErrorCode::cancelled) Q_EMIT openFailed(QString::fromStdString(error.what()), path);
+    if (error.code() != ErrorCode::cancelled) Q_EMIT openFailed(toQt(error.what()), path);
   };
   state_.worker->post(this, std::move(job));
 }
@@ -185,12 +184,11 @@ void DocumentController::stop() {
 
 void DocumentController::discard(std::shared_ptr<RunSlot> slot) {
   if (!slot) return;
-  Worker::Job job;
-  job.work = [slot = std::move(slot)](const Progress&) -> Worker::Deliver {
+  const auto destroy = [slot = std::move(slot)](const Progress&) -> Worker::Deliver {
     slot->runner.reset();
     return {};
   };
-  state_.worker->post(nullptr, std::move(job));
+  state_.worker->post(nullptr, {.work = destroy});
 }
 
 }  // namespace retrograd::views

@@ -10,25 +10,29 @@
 
 namespace retrograd::views {
 
-/// Where execution is, as one immutable picture.
-struct Execution {
-  bool available = false;     ///< the open document can be run
-  QString unavailableReason;  ///< why not; for tooltips
-  std::size_t position = 0;   ///< ops [0, position) of the program have run
-  std::size_t size = 0;
-  std::size_t forwardSize = 0;  ///< the border: positions from here on run in the backward
-  bool running = false;
-  bool walking = false;   ///< running, but by steps: more steps may be asked for
-  BoundSymbolId current;  ///< runs next; none at the end
+/// Where the last command ended, and how.
+struct Stop {
+  std::size_t position = 0;  ///< ops [0, position) of the program have run
   StopReason reason = StopReason::start;
-  QString error;                ///< of the last command, empty if it went well
-  BoundSymbolId failed;         ///< op that failed, for the gutter
-  std::set<BoundSymbolId> bad;  ///< ops after which execution stopped for a NaN or Inf
-  bool breakOnBadNumber = false;
-  std::optional<Breakpoint> hit;   ///< that the last command stopped at
+  QString error;                   ///< empty if it went well
+  std::optional<Breakpoint> hit;   ///< that it stopped at
   std::vector<std::int64_t> hits;  ///< in this run, by breakpoint; may be shorter than their list
   std::int64_t liveBytes = 0;
   std::int64_t peakBytes = 0;
+};
+
+/// Where execution is, as one immutable picture.
+struct Execution : Stop {
+  bool available = false;     ///< the open document can be run
+  QString unavailableReason;  ///< why not; for tooltips
+  std::size_t size = 0;
+  std::size_t forwardSize = 0;  ///< the border: positions from here on run in the backward
+  bool running = false;
+  bool walking = false;         ///< running, but by steps: more steps may be asked for
+  BoundSymbolId current;        ///< runs next; none at the end
+  BoundSymbolId failed;         ///< op that failed, for the gutter
+  std::set<BoundSymbolId> bad;  ///< ops after which execution stopped for a NaN or Inf
+  bool breakOnBadNumber = false;
 };
 
 /// How a breakpoint at one op shows next to it.

@@ -2,7 +2,6 @@
 
 #include <QCryptographicHash>
 
-#include "views/settings/settings.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -73,12 +72,10 @@ void KeptMarks::keep() {
   if (!document || restoring_ > 0 || path_ != toQt(document->request.path)) return;
   QStringList breakpoints;
   for (const auto& breakpoint : context_.execution->breakpoints())
-    breakpoints << (breakpoint.enabled ? QString() : disabledMark) +
-                       QString::fromStdString(describe(*document->analysis, breakpoint));
+    breakpoints << (breakpoint.enabled ? QString() : disabledMark) + toQt(describe(*document->analysis, breakpoint));
   keepOrForget(*settings_, kept::breakpoints(hashOfPath()), breakpoints);
   QStringList watches;
-  for (auto value : context_.execution->watches())
-    watches << QString::fromStdString(document->analysis->document->displayName(value));
+  for (auto value : context_.execution->watches()) watches << toQt(document->analysis->document->displayName(value));
   keepOrForget(*settings_, kept::watches(hashOfPath()), watches);
 }
 

@@ -10,15 +10,12 @@
 namespace retrograd::views {
 namespace {
 
-const QString breakTag = QStringLiteral("breakpoints");
-
 /// The op of the joint that a breakpoint is at by itself; none for one of a kind, a module or anywhere.
 BoundSymbolId placeOf(const Analysis& analysis, const Breakpoint& breakpoint) {
   if (breakpoint.where == Breakpoint::Where::op) return breakpoint.op;
   if (breakpoint.where != Breakpoint::Where::value) return {};
   const auto& ops = analysis.joint.ops;
-  const auto at =
-      std::find_if(ops.begin(), ops.end(), [&](BoundSymbolId op) { return concerns(analysis, breakpoint, op); });
+  const auto at = std::ranges::find_if(ops, [&](BoundSymbolId op) { return concerns(analysis, breakpoint, op); });
   return at == ops.end() ? BoundSymbolId() : *at;
 }
 
@@ -28,10 +25,6 @@ BreakpointMark markOf(const Breakpoint& breakpoint) {
 }
 
 }  // namespace
-
-Marks::Marks(OpenState& state, RunControl& run, QObject* parent) : QObject(parent), state_(state), run_(run) {
-  words_.setMaxThreadCount(1);
-}
 
 bool Marks::toggleBreakpoint(BoundSymbolId op, QString* problem) {
   const auto target = state_.document ? state_.document->program.executed(op) : BoundSymbolId();
@@ -59,7 +52,7 @@ void Marks::addBreakpoint(const QString& words, std::function<void(const QString
     try {
       breakpoint = parseBreakpoint(analysis, words);
     } catch (const std::exception& error) {
-      problem = QString::fromStdString(messageOf(error));
+      problem = toQt(messageOf(error));
     }
     return [done, breakpoint, problem](Marks& marks) {
       if (problem.isEmpty()) {
@@ -92,7 +85,7 @@ QString Marks::setCondition(std::size_t index, const QString& words) {
     if (changed == breakpoints[index]) return {};
     breakpoints[index] = changed;
   } catch (const std::exception& error) {
-    return QString::fromStdString(messageOf(error));
+    return toQt(messageOf(error));
   }
   setBreakpoints(std::move(breakpoints));
   return {};
@@ -120,7 +113,7 @@ void Marks::setBreakpoints(std::vector<Breakpoint> breakpoints) {
   if (state_.slot && state_.slot->runner)
     state_.slot->runner->setBreakpoints(breakpoints);  // first: a run may be on its way there
   state_.execution->setBreakpoints(std::move(breakpoints), std::move(marks));
-  run_.onRunner(breakTag, [this](Runner& runner) -> Worker::Deliver {
+  state_.onRunner(QStringLiteral("breakpoints"), [this](Runner& runner) -> Worker::Deliver {
     return [this, hits = runner.breakpointHits()] {
       auto execution = state_.execution->now();
       execution.hits = hits;
@@ -166,7 +159,7 @@ void Marks::clear() {
 
 void Marks::addWatch(ValueId value) {
   auto watches = state_.execution->watches();
-  if (!value || !state_.document || std::find(watches.begin(), watches.end(), value) != watches.end()) return;
+  if (!value || !state_.document || std::ranges::find(watches, value) != watches.end()) return;
   watches.push_back(value);
   state_.execution->setWatches(std::move(watches));
 }

@@ -3,7 +3,7 @@
 #include <QThreadPool>
 #include <functional>
 
-#include "views/session/run_control.h"
+#include "views/session/open_document.h"
 #include "views/session/value_report.h"
 
 namespace retrograd::views {
@@ -14,7 +14,7 @@ class Marks : public QObject {
   Q_OBJECT
 
  public:
-  Marks(OpenState& state, RunControl& run, QObject* parent);
+  Marks(OpenState& state, QObject* parent) : QObject(parent), state_(state) { words_.setMaxThreadCount(1); }
 
   /// Takes away the breakpoints at this op, or sets one. Returns false, and says why in `problem`, where the op never
   /// runs.
@@ -51,7 +51,6 @@ class Marks : public QObject {
   void readApart(std::function<std::function<void(Marks&)>(const Analysis&)> read);
 
   OpenState& state_;
-  RunControl& run_;
   QThreadPool words_;  ///< one thread: breakpoints are read from their words, and set, in the order in which they were
                        ///< asked for
 };

@@ -79,7 +79,7 @@ void NoteBook::load() {
     try {
       answer.notes = placed(*document->analysis, file.read(*document->analysis));
     } catch (const std::exception& error) {
-      answer.error = QString::fromStdString(messageOf(error));
+      answer.error = toQt(messageOf(error));
     }
     return answer;
   };
@@ -118,8 +118,7 @@ void NoteBook::edit(std::size_t index, const std::function<void(Note&)>& change)
 void NoteBook::put(PlacedNote note) {
   const auto& path = controller_->document()->request.path;
   auto notes = notes_;
-  const auto it =
-      std::find_if(notes.begin(), notes.end(), [&](const PlacedNote& other) { return sharesPlace(other, note); });
+  const auto it = std::ranges::find_if(notes, [&](const PlacedNote& other) { return sharesPlace(other, note); });
   if (it == notes.end() && note.note.isEmpty()) return;
   if (it != notes.end() && it->note == note.note) return;
   unsaved_[path][++changes_] = note.note;
@@ -160,7 +159,7 @@ void NoteBook::write() {
       answer.path = kept.path;
       answer.problem = kept.problem;
     } catch (const std::exception& error) {
-      answer.error = QString::fromStdString(messageOf(error));
+      answer.error = toQt(messageOf(error));
     }
     return answer;
   };
@@ -174,7 +173,7 @@ void NoteBook::write() {
     };
     if (!std::equal(answer.notes.begin(), answer.notes.end(), notes_.begin(), notes_.end(), same)) show(answer.notes);
     if (!answer.problem.empty() && !std::exchange(toldElsewhere_, true))
-      Q_EMIT keptElsewhere(QString::fromStdString(answer.path), QString::fromStdString(answer.problem));
+      Q_EMIT keptElsewhere(toQt(answer.path), toQt(answer.problem));
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <QString>
 #include <array>
+#include <functional>
 #include <memory>
 
 #include "core/questions/intended_infinities.h"
@@ -47,6 +48,19 @@ struct OpenState {
   ExecutionState* execution = nullptr;
   std::shared_ptr<const OpenDocument> document;  ///< null while nothing is open
   std::shared_ptr<RunSlot> slot;                 ///< of the document
+
+  /// Does this with the runner, where there is one, on the worker; what it returns is called on the window's thread
+  /// while the document is open.
+  void onRunner(const QString& tag, std::function<Worker::Deliver(Runner&)> work) const {
+    if (!slot) return;
+    const auto job = [this, asked = slot, work = std::move(work)](const Progress&) -> Worker::Deliver {
+      auto deliver = asked->runner ? work(*asked->runner) : Worker::Deliver();
+      return [this, asked, deliver] {
+        if (asked == slot && deliver) deliver();
+      };
+    };
+    worker->post(owner, {.tag = tag, .work = job});
+  }
 };
 
 }  // namespace retrograd::views

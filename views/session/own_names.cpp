@@ -1,9 +1,8 @@
 #include "views/session/own_names.h"
 
-#include <QObject>
-
 #include "views/session/note_book.h"
 #include "views/session/open_document.h"
+#include "views/text/format.h"
 #include "views/text/line_text.h"
 
 namespace retrograd::views {
@@ -34,11 +33,11 @@ QString numberedCallOf(const Document& document, BoundSymbolId op, const NoteBoo
 
 QString placeText(const OpenDocument& document, BoundSymbolId op) {
   if (document.analysis->document->boundSymbol(op).origin.role == Role::none)
-    return QObject::tr("#%1 computation").arg(op.index);
+    return tr("#%1 computation").arg(op.index);
   const auto position = document.program.positionOf(op);
-  if (!position) return QObject::tr("#%1 joint").arg(op.index);
-  return *position < document.program.forwardSize() ? QObject::tr("#%1 forward").arg(op.index)
-                                                    : QObject::tr("#%1 backward").arg(op.index);
+  if (!position) return tr("#%1 joint").arg(op.index);
+  return *position < document.program.forwardSize() ? tr("#%1 forward").arg(op.index)
+                                                    : tr("#%1 backward").arg(op.index);
 }
 
 }  // namespace retrograd::views

@@ -16,38 +16,41 @@ Questions::Questions(OpenState& state, QObject* parent) : QObject(parent), state
 
 void Questions::ask(QObject* asker, const QString& tag, const QString& title, Question question,
                     std::function<void(const QString&)> failed) {
+  if (state_.document && !title.isEmpty()) titled_.insert(tag);
+  post(asker, tag, title, std::move(question), std::move(failed));
+}
+
+void Questions::post(QObject* asker, const QString& tag, const QString& title, Question question,
+                     std::function<void(const QString&)> failed) {
   if (!state_.document || !state_.slot) return;
-  if (!title.isEmpty()) titled_.insert(tag);
+  const auto tellAsking = [this, tag] {
+    if (titled_.contains(tag)) Q_EMIT askingChanged();
+  };
   // What comes of a question that was replaced may be on its way already: its answer, or that it was cancelled.
   const auto isHeard = [this, asker = QPointer<QObject>(asker), slot = state_.slot, isNewest = newest(tag)] {
     return slot == state_.slot && asker && isNewest();
   };
-  Worker::Job job;
-  job.tag = tag;
-  job.title = title;
-  job.replaceRunning = true;
-  job.work = [this, isHeard, slot = state_.slot, engine = state_.engine, document = state_.document,
-              question = std::move(question)](const Progress& progress) -> Worker::Deliver {
+  const auto work = [isHeard, tellAsking, slot = state_.slot, engine = state_.engine, document = state_.document,
+                     question = std::move(question)](const Progress& progress) -> Worker::Deliver {
     auto answer = question({*document, *engine, slot->runner.get()}, progress);
-    return [this, isHeard, answer] {
-      Q_EMIT askingChanged();
+    return [isHeard, tellAsking, answer] {
+      tellAsking();
       if (answer && isHeard()) answer();
     };
   };
-  job.failed = [this, isHeard, failed = std::move(failed)](const Error& error) {
-    Q_EMIT askingChanged();
+  const auto giveUp = [isHeard, tellAsking, failed = std::move(failed)](const Error& error) {
+    tellAsking();
     if (failed && isHeard())
       failed(error.code() == ErrorCode::cancelled ? QString() : QString::fromStdString(error.what()));
   };
-  state_.worker->post(state_.owner, std::move(job));
-  Q_EMIT askingChanged();
+  state_.worker->post(state_.owner,
+                      {.tag = tag, .title = title, .replaceRunning = true, .work = work, .failed = giveUp});
+  tellAsking();
 }
 
 std::function<bool()> Questions::newest(const QString& tag) {
   return [this, tag, number = ++newest_[tag]] { return newest_.value(tag) == number; };
 }
-
-void Questions::cancel(const QString& tag) { state_.worker->cancel(state_.owner, tag); }
 
 void Questions::cancelAll() {
   cancelValues();
@@ -55,39 +58,29 @@ void Questions::cancelAll() {
 }
 
 bool Questions::asking() const {
-  return std::any_of(titled_.begin(), titled_.end(),
-                     [&](const QString& tag) { return state_.worker->busy(state_.owner, tag); });
+  return std::ranges::any_of(titled_, [&](const QString& tag) { return state_.worker->busy(state_.owner, tag); });
 }
 
 void Questions::requestValues(const ValueRequest& request) {
-  if (!state_.document || !state_.slot || !request.op) return;
-  const auto isHeard = [this, slot = state_.slot, isNewest = newest(valuesTag)] {
-    return slot == state_.slot && isNewest();
-  };
-  Worker::Job job;
-  job.tag = valuesTag;
-  job.title = tr("Values");
-  job.replaceRunning = true;
-  job.work = [this, isHeard, slot = state_.slot, analysis = state_.document->analysis,
-              request](const Progress& progress) -> Worker::Deliver {
+  if (!request.op) return;
+  const auto question = [this, request](const QuestionContext& context, const Progress& progress) -> Worker::Deliver {
+    const auto& analysis = *context.document.analysis;
     auto report = std::make_shared<ValueReport>();
-    if (slot->runner) {
-      *report = reportValues(*slot->runner, *analysis, request, progress);
+    if (context.runner) {
+      *report = reportValues(*context.runner, analysis, request, progress);
     } else {
       report->op = request.op;
-      report->rows = valueRows(*analysis->document, request.op, true);
+      report->rows = valueRows(*analysis.document, request.op, true);
       for (auto& row : report->rows) row.state.reason = row.absentNow = "the document cannot be run";
     }
-    return [this, isHeard, report] {
-      if (!isHeard()) return;
+    return [this, report] {
       values_ = report;
       Q_EMIT valuesReady(report);
     };
   };
-  job.failed = [this, isHeard](const Error& error) {
-    if (isHeard() && error.code() != ErrorCode::cancelled) Q_EMIT valuesFailed(QString::fromStdString(error.what()));
-  };
-  state_.worker->post(state_.owner, std::move(job));
+  post(this, valuesTag, tr("Values"), question, [this](const QString& message) {
+    if (!message.isEmpty()) Q_EMIT valuesFailed(message);
+  });
 }
 
 void Questions::cancelValues() { cancel(valuesTag); }

@@ -30,7 +30,7 @@ class Questions : public QObject {
   /// why there is no answer; an empty text says that it was cancelled.
   void ask(QObject* asker, const QString& tag, const QString& title, Question question,
            std::function<void(const QString&)> failed = {});
-  void cancel(const QString& tag);
+  void cancel(const QString& tag) { state_.worker->cancel(state_.owner, tag); }
   /// Ends those with a title, and the one for values.
   void cancelAll();
   /// A question with a title is being answered or waits.
@@ -57,6 +57,8 @@ class Questions : public QObject {
   void failed(const QString& message);
 
  private:
+  void post(QObject* asker, const QString& tag, const QString& title, Question question,
+            std::function<void(const QString&)> failed);
   /// Counts a question of the tag; the result says, on this thread, whether that is still the newest one.
   std::function<bool()> newest(const QString& tag);
 

@@ -31,7 +31,6 @@ struct RunAhead::Slice {
 namespace {
 
 const QString aheadTag = QStringLiteral("ahead");
-const QString newsTag = QStringLiteral("news");
 constexpr qint64 longestOnOpen = 4000, sliceOnOpen = 30;  // milliseconds
 constexpr double smallRun = 2;                            // seconds
 
@@ -54,17 +53,12 @@ void RunAhead::begin() {
   numbers_.reset(state_.document->analysis, state_.document->program.positions(), state_.document->intended);
   listener_ = std::make_shared<Listener>();
   listener_->owner = this;
-  Worker::Job job;
-  job.tag = QStringLiteral("listen");
-  job.work = [slot = state_.slot, listener = listener_, bytes = keptBytes_](const Progress&) -> Worker::Deliver {
-    if (!slot->runner) return {};
-    auto* runner = slot->runner.get();
-    runner->setKeptBytes(bytes);
-    runner->setOnNews([runner, listener] { Listener::tell(listener, *runner, false); });
+  const auto listen = [listener = listener_, bytes = keptBytes_](Runner& runner) -> Worker::Deliver {
+    runner.setKeptBytes(bytes);
+    runner.setOnNews([&runner, listener] { Listener::tell(listener, runner, false); });
     return {};
   };
-  state_.worker->post(state_.owner, std::move(job));
-  memory_ = 0;
+  state_.onRunner(QStringLiteral("listen"), listen);
   if (!runsOnOpen_ || state_.document->seconds >= smallRun) return;
   running_ = true;
   time_.start();
@@ -96,13 +90,10 @@ void RunAhead::cancel() {
 void RunAhead::setKeptBytes(std::int64_t bytes) {
   keptBytes_ = bytes;
   if (!listener_) return;
-  Worker::Job job;
-  job.tag = QStringLiteral("kept bytes");
-  job.work = [slot = state_.slot, bytes](const Progress&) -> Worker::Deliver {
-    if (slot->runner) slot->runner->setKeptBytes(bytes);
+  state_.onRunner(QStringLiteral("kept bytes"), [bytes](Runner& runner) -> Worker::Deliver {
+    runner.setKeptBytes(bytes);
     return {};
-  };
-  state_.worker->post(state_.owner, std::move(job));
+  });
 }
 
 void RunAhead::slice(Why why) {
@@ -164,14 +155,11 @@ void RunAhead::end() {
 }
 
 void RunAhead::refresh() {
-  if (!listener_ || !state_.slot) return;
-  Worker::Job job;
-  job.tag = newsTag;
-  job.work = [slot = state_.slot, listener = listener_](const Progress&) -> Worker::Deliver {
-    if (slot->runner) Listener::tell(listener, *slot->runner, true);
+  if (!listener_) return;
+  state_.onRunner(QStringLiteral("news"), [listener = listener_](Runner& runner) -> Worker::Deliver {
+    Listener::tell(listener, runner, true);
     return {};
-  };
-  state_.worker->post(state_.owner, std::move(job));
+  });
 }
 
 }  // namespace retrograd::views

@@ -55,7 +55,7 @@ class RunAhead : public QObject {
   RunNumbers numbers_;
   std::shared_ptr<Listener> listener_;  ///< hears of news on the worker, for the present document
   bool runsOnOpen_ = false, running_ = false;
-  std::int64_t keptBytes_ = std::int64_t{2} << 30, memory_ = 0;
+  std::int64_t keptBytes_ = std::int64_t{2} << 30;
   QElapsedTimer time_;
 };
 

@@ -5,14 +5,9 @@
 namespace retrograd::views {
 
 /// What came of a command.
-struct RunControl::Outcome {
+struct RunControl::Outcome : Stop {
   std::uint64_t number = 0;
-  std::size_t position = 0, goal = 0;
-  StopReason reason = StopReason::step;
-  std::int64_t live = 0, peak = 0;
-  std::optional<Breakpoint> hit;
-  std::vector<std::int64_t> hits;
-  QString error;
+  std::size_t goal = 0;
 
   /// Elsewhere than where it was meant to lead.
   bool stopped() const {
@@ -24,7 +19,6 @@ struct RunControl::Outcome {
 namespace {
 
 const QString runTag = QStringLiteral("run");
-const QString historyTag = QStringLiteral("history");
 
 }  // namespace
 
@@ -41,19 +35,7 @@ void RunControl::step(Step step) {
   const auto stops = state_.execution->stops();
   const auto goal =
       state_.document->program.steps().goal(step, goal_, [&](BoundSymbolId op) { return stops.contains(op); });
-  command(tr("Step"), true, goal,
-          [goal](Runner& runner, const Progress& progress) { return runner.continueTo(goal, progress); });
-}
-
-void RunControl::continueForward() {
-  const auto end = state_.execution->now().size;
-  command(tr("Run"), false, end,
-          [end](Runner& runner, const Progress& progress) { return runner.continueTo(end, progress); });
-}
-
-void RunControl::continueBackward() {
-  command(tr("Run back"), false, 0,
-          [](Runner& runner, const Progress& progress) { return runner.continueTo(0, progress); });
+  command(tr("Step"), true, goal, &Runner::continueTo);
 }
 
 void RunControl::runTo(BoundSymbolId op) {
@@ -62,22 +44,14 @@ void RunControl::runTo(BoundSymbolId op) {
   if (!position) return;
   const bool back = *position < state_.execution->now().position;
   const auto& breakpoints = state_.execution->breakpoints();
-  const bool stops =
-      state_.execution->now().breakOnBadNumber ||
-      std::any_of(breakpoints.begin(), breakpoints.end(), [](const Breakpoint& each) { return each.enabled; });
+  const bool stops = state_.execution->now().breakOnBadNumber ||
+                     std::ranges::any_of(breakpoints, [](const Breakpoint& each) { return each.enabled; });
   if (back && !stops) return runToPosition(*position);  // at once, not op by op
-  command(tr("Run to cursor"), false, *position, [position = *position](Runner& runner, const Progress& progress) {
-    return runner.continueTo(position, progress);
-  });
-}
-
-void RunControl::runToPosition(std::size_t position) {
-  command(tr("Run to cursor"), false, position,
-          [position](Runner& runner, const Progress& progress) { return runner.runTo(position, progress); });
+  command(tr("Run to cursor"), false, *position, &Runner::continueTo);
 }
 
 void RunControl::restart() {
-  command(tr("Restart"), false, 0, [](Runner& runner, const Progress&) {
+  command(tr("Restart"), false, 0, [](Runner& runner, std::size_t, const Progress&) {
     runner.restart();
     return StopReason::start;
   });
@@ -106,15 +80,15 @@ void RunControl::command(const QString& title, bool walking, std::size_t goal, C
     outcome.number = number;
     outcome.goal = goal;
     try {
-      outcome.reason = command(*slot->runner, progress);
+      outcome.reason = command(*slot->runner, goal, progress);
     } catch (const Error& e) {
       outcome.reason = e.code() == ErrorCode::cancelled ? StopReason::cancelled : StopReason::error;
       if (outcome.reason == StopReason::error) outcome.error = QString::fromStdString(e.what());
     }
     outcome.position = slot->runner->position();
     if (outcome.stopped()) ++slot->stops;
-    outcome.live = slot->runner->liveBytes();
-    outcome.peak = slot->runner->peakBytes();
+    outcome.liveBytes = slot->runner->liveBytes();
+    outcome.peakBytes = slot->runner->peakBytes();
     outcome.hits = slot->runner->breakpointHits();
     if (outcome.reason == StopReason::breakpoint) outcome.hit = slot->runner->hitBreakpoint();
     return [this, slot, outcome] {
@@ -135,14 +109,8 @@ void RunControl::commandDone(const Outcome& outcome) {
   auto execution = state_.execution->now();
   execution.running = !outcome.stopped() && (settled_ < commandNumber_ || state_.worker->busy(state_.owner, runTag));
   if (!execution.running) goal_ = outcome.position;
-  execution.position = outcome.position;
+  static_cast<Stop&>(execution) = outcome;
   execution.current = state_.document->program.opAt(outcome.position);
-  execution.reason = outcome.reason;
-  execution.liveBytes = outcome.live;
-  execution.peakBytes = outcome.peak;
-  execution.error = outcome.error;
-  execution.hit = outcome.hit;
-  execution.hits = outcome.hits;
   execution.failed = outcome.error.isEmpty() ? BoundSymbolId() : execution.current;
   if (outcome.reason == StopReason::badNumber && outcome.position > 0)
     execution.bad.insert(state_.document->program.opAt(outcome.position - 1));
@@ -169,23 +137,10 @@ void RunControl::setBreakOnBadNumber(bool on) {
 
 void RunControl::setHistoryBytes(std::int64_t bytes) {
   historyBytes_ = bytes;
-  onRunner(historyTag, [bytes](Runner& runner) -> Worker::Deliver {
+  state_.onRunner(QStringLiteral("history"), [bytes](Runner& runner) -> Worker::Deliver {
     runner.setHistoryBytes(bytes);
     return {};
   });
-}
-
-void RunControl::onRunner(const QString& tag, std::function<Worker::Deliver(Runner&)> change) {
-  if (!state_.slot) return;
-  Worker::Job job;
-  job.tag = tag;
-  job.work = [this, slot = state_.slot, change = std::move(change)](const Progress&) -> Worker::Deliver {
-    auto deliver = slot->runner ? change(*slot->runner) : Worker::Deliver();
-    return [this, slot, deliver] {
-      if (slot == state_.slot && deliver) deliver();
-    };
-  };
-  state_.worker->post(state_.owner, std::move(job));
 }
 
 }  // namespace retrograd::views

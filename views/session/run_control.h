@@ -16,12 +16,12 @@ class RunControl : public QObject {
 
   /// Steps asked for while others run add up to one goal.
   void step(Step step);
-  void continueForward();
-  void continueBackward();
+  void continueForward() { command(tr("Run"), false, state_.execution->now().size, &Runner::continueTo); }
+  void continueBackward() { command(tr("Run back"), false, 0, &Runner::continueTo); }
   /// To the position where `op` runs, in either direction, or to the first breakpoint on the way.
   void runTo(BoundSymbolId op);
   /// Past all breakpoints.
-  void runToPosition(std::size_t position);
+  void runToPosition(std::size_t position) { command(tr("Run to cursor"), false, position, &Runner::runTo); }
   void restart();
   /// Stops the run between two ops; it can go on from there.
   void pause();
@@ -30,8 +30,6 @@ class RunControl : public QObject {
   void setHistoryBytes(std::int64_t bytes);
   std::int64_t historyBytes() const { return historyBytes_; }
 
-  /// Changes the runner on the worker; what `change` returns is called here while the document is open.
-  void onRunner(const QString& tag, std::function<Worker::Deliver(Runner&)> change);
   /// Another document is open: execution is at its start.
   void reset();
 
@@ -43,7 +41,7 @@ class RunControl : public QObject {
 
  private:
   struct Outcome;
-  using Command = std::function<StopReason(Runner&, const Progress&)>;
+  using Command = std::function<StopReason(Runner&, std::size_t goal, const Progress&)>;
 
   void command(const QString& title, bool walking, std::size_t goal, Command command);
   void commandDone(const Outcome& outcome);

@@ -4,6 +4,8 @@
 #include <QFileInfo>
 #include <unordered_map>
 
+#include "views/text/format.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -22,8 +24,7 @@ QString expandTabs(const QString& line) {
 std::vector<int> linesIn(const SourceStack& stack, const std::string& file) {
   std::vector<int> lines;
   for (const auto& frame : stack)
-    if (frame.file == file && std::find(lines.begin(), lines.end(), frame.line) == lines.end())
-      lines.push_back(frame.line);
+    if (frame.file == file && std::ranges::find(lines, frame.line) == lines.end()) lines.push_back(frame.line);
   return lines;
 }
 
@@ -36,14 +37,14 @@ SourceFile readSource(const QStringList& candidates, qint64 limit) {
     source.path = path;
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-      source.problem = QObject::tr("%1 cannot be read: %2").arg(path, file.errorString());
+      source.problem = tr("%1 cannot be read: %2").arg(path, file.errorString());
       return source;
     }
     const auto bytes = file.read(limit + 1);
     if (bytes.size() > limit) {
-      source.problem = QObject::tr("%1 is larger than %2 MiB and is not shown").arg(path).arg(limit >> 20);
+      source.problem = tr("%1 is larger than %2 MiB and is not shown").arg(path).arg(limit >> 20);
     } else if (bytes.contains('\0')) {
-      source.problem = QObject::tr("%1 is a binary file and is not shown").arg(path);
+      source.problem = tr("%1 is a binary file and is not shown").arg(path);
     } else {
       source.lines = QString::fromUtf8(bytes).split(QLatin1Char('\n'));
       if (source.lines.last().isEmpty()) source.lines.removeLast();
@@ -51,7 +52,7 @@ SourceFile readSource(const QStringList& candidates, qint64 limit) {
         if (line.endsWith(QLatin1Char('\r'))) line.chop(1);
         line = expandTabs(line);
       }
-      if (source.lines.isEmpty()) source.problem = QObject::tr("%1 is empty").arg(path);
+      if (source.lines.isEmpty()) source.problem = tr("%1 is empty").arg(path);
     }
     return source;
   }

@@ -40,7 +40,7 @@ std::vector<ValueRow> valueRows(const Document& document, BoundSymbolId op, bool
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (operands[i]) rows.push_back({operands[i], false, false, labels[i], {}, {}, {}});
   for (auto written : bothSides ? writtenOperands(document, op) : std::vector<ValueId>()) {
-    const auto operand = std::find(operands.begin(), operands.end(), written);
+    const auto operand = std::ranges::find(operands, written);
     if (operand != operands.end())
       rows.push_back({written, false, true, labels[operand - operands.begin()] + ", after", {}, {}, {}});
   }
@@ -129,9 +129,8 @@ ValueReport reportValues(Runner& runner, const Analysis& analysis, const ValueRe
     progress.at("statistics of " + document.displayName(row.value), done++ / total);
     fill(row, *moment, runner, document);
   }
-  const auto chosen = std::find_if(report.rows.begin(), report.rows.end(), [&](const ValueRow& row) {
-    return row.value == request.detail && row.after == request.after;
-  });
+  const auto chosen = std::ranges::find_if(
+      report.rows, [&](const ValueRow& row) { return row.value == request.detail && row.after == request.after; });
   if (chosen == report.rows.end()) return report;
   progress.at("contents of " + document.displayName(chosen->value), done / total);
   report.detail = detailOf(*moment, *chosen, progress);

@@ -4,6 +4,7 @@
 #include "views/session/note_book.h"
 #include "views/session/op_filter.h"
 #include "views/session/selection.h"
+#include "views/text/format.h"
 #include "views/theme/theme.h"
 
 namespace retrograd::views {

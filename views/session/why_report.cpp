@@ -37,14 +37,14 @@ BoundSymbolId gradientFromReaders(const Analysis& analysis, ValueId value) {
 ValueId computationValue(const Analysis& analysis, ValueId value) {
   const auto& document = *analysis.document;
   const auto& trace = analysis.computation().trace;
-  if (std::find(trace.inputs.begin(), trace.inputs.end(), value) != trace.inputs.end()) return value;
+  if (std::ranges::find(trace.inputs, value) != trace.inputs.end()) return value;
   const auto maker = document.value(value).producer;
   if (!maker) return {};
   // An operation's results are the same values in computation and forward; what it makes on the way to them is the
   // forward's own.
   const auto operation = OriginLinks::origin(document, maker);
   const auto results = operation ? document.outputs(operation) : document.outputs(maker);
-  return std::find(results.begin(), results.end(), value) != results.end() ? value : ValueId();
+  return std::ranges::find(results, value) != results.end() ? value : ValueId();
 }
 
 void answerGradient(const Analysis& analysis, ValueId value, WhyValue& answer) {
@@ -63,7 +63,7 @@ void answerGradient(const Analysis& analysis, ValueId value, WhyValue& answer) {
   if (!gradient) return;
   for (auto op : analysis.backward.ops) {
     const auto outputs = analysis.document->outputs(op);
-    if (std::find(outputs.begin(), outputs.end(), gradient) != outputs.end()) answer.gradientOp = op;
+    if (std::ranges::find(outputs, gradient) != outputs.end()) answer.gradientOp = op;
   }
 }
 
@@ -99,8 +99,7 @@ std::vector<ValueId> savedValues(const OpenDocument& document, BoundSymbolId op)
   const bool backward = isBackwardRole(tables.boundSymbol(op).origin.role);
   std::vector<ValueId> found;
   for (auto value : backward ? tables.operands(op) : tables.outputs(op))
-    if (document.saved.contains(value) && std::find(found.begin(), found.end(), value) == found.end())
-      found.push_back(value);
+    if (document.saved.contains(value) && std::ranges::find(found, value) == found.end()) found.push_back(value);
   return found;
 }
 

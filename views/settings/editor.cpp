@@ -1,10 +1,10 @@
 #include "views/settings/editor.h"
 
-#include <QObject>
 #include <QProcess>
 #include <QStandardPaths>
 
 #include "views/settings/settings.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -71,11 +71,11 @@ QStringList editorArguments(const QString& command, const QString& path, int lin
 
 QString openInEditor(const QString& command, const QString& path, int line) {
   auto words = editorArguments(command, path, line);
-  if (words.isEmpty() || words.first().isEmpty()) return QObject::tr("No editor is chosen: Source Settings names one");
+  if (words.isEmpty() || words.first().isEmpty()) return tr("No editor is chosen: Source Settings names one");
   const auto program = words.takeFirst();
   return QProcess::startDetached(program, words)
              ? QString()
-             : QObject::tr("The editor '%1' could not be started: Source Settings names another").arg(program);
+             : tr("The editor '%1' could not be started: Source Settings names another").arg(program);
 }
 
 }  // namespace retrograd::views

@@ -87,8 +87,6 @@ void Keymap::reset(const QString& command) {
   if (all.remove(command)) write(all);
 }
 
-void Keymap::resetAll() { write({}); }
-
 QMap<QString, Keymap::Binding> Keymap::resolve(const QList<KeyCommand>& commands) const {
   const auto chosen = this->chosen(), preset = keysOf(this->preset());
   const auto sourceOf = [&](const QString& name) {
@@ -118,7 +116,7 @@ QString Keymap::whyReserved(const QKeySequence& key) {
                               Qt::Key_PageDown, Qt::Key_Home,   Qt::Key_End,      Qt::Key_Plus,      Qt::Key_Minus,
                               Qt::Key_Tab,      Qt::Key_Escape, Qt::Key_Asterisk, Qt::Key_Slash,     Qt::Key_Space,
                               Qt::Key_Return,   Qt::Key_Enter,  Qt::Key_Backtab,  Qt::Key_Backspace, Qt::Key_Delete};
-  if (plain && std::find(moving.begin(), moving.end(), combination.key()) != moving.end())
+  if (plain && std::ranges::find(moving, combination.key()) != moving.end())
     return tr("%1 moves, folds, opens or leaves wherever the focus is, so no command can have it")
         .arg(key.toString(QKeySequence::NativeText));
   if (key == QKeySequence(Qt::CTRL | Qt::Key_C))

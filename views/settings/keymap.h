@@ -43,7 +43,7 @@ class Keymap : public QObject {
   void choose(const QString& command, const QKeySequence& key);
   /// Back to what the preset or the command itself says.
   void reset(const QString& command);
-  void resetAll();
+  void resetAll() { write({}); }
   bool isChosen(const QString& command) const { return chosen().contains(command); }
   bool anyChosen() const { return !chosen().isEmpty(); }
 

@@ -1,10 +1,8 @@
 #include "views/settings/last_session.h"
 
-#include <QDataStream>
 #include <QVariant>
 
 #include "core/notes/notes.h"
-#include "views/settings/settings.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -19,9 +17,9 @@ MultiUse useOf(const QVariant& name) {
 
 QVariantMap written(const CutRequest& cuts) {
   QStringList at;
-  for (const auto& point : cuts.at) at << QString::fromStdString(point);
+  for (const auto& point : cuts.at) at << toQt(point);
   QVariantMap shared;
-  for (const auto& [parameter, use] : cuts.options.multiUseOf) shared[QString::fromStdString(parameter)] = nameOf(use);
+  for (const auto& [parameter, use] : cuts.options.multiUseOf) shared[toQt(parameter)] = nameOf(use);
   return {{QStringLiteral("at"), at},
           {QStringLiteral("stages"), static_cast<qulonglong>(cuts.stages)},
           {QStringLiteral("balance"), static_cast<int>(cuts.balance)},
@@ -58,7 +56,7 @@ QVariantMap written(const WindowRecord& window) {
                   {QStringLiteral("selected"), window.selected},
                   {QStringLiteral("active"), window.active}};
   if (request.device) map[QStringLiteral("device")] = toQt(toString(*request.device));
-  if (!request.loss.empty()) map[QStringLiteral("loss")] = QString::fromStdString(request.loss);
+  if (!request.loss.empty()) map[QStringLiteral("loss")] = toQt(request.loss);
   if (window.cuts) map[QStringLiteral("cuts")] = written(*window.cuts);
   return map;
 }
@@ -93,10 +91,6 @@ LastSession::LastSession(QSettings* settings)
   lock_->setStaleLockTime(0);  // good for as long as its process runs
 }
 
-bool LastSession::isWanted() const { return kept::reopensSession.of(*settings_); }
-
-void LastSession::setWanted(bool on) { kept::reopensSession.keep(*settings_, on); }
-
 void LastSession::save(const std::vector<WindowRecord>& windows) {
   if (isRestoredElsewhere()) return;
   QVariantList list;
@@ -123,8 +117,6 @@ void LastSession::endRestoring() {
   lock_->unlock();
 }
 
-bool LastSession::failedToRestore() const { return kept::restoringSession.of(*settings_) && !isRestoredElsewhere(); }
-
 bool LastSession::isRestoredElsewhere() const {
   if (lock_->isLocked()) return false;
   if (lock_->tryLock(0)) {
@@ -142,7 +134,7 @@ QString opText(const Analysis& analysis, BoundSymbolId op) {
   note.bookmark = true;
   Notes notes;
   notes.set(note);
-  return QString::fromStdString(notesText(notes));
+  return toQt(notesText(notes));
 }
 
 BoundSymbolId opOfText(const Analysis& analysis, const QString& text) {

@@ -9,6 +9,7 @@
 
 #include "core/cut/cut_request.h"
 #include "views/engine/engine.h"
+#include "views/settings/settings.h"
 
 namespace retrograd::views {
 
@@ -29,8 +30,8 @@ class LastSession {
   explicit LastSession(QSettings* settings);
 
   /// Whether they are opened again at a start without files; they are unless the user said otherwise.
-  bool isWanted() const;
-  void setWanted(bool on);
+  bool isWanted() const { return kept::reopensSession.of(*settings_); }
+  void setWanted(bool on) { kept::reopensSession.keep(*settings_, on); }
   /// Writes nothing while another instance of the program opens the windows of the session.
   void save(const std::vector<WindowRecord>& windows);
   /// What cannot be read any more is left out.
@@ -41,7 +42,7 @@ class LastSession {
   void beginRestoring();
   /// Does nothing while another instance is between the two.
   void endRestoring();
-  bool failedToRestore() const;
+  bool failedToRestore() const { return kept::restoringSession.of(*settings_) && !isRestoredElsewhere(); }
   bool isRestoredElsewhere() const;
 
  private:

@@ -26,8 +26,8 @@ void SavedFilters::set(const Entry& entry) {
   auto entries = all();
   std::erase_if(entries, [&](const Entry& other) { return other.name == entry.name; });
   entries.push_back(entry);
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry& a, const Entry& b) { return QString::localeAwareCompare(a.name, b.name) < 0; });
+  std::ranges::sort(entries,
+                    [](const Entry& a, const Entry& b) { return QString::localeAwareCompare(a.name, b.name) < 0; });
   write(entries);
 }
 

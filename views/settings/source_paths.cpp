@@ -23,8 +23,7 @@ bool beginsWith(const QString& path, const QString& prefix) {
 }  // namespace
 
 void SourcePaths::add(const PathMapping& mapping) {
-  const auto same = std::find_if(mappings_.begin(), mappings_.end(),
-                                 [&](const PathMapping& one) { return one.from == mapping.from; });
+  const auto same = std::ranges::find_if(mappings_, [&](const PathMapping& one) { return one.from == mapping.from; });
   same == mappings_.end() ? mappings_.append(mapping) : void(*same = mapping);
 }
 
@@ -33,8 +32,7 @@ QStringList SourcePaths::candidates(const QString& file, const QString& modelFol
   if (file.isEmpty() || path.contains(QChar(0)) || path.endsWith(QLatin1Char('>')))
     return {};  // "<string>", "<eval_with_key>"
   auto sorted = mappings_;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.from.size() > b.from.size(); });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.from.size() > b.from.size(); });
   QStringList found;
   const auto add = [&](const QString& candidate) {
     const auto clean = QDir::cleanPath(candidate);

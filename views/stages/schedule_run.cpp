@@ -1,15 +1,11 @@
 #include "views/stages/schedule_run.h"
 
-#include <QCoreApplication>
-
 #include "core/schedule/schedule_kinds.h"
 #include "views/stages/stage_cut.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
-
-QString tr(const char* text) { return QCoreApplication::translate("ScheduleRun", text); }
 
 const ScheduleKind& kindOf(const ScheduleRequest& request) {
   const auto* kind = findScheduleKind(request.kind.toStdString());
@@ -91,7 +87,7 @@ std::shared_ptr<const ScheduleRun> runSchedule(const ScheduleRequest& request, s
     takeTimes(*run, std::move(cut));
     run->simulation = simulate(run->schedule, run->costs);
   } catch (const std::exception& error) {  // memory included: a file may be of any size
-    run->problem = QString::fromStdString(messageOf(error));
+    run->problem = toQt(messageOf(error));
     run->simulation = {};
   }
   return run;

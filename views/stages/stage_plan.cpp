@@ -117,8 +117,8 @@ void StagePlan::share(const std::vector<SharedParameter>& parameters, MultiUse u
     for (const auto& name : parameter.names)  // all of a tied one: stages know it by different names
       if (use == request.options.multiUse) of.erase(name);
       else of[name] = use;
-  const auto what = parameters.size() == 1 ? QString::fromStdString(parameters.front().names.front())
-                                           : tr("%1 parameters").arg(parameters.size());
+  const auto what =
+      parameters.size() == 1 ? toQt(parameters.front().names.front()) : tr("%1 parameters").arg(parameters.size());
   changeCut(request, use == MultiUse::transmit ? tr("Send %1").arg(what) : tr("Copy %1").arg(what));
 }
 
@@ -138,9 +138,8 @@ int StagePlan::loss() const {
   const auto& document = controller_->document();
   const auto text = document ? document->request.loss : std::string();
   const auto& all = outputs();
-  const auto it = std::find_if(all.begin(), all.end(), [&](const LossChoice& output) {
-    return !text.empty() && (output.place == text || output.value == text);
-  });
+  const auto it = std::ranges::find_if(
+      all, [&](const LossChoice& output) { return !text.empty() && (output.place == text || output.value == text); });
   return it == all.end() ? -1 : static_cast<int>(it - all.begin());
 }
 
@@ -148,10 +147,9 @@ void StagePlan::chooseLoss(const std::string& place) {
   const auto& document = controller_->document();
   if (!document || document->request.loss == place) return;
   const auto& all = outputs();
-  const auto chosen =
-      std::find_if(all.begin(), all.end(), [&](const LossChoice& output) { return output.place == place; });
+  const auto chosen = std::ranges::find_if(all, [&](const LossChoice& output) { return output.place == place; });
   if (chosen != all.end() && !chosen->refusal.empty())
-    return tell(tr("Not taken as the loss: %1").arg(QString::fromStdString(chosen->refusal)), {});
+    return tell(tr("Not taken as the loss: %1").arg(toQt(chosen->refusal)), {});
   auto request = document->request;
   request.loss = place;
   controller_->reopen(request);
@@ -196,10 +194,10 @@ void StagePlan::cutAnew() {
       outcome.cut = cutStages(bench, measured, request, progress);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
-      outcome.problem = QString::fromStdString(error.what());
+      outcome.problem = toQt(error.what());
       if (bench) outcome.problemOp = refusedOp(*bench->model.document, bench->model.computation, error);
     } catch (const std::bad_alloc& error) {
-      outcome.problem = QString::fromStdString(messageOf(error));
+      outcome.problem = toQt(messageOf(error));
     }
     return [this, outcome = std::move(outcome)] { deliver(outcome); };
   });
@@ -300,7 +298,7 @@ void StagePlan::changePlaces(const Cuts& places, const QString& what) {
   try {
     changeCut(requestFor(*bench_, request_, places), what);
   } catch (const Error& error) {
-    tell(QString::fromStdString(error.what()), {});
+    tell(toQt(error.what()), {});
   }
 }
 
@@ -320,7 +318,7 @@ QString StagePlan::noCutReason(BoundSymbolId op, bool after) const {
   if (place == 0) return tr("Nothing comes before the first op");
   if (place >= cut_->ops().size()) return tr("Nothing comes after the last op");
   const auto cut = places();
-  return std::find(cut.begin(), cut.end(), place) == cut.end() ? QString() : tr("A stage begins here already");
+  return std::ranges::find(cut, place) == cut.end() ? QString() : tr("A stage begins here already");
 }
 
 QString StagePlan::noCutReason(const std::string& module, bool after) const {
@@ -332,7 +330,7 @@ QString StagePlan::noCutReason(const std::string& module, bool after) const {
                ? tr("A stage begins here already, or there is nothing on one side of this cut")
                : QString();
   } catch (const Error& error) {
-    return QString::fromStdString(error.what());
+    return toQt(error.what());
   }
 }
 
@@ -344,10 +342,6 @@ QString StagePlan::noRemoveReason(BoundSymbolId op) const {
   const int stage = cut_->stageOf(op);
   return stage < 0 ? tr("This op is in no stage") : stage == 0 ? tr("The first stage has no cut before it") : QString();
 }
-
-void StagePlan::cutBefore(BoundSymbolId op) { cutAt(op, false); }
-void StagePlan::cutAfter(BoundSymbolId op) { cutAt(op, true); }
-
 void StagePlan::cutAt(BoundSymbolId op, bool after) {
   if (!noCutReason(op, after).isEmpty()) return;
   if (!cut_) {
@@ -359,14 +353,14 @@ void StagePlan::cutAt(BoundSymbolId op, bool after) {
   const auto name = operationName(cut_->tables(), cut_->ops()[at]);
   const auto what = after ? tr("Cut after %1").arg(name) : tr("Cut before %1").arg(name);
   auto all = places();
-  all.insert(std::upper_bound(all.begin(), all.end(), place), place);
+  all.insert(std::ranges::upper_bound(all, place), place);
   if (request_.stages > 0) return changePlaces(all, what);
   try {
     auto request = request_;  // points add to markers
     request.at.push_back(bench_->points.at(place));
     changeCut(request, what);
   } catch (const Error& error) {
-    tell(QString::fromStdString(error.what()), {});
+    tell(toQt(error.what()), {});
   }
 }
 
@@ -375,8 +369,7 @@ Cuts StagePlan::placesOf(const std::string& point) const {
   Cuts added;
   const auto all = places();
   for (auto place : cutsAt(*model.document, model.computation, {point}, bench_->calls))
-    if (place > 0 && place < cut_->ops().size() && !std::binary_search(all.begin(), all.end(), place))
-      added.push_back(place);
+    if (place > 0 && place < cut_->ops().size() && !std::ranges::binary_search(all, place)) added.push_back(place);
   return added;
 }
 
@@ -387,11 +380,10 @@ void StagePlan::cutAtModule(const std::string& module, bool after) {
     return begin();
   }
   const auto point = modulePoint(module, after);
-  const auto what = after ? tr("Cut after %1").arg(QString::fromStdString(module))
-                          : tr("Cut before %1").arg(QString::fromStdString(module));
+  const auto what = after ? tr("Cut after %1").arg(toQt(module)) : tr("Cut before %1").arg(toQt(module));
   if (request_.stages > 0) {
     auto all = places();
-    for (auto place : placesOf(point)) all.insert(std::upper_bound(all.begin(), all.end(), place), place);
+    for (auto place : placesOf(point)) all.insert(std::ranges::upper_bound(all, place), place);
     return changePlaces(all, what);
   }
   auto request = request_;

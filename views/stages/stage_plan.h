@@ -60,8 +60,8 @@ class StagePlan : public QObject {
   void restore(const CutRequest& request);
 
   /// Changes one cut, and leaves all as it was where that is refused. The origin of ops says where they are.
-  void cutBefore(BoundSymbolId op);
-  void cutAfter(BoundSymbolId op);
+  void cutBefore(BoundSymbolId op) { cutAt(op, false); }
+  void cutAfter(BoundSymbolId op) { cutAt(op, true); }
   /// At each call of a module, by its path: before it, or behind it.
   void cutAtModule(const std::string& module, bool after);
   /// Joins the stage that the op is in to the one before.

@@ -1,6 +1,5 @@
 #include "views/text/format.h"
 
-#include <QObject>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -18,7 +17,7 @@ QString bytesText(std::int64_t bytes) {
   return QStringLiteral("%1 %2").arg(amount, 0, 'f', amount < 10 ? 1 : 0).arg(QLatin1String(units[unit]));
 }
 
-QString opsText(std::size_t ops) { return ops == 1 ? QObject::tr("1 op") : QObject::tr("%1 ops").arg(ops); }
+QString opsText(std::size_t ops) { return ops == 1 ? tr("1 op") : tr("%1 ops").arg(ops); }
 
 QString secondsText(double seconds) {
   if (seconds >= 1) return QStringLiteral("%1 s").arg(seconds, 0, 'f', seconds >= 100 ? 0 : seconds >= 10 ? 1 : 2);
@@ -51,7 +50,7 @@ std::optional<std::uint64_t> seedFromText(const QString& text) {
 }
 
 QString noSeedText(const QString& text) {
-  return QObject::tr("'%1' is not a seed: give a whole number from 0 to %2")
+  return tr("'%1' is not a seed: give a whole number from 0 to %2")
       .arg(text.trimmed())
       .arg(std::numeric_limits<std::uint64_t>::max());
 }

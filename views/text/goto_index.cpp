@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/op_number.h"
+#include "core/base/op_name.h"
 #include "core/notes/note_words.h"
-#include "core/trace/call.h"
+#include "core/trace/symbol.h"
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -151,9 +151,8 @@ std::vector<Place> namedPlaces(const Analysis& analysis, const std::vector<Place
   std::vector<Place> named;
   for (const auto& [value, name] : names) {
     const auto maker = makerOf(analysis, value);
-    const auto known = std::find_if(all.begin(), all.end(), [&, value = value](const Place& place) {
-      return maker ? place.op == maker : place.value == value;
-    });
+    const auto known = std::ranges::find_if(
+        all, [&, value = value](const Place& place) { return maker ? place.op == maker : place.value == value; });
     if (known == all.end()) continue;
     named.push_back({Place::Kind::named, name, document.displayName(value) + "  " + known->detail, known->op, value});
   }

@@ -1,7 +1,5 @@
 #include "views/text/line_pattern.h"
 
-#include <QObject>
-
 #include "views/text/format.h"
 
 namespace retrograd::views {
@@ -14,7 +12,7 @@ std::optional<LinePattern> LinePattern::expression(const QString& text, QString&
       std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())), wrong);
   if (pattern.expression_) return pattern;
   const auto column = QString::fromUtf8(bytes.left(static_cast<qsizetype>(wrong.position))).size() + 1;
-  problem = QObject::tr("Column %1: %2").arg(column).arg(toQt(wrong.message));
+  problem = tr("Column %1: %2").arg(column).arg(toQt(wrong.message));
   return std::nullopt;
 }
 

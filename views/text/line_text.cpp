@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <QObject>
 #include <QStringList>
 
 #include "core/trace/print/printer.h"
@@ -28,7 +27,7 @@ class Lexer {
         int end = i + 1;
         while (end < source.size() && source[end] != c) end += source[end] == QLatin1Char('\\') ? 2 : 1;
         end = std::min<int>(end + 1, static_cast<int>(source.size()));
-        add(source.mid(i, end - i), TokenKind::literal);
+        line_.add(source.mid(i, end - i), TokenKind::literal);
         i = end;
       } else if (isNameChar(c) || (c == QLatin1Char('-') && i + 1 < source.size() && source[i + 1].isDigit())) {
         int end = i + 1;
@@ -40,16 +39,11 @@ class Lexer {
         while (end < source.size() && !isNameChar(source[end]) && source[end] != QLatin1Char('\'') &&
                source[end] != QLatin1Char('"') && source[end] != QLatin1Char('-'))
           ++end;
-        add(source.mid(i, end - i), TokenKind::plain);
+        line_.add(source.mid(i, end - i), TokenKind::plain);
         i = end;
       }
     }
     return std::move(line_);
-  }
-
-  void add(const QString& text, TokenKind kind, ValueId value = {}) {
-    line_.tokens.push_back({static_cast<int>(line_.text.size()), static_cast<int>(text.size()), kind, value});
-    line_.text += text;
   }
 
  private:
@@ -59,10 +53,10 @@ class Lexer {
   }
 
   void word(const QString& text, const QString& callName, bool keyword) {
-    if (text == callName) return add(shortNames_ ? shortOpName(document_, op_) : text, TokenKind::op);
-    if (keyword) return add(text, TokenKind::plain);
-    if (const auto value = valueNamed(text)) return add(text, TokenKind::value, value);
-    add(text, TokenKind::literal);
+    if (text == callName) return line_.add(shortNames_ ? shortOpName(document_, op_) : text, TokenKind::op);
+    if (keyword) return line_.add(text, TokenKind::plain);
+    if (const auto value = valueNamed(text)) return line_.add(text, TokenKind::value, value);
+    line_.add(text, TokenKind::literal);
   }
 
   ValueId valueNamed(const QString& text) const {
@@ -103,15 +97,14 @@ Comment commentOf(const Document& document, BoundSymbolId op, const SavedValues*
   }
   // A view of a parameter, or of memory that counts elsewhere, is saved for nothing.
   if (savedBytes > 0) comment.saved = bytesText(savedBytes);
-  if (isSaved) comment.parts << (savedBytes > 0 ? QObject::tr("saved %1").arg(comment.saved) : QObject::tr("saved"));
+  if (isSaved) comment.parts << (savedBytes > 0 ? tr("saved %1").arg(comment.saved) : tr("saved"));
   if (bound.origin.role != Role::none && bound.origin.op) {
     const auto from = operationName(document, bound.origin.op);
-    const auto word = isBackwardRole(bound.origin.role) ? QObject::tr("forward") : QObject::tr("of");
+    const auto word = isBackwardRole(bound.origin.role) ? tr("forward") : tr("of");
     comment.parts << QStringLiteral("%1: %2").arg(word, from);
     const auto outputs = document.outputs(op);
-    const bool isItself = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) {
-      return v && QString::fromStdString(document.displayName(v)) == from;
-    });
+    const bool isItself =
+        std::ranges::any_of(outputs, [&](ValueId v) { return v && toQt(document.displayName(v)) == from; });
     if (!isItself) comment.origin << QStringLiteral("\u2190 %1").arg(from);
   }
   if (bound.origin.role == Role::accumulation || bound.origin.role == Role::zero ||
@@ -137,7 +130,7 @@ QString operationName(const Document& document, BoundSymbolId op) {
   const auto& bound = document.boundSymbol(op);
   if (bound.name) return toQt(document.text(bound.name));
   const auto outputs = document.outputs(op);
-  return outputs.empty() ? shortOpName(document, op) : QString::fromStdString(document.displayName(outputs.front()));
+  return outputs.empty() ? shortOpName(document, op) : toQt(document.displayName(outputs.front()));
 }
 
 QString modulePath(const Document& document, const OutlineHeader& header) {
@@ -147,7 +140,7 @@ QString modulePath(const Document& document, const OutlineHeader& header) {
 
 LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* saved, bool shortNames, bool comments) {
   Lexer lexer(document, op, shortNames);
-  auto line = lexer.run(QString::fromStdString(printCall(document, op)));
+  auto line = lexer.run(toQt(printCall(document, op)));
   if (!comments) return line;
   const auto comment = commentOf(document, op, saved);
   line.codeLength = static_cast<int>(line.text.size());
@@ -156,9 +149,7 @@ LineText lineOf(const Document& document, BoundSymbolId op, const SavedValues* s
   line.origin = comment.origin.join(gap);
   line.saved = comment.saved;
   if (comment.shapes.isEmpty() && comment.parts.isEmpty()) return line;
-  const auto text = QStringLiteral("  # ") + (comment.shapes + comment.parts).join(gap);
-  line.tokens.push_back({line.codeLength, static_cast<int>(text.size()), TokenKind::comment, {}});
-  line.text += text;
+  line.add(QStringLiteral("  # ") + (comment.shapes + comment.parts).join(gap), TokenKind::comment);
   return line;
 }
 
@@ -172,24 +163,15 @@ LineText withOneResult(const LineText& line) {
   if (end < 0 || comma < 0 || comma >= end) return line;
   const auto more = QStringLiteral(", +%1").arg(line.text.left(end).count(QLatin1Char(',')));
   LineText shown;
-  shown.shape = line.shape;
-  shown.shapes = line.shapes;
-  shown.origin = line.origin;
-  shown.saved = line.saved;
-  const auto add = [&](const Token& token, const QString& text) {
-    if (text.isEmpty()) return;
-    shown.tokens.push_back(
-        {static_cast<int>(shown.text.size()), static_cast<int>(text.size()), token.kind, token.value});
-    shown.text += text;
-  };
+  static_cast<LineColumns&>(shown) = line;
   const auto addPart = [&](const Token& token, qsizetype begin, qsizetype partEnd) {
     begin = std::max<qsizetype>(begin, token.begin);
     partEnd = std::min<qsizetype>(partEnd, token.begin + token.length);
-    if (begin < partEnd) add(token, line.text.mid(begin, partEnd - begin));
+    if (begin < partEnd) shown.add(line.text.mid(begin, partEnd - begin), token.kind, token.value);
   };
   for (const auto& token : line.tokens) {
     addPart(token, 0, comma);
-    if (token.begin <= comma && comma < token.begin + token.length) add({0, 0, TokenKind::plain, {}}, more);
+    if (token.begin <= comma && comma < token.begin + token.length) shown.add(more, TokenKind::plain);
     addPart(token, end, line.text.size());
   }
   if (line.codeLength >= 0) shown.codeLength = line.codeLength - static_cast<int>(line.text.size() - shown.text.size());
@@ -202,14 +184,11 @@ LineText cutInTheMiddle(const LineText& line, int characters) {
   const int tail = length <= characters ? length : std::max(head, length - std::max(0, characters - 1 - head));
   LineText shown;
   const auto add = [&](const Token& token, int begin, int end) {
-    if (begin >= end) return;
-    shown.tokens.push_back({static_cast<int>(shown.text.size()), end - begin, token.kind, token.value});
-    shown.text += line.text.mid(begin, end - begin);
+    if (begin < end) shown.add(line.text.mid(begin, end - begin), token.kind, token.value);
   };
   for (const auto& token : line.tokens) add(token, token.begin, std::min(token.begin + token.length, head));
   if (head < tail) {
-    shown.tokens.push_back({static_cast<int>(shown.text.size()), 1, TokenKind::comment, {}});
-    shown.text += ellipsis;
+    shown.add(ellipsis, TokenKind::comment);
     for (const auto& token : line.tokens)
       add(token, std::max(token.begin, tail), std::min(token.begin + token.length, length));
   }
@@ -319,8 +298,7 @@ LineText codeWithin(const LineText& line, int characters, int lines) {
 
 LineText headerWithin(const LineText& line, int characters) {
   auto tokens = line.tokens;
-  const auto title =
-      std::find_if(tokens.begin(), tokens.end(), [](const auto& t) { return t.kind == TokenKind::header; });
+  const auto title = std::ranges::find_if(tokens, [](const auto& t) { return t.kind == TokenKind::header; });
   const auto before = title - tokens.begin() + 1;
   LineText shown = line;
   // Behind the title: op, module where it has one, and the number of ops.
@@ -328,12 +306,7 @@ LineText headerWithin(const LineText& line, int characters) {
     const bool isWhole = tokens.size() == line.tokens.size();
     tokens.erase(isWhole ? tokens.begin() + before : tokens.end() - 1);
     shown = {};
-    for (auto token : tokens) {
-      const auto text = line.text.mid(token.begin, token.length);
-      token.begin = static_cast<int>(shown.text.size());
-      shown.tokens.push_back(token);
-      shown.text += text;
-    }
+    for (const auto& token : tokens) shown.add(line.text.mid(token.begin, token.length), token.kind, token.value);
   }
   return cutInTheMiddle(shown, characters);
 }
@@ -358,27 +331,23 @@ int leastShape(const LineText& line) { return static_cast<int>(firstShape(line).
 
 LineText lineOfHeader(const Document& document, const OutlineHeader& header, std::int32_t passing) {
   LineText line;
-  const auto add = [&](const QString& text, TokenKind kind) {
-    line.tokens.push_back({static_cast<int>(line.text.size()), static_cast<int>(text.size()), kind, {}});
-    line.text += text;
-  };
   const auto all = opsText(static_cast<std::size_t>(header.ops));
-  const auto ops = passing < 0 || passing >= header.ops ? all : QObject::tr("%1 of %2").arg(passing).arg(all);
+  const auto ops = passing < 0 || passing >= header.ops ? all : tr("%1 of %2").arg(passing).arg(all);
   if (header.operation) {
-    if (header.recompute) add(QObject::tr("recompute of "), TokenKind::comment);
-    else if (header.backward) add(QObject::tr("backward of "), TokenKind::comment);
-    add(operationName(document, header.operation), TokenKind::header);
-    add(QStringLiteral("  ") + shortOpName(document, header.operation), TokenKind::comment);
+    if (header.recompute) line.add(tr("recompute of "), TokenKind::comment);
+    else if (header.backward) line.add(tr("backward of "), TokenKind::comment);
+    line.add(operationName(document, header.operation), TokenKind::header);
+    line.add(QStringLiteral("  ") + shortOpName(document, header.operation), TokenKind::comment);
     const auto module = document.boundSymbol(header.operation).module;
-    if (module) add(QStringLiteral("  ") + toQt(document.text(module)), TokenKind::comment);
+    if (module) line.add(QStringLiteral("  ") + toQt(document.text(module)), TokenKind::comment);
   } else if (header.section) {
-    add(toQt(header.title), TokenKind::header);
+    line.add(toQt(header.title), TokenKind::header);
   } else if (header.subgraph >= 0) {
-    add(toQt(document.subgraph(SubgraphId(header.subgraph)).name), TokenKind::header);
+    line.add(toQt(document.subgraph(SubgraphId(header.subgraph)).name), TokenKind::header);
   } else {
-    add(modulePath(document, header), TokenKind::header);
+    line.add(modulePath(document, header), TokenKind::header);
   }
-  add(QStringLiteral("  ") + ops, TokenKind::comment);
+  line.add(QStringLiteral("  ") + ops, TokenKind::comment);
   return line;
 }
 

@@ -26,15 +26,25 @@ struct Token {
   ValueId value;  ///< of a value's name
 };
 
+/// What a listing shows of a line in columns.
+struct LineColumns {
+  QString shape, origin;  ///< "f32[32, 64]"; "← linear"
+  QString saved;          ///< what the op saves: "8 KiB"
+  int shapes = 0;         ///< tensors among the results, of which `shape` names the first four
+};
+
 /// A row of a listing; tokens cover the text in order without overlap.
-struct LineText {
+struct LineText : LineColumns {
   QString text;
   std::vector<Token> tokens;
   int codeLength = -1;      ///< characters before the comment, which listings show as columns; -1: all
-  QString shape, origin;    ///< the columns: "f32[32, 64]"; "← linear"
-  QString saved;            ///< what the op saves: "8 KiB"
-  int shapes = 0;           ///< tensors among the results, of which `shape` names the first four
   std::vector<int> breaks;  ///< where in the text a line begins, after the first
+
+  /// At the end.
+  void add(const QString& words, TokenKind kind, ValueId value = {}) {
+    tokens.push_back({static_cast<int>(text.size()), static_cast<int>(words.size()), kind, value});
+    text += words;
+  }
 
   /// A stretch of the text within one line, and where it is painted, in lines and characters.
   struct Part {

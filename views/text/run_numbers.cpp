@@ -148,9 +148,9 @@ QString numberText(OpFigure kind, std::optional<double> number) {
   switch (kind) {
     case OpFigure::none: return {};
     case OpFigure::time:
-      return *number < 1e-3 ? QObject::tr("%1 \u00b5s").arg(*number * 1e6, 0, 'f', 1)
-             : *number < 1  ? QObject::tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
-                            : QObject::tr("%1 s").arg(*number, 0, 'f', 2);
+      return *number < 1e-3 ? tr("%1 \u00b5s").arg(*number * 1e6, 0, 'f', 1)
+             : *number < 1  ? tr("%1 ms").arg(*number * 1e3, 0, 'f', 2)
+                            : tr("%1 s").arg(*number, 0, 'f', 2);
     case OpFigure::bytes: return bytesText(static_cast<std::int64_t>(*number));
     case OpFigure::bad:
       return *number > 0 ? QStringLiteral("! ") + QString::number(*number, 'f', 0) : QStringLiteral("0");
@@ -160,13 +160,13 @@ QString numberText(OpFigure kind, std::optional<double> number) {
 
 QString titleOf(OpFigure kind) {
   switch (kind) {
-    case OpFigure::none: return QObject::tr("None");
-    case OpFigure::time: return QObject::tr("Time");
-    case OpFigure::bytes: return QObject::tr("Bytes");
-    case OpFigure::norm: return QObject::tr("L2 Norm");
-    case OpFigure::greatest: return QObject::tr("Max |x|");
-    case OpFigure::bad: return QObject::tr("NaN and Inf");
-    case OpFigure::gradientNorm: return QObject::tr("Gradient Norm");
+    case OpFigure::none: return tr("None");
+    case OpFigure::time: return tr("Time");
+    case OpFigure::bytes: return tr("Bytes");
+    case OpFigure::norm: return tr("L2 Norm");
+    case OpFigure::greatest: return tr("Max |x|");
+    case OpFigure::bad: return tr("NaN and Inf");
+    case OpFigure::gradientNorm: return tr("Gradient Norm");
   }
   return {};
 }

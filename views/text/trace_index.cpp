@@ -1,8 +1,7 @@
 #include "views/text/trace_index.h"
 
-#include <QObject>
-
 #include "core/formats/recording/recording.h"
+#include "views/text/format.h"
 
 namespace retrograd::views {
 namespace {
@@ -40,20 +39,6 @@ class OutlineBuilder {
 };
 
 /// Lines of the computation: top-level ops, each followed by the ops of its bodies.
-void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines);
-
-template <class Visit>
-void forEachSubgraph(const Argument& argument, Visit&& visit) {
-  if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
-  for (const auto& item : argument.items) forEachSubgraph(item, visit);
-}
-
-template <class Visit>
-void forEachBody(const Document& document, BoundSymbolId op, Visit&& visit) {
-  for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
-    forEachSubgraph(argument, visit);
-}
-
 void appendLines(const Document& document, std::span<const BoundSymbolId> ops, std::vector<BoundSymbolId>& lines) {
   for (auto op : ops) {
     lines.push_back(op);
@@ -218,10 +203,10 @@ bool isBackwardRole(Role role) { return role != Role::none && role != Role::forw
 
 QString titleText(TraceKind kind) {
   switch (kind) {
-    case TraceKind::computation: return QObject::tr("Computation");
-    case TraceKind::joint: return QObject::tr("Joint");
-    case TraceKind::forward: return QObject::tr("Forward");
-    case TraceKind::backward: return QObject::tr("Backward");
+    case TraceKind::computation: return tr("Computation");
+    case TraceKind::joint: return tr("Joint");
+    case TraceKind::forward: return tr("Forward");
+    case TraceKind::backward: return tr("Backward");
   }
   return {};
 }
@@ -235,8 +220,6 @@ const Trace& traceOf(const Analysis& analysis, TraceKind kind) {
   }
   return analysis.computation().trace;
 }
-
-const Trace& TraceIndex::trace() const { return traceOf(*analysis, kind); }
 
 const Outline& TraceIndex::outline(Grouping grouping) const {
   const auto i = static_cast<std::size_t>(grouping);

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/questions/saved.h"
+#include "core/questions/why.h"
 
 namespace retrograd::views {
+
+inline constexpr std::array traceKinds{TraceKind::computation, TraceKind::joint, TraceKind::forward,
+                                       TraceKind::backward};
 
 /// How listings fold.
 enum class Grouping : std::uint8_t { operation, module, none };
@@ -45,6 +48,8 @@ struct Outline {
   }
 };
 
+const Trace& traceOf(const Analysis& analysis, TraceKind kind);
+
 /// What a listing needs to know of a trace, made once off the UI thread and never changed.
 struct TraceIndex {
   std::shared_ptr<const Analysis> analysis;
@@ -53,7 +58,7 @@ struct TraceIndex {
   std::vector<std::int32_t> lineOf;  ///< by bound symbol; -1: not in this trace
 
   const Document& document() const { return *analysis->document; }
-  const Trace& trace() const;
+  const Trace& trace() const { return traceOf(*analysis, kind); }
   std::int32_t line(BoundSymbolId op) const {
     return op && static_cast<std::size_t>(op.index) < lineOf.size() ? lineOf[op.index] : -1;
   }
@@ -70,7 +75,6 @@ QString titleText(TraceKind kind);
 /// True for what runs in the backward: gradients, accumulations, recomputed ops and so on.
 bool isBackwardRole(Role role);
 
-const Trace& traceOf(const Analysis& analysis, TraceKind kind);
 /// With the outline that listings begin with. Throws Error(cancelled).
 std::shared_ptr<const TraceIndex> indexTrace(std::shared_ptr<const Analysis> analysis, TraceKind kind,
                                              const Progress& progress = {});

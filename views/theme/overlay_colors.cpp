@@ -26,8 +26,5 @@ QColor OverlayColors::dtype(DType dtype) const {
 }
 
 QColor OverlayColors::stage(int number) const { return stageFill(number, dark_); }
-QColor OverlayColors::none() const { return dark_ ? 0x22252a : 0xffffff; }
-QColor OverlayColors::recomputed() const { return dark_ ? 0x173a34 : 0xd8f3ea; }
-QColor OverlayColors::bad() const { return dark_ ? 0x6a2450 : 0xf7cfe6; }
 
 }  // namespace retrograd::views

@@ -18,11 +18,11 @@ class OverlayColors {
   /// Of a pipeline stage, or a device.
   QColor stage(int number) const;
   /// Where the overlay has nothing to show.
-  QColor none() const;
+  QColor none() const { return dark_ ? 0x22252a : 0xffffff; }
   /// What the backward computes again.
-  QColor recomputed() const;
+  QColor recomputed() const { return dark_ ? 0x173a34 : 0xd8f3ea; }
   /// A NaN or Inf was seen.
-  QColor bad() const;
+  QColor bad() const { return dark_ ? 0x6a2450 : 0xf7cfe6; }
 
  private:
   bool dark_;

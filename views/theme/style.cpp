@@ -163,7 +163,7 @@ bool isNamedByTab(const QWidget* widget) {
   const auto* window = dock && !dock->isFloating() ? qobject_cast<const QMainWindow*>(dock->parentWidget()) : nullptr;
   if (!window) return false;
   const auto others = window->tabifiedDockWidgets(const_cast<QDockWidget*>(dock));
-  return std::any_of(others.begin(), others.end(), [](const QDockWidget* other) { return !other->isHidden(); });
+  return std::ranges::any_of(others, [](const QDockWidget* other) { return !other->isHidden(); });
 }
 
 void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,

@@ -6,7 +6,7 @@ namespace retrograd::views {
 namespace {
 
 struct Shades {
-  QColor window, base, alternate, text, faint, button, highlight, highlightedText, link, tooltip, line, idle;
+  QColor window, base, alternate, text, faint, button, highlight, highlightedText, link, tooltip, line, idle, disabled;
 };
 
 QPalette paletteFrom(const Shades& s) {
@@ -19,8 +19,9 @@ QPalette paletteFrom(const Shades& s) {
   p.setColor(QPalette::ToolTipText, s.text);
   p.setColor(QPalette::PlaceholderText, s.faint);
   p.setColor(QPalette::Shadow, s.line);
-  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText, QPalette::HighlightedText})
-    p.setColor(QPalette::Disabled, role, s.faint);
+  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText})
+    p.setColor(QPalette::Disabled, role, s.disabled);
+  p.setColor(QPalette::Disabled, QPalette::HighlightedText, s.faint);
   p.setColor(QPalette::Disabled, QPalette::Highlight, s.line);
   // The selection of a view without the focus.
   p.setColor(QPalette::Inactive, QPalette::Highlight, s.idle);
@@ -28,37 +29,25 @@ QPalette paletteFrom(const Shades& s) {
   return p;
 }
 
-QPalette lightPalette() {
-  return paletteFrom({0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x656c76, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf,
-                      0xffffff, 0xc6cbd2, 0xdde1e6});
+// With high contrast every line is as dark, or as light, as can be; the highlight of the dark one carries black text.
+// What cannot be used is not as black, or as white, as the rest there: a contrast of 4.5 is enough for it.
+const std::array<Shades, 4> shades{{
+    {0xf3f4f6, 0xffffff, 0xf7f8fa, 0x1f2328, 0x656c76, 0xf3f4f6, 0x1f5fbf, 0xffffff, 0x1f5fbf, 0xffffff, 0xc6cbd2,
+     0xdde1e6, 0x656c76},
+    {0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x929aa5, 0x2c3036, 0x2a66c4, 0xffffff, 0x7ab0ff, 0x2c3036, 0x3c4149,
+     0x3a4048, 0x929aa5},
+    {0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff, 0x00328f, 0xffffff, Qt::black,
+     0xd9d9d9, 0x757575},
+    {Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black, 0x8fc4ff, Qt::black, 0xffffff,
+     0x3a3a3a, 0x808080},
+}};
+
+/// Which of the four looks: light, dark, light and dark with high contrast.
+std::size_t lookOf(bool dark, bool highContrast) {
+  return static_cast<std::size_t>(dark ? 1 : 0) + (highContrast ? 2 : 0);
 }
 
-QPalette darkPalette() {
-  return paletteFrom({0x23262b, 0x1b1d21, 0x202327, 0xdde1e6, 0x929aa5, 0x2c3036, 0x2a66c4, 0xffffff, 0x7ab0ff,
-                      0x2c3036, 0x3c4149, 0x3a4048});
-}
-
-/// What cannot be used is not as black, or as white, as the rest: a contrast of 4.5 is enough for it.
-QPalette withDisabled(QPalette palette, const QColor& color) {
-  for (auto role : {QPalette::Text, QPalette::WindowText, QPalette::ButtonText})
-    palette.setColor(QPalette::Disabled, role, color);
-  return palette;
-}
-
-// Every line of these is as dark, or as light, as can be; the highlight of the dark one carries black text.
-QPalette lightContrastPalette() {
-  return withDisabled(paletteFrom({0xffffff, 0xffffff, 0xf2f2f2, Qt::black, 0x474747, 0xffffff, 0x00328f, 0xffffff,
-                                   0x00328f, 0xffffff, Qt::black, 0xd9d9d9}),
-                      0x757575);
-}
-
-QPalette darkContrastPalette() {
-  return withDisabled(paletteFrom({Qt::black, Qt::black, 0x141414, 0xffffff, 0xc4c4c4, Qt::black, 0x1aebff, Qt::black,
-                                   0x8fc4ff, Qt::black, 0xffffff, 0x3a3a3a}),
-                      0x808080);
-}
-
-/// A colour of a group of them in each look: light, dark, light and dark with high contrast.
+/// A colour of a group of them in each look.
 template <class Group>
 struct ColorRow {
   QColor Group::* color;
@@ -150,19 +139,16 @@ constexpr std::array<std::array<QRgb, memoryUseCount>, 4> memoryColors{{
 
 }  // namespace
 
-QPalette paletteOf(bool dark, bool highContrast) {
-  if (highContrast) return dark ? darkContrastPalette() : lightContrastPalette();
-  return dark ? darkPalette() : lightPalette();
-}
+QPalette paletteOf(bool dark, bool highContrast) { return paletteFrom(shades[lookOf(dark, highContrast)]); }
 
 ControlColors controlColorsOf(bool dark, bool highContrast) {
   ControlColors colors;
-  fill(colors, controlRows, static_cast<std::size_t>(dark ? 1 : 0) + (highContrast ? 2 : 0));
+  fill(colors, controlRows, lookOf(dark, highContrast));
   return colors;
 }
 
 Colors colorsOf(bool dark, bool highContrast) {
-  const auto look = static_cast<std::size_t>(dark ? 1 : 0) + (highContrast ? 2 : 0);
+  const auto look = lookOf(dark, highContrast);
   Colors colors;
   fill(colors, colorRows, look);
   fill(colors.diff, diffRows, look);

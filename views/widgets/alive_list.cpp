@@ -8,6 +8,7 @@
 
 #include "views/text/format.h"
 #include "views/text/line_text.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/dock_tree.h"
 
 namespace retrograd::views {
@@ -19,11 +20,11 @@ constexpr std::size_t mostRows = 200;
 
 QString labelOf(MemoryUse use) {
   switch (use) {
-    case MemoryUse::saved: return QObject::tr("saved");
-    case MemoryUse::result: return QObject::tr("results");
-    case MemoryUse::gradient: return QObject::tr("gradients");
-    case MemoryUse::forward: return QObject::tr("forward temporaries");
-    case MemoryUse::backward: return QObject::tr("backward temporaries");
+    case MemoryUse::saved: return tr("saved");
+    case MemoryUse::result: return tr("results");
+    case MemoryUse::gradient: return tr("gradients");
+    case MemoryUse::forward: return tr("forward temporaries");
+    case MemoryUse::backward: return tr("backward temporaries");
   }
   return {};
 }
@@ -64,9 +65,7 @@ AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timelin
     cells.front()->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
     rows->appendRow(cells);
   }
-  tree->setModel(rows);
-  prepareTree(*tree, name, true);
-  tree->setRootIsDecorated(false);
+  prepareTree(*tree, rows, {}, name, {.isFlat = true});
   tree->setFrameShape(QFrame::StyledPanel);
   tree->header()->setStretchLastSection(false);  // a stretched section doesn't take the width of its content
   connect(tree, &QTreeView::activated, this, [this](const QModelIndex& row) {
@@ -74,8 +73,7 @@ AliveList::AliveList(const OpenDocument& document, const MemoryTimeline& timelin
     close();
     if (op) Q_EMIT chosen(op);
   });
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(1, 1, 1, 1);
+  auto* layout = withMargins(new QVBoxLayout(this), {1, 1, 1, 1});
   layout->addWidget(tree);
   tree->setCurrentIndex(rows->index(0, 0));
   tree->setFocus();

@@ -2,24 +2,22 @@
 
 #include <QHBoxLayout>
 
+#include "views/widgets/controls.h"
+
 namespace retrograd::views {
 
 BusyPanel::BusyPanel(DocumentController* controller, QWidget* parent) : QWidget(parent), controller_(controller) {
-  text_ = new QLabel(this);
+  text_ = named(new QLabel(this), "busy-text");
   text_->setTextFormat(Qt::PlainText);
-  text_->setObjectName(QStringLiteral("busy-text"));
   bar_ = new QProgressBar(this);
   bar_->setFixedWidth(180);
   bar_->setMaximumHeight(14);
   bar_->setTextVisible(false);
   bar_->setAccessibleName(tr("Progress"));
-  cancel_ = new QToolButton(this);
+  cancel_ = named(new QToolButton(this), "busy-cancel", tr("Cancel what is running"));
   cancel_->setText(tr("Cancel"));
-  cancel_->setObjectName(QStringLiteral("busy-cancel"));
-  cancel_->setAccessibleName(tr("Cancel what is running"));
   cancel_->setToolTip(tr("Stops between two ops"));
-  auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QHBoxLayout(this), {});
   layout->addWidget(text_);
   layout->addWidget(bar_);
   layout->addWidget(cancel_);

@@ -5,13 +5,21 @@
 #include <QScrollBar>
 
 #include "views/widgets/item_view.h"
+#include "views/widgets/sorted_rows.h"
 
 namespace retrograd::views {
 
-void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied) {
+void prepareTree(QTreeView& tree, QAbstractItemModel* model, QAnyStringView object, const QString& name, TreeLook look,
+                 int copied) {
+  tree.setObjectName(object);
   tree.setAccessibleName(name);
+  tree.setModel(model);
+  if (look.isSorted) new SortedRows(tree);
   tree.setFrameShape(QFrame::NoFrame);
-  tree.setUniformRowHeights(uniform);
+  tree.setRootIsDecorated(!look.isFlat);
+  tree.setUniformRowHeights(!look.wraps);
+  tree.setWordWrap(look.wraps);
+  if (look.wraps && !look.isFlat) tree.setIndentation(14);  // sentences need the room
   tree.setAlternatingRowColors(false);
   tree.setSelectionBehavior(QAbstractItemView::SelectRows);
   tree.setItemDelegate(new RowDelegate(&tree));
@@ -23,6 +31,24 @@ void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied)
   tree.header()->setTextElideMode(Qt::ElideRight);
   addCopy(tree, copied);
   letTypeAhead(tree);
+}
+
+QStandardItem* textCell(const QString& text) {
+  auto* item = new QStandardItem(text);
+  item->setEditable(false);
+  item->setToolTip(text);
+  return item;
+}
+
+QStandardItem* numberCell(const QString& text, double number) {
+  auto* item = textCell(text);
+  item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  item->setData(number, sortRole);
+  return item;
+}
+
+void setWidths(QTreeView& tree, std::initializer_list<std::pair<int, int>> widths) {
+  for (const auto& [column, width] : widths) tree.header()->resizeSection(column, width);
 }
 
 ColumnFitter::ColumnFitter(QTreeView* tree) : QObject(tree), tree_(tree) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <QHash>
 #include <QSet>
+#include <QStandardItem>
 #include <QStyledItemDelegate>
 #include <QTreeView>
 
@@ -8,9 +9,26 @@
 
 namespace retrograd::views {
 
-/// What the trees of the docks have in common: name for screen readers, whole rows, no frame; they can be copied from,
-/// and typed letters search in them. Copying takes whole rows, or one column alone where it is given.
-void prepareTree(QTreeView& tree, const QString& name, bool uniform, int copied = -1);
+/// In what the trees of the docks differ.
+struct TreeLook {
+  bool isFlat = false;    ///< a table: no row holds others
+  bool isSorted = false;  ///< by a click on a title, see SortedRows
+  bool wraps = false;     ///< sentences take as many lines as they need
+};
+
+/// What the trees of the docks have in common: `object` as name for tests, `name` for screen readers, whole rows, no
+/// frame; they can be copied from, and typed letters search in them. Copying takes whole rows, or one column alone
+/// where it is given.
+void prepareTree(QTreeView& tree, QAbstractItemModel* model, QAnyStringView object, const QString& name,
+                 TreeLook look = {}, int copied = -1);
+
+/// A cell whose text is its tip too, for there may be more of it than there is room.
+QStandardItem* textCell(const QString& text);
+/// The same at the right, where numbers are, and with the number that it is sorted by.
+QStandardItem* numberCell(const QString& text, double number);
+
+/// Pixels by column.
+void setWidths(QTreeView& tree, std::initializer_list<std::pair<int, int>> widths);
 
 /// Makes columns as wide as what they show, but for those whose width a person chose.
 class ColumnFitter : public QObject {

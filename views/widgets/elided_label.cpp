@@ -12,12 +12,6 @@ WrappedLabel::WrappedLabel(QWidget* parent) : QLabel(parent) {
   setWordWrap(true);
 }
 
-QRect WrappedLabel::room() const { return contentsRect().adjusted(margin(), margin(), -margin(), -margin()); }
-
-QSize WrappedLabel::minimumSizeHint() const { return {0, fontMetrics().height() + height() - room().height()}; }
-
-bool WrappedLabel::isCut() const { return !text().isEmpty() && heightForWidth(width()) > height(); }
-
 QStringList WrappedLabel::shownLines() const {
   const auto room = this->room();
   const int most = isCut() ? std::max(1, room.height() / fontMetrics().lineSpacing()) : std::numeric_limits<int>::max();

@@ -45,17 +45,18 @@ class WrappedLabel : public QLabel {
  public:
   explicit WrappedLabel(QWidget* parent = nullptr);
 
-  bool isCut() const;
+  bool isCut() const { return !text().isEmpty() && heightForWidth(width()) > height(); }
   /// What is painted now, line by line; of a text that is whole its own lines.
   QStringList shownLines() const;
-  QSize minimumSizeHint() const override;  ///< one line
+  /// One line.
+  QSize minimumSizeHint() const override { return {0, fontMetrics().height() + height() - room().height()}; }
 
  protected:
   bool event(QEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  QRect room() const;
+  QRect room() const { return contentsRect().adjusted(margin(), margin(), -margin(), -margin()); }
 };
 
 }  // namespace retrograd::views

@@ -3,6 +3,8 @@
 #include <QEvent>
 #include <QGridLayout>
 
+#include "views/widgets/controls.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -23,12 +25,10 @@ GraphBusy::GraphBusy(QWidget* graph)
   bar_->setTextVisible(false);
   bar_->setAccessibleName(tr("Progress of the layout"));
   cancel_->setText(tr("Cancel"));
-  cancel_->setObjectName(QStringLiteral("graph-busy-cancel"));
-  cancel_->setAccessibleName(tr("Cancel the layout of the graph"));
+  named(cancel_, "graph-busy-cancel", tr("Cancel the layout of the graph"));
   cancel_->setToolTip(
       tr("Stops the layout (Esc in the graph); what dot has not finished is laid out in a simpler way"));
-  auto* grid = new QGridLayout(this);
-  grid->setContentsMargins(10, 6, 10, 8);
+  auto* grid = withMargins(new QGridLayout(this), {10, 6, 10, 8});
   grid->setVerticalSpacing(4);
   grid->addWidget(text_, 0, 0, 1, 2);
   grid->addWidget(bar_, 1, 0);

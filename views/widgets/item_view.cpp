@@ -10,6 +10,8 @@
 #include <QTableView>
 #include <QTreeView>
 
+#include "views/widgets/controls.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -31,7 +33,7 @@ std::vector<QModelIndex> selectedCells(const QAbstractItemView& view, int column
                       columns ? columns->visualIndex(cell.column()) : cell.column()},
                      cell});
   }
-  std::sort(cells.begin(), cells.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(cells, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<QModelIndex> sorted;
   for (const auto& cell : cells) sorted.push_back(cell.second);
   return sorted;
@@ -85,13 +87,8 @@ class TypeAhead : public QObject {
 }  // namespace
 
 void addCopy(QAbstractItemView& view, int column) {
-  auto* copy = new QAction(QAbstractItemView::tr("Copy"), &view);
-  copy->setObjectName(QStringLiteral("copy"));
-  copy->setShortcut(QKeySequence::Copy);
-  copy->setShortcutContext(Qt::WidgetShortcut);
-  QObject::connect(copy, &QAction::triggered, &view,
-                   [&view, column] { QApplication::clipboard()->setText(textOf(view, column)); });
-  view.addAction(copy);
+  const auto copy = [&view, column] { QApplication::clipboard()->setText(textOf(view, column)); };
+  named(addListAction(&view, tr("Copy"), QKeySequence::Copy, copy), "copy");
   view.setContextMenuPolicy(Qt::ActionsContextMenu);
 }
 
@@ -109,11 +106,10 @@ void showWholeText(QAbstractItemView& view, const QModelIndex& row) {
   }
   cells.removeDuplicates();
   cells.removeAll(QString());
-  auto* popup = new WholeText(cells.join(QLatin1Char('\n')), view.window());
+  auto* popup = named(new WholeText(cells.join(QLatin1Char('\n')), view.window()), "whole-text",
+                      tr("Whole text of %1").arg(row.siblingAtColumn(0).data().toString()));
   popup->setWindowFlags(Qt::Popup);
   popup->setAttribute(Qt::WA_DeleteOnClose);
-  popup->setObjectName(QStringLiteral("whole-text"));
-  popup->setAccessibleName(QAbstractItemView::tr("Whole text of %1").arg(row.siblingAtColumn(0).data().toString()));
   popup->setReadOnly(true);
   popup->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   const auto lines = QFontMetrics(popup->font());

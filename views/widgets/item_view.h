@@ -26,4 +26,12 @@ inline void prepareBox(QComboBox* box, const QString& name) {
   letTypeAhead(*box);
 }
 
+/// A combo box with both names: `object` for tests and settings.
+inline QComboBox* makeBox(QWidget* parent, const char* object, const QString& name) {
+  auto* box = new QComboBox(parent);
+  box->setObjectName(object);
+  prepareBox(box, name);
+  return box;
+}
+
 }  // namespace retrograd::views

@@ -2,25 +2,22 @@
 
 #include <QHBoxLayout>
 
+#include "views/widgets/controls.h"
+
 namespace retrograd::views {
 
 MessageBar::MessageBar(Theme* theme, QWidget* parent) : QFrame(parent), theme_(theme) {
-  setObjectName(QStringLiteral("message-bar"));
-  setAccessibleName(tr("Message"));
+  named(this, "message-bar", tr("Message"));
   setAutoFillBackground(true);
   symbol_ = new QLabel(this);
-  text_ = new QLabel(this);
-  text_->setTextFormat(Qt::PlainText);
-  text_->setWordWrap(true);
+  text_ = textLabel({}, this);
   text_->setAccessibleName(tr("Message"));
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   close_ = new QToolButton(this);
   close_->setText(tr("Close"));
   close_->setAccessibleName(tr("Close the message"));
   close_->setAutoRaise(true);
-  auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(10, 6, 6, 6);
-  layout->setSpacing(10);
+  auto* layout = withMargins(new QHBoxLayout(this), {10, 6, 6, 6}, 10);
   layout->addWidget(symbol_, 0, Qt::AlignTop);
   layout->addWidget(text_, 1);
   layout->addWidget(close_, 0, Qt::AlignTop);

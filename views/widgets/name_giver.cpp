@@ -10,6 +10,8 @@
 #include <QTabBar>
 #include <QToolButton>
 
+#include "views/text/format.h"
+
 namespace retrograd::views {
 namespace {
 
@@ -22,21 +24,20 @@ const T* around(const QWidget* widget) {
 }
 
 QString nameFor(const QWidget* widget) {
-  if (qobject_cast<const QTabBar*>(widget)) return QWidget::tr("Panels that share this place");
-  if (qobject_cast<const QSplitterHandle*>(widget)) return QWidget::tr("Divider");
-  if (qobject_cast<const QSplitter*>(widget)) return QWidget::tr("Views side by side");
-  if (qobject_cast<const QSizeGrip*>(widget)) return QWidget::tr("Corner to resize the window");
+  if (qobject_cast<const QTabBar*>(widget)) return tr("Panels that share this place");
+  if (qobject_cast<const QSplitterHandle*>(widget)) return tr("Divider");
+  if (qobject_cast<const QSplitter*>(widget)) return tr("Views side by side");
+  if (qobject_cast<const QSizeGrip*>(widget)) return tr("Corner to resize the window");
   if (qobject_cast<const QAbstractItemView*>(widget))
-    if (const auto* box = around<QComboBox>(widget)) return QWidget::tr("Choices of %1").arg(box->accessibleName());
+    if (const auto* box = around<QComboBox>(widget)) return tr("Choices of %1").arg(box->accessibleName());
   if (const auto* button = qobject_cast<const QAbstractButton*>(widget); button && button->text().isEmpty()) {
     if (const auto* field = qobject_cast<const QLineEdit*>(widget->parentWidget()))
-      return QWidget::tr("Clear %1").arg(field->accessibleName());
+      return tr("Clear %1").arg(field->accessibleName());
     if (widget->parentWidget() && widget->parentWidget()->inherits("QTabBar"))
-      return static_cast<const QToolButton*>(widget)->arrowType() == Qt::LeftArrow ? QWidget::tr("Panels before")
-                                                                                   : QWidget::tr("Panels after");
-    if (widget->parentWidget() && widget->parentWidget()->inherits("QTableView"))
-      return QWidget::tr("Select all cells");
-    if (widget->inherits("QToolBarExtension")) return QWidget::tr("More commands");
+      return static_cast<const QToolButton*>(widget)->arrowType() == Qt::LeftArrow ? tr("Panels before")
+                                                                                   : tr("Panels after");
+    if (widget->parentWidget() && widget->parentWidget()->inherits("QTableView")) return tr("Select all cells");
+    if (widget->inherits("QToolBarExtension")) return tr("More commands");
     return button->toolTip().section(QLatin1Char('\n'), 0, 0);
   }
   return {};

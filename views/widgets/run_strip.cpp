@@ -21,10 +21,10 @@ constexpr float ranShare = 0.3F;             ///< of the colour of what ran, so 
 
 QString titleOfMark(RunStrip::Kind kind) {
   switch (kind) {
-    case RunStrip::Kind::bad: return QObject::tr("NaN or Inf");
-    case RunStrip::Kind::breakpoint: return QObject::tr("Breakpoint");
-    case RunStrip::Kind::peak: return QObject::tr("Peak of memory");
-    case RunStrip::Kind::execution: return QObject::tr("Runs next");
+    case RunStrip::Kind::bad: return tr("NaN or Inf");
+    case RunStrip::Kind::breakpoint: return tr("Breakpoint");
+    case RunStrip::Kind::peak: return tr("Peak of memory");
+    case RunStrip::Kind::execution: return tr("Runs next");
   }
   return {};
 }
@@ -83,7 +83,7 @@ void RunStrip::collect() {
   const auto breakpoints = marks_.size() - badCount;
   if (peak_ && *peak_ < size()) marks_.push_back({Kind::peak, *peak_});
   if (now.current) add(Kind::execution, now.current);
-  std::sort(marks_.begin(), marks_.end(), [](const Mark& a, const Mark& b) {
+  std::ranges::sort(marks_, [](const Mark& a, const Mark& b) {
     return a.position != b.position ? a.position < b.position : a.kind < b.kind;
   });
   setAccessibleDescription(tr("%1 of %2 ops ran; ops with NaN or Inf: %3; breakpoints: %4")

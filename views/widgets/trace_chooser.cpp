@@ -1,13 +1,12 @@
 #include "views/widgets/trace_chooser.h"
 
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QStandardItemModel>
 #include <algorithm>
 
 #include "views/text/format.h"
 #include "views/text/trace_index.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/item_view.h"
 
 namespace retrograd::views {
@@ -21,8 +20,7 @@ TraceChooser::TraceChooser(const QString& side, QWidget* parent) : QWidget(paren
   prepareBox(kind_, tr("%1: which trace").arg(side));
   for (auto kind : {TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation})
     kind_->addItem(titleText(kind), static_cast<int>(kind));
-  auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
+  auto* layout = withMargins(new QHBoxLayout(this), {});
   layout->addWidget(source_, 1);
   layout->addWidget(kind_);
   connect(source_, &QComboBox::activated, this, &TraceChooser::sourceActivated);
@@ -45,7 +43,7 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
   source_->clear();
   sources_.clear();
   derived_ = document && document->analysis->derived();
-  const auto name = document ? QFileInfo(QString::fromStdString(document->analysis->file.path)).fileName() : QString();
+  const auto name = document ? QFileInfo(toQt(document->analysis->file.path)).fileName() : QString();
   add(document ? tr("%1 as it is open").arg(name) : tr("No file is open"), {}, tr("The traces that the window shows"));
   if (derived_) {
     const auto& analysis = *document->analysis;
@@ -62,18 +60,14 @@ void TraceChooser::follow(const OpenDocument* document, const QString& tried) {
   }
   if (document && chosen.kind == Kind::file) add(QFileInfo(chosen.detail).fileName(), chosen, chosen.detail);
   if (document) add(tr("Another File..."), {Kind::file, {}}, tr("A model, printed traces or a session"));
-  const auto row = std::find(sources_.begin(), sources_.end(), chosen);
+  const auto row = std::ranges::find(sources_, chosen);
   source_->setCurrentIndex(row == sources_.end() ? 0 : static_cast<int>(row - sources_.begin()));
   before_ = source_->currentIndex();
   updateKind();
 }
 
-TraceSource TraceChooser::source() const { return sources_.at(std::max(0, source_->currentIndex())); }
-
-QString TraceChooser::title() const { return tr("%1: %2").arg(source_->currentText(), kind_->currentText()); }
-
 void TraceChooser::choose(const TraceSource& source, TraceKind kind) {
-  auto row = std::find(sources_.begin(), sources_.end(), source);
+  auto row = std::ranges::find(sources_, source);
   if (row == sources_.end() && source.kind == TraceSource::Kind::file) {
     // Before "Another File...".
     const int at = source_->count() - 1;
@@ -106,15 +100,11 @@ void TraceChooser::sourceActivated(int row) {
     return Q_EMIT chosen();
   }
   source_->setCurrentIndex(before_);  // until one is chosen
-  auto* dialog = new QFileDialog(this, tr("Compare With"), {},
-                                 tr("Models and sessions (*.pt2 *.pt *.txt *.retrograd);;All files (*)"));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-    choose({TraceSource::Kind::file, path}, kind());
-    Q_EMIT chosen();
-  });
-  dialog->open();
+  chooseFile(this, tr("Compare With"), {}, tr("Models and sessions (*.pt2 *.pt *.txt *.retrograd);;All files (*)"),
+             this, [this](const QString& path) {
+               choose({TraceSource::Kind::file, path}, kind());
+               Q_EMIT chosen();
+             });
 }
 
 }  // namespace retrograd::views

@@ -32,9 +32,9 @@ class TraceChooser : public QWidget {
 
   /// Offers what there is to choose of a document; what was chosen stays where it is still offered.
   void follow(const OpenDocument* document, const QString& tried);
-  TraceSource source() const;
+  TraceSource source() const { return sources_.at(std::max(0, source_->currentIndex())); }
   TraceKind kind() const { return static_cast<TraceKind>(kind_->currentData().toInt()); }
-  QString title() const;
+  QString title() const { return tr("%1: %2").arg(source_->currentText(), kind_->currentText()); }
   void choose(const TraceSource& source, TraceKind kind);
 
  Q_SIGNALS:

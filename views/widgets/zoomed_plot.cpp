@@ -40,8 +40,6 @@ double ZoomedPlot::yOf(std::int64_t bytes, const QRect& area) const {
   return area.bottom() - static_cast<double>(bytes) / static_cast<double>(topBytes()) * (area.height() - 1);
 }
 
-int ZoomedPlot::xOf(std::size_t position) const { return static_cast<int>(xAt(static_cast<double>(position) + 0.5)); }
-
 std::pair<std::size_t, std::size_t> ZoomedPlot::range() const {
   if (empty()) return {0, 0};
   return {static_cast<std::size_t>(begin_), std::min(count(), static_cast<std::size_t>(std::ceil(end_)))};
@@ -227,16 +225,6 @@ void ZoomedPlot::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_0: return zoomTo(0, static_cast<double>(count()));
     default: QWidget::keyPressEvent(event);
   }
-}
-
-void ZoomedPlot::focusInEvent(QFocusEvent* event) {
-  QWidget::focusInEvent(event);
-  update();
-}
-
-void ZoomedPlot::focusOutEvent(QFocusEvent* event) {
-  QWidget::focusOutEvent(event);
-  update();
 }
 
 }  // namespace retrograd::views

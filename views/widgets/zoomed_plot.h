@@ -25,7 +25,7 @@ class ZoomedPlot : public QWidget {
   void setCurrent(std::optional<std::size_t> position);
   /// The position under a point of the widget, and back.
   std::optional<std::size_t> positionAt(const QPointF& point) const;
-  int xOf(std::size_t position) const;
+  int xOf(std::size_t position) const { return static_cast<int>(xAt(static_cast<double>(position) + 0.5)); }
   /// The positions in sight, from the first to one past the last.
   std::pair<std::size_t, std::size_t> range() const;
   /// Shows these positions, at least two.
@@ -82,8 +82,6 @@ class ZoomedPlot : public QWidget {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
-  void focusInEvent(QFocusEvent* event) override;
-  void focusOutEvent(QFocusEvent* event) override;
 
   Theme* theme_;
 

@@ -15,6 +15,7 @@
 #include "core/formats/files/atomic_file.h"
 #include "views/canvases/diff_view.h"
 #include "views/settings/settings.h"
+#include "views/text/format.h"
 #include "views/window/diff_window.h"
 #include "views/window/main_window.h"
 #include "views/window/session_keeper.h"
@@ -80,8 +81,7 @@ void showBackward(MainWindow& window) {
 void showGraph(MainWindow& window, const PictureOptions& options) {
   auto& listings = window.listings();
   listings.graphAction()->setChecked(true);
-  for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-    listings.toggleAction(kind)->setChecked(false);
+  for (auto kind : traceKinds) listings.toggleAction(kind)->setChecked(false);
   auto& graph = listings.graph();
   graph.setKind(options.trace);
   waitFor([&] { return graph.picture() && !graph.busy(); });
@@ -98,7 +98,7 @@ BoundSymbolId opThatMakes(const OpenDocument& document, const QString& name) {
   for (auto kind : {TraceKind::joint, TraceKind::computation})
     for (auto op : document.trace(kind).trace().ops)
       for (auto value : document.analysis->document->outputs(op))
-        if (value && QString::fromStdString(document.analysis->document->displayName(value)) == name) return op;
+        if (value && toQt(document.analysis->document->displayName(value)) == name) return op;
   return {};
 }
 
@@ -127,7 +127,7 @@ void waitForPanels(const MainWindow& window) {
 
 void openMemory(MainWindow& window, const std::vector<std::string>& snapshots) {
   for (std::size_t i = 0; i < snapshots.size(); ++i) {
-    const auto path = QString::fromStdString(snapshots[i]);
+    const auto path = toQt(snapshots[i]);
     auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-recorded-memory"));
     QMetaObject::invokeMethod(dock->widget(), i == 0 ? "open" : "compareWith", Q_ARG(QString, path));
     waitForAnswers(window);
@@ -150,31 +150,26 @@ bool isForGraph(const std::string& command) { return command.starts_with("graph-
 /// A state of the window that is worth a picture. Throws Error(badUse) for what is not there.
 void arrange(MainWindow& window, const PictureOptions& options) {
   if (!options.select.empty()) {
-    const auto op = opThatMakes(*window.context().controller->document(), QString::fromStdString(options.select));
+    const auto op = opThatMakes(*window.context().controller->document(), toQt(options.select));
     if (!op) throw Error(ErrorCode::badUse, "no op makes a value of this name", "--select " + options.select);
     window.listings().goTo(op);
   }
   if (!options.recorded.empty()) {
+    window.showPanel(QStringLiteral("recorded"));
     auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-recorded"));
-    dock->show();
-    dock->raise();
-    QMetaObject::invokeMethod(dock->widget(), "load", Q_ARG(QString, QString::fromStdString(options.recorded)));
+    QMetaObject::invokeMethod(dock->widget(), "load", Q_ARG(QString, toQt(options.recorded)));
     waitForAnswers(window);
   }
   openMemory(window, options.memory);
-  for (const auto& name : options.docks) {
-    auto* dock = window.findChild<QDockWidget*>(QStringLiteral("dock-") + QString::fromStdString(name));
-    if (!dock) throw Error(ErrorCode::badUse, "there is no such dock", "--dock " + name);
-    dock->show();
-    dock->raise();
-  }
+  for (const auto& name : options.docks)
+    if (!window.showPanel(toQt(name))) throw Error(ErrorCode::badUse, "there is no such dock", "--dock " + name);
   for (const auto& name : options.commands)
-    if (!isForGraph(name)) giveCommand(window, QString::fromStdString(name));
+    if (!isForGraph(name)) giveCommand(window, toQt(name));
   if (options.filter.empty()) return;
   auto& filter = *window.context().filter;
-  if (const auto problem = OpFilter::problemOf(QString::fromStdString(options.filter)))
+  if (const auto problem = OpFilter::problemOf(toQt(options.filter)))
     throw Error(ErrorCode::badUse, problem->message.toStdString(), "--filter " + options.filter);
-  filter.apply(QString::fromStdString(options.filter));
+  filter.apply(toQt(options.filter));
   waitFor([&] { return !filter.busy(); });
 }
 
@@ -182,8 +177,7 @@ void arrange(MainWindow& window, const PictureOptions& options) {
 QWidget* showComparison(MainWindow& window, const PictureOptions& options) {
   auto* comparison = window.findChild<DiffWindow*>();
   if (!options.compareWith.empty())
-    comparison->chooser(Side::right)
-        .choose({TraceSource::Kind::file, QString::fromStdString(options.compareWith)}, options.trace);
+    comparison->chooser(Side::right).choose({TraceSource::Kind::file, toQt(options.compareWith)}, options.trace);
   for (auto side : bothSides) comparison->chooser(side).choose(comparison->chooser(side).source(), options.trace);
   comparison->resize(options.width, options.height);
   comparison->open();
@@ -237,7 +231,7 @@ int runWindow(int& argc, char** argv, const std::vector<std::string>& files,
   const auto show = [&shared](const std::string* file) {
     auto* window = new MainWindow(shared);
     window->show();
-    if (file) window->openFile(QString::fromStdString(*file));
+    if (file) window->openFile(toQt(*file));
   };
   for (const auto& file : files) show(&file);
   if (files.empty() && reopenLastSession(shared).isEmpty()) show(nullptr);
@@ -267,10 +261,10 @@ bool renderWindowToPicture(const PictureOptions& options, const std::string& pic
   auto& controller = *window->context().controller;
   const auto& file = options.model.path;
   if (!file.empty() && options.model.asksForNothing()) {
-    window->openFile(QString::fromStdString(file));
+    window->openFile(toQt(file));
   } else if (!file.empty()) {
     auto request = options.model;
-    request.path = QFileInfo(QString::fromStdString(file)).absoluteFilePath().toStdString();
+    request.path = QFileInfo(toQt(file)).absoluteFilePath().toStdString();
     controller.open(request);
   }
   waitFor([&] { return !controller.opening(); });
@@ -284,7 +278,7 @@ bool renderWindowToPicture(const PictureOptions& options, const std::string& pic
     if (options.graph) showGraph(*window, options);
     for (const auto& name : options.commands)
       if (isForGraph(name)) {
-        giveCommand(*window, QString::fromStdString(name));
+        giveCommand(*window, toQt(name));
         waitFor([&] { return !window->listings().graph().busy(); });
       }
     // The last reply to the values panel comes after its last question.

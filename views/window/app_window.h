@@ -1,10 +1,8 @@
 #pragma once
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/tensor_meta.h"
 #include "core/derivation/registry.h"
 #include "core/torch/opening/open_request.h"
 #include "core/trace/trace.h"

@@ -4,10 +4,9 @@
 #include <QFrame>
 #include <QHBoxLayout>
 #include <QKeyEvent>
-#include <QTextDocument>
 #include <QVBoxLayout>
 
-#include "views/text/format.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/window_size.h"
 
 namespace retrograd::views {
@@ -22,9 +21,7 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent)
   setObjectName(QStringLiteral("diff-window"));
   setWindowTitle(tr("Compare Traces"));
   view_ = new DiffView(context_.theme, this);
-  details_ = new QPlainTextEdit(this);
-  details_->setObjectName(QStringLiteral("diff-details"));
-  details_->setAccessibleName(tr("The row under the cursor"));
+  details_ = named(new QPlainTextEdit(this), "diff-details", tr("The row under the cursor"));
   details_->setReadOnly(true);
   details_->setFont(Theme::codeFont());
   details_->setFrameShape(QFrame::NoFrame);
@@ -35,9 +32,7 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent)
   border->setFrameShape(QFrame::HLine);
   border->setFrameShadow(QFrame::Plain);
   border->setForegroundRole(QPalette::Mid);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(makeChoices());
   layout->addWidget(view_, 1);
   layout->addWidget(border);
@@ -59,59 +54,37 @@ DiffWindow::DiffWindow(ViewContext context, QWidget* parent)
 
 QWidget* DiffWindow::makeChoices() {
   auto* row = new QWidget(this);
-  left_ = new TraceChooser(tr("Left"), row);
-  left_->setObjectName(QStringLiteral("diff-left"));
-  right_ = new TraceChooser(tr("Right"), row);
-  right_->setObjectName(QStringLiteral("diff-right"));
+  left_ = named(new TraceChooser(tr("Left"), row), "diff-left");
+  right_ = named(new TraceChooser(tr("Right"), row), "diff-right");
   auto* swap = new QToolButton(row);
   swap->setText(QStringLiteral("\u21c4"));
   swap->setAutoRaise(true);
   swap->setToolTip(tr("Swaps the sides"));
   swap->setAccessibleName(tr("Swap the sides"));
   connect(swap, &QToolButton::clicked, this, &DiffWindow::swap);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(6, 5, 6, 5);
+  auto* layout = withMargins(new QHBoxLayout(row), {6, 5, 6, 5});
   layout->addWidget(left_, 1);
   layout->addWidget(swap);
   layout->addWidget(right_, 1);
   return row;
 }
 
-QAction* DiffWindow::addKeyedAction(const QString& text, const QString& name, const QList<QKeySequence>& keys,
-                                    void (DiffWindow::*run)()) {
-  auto* action = new QAction(text, this);
-  action->setObjectName(name);
-  action->setShortcuts(keys);
-  action->setToolTip(tr("%1 (%2)").arg(text, keys.front().toString(QKeySequence::NativeText)));
-  connect(action, &QAction::triggered, this, run);
-  addAction(action);
-  return action;
-}
-
 QWidget* DiffWindow::makeTools() {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(6, 3, 8, 4);
-  previous_ = addKeyedAction(tr("Previous Difference"), QStringLiteral("diff-previous"),
-                             {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, &DiffWindow::previous);
-  next_ = addKeyedAction(tr("Next Difference"), QStringLiteral("diff-next"), {Qt::Key_F8, Qt::CTRL | Qt::Key_Down},
-                         &DiffWindow::next);
-  addKeyedAction(tr("Close"), QStringLiteral("diff-close"), {Qt::CTRL | Qt::Key_W}, &DiffWindow::leave);
+  auto* layout = withMargins(new QHBoxLayout(row), {6, 3, 8, 4});
+  previous_ = addWindowAction(this, tr("Previous Difference"), "diff-previous",
+                              {Qt::SHIFT | Qt::Key_F8, Qt::CTRL | Qt::Key_Up}, [this] { view_->step(false); });
+  next_ = addWindowAction(this, tr("Next Difference"), "diff-next", {Qt::Key_F8, Qt::CTRL | Qt::Key_Down},
+                          [this] { view_->step(true); });
+  addWindowAction(this, tr("Close"), "diff-close", {Qt::CTRL | Qt::Key_W}, [this] { hide(); });
   next_->setIconText(tr("Next \u2193"));
   previous_->setIconText(tr("\u2191 Previous"));
-  for (auto* action : {previous_, next_}) {
-    auto* button = new QToolButton(row);
-    button->setDefaultAction(action);
-    button->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    button->setFocusPolicy(Qt::StrongFocus);
-    layout->addWidget(button);
-  }
+  for (auto* action : {previous_, next_}) layout->addWidget(commandButton(action, row));
   place_ = new QLabel(row);
   place_->setAccessibleName(tr("Which difference"));
   place_->setMinimumWidth(90);
   layout->addWidget(place_);
-  onlyDifferences_ = new QCheckBox(tr("&Only differences"), row);
-  onlyDifferences_->setObjectName(QStringLiteral("diff-only"));
+  onlyDifferences_ = named(new QCheckBox(tr("&Only differences"), row), "diff-only");
   onlyDifferences_->setToolTip(tr("Folds stretches that are equal; Enter on a folded row shows them"));
   connect(onlyDifferences_, &QCheckBox::toggled, this, [this](bool on) {
     view_->showOnlyDifferences(on);
@@ -119,9 +92,7 @@ QWidget* DiffWindow::makeTools() {
   });
   layout->addWidget(onlyDifferences_);
   layout->addStretch(1);
-  summary_ = new QLabel(row);
-  summary_->setObjectName(QStringLiteral("diff-summary"));
-  summary_->setAccessibleName(tr("How much differs"));
+  summary_ = named(new QLabel(row), "diff-summary", tr("How much differs"));
   layout->addWidget(summary_);
   return row;
 }
@@ -202,8 +173,6 @@ void DiffWindow::cancel() {
   busy_ = false;
   if (was) say(tr("Cancelled. Choose what to compare above."));
 }
-
-void DiffWindow::cancelOrLeave() { busy() ? cancel() : leave(); }
 
 void DiffWindow::keyPressEvent(QKeyEvent* event) {
   if (event->key() == Qt::Key_Escape && event->modifiers() == Qt::NoModifier) return cancelOrLeave();
@@ -377,22 +346,11 @@ void DiffWindow::updateDetails() {
   const auto cursor = view_->cursorRow();
   next_->setEnabled(cursor >= 0 && rows.nextBlock(cursor, true) >= 0);
   previous_->setEnabled(cursor >= 0 && rows.nextBlock(cursor, false) >= 0);
-  if (cursor < 0 || !rows.comparison()) {
-    place_->clear();
-    return details_->clear();
-  }
+  details_->setPlainText(view_->cursorText());
+  if (cursor < 0 || !rows.comparison()) return place_->clear();
   const auto blocks = static_cast<int>(rows.blocks().size());
   const auto block = rows.blockAt(cursor) + 1;
   place_->setText(blocks == 0 ? tr("no difference") : tr("%1 of %2").arg(block).arg(blocks));
-  QStringList lines;
-  const auto left = view_->textAt(cursor, Side::left), right = view_->textAt(cursor, Side::right);
-  if (!left.isEmpty() && left == right) lines << QStringLiteral("=  ") + left;
-  else {
-    if (!left.isEmpty()) lines << tr("\u25c0  ") + left;
-    if (!right.isEmpty()) lines << tr("\u25b6  ") + right;
-  }
-  if (const auto what = rows.explanation(cursor); !what.isEmpty()) lines << what;
-  details_->setPlainText(lines.join(QLatin1Char('\n')));
 }
 
 }  // namespace retrograd::views

@@ -2,7 +2,6 @@
 #include <QCheckBox>
 #include <QLabel>
 #include <QPlainTextEdit>
-#include <QToolButton>
 #include <QWidget>
 #include <map>
 
@@ -54,17 +53,12 @@ class DiffWindow : public QWidget {
   };
   QWidget* makeChoices();
   QWidget* makeTools();
-  QAction* addKeyedAction(const QString& text, const QString& name, const QList<QKeySequence>& keys,
-                          void (DiffWindow::*run)());
   void documentChanged();
   void selectionChanged();
   void swap();
-  void next() { view_->step(true); }
-  void previous() { view_->step(false); }
-  void leave() { hide(); }
   void cancel();
   /// Esc: cancels what is in progress, else closes.
-  void cancelOrLeave();
+  void cancelOrLeave() { busy() ? cancel() : hide(); }
   void say(const QString& message);
   static Found find(const TraceSource& source, const QuestionContext& context, const Progress& progress);
   /// The trace of a side, where all that it needs is there. Throws Error(badUse) where it has no such trace.

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "views/text/format.h"
+#include "views/widgets/controls.h"
 
 namespace retrograd::views {
 namespace {
@@ -58,13 +59,11 @@ Completion completionAt(const Analysis& analysis, const QString& text, int curso
 }  // namespace
 
 FilterHelp::FilterHelp(QWidget* window)
-    : QFrame(window), problem_(new QLabel(this)), list_(new QListView(this)), model_(new QStringListModel(this)) {
+    : QFrame(window), problem_(textLabel({}, this)), list_(new QListView(this)), model_(new QStringListModel(this)) {
   setObjectName(QStringLiteral("filter-help"));
   setFrameShape(QFrame::StyledPanel);
   setAutoFillBackground(true);
   problem_->setObjectName(QStringLiteral("filter-problem"));
-  problem_->setTextFormat(Qt::PlainText);
-  problem_->setWordWrap(true);
   problem_->setContentsMargins(4, 2, 4, 2);
   list_->setAccessibleName(tr("Words for the filter"));
   list_->setModel(model_);
@@ -73,9 +72,7 @@ FilterHelp::FilterHelp(QWidget* window)
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   list_->setFocusPolicy(Qt::NoFocus);
   list_->setFrameShape(QFrame::NoFrame);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(3, 3, 3, 3);
-  layout->setSpacing(2);
+  auto* layout = withMargins(new QVBoxLayout(this), {3, 3, 3, 3}, 2);
   layout->addWidget(problem_);
   layout->addWidget(list_);
   connect(list_, &QListView::clicked, this,
@@ -124,8 +121,7 @@ void FilterHelp::move(int by) {
 
 FilterBox::FilterBox(ViewContext context, QMenu* menu, QWidget* window)
     : QWidget(window), context_(context), line_(new QLineEdit(this)), help_(new FilterHelp(window)) {
-  line_->setObjectName(QStringLiteral("filter"));
-  line_->setAccessibleName(tr("Filter of the ops that show"));
+  named(line_, "filter", tr("Filter of the ops that show"));
   line_->setPlaceholderText(tr("role:gradient module:h.3 bytes>1M not op:view"));
   line_->setToolTip(
       tr("Only ops that pass show in the listings, and the graph dims the others.\nEnter keeps the filter, Esc clears "
@@ -145,9 +141,7 @@ FilterBox::FilterBox(ViewContext context, QMenu* menu, QWidget* window)
   button->setAutoRaise(true);
   button->setFocusPolicy(Qt::TabFocus);
   button->setMenu(menu);
-  auto* layout = new QHBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(6);
+  auto* layout = withMargins(new QHBoxLayout(this), {}, 6);
   layout->addStretch(1);
   layout->addWidget(label);
   layout->addWidget(line_, 3);

@@ -3,6 +3,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include "views/widgets/controls.h"
 #include "views/widgets/flow_layout.h"
 #include "views/widgets/item_view.h"
 #include "views/window/listings_area.h"
@@ -16,14 +17,12 @@ constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradien
 
 QString toolTipOf(layout::EdgeKind kind) {
   switch (kind) {
-    case layout::EdgeKind::data: return QObject::tr("Values that the forward computes");
-    case layout::EdgeKind::saved:
-      return QObject::tr("Tensors that the forward keeps for the backward, with their bytes");
-    case layout::EdgeKind::gradient: return QObject::tr("Gradients, from below to above");
-    case layout::EdgeKind::accumulation:
-      return QObject::tr("Gradients that are summed, where a value has several users");
+    case layout::EdgeKind::data: return tr("Values that the forward computes");
+    case layout::EdgeKind::saved: return tr("Tensors that the forward keeps for the backward, with their bytes");
+    case layout::EdgeKind::gradient: return tr("Gradients, from below to above");
+    case layout::EdgeKind::accumulation: return tr("Gradients that are summed, where a value has several users");
     case layout::EdgeKind::origin:
-      return QObject::tr("From each backward part to the forward part it comes from: they share a row");
+      return tr("From each backward part to the forward part it comes from: they share a row");
   }
   return {};
 }
@@ -32,9 +31,7 @@ QString toolTipOf(layout::EdgeKind kind) {
 
 GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), context_(context) {
   view_ = new GraphView(context, this);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   auto* controls = makeControls();
   layout->addWidget(controls);
   layout->addWidget(view_, 1);
@@ -52,9 +49,7 @@ GraphPane::GraphPane(ViewContext context, QWidget* parent) : QWidget(parent), co
 
 QWidget* GraphPane::makeControls() {
   auto* row = new QWidget(this);
-  auto* layout = new FlowLayout(row);
-  layout->setContentsMargins(6, 2, 6, 3);
-  layout->setSpacing(3);
+  auto* layout = withMargins(new FlowLayout(row), {6, 2, 6, 3}, 3);
   trace_ = new QComboBox(row);
   prepareBox(trace_, tr("Trace to draw"));
   for (auto kind : kinds) trace_->addItem(titleText(kind), static_cast<int>(kind));
@@ -71,8 +66,7 @@ QWidget* GraphPane::makeControls() {
   connect(overlay_, &QComboBox::activated, this,
           [this](int row) { view_->setOverlay(static_cast<Overlay>(overlay_->itemData(row).toInt())); });
   layout->addWidget(overlay_);
-  run_ = new QToolButton(row);
-  run_->setObjectName(QStringLiteral("graph-run"));
+  run_ = named(new QToolButton(row), "graph-run");
   run_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   run_->setAutoRaise(true);
   run_->hide();
@@ -109,8 +103,6 @@ QWidget* GraphPane::makeControls() {
   look(tr("Width"), tr("Shows the graph in its whole width (Home)"), [this] { view_->zoomToWidth(); });
   return row;
 }
-
-void GraphPane::setRunAction(QAction* action) { run_->setDefaultAction(action); }
 
 void GraphPane::offerRun() {
   const auto& ahead = context_.controller->ahead();

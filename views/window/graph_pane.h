@@ -20,7 +20,7 @@ class GraphPane : public QWidget {
   QString title() const;
   QComboBox& overlayChoice() const { return *overlay_; }
   /// Has the command next to the choice of what boxes show, where that needs a run that is not there.
-  void setRunAction(QAction* action);
+  void setRunAction(QAction* action) { run_->setDefaultAction(action); }
   QToolButton& edgeButton(layout::EdgeKind kind) const { return *edges_[static_cast<std::size_t>(kind)]; }
 
  Q_SIGNALS:

@@ -4,7 +4,6 @@
 #include <QPainter>
 #include <cmath>
 
-#include "views/theme/theme_colors.h"
 #include "views/theme/tokens.h"
 
 namespace retrograd::views {
@@ -39,8 +38,6 @@ QString ListingHeader::titleOf(TextColumn column) {
   }
   return {};
 }
-
-QSize ListingHeader::sizeHint() const { return {100, fontMetrics().height() + 4}; }
 
 QRect ListingHeader::rectOf(TextColumn column) const {
   const auto places = listing_->columns();
@@ -89,8 +86,6 @@ void ListingHeader::mouseMoveEvent(QMouseEvent* event) {
   const auto place = rectOf(*dragged_);
   if (!place.isEmpty()) Q_EMIT widthChosen(*dragged_, listing_->charactersOf(place.right() + 1 - x) - 1);
 }
-
-void ListingHeader::mouseReleaseEvent(QMouseEvent*) { dragged_.reset(); }
 
 void ListingHeader::mouseDoubleClickEvent(QMouseEvent* event) {
   dragged_.reset();

@@ -20,7 +20,7 @@ class ListingHeader : public QWidget {
   QRect rectOf(TextColumn column) const;
   static QString titleOf(TextColumn column);
 
-  QSize sizeHint() const override;
+  QSize sizeHint() const override { return {100, fontMetrics().height() + 4}; }
 
  Q_SIGNALS:
   /// 0: as wide as the code leaves room for.
@@ -31,7 +31,7 @@ class ListingHeader : public QWidget {
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
-  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent*) override { dragged_.reset(); }
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
 

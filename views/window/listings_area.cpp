@@ -8,12 +8,12 @@
 
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/controls.h"
 #include "views/window/listing_header.h"
 
 namespace retrograd::views {
 namespace {
 
-constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 /// Which listing shows an op that several have: forward and backward first, as the joint has all and would always win.
 constexpr std::array byPreference{TraceKind::forward, TraceKind::backward, TraceKind::computation, TraceKind::joint};
 constexpr int roomyWindow = 1240;  ///< width from which the row of check boxes says what it is for
@@ -24,12 +24,10 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
   splitter_ = new QSplitter(Qt::Horizontal, this);
   splitter_->setChildrenCollapsible(false);
   splitter_->setHandleWidth(tokens::splitterWidth);
-  for (auto kind : kinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
+  for (auto kind : traceKinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
   makeGraphPane();
   active_ = panes_[static_cast<std::size_t>(TraceKind::forward)].view;
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(makeSwitches());
   strip_ = new RunStrip(context_, this);
   connect(strip_, &RunStrip::chosen, this, &ListingsArea::placeChosen);
@@ -72,9 +70,7 @@ void ListingsArea::placePane(Pane& pane, QWidget* content, const QString& toggle
   titles->setSpacing(0);
   titles->addWidget(pane.title, 1);
   titles->addWidget(pane.column);
-  auto* layout = new QVBoxLayout(pane.frame);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(pane.frame), {}, 0);
   layout->addLayout(titles);
   if (pane.view) layout->addWidget(makeHeader(pane.view));
   layout->addWidget(content, 1);
@@ -129,9 +125,8 @@ void ListingsArea::switchGraph() {
 
 QWidget* ListingsArea::makeSwitches() {
   auto* row = new QWidget(this);
-  auto* layout = new QHBoxLayout(row);
-  layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
-  layout->setSpacing(tokens::gap + tokens::hair);
+  auto* layout = withMargins(new QHBoxLayout(row), {tokens::gap, tokens::tight, tokens::gap, tokens::tight},
+                             tokens::gap + tokens::hair);
   switchesLabel_ = new QLabel(tr("Listings"), row);
   switchesLabel_->setContentsMargins(2, 0, 0, 0);
   switchesLabel_->hide();
@@ -149,7 +144,7 @@ QWidget* ListingsArea::makeSwitches() {
     });
     layout->addWidget(box);
   };
-  for (auto kind : kinds) add(toggleAction(kind), tr("Show the %1 listing").arg(titleText(kind)));
+  for (auto kind : traceKinds) add(toggleAction(kind), tr("Show the %1 listing").arg(titleText(kind)));
   add(graphAction(), tr("Show the graph"));
   switches_ = layout;
   return row;
@@ -160,25 +155,18 @@ void ListingsArea::resizeEvent(QResizeEvent* event) {
   switchesLabel_->setVisible(window()->width() >= roomyWindow);  // else the panels at the sides need the room more
 }
 
-void ListingsArea::addToSwitches(QWidget* widget, int stretch) { switches_->addWidget(widget, stretch); }
-
 QWidget* ListingsArea::makeFindBar() {
   findBar_ = new QWidget(this);
-  auto* layout = new QHBoxLayout(findBar_);
-  layout->setContentsMargins(tokens::gap, tokens::tight, tokens::gap, tokens::tight);
+  auto* layout = withMargins(new QHBoxLayout(findBar_), {tokens::gap, tokens::tight, tokens::gap, tokens::tight});
   auto* label = new QLabel(tr("F&ind:"), findBar_);
-  findText_ = new QLineEdit(findBar_);
-  findText_->setObjectName(QStringLiteral("find-text"));
-  findText_->setAccessibleName(tr("Text to find in the active listing"));
+  findText_ = named(new QLineEdit(findBar_), "find-text", tr("Text to find in the active listing"));
   findText_->setPlaceholderText(tr("op, value, shape or module; Enter: next, Shift+Enter: previous, Esc: close"));
   findText_->setClearButtonEnabled(true);
   findText_->installEventFilter(this);
   label->setBuddy(findText_);
-  findExpression_ = new QCheckBox(tr("Regular e&xpression"), findBar_);
-  findExpression_->setObjectName(QStringLiteral("find-expression"));
+  findExpression_ = named(new QCheckBox(tr("Regular e&xpression"), findBar_), "find-expression");
   findExpression_->setToolTip(tr(". * + ? | ( ) [ ] ^ $ \\d \\w \\s; case matters"));
-  findState_ = new QLabel(findBar_);
-  findState_->setObjectName(QStringLiteral("find-state"));
+  findState_ = named(new QLabel(findBar_), "find-state");
   findState_->setMinimumWidth(160);
   layout->addWidget(label);
   layout->addWidget(findText_, 1);
@@ -276,7 +264,8 @@ void ListingsArea::toggled() {
 }
 
 void ListingsArea::resetLayout() {
-  for (auto kind : kinds) toggleAction(kind)->setChecked(kind == TraceKind::forward || kind == TraceKind::backward);
+  for (auto kind : traceKinds)
+    toggleAction(kind)->setChecked(kind == TraceKind::forward || kind == TraceKind::backward);
   graph_.toggle->setChecked(false);
   toggled();
   setActive(&listing(TraceKind::forward));
@@ -284,7 +273,7 @@ void ListingsArea::resetLayout() {
 }
 
 void ListingsArea::setAllFolded(bool on) {
-  for (auto kind : kinds)
+  for (auto kind : traceKinds)
     if (isShown(kind)) listing(kind).setAllFolded(on);
 }
 
@@ -295,7 +284,7 @@ void ListingsArea::setColumn(OpFigure kind) {
 
 void ListingsArea::updateTitles() {
   const auto& document = context_.controller->document();
-  for (auto kind : kinds) {
+  for (auto kind : traceKinds) {
     auto& pane = panes_[static_cast<std::size_t>(kind)];
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
     const auto& filtered = context_.filter->ops();
@@ -354,12 +343,12 @@ void ListingsArea::setNumbers(bool on) {
 BoundSymbolId ListingsArea::shownFor(BoundSymbolId op) const {
   const auto& document = *context_.controller->document();
   const auto isSeen = [&](BoundSymbolId other) {
-    return std::any_of(kinds.begin(), kinds.end(),
-                       [&](TraceKind kind) { return isShown(kind) && document.trace(kind).line(other) >= 0; });
+    return std::ranges::any_of(traceKinds,
+                               [&](TraceKind kind) { return isShown(kind) && document.trace(kind).line(other) >= 0; });
   };
   if (isSeen(op)) return op;
   const auto became = document.analysis->links.derived(op);
-  const auto seen = std::find_if(became.begin(), became.end(), isSeen);
+  const auto seen = std::ranges::find_if(became, isSeen);
   return seen == became.end() ? op : *seen;
 }
 
@@ -374,7 +363,7 @@ void ListingsArea::goTo(BoundSymbolId op) {
   auto target = openListingOf(op);
   if (!target) {
     const auto has = [&](TraceKind kind) { return document->trace(kind).line(op) >= 0; };
-    const auto any = std::find_if(byPreference.begin(), byPreference.end(), has);
+    const auto any = std::ranges::find_if(byPreference, has);
     if (any == byPreference.end()) return;
     target = *any;
   }
@@ -388,7 +377,7 @@ std::optional<TraceKind> ListingsArea::openListingOf(BoundSymbolId op) const {
   const auto& document = *context_.controller->document();
   const auto has = [&](TraceKind kind) { return isShown(kind) && document.trace(kind).line(op) >= 0; };
   if (has(active_->kind())) return active_->kind();
-  const auto found = std::find_if(byPreference.begin(), byPreference.end(), has);
+  const auto found = std::ranges::find_if(byPreference, has);
   return found == byPreference.end() ? std::nullopt : std::optional(*found);
 }
 

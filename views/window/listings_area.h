@@ -1,11 +1,9 @@
 #pragma once
-#include <QActionGroup>
 #include <QCheckBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSplitter>
-#include <QToolButton>
 #include <QWidget>
 #include <array>
 
@@ -59,7 +57,7 @@ class ListingsArea : public QWidget {
   void setBackwardSource(const QString& source, const QString& explanation);
 
   /// Puts a widget at the right end of the row of switches; `stretch` is its share of the room that is left.
-  void addToSwitches(QWidget* widget, int stretch = 0);
+  void addToSwitches(QWidget* widget, int stretch = 0) { switches_->addWidget(widget, stretch); }
 
   void showFind();
   void findNext(bool forward);

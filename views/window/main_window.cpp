@@ -3,10 +3,7 @@
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
-#include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QScreen>
 #include <QStatusBar>
@@ -18,8 +15,8 @@
 #include "views/stages/stage_plan.h"
 #include "views/text/format.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/name_giver.h"
-#include "views/window/app_window.h"
 #include "views/window/quick_open.h"
 #include "views/window/window_part.h"
 
@@ -158,8 +155,7 @@ void MainWindow::connectMarks() {
 void MainWindow::connectFinding() {
   const auto commands = [this] {
     auto all = actions_->all();
-    for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-      all << listings_->toggleAction(kind);
+    for (auto kind : traceKinds) all << listings_->toggleAction(kind);
     for (auto* dock : docks_) all << dock->toggleViewAction();
     return all;
   };
@@ -252,7 +248,7 @@ void MainWindow::documentChanged() {
   // In an event of its own: with a million ops this one is long enough.
   else QMetaObject::invokeMethod(this, [this] { listings_->begin(); }, Qt::QueuedConnection);
   QStringList sources;
-  for (const auto& source : document->analysis->inputSource) sources << QString::fromStdString(source);
+  for (const auto& source : document->analysis->inputSource) sources << toQt(source);
   inputsLabel_->setText(sources.mid(0, 3).join(QStringLiteral("  ·  ")) +
                         (sources.size() > 3 ? QStringLiteral("  ...") : QString()));
   inputsLabel_->setToolTip(sources.join(QLatin1Char('\n')));
@@ -304,7 +300,7 @@ QString MainWindow::hitText() const {
   const auto& now = execution_.now();
   if (!now.hit || !controller_->document()) return tr("Stopped at a breakpoint");
   const auto& analysis = *controller_->document()->analysis;
-  auto words = QString::fromStdString(describe(analysis, *now.hit));
+  auto words = toQt(describe(analysis, *now.hit));
   if (now.hit->where == Breakpoint::Where::op)  // with what it makes, behind its number
     if (const auto outputs = analysis.document->outputs(now.hit->op); !outputs.empty() && outputs[0])
       words.insert(words.section(QLatin1Char(' '), 0, 0).size(),
@@ -360,17 +356,13 @@ void MainWindow::toggleBreakpoint(BoundSymbolId op) {
 }
 
 void MainWindow::askForFile(bool newWindow) {
-  // Non-modal: what runs goes on, and so does the window.
-  auto* dialog = new QFileDialog(this, tr("Open"), QFileInfo(openPath_).absolutePath(), archiveFilter);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, this, [this, newWindow](const QString& path) {
+  const auto open = [this, newWindow](const QString& path) {
     if (!newWindow || !controller_->document()) return openFile(path);
     auto* window = new MainWindow(shared_);
     window->show();
     window->openFile(path);
-  });
-  dialog->open();
+  };
+  chooseFile(this, tr("Open"), QFileInfo(openPath_).absolutePath(), archiveFilter, this, open);
 }
 
 void MainWindow::editInputs() {
@@ -387,12 +379,19 @@ void MainWindow::editInputs() {
   dialog->open();
 }
 
-QDockWidget* MainWindow::dockOf(const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); }
-
 void MainWindow::showPanel(const Panel& panel) {
   auto* dock = dockOf(panel);
   dock->show();
   dock->raise();
+}
+
+bool MainWindow::showPanel(const QString& name) {
+  for (const auto* panel : panels_) {
+    if (panel->name() != name) continue;
+    showPanel(*panel);
+    return true;
+  }
+  return false;
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -4,7 +4,6 @@
 #include <QMainWindow>
 #include <QSettings>
 #include <functional>
-#include <span>
 
 #include "views/canvases/first_lines_view.h"
 #include "views/docks/panel.h"
@@ -73,6 +72,16 @@ class MainWindow : public QMainWindow {
   QMenu* menu(const char* name, const QString& title = {});
   /// Brings the panel's dock to the front, opened if need be.
   void showPanel(const Panel& panel);
+  /// The same for the panel of this name; false where there is none.
+  bool showPanel(const QString& name);
+  /// Has the command bring the panel to the front and then ask it this.
+  template <class P, class Ask = void (*)(P*)>
+  void runIn(QAction* action, P* panel, Ask ask = [](P*) {}) {
+    connect(action, &QAction::triggered, panel, [this, panel, ask] {
+      showPanel(*panel);
+      std::invoke(ask, panel);
+    });
+  }
   /// Where docks are and which listings are shown, as bytes for the settings.
   QByteArray arrangement() const;
   /// False, and nothing changes, where these are not bytes of arrangement().
@@ -124,7 +133,7 @@ class MainWindow : public QMainWindow {
   void askForFile(bool newWindow);
   void editInputs();
   void placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind);
-  static QDockWidget* dockOf(const Panel& panel);
+  static QDockWidget* dockOf(const Panel& panel) { return qobject_cast<QDockWidget*>(panel.parentWidget()); }
   /// "Stopped at the breakpoint 'kind mm after 2'".
   QString badNumberText() const;
   QString hitText() const;

@@ -1,5 +1,4 @@
 // The furniture of the main window: menus, tool bar, docks, status bar, layout.
-#include <QDockWidget>
 #include <QFileInfo>
 #include <QMenuBar>
 #include <QPointer>
@@ -10,6 +9,7 @@
 #include "views/session/pinned_selection.h"
 #include "views/settings/settings.h"
 #include "views/theme/tokens.h"
+#include "views/widgets/controls.h"
 #include "views/widgets/window_size.h"
 #include "views/window/main_window.h"
 
@@ -21,7 +21,6 @@ constexpr quint8 graphBit = 1 << 4;  // besides one bit for each trace
 /// Open at the first start. The others open when they are asked for or have something to say.
 const QStringList startDocks{QStringLiteral("modules"), QStringLiteral("inspector"), QStringLiteral("why"),
                              QStringLiteral("values"), QStringLiteral("memory")};
-constexpr std::array kinds{TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward};
 
 QMenu* withTips(QMenu* menu) {
   menu->setToolTipsVisible(true);
@@ -32,9 +31,7 @@ QMenu* withTips(QMenu* menu) {
 
 void MainWindow::makeCentre() {
   auto* centre = new QWidget(this);
-  auto* layout = new QVBoxLayout(centre);
-  layout->setContentsMargins(0, 0, 0, 0);
-  layout->setSpacing(0);
+  auto* layout = withMargins(new QVBoxLayout(centre), {}, 0);
   messages_ = new MessageBar(shared_.theme, centre);
   listings_ = new ListingsArea(context_, centre);
   startPage_ = new StartPage(recent_, actions_->open, {actions_->open, actions_->palette, actions_->keys}, centre);
@@ -78,9 +75,7 @@ void MainWindow::showAlone(Panel* panel, const QString& path) {
 }
 
 void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetArea area, const Panel* behind) {
-  auto* dock = new QDockWidget(title, this);
-  dock->setObjectName(QStringLiteral("dock-") + panel->name());
-  dock->setAccessibleName(title);
+  auto* dock = named(new QDockWidget(title, this), QStringLiteral("dock-") + panel->name(), title);
   dock->setWidget(panel);
   addDockWidget(area, dock);
   if (auto* front = behind ? dockOf(*behind) : nullptr) {
@@ -98,8 +93,7 @@ void MainWindow::placePanel(Panel* panel, const QString& title, Qt::DockWidgetAr
 }
 
 ViewContext MainWindow::pinnable(const char* dock, const QList<QAction*>& releasing) {
-  auto* selection = new PinnedSelection(&selection_, controller_, this);
-  selection->setObjectName(QLatin1String(dock));
+  auto* selection = named(new PinnedSelection(&selection_, controller_, this), dock);
   for (const auto* action : releasing)
     connect(action, &QAction::triggered, selection, [selection] { selection->setPinned(false); });
   auto context = context_;
@@ -127,7 +121,7 @@ void MainWindow::makeMenus() {
   file->addActions({a.close, a.quit});
 
   auto* view = menu("view", tr("&View"));
-  for (auto kind : kinds) {
+  for (auto kind : traceKinds) {
     auto* toggle = listings_->toggleAction(kind);
     toggle->setShortcut(kind == TraceKind::computation
                             ? QKeySequence(Qt::Key_C)
@@ -178,8 +172,7 @@ void MainWindow::makeMenus() {
 void MainWindow::makeToolBar() {
   auto& a = *actions_;
   auto* bar = addToolBar(tr("Run"));
-  bar->setObjectName(QStringLiteral("toolbar-run"));
-  bar->setAccessibleName(tr("Run tool bar"));
+  named(bar, "toolbar-run", tr("Run tool bar"));
   bar->setIconSize({tokens::toolIcon, tokens::toolIcon});
   bar->setMovable(false);
   const auto group = [bar](const QString& name, const QList<QAction*>& actions) {
@@ -204,9 +197,7 @@ void MainWindow::makeToolBar() {
   auto* gap = new QWidget(bar);
   gap->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(gap);
-  position_ = new QLabel(bar);
-  position_->setObjectName(QStringLiteral("position"));
-  position_->setAccessibleName(tr("The current step"));
+  position_ = named(new QLabel(bar), "position", tr("The current step"));
   position_->setContentsMargins(8, 0, 10, 0);
   bar->addWidget(position_);
 }
@@ -249,7 +240,7 @@ QByteArray MainWindow::arrangement() const {
   QByteArray bytes;
   QDataStream stream(&bytes, QIODevice::WriteOnly);
   quint8 shown = listings_->isGraphShown() ? graphBit : 0;
-  for (auto kind : kinds)
+  for (auto kind : traceKinds)
     if (listings_->isShown(kind)) shown |= 1 << static_cast<int>(kind);
   stream << withoutDocks_.value_or(QMainWindow::saveState(layoutVersion)) << listings_->saveLayout() << shown;
   return bytes;
@@ -265,7 +256,7 @@ bool MainWindow::arrange(const QByteArray& arrangement) {
   withoutDocks_.reset();
   // Those that are to be shown first: the last one that is shown cannot be hidden.
   for (bool on : {true, false}) {
-    for (auto kind : kinds)
+    for (auto kind : traceKinds)
       if (static_cast<bool>(shown & (1 << static_cast<int>(kind))) == on) listings_->toggleAction(kind)->setChecked(on);
     if (static_cast<bool>(shown & graphBit) == on) listings_->graphAction()->setChecked(on);
   }

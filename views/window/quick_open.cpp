@@ -6,7 +6,7 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
-#include "views/text/format.h"
+#include "views/widgets/controls.h"
 
 namespace retrograd::views {
 namespace {
@@ -64,11 +64,8 @@ QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> comma
   list_->setFocusPolicy(Qt::NoFocus);  // keys stay with the line, which hands arrows on
   list_->setFocusProxy(line_);         // its chosen row is the one that Enter takes, and looks so
   list_->setFrameShape(QFrame::NoFrame);
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins(6, 6, 6, 6);
-  layout->setSpacing(4);
-  none_ = new QLabel(tr("No match"), this);
-  none_->setObjectName(QStringLiteral("quick-open-none"));
+  auto* layout = withMargins(new QVBoxLayout(this), {6, 6, 6, 6}, 4);
+  none_ = named(new QLabel(tr("No match"), this), "quick-open-none");
   none_->setContentsMargins(4, 0, 4, 2);
   none_->hide();
   layout->addWidget(line_);
@@ -82,10 +79,6 @@ QuickOpen::QuickOpen(ViewContext context, std::function<QList<QAction*>()> comma
   });
   hide();
 }
-
-void QuickOpen::openPlaces() { open({}); }
-
-void QuickOpen::openCommands() { open(QStringLiteral(">")); }
 
 void QuickOpen::open(const QString& text) {
   if (!isVisible()) focusBefore_ = QApplication::focusWidget();
@@ -124,7 +117,7 @@ void QuickOpen::showCommands(const QString& query) {
     }
     if (total > 0) scored.emplace_back(-total, action);
   }
-  std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(scored, [](const auto& a, const auto& b) { return a.first < b.first; });
   QList<QAction*> best;
   for (const auto& [points, action] : scored) best << action;
   model_->showCommands(best);

@@ -20,8 +20,8 @@ class QuickOpen : public QFrame {
   /// `commands` is asked each time the palette opens.
   QuickOpen(ViewContext context, std::function<QList<QAction*>()> commands, QWidget* window);
 
-  void openPlaces();
-  void openCommands();
+  void openPlaces() { open({}); }
+  void openCommands() { open(QStringLiteral(">")); }
   QLineEdit& line() { return *line_; }
   QListView& list() { return *list_; }
 

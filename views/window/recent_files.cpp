@@ -1,9 +1,6 @@
 #include "views/window/recent_files.h"
 
-#include <QDir>
 #include <QFileInfo>
-
-#include "views/settings/settings.h"
 
 namespace retrograd::views {
 namespace {
@@ -19,8 +16,6 @@ RecentFiles::RecentFiles(QSettings* settings, QWidget* parent)
   connect(this, &QMenu::aboutToShow, this, &RecentFiles::fill);
   fill();
 }
-
-QStringList RecentFiles::paths() const { return kept::recentFiles.of(*settings_); }
 
 void RecentFiles::add(const QString& path) {
   auto list = paths();

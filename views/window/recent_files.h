@@ -2,6 +2,8 @@
 #include <QMenu>
 #include <QSettings>
 
+#include "views/settings/settings.h"
+
 namespace retrograd::views {
 
 /// The menu of files opened recently, newest first; kept in the settings.
@@ -11,7 +13,7 @@ class RecentFiles : public QMenu {
  public:
   RecentFiles(QSettings* settings, QWidget* parent);
   void add(const QString& path);
-  QStringList paths() const;
+  QStringList paths() const { return kept::recentFiles.of(*settings_); }
 
  Q_SIGNALS:
   void chosen(const QString& path);

@@ -35,8 +35,7 @@ QList<MainWindow*> SessionKeeper::windows() const {
 }
 
 SessionKeeper::Entry* SessionKeeper::entryOf(const MainWindow* window) {
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.window == window; });
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.window == window; });
   return found == entries_.end() ? nullptr : &*found;
 }
 
@@ -68,7 +67,7 @@ void SessionKeeper::opened(MainWindow* window, bool well) {
   if (!entry || !entry->pending) return;
   const auto record = std::move(*entry->pending);
   entry->pending.reset();
-  if (std::none_of(entries_.begin(), entries_.end(), [](const Entry& other) { return other.pending.has_value(); }))
+  if (std::ranges::none_of(entries_, [](const Entry& other) { return other.pending.has_value(); }))
     session_.endRestoring();
   const auto& document = window->context().controller->document();
   if (!well || !document || document->request.path != record.request.path) return;
@@ -137,8 +136,8 @@ QList<MainWindow*> reopenLastSession(const Shared& shared) {
     session.save({});
     auto* window = show();
     window->messages().show(MessageBar::Kind::warning,
-                            MainWindow::tr("The last session was not reopened: the program ended before its files were "
-                                           "read. They are in File > Open Recent."));
+                            tr("The last session was not reopened: the program ended before its files were "
+                               "read. They are in File > Open Recent."));
     return {window};
   }
   QList<MainWindow*> windows;
@@ -154,9 +153,8 @@ QList<MainWindow*> reopenLastSession(const Shared& shared) {
   }
   if (!gone.isEmpty()) {
     if (windows.isEmpty()) windows << show();
-    windows.front()->messages().show(
-        MessageBar::Kind::warning,
-        MainWindow::tr("Not reopened, for it is gone: %1").arg(gone.join(QStringLiteral(", "))));
+    windows.front()->messages().show(MessageBar::Kind::warning,
+                                     tr("Not reopened, for it is gone: %1").arg(gone.join(QStringLiteral(", "))));
   }
   return windows;
 }

@@ -3,10 +3,10 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
-#include <QDir>
 #include <QFileInfo>
 
 #include "views/theme/theme.h"
+#include "views/widgets/controls.h"
 
 namespace retrograd::views {
 namespace {
@@ -24,8 +24,7 @@ QLabel* heading(const QString& text, qreal scale, QWidget* parent) {
 
 /// "Ctrl+O  Open    ...": the keys that lead on from here, as they are now.
 QLabel* keysOf(const QList<QAction*>& actions, QWidget* parent) {
-  auto* label = new QLabel(parent);
-  label->setObjectName(QStringLiteral("start-keys"));
+  auto* label = named(new QLabel(parent), "start-keys");
   label->setTextFormat(Qt::PlainText);
   label->setForegroundRole(QPalette::PlaceholderText);
   const auto tell = [label, actions] {
@@ -51,8 +50,7 @@ SampleCard::SampleCard(const Sample& sample, QWidget* parent) : QPushButton(pare
   setToolTip(sample.path);
   setAutoDefault(true);  // Enter opens it, as Space does
   auto* title = heading(sample.title, 1.1, this);
-  auto* text = new QLabel(sample.text, this);
-  text->setWordWrap(true);
+  auto* text = textLabel(sample.text, this);
   column_->setContentsMargins(14, 12, 14, 12);
   column_->setSpacing(4);
   for (auto* label : {title, text}) {
@@ -81,9 +79,7 @@ StartPage::StartPage(RecentFiles* recent, QAction* open, const QList<QAction*>& 
   text->setWordWrap(true);
   auto* content = new QWidget(page_);
   content->setFixedWidth(columnWidth);
-  auto* column = new QVBoxLayout(content);
-  column->setContentsMargins(0, 24, 0, 24);
-  column->setSpacing(14);
+  auto* column = withMargins(new QVBoxLayout(content), {0, 24, 0, 24}, 14);
   column->addStretch(2);
   column->addWidget(heading(tr("Debug a backward"), 1.7, page_));
   column->addWidget(text);
@@ -107,8 +103,7 @@ StartPage::StartPage(RecentFiles* recent, QAction* open, const QList<QAction*>& 
 }
 
 QPushButton* StartPage::button(const QString& text, const QString& name) {
-  auto* made = new QPushButton(text, page_);
-  made->setObjectName(name);
+  auto* made = named(new QPushButton(text, page_), name);
   made->setAutoDefault(true);  // Enter presses it, as Space does
   return made;
 }
@@ -175,12 +170,8 @@ void StartPage::addLines(QVBoxLayout* column, const QString& title, const QStrin
                          const LinesNames& names) {
   column->addSpacing(10);
   column->addWidget(heading(title, 1.1, page_));
-  auto* text = new QLabel(says, page_);
-  text->setWordWrap(true);
-  column->addWidget(text);
-  auto* code = new QLabel(lines, page_);
-  code->setObjectName(QStringLiteral("start-") + names.object);
-  code->setAccessibleName(names.spoken);
+  column->addWidget(textLabel(says, page_));
+  auto* code = named(new QLabel(lines, page_), QStringLiteral("start-") + names.object, names.spoken);
   code->setTextFormat(Qt::PlainText);
   code->setFont(Theme::codeFont());
   code->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

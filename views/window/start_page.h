@@ -1,5 +1,4 @@
 #pragma once
-#include <QBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>

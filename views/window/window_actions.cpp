@@ -3,6 +3,7 @@
 #include "views/session/why_report.h"
 #include "views/text/format.h"
 #include "views/text/trace_index.h"
+#include "views/widgets/controls.h"
 
 namespace retrograd::views {
 namespace {
@@ -39,8 +40,7 @@ WindowActions::WindowActions(ViewContext context, QWidget* window)
 
 QAction* WindowActions::add(const char* name, const QString& text, const QString& tip, const QKeySequence& key,
                             const char* icon) {
-  auto* action = new QAction(text, window_);
-  action->setObjectName(QStringLiteral("action-") + QLatin1String(name));
+  auto* action = named(new QAction(text, window_), QStringLiteral("action-") + QLatin1String(name));
   action->setShortcut(key);
   action->setProperty(tipProperty, tip);
   if (icon) action->setProperty(iconProperty, QLatin1String(icon));
@@ -296,8 +296,7 @@ void WindowActions::updateQuestions() {
   allow(terms, !noRun.isEmpty() ? noRun : chosen);
   allow(watch, chosen);
   const auto& watches = context_.execution->watches();
-  watch->setText(std::find(watches.begin(), watches.end(), value) == watches.end() ? tr("&Watch")
-                                                                                   : tr("No Longer &Watch"));
+  watch->setText(std::ranges::find(watches, value) == watches.end() ? tr("&Watch") : tr("No Longer &Watch"));
   auto absent = !noRun.isEmpty() ? noRun : chosen, unknown = absent;
   if (const auto& report = context_.controller->questions().values();
       absent.isEmpty() && report && report->position == now.position)

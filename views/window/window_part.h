@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
 
-namespace retrograd::views {
+#include "views/window/main_window.h"
 
-class MainWindow;
+namespace retrograd::views {
 
 /// All parts of the window, in the order in which they are installed: that of docks in their stacks, and of entries in
 /// a menu that several parts add to. panelGroups() (views/parts/panels.cpp) orders View > Docks.

@@ -13,7 +13,7 @@
 #include "core/formats/recording/recording.h"
 #include "core/formats/repro/repro_inputs.h"
 #include "core/torch/execution/device.h"
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
 namespace {
@@ -49,7 +49,7 @@ int checkEach(const Checks& checks, const Progress& progress) {
   setThreads(checks.run.threads);
   for (const auto& file : checks.files) {
     requireFile(inputFile(file));
-    if (isRecording(file)) throw Error(ErrorCode::badUse, "is a recording: check each of these alone", file);
+    if (isRecording(file)) badUse("is a recording: check each of these alone", file);
   }
   std::vector<CheckReport> reports;
   for (const auto& file : checks.files) {
@@ -85,14 +85,12 @@ Run setUpCheck(Parser parser) {
     }
     if (checks->suite.empty() && checks->files.size() == 1 && isRecording(checks->files.front())) {
       if (!checks->check.reference.empty())
-        throw Error(ErrorCode::badUse, "is a recording: it is compared with its own hashes, not with a reference",
-                    checks->files.front());
+        badUse("is a recording: it is compared with its own hashes, not with a reference", checks->files.front());
       recording->format = checks->format;
       return checkRecording(checks->files.front(), *recording, progress);
     }
     if (recording->strict || !recording->against.empty())
-      throw Error(ErrorCode::badUse,
-                  "--strict and --against are for one recording (retrograd.record in Python makes it)", "check");
+      badUse("--strict and --against are for one recording (retrograd.record in Python makes it)", "check");
     return checks->suite.empty() ? checkEach(*checks, progress) : checkAll(*checks, progress);
   };
 }

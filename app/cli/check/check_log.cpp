@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/enum_array.h"
 #include "core/formats/checkpoint/given_weights.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/opinion/second_opinion.h"
@@ -36,11 +37,8 @@ std::string textOf(const TensorVerdict& verdict) {
 }
 
 const TensorVerdict* worstOf(const std::vector<TensorVerdict>& verdicts) {
-  const TensorVerdict* worst = nullptr;
-  for (const auto& verdict : verdicts) {
-    if (worst == nullptr || verdict.ratio() > worst->ratio()) worst = &verdict;
-  }
-  return worst;
+  const auto worst = std::ranges::max_element(verdicts, {}, &TensorVerdict::ratio);
+  return worst == verdicts.end() ? nullptr : &*worst;
 }
 
 void printReference(std::string_view what, const std::vector<TensorVerdict>& verdicts) {
@@ -52,15 +50,8 @@ void printReference(std::string_view what, const std::vector<TensorVerdict>& ver
 }
 
 std::string word(SecondOpinion::Parting parting) {
-  using Parting = SecondOpinion::Parting;
-  switch (parting) {
-    case Parting::none: return "";
-    case Parting::job: return "job";
-    case Parting::derived: return "derived";
-    case Parting::reference: return "reference";
-    case Parting::all: return "all";
-  }
-  return "";
+  static constexpr EnumArray<SecondOpinion::Parting, const char*, 5> words{"", "job", "derived", "reference", "all"};
+  return words[parting];
 }
 
 void printText(const SecondOpinion& opinion, bool drawsAll) {

@@ -224,7 +224,7 @@ int checkRecording(const std::string& path, const RecordingChecks& checks, const
   std::optional<ReplayedStep> good;
   if (!checks.against.empty()) {
     if (!isRecording(checks.against))
-      throw Error(ErrorCode::badUse, "is not a recording; --against needs one whose step is right", checks.against);
+      badUse("is not a recording; --against needs one whose step is right", checks.against);
     good = replayWithOpinion(open(checks.against, {}, progress), progress);
   }
   const auto analysis = open(path, {}, progress);

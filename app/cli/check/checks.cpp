@@ -34,17 +34,17 @@ void Checks::addTo(Parser parser, const std::string& referenceHelp) {
 }
 
 void Checks::requireFileOrSuite(const std::string& command) const {
-  if (files.empty() && suite.empty()) throw Error(ErrorCode::badUse, command + " needs a file or --suite FOLDER");
+  if (files.empty() && suite.empty()) badUse(command + " needs a file or --suite FOLDER");
   if (files.size() > 1 && !check.reference.empty())
-    throw Error(ErrorCode::badUse,
-                "--reference belongs to one file; check the files one by one, or put each in a folder with its "
-                "ref.safetensors and use --suite",
-                "check");
+    badUse(
+        "--reference belongs to one file; check the files one by one, or put each in a folder with its "
+        "ref.safetensors and use --suite",
+        "check");
 }
 
 std::vector<SuiteCase> Checks::cases() const {
-  if (!fill.empty()) throw Error(ErrorCode::badUse, "--fill is for one file");
-  if (!check.reference.empty()) throw Error(ErrorCode::badUse, "--reference is for one file; a suite has its own");
+  if (!fill.empty()) badUse("--fill is for one file");
+  if (!check.reference.empty()) badUse("--reference is for one file; a suite has its own");
   auto found = findCases(suite);
   for (auto& one : found) {
     auto options = check;

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/cli/help/mistakes.h"
+
 namespace retrograd::cli {
 namespace {
 
@@ -47,8 +49,7 @@ CommandText describeCommand(const CLI::App& app) {
     auto described = describeOption(*option);
     (option->get_positional() ? text.positionals : text.options).push_back(std::move(described));
   }
-  for (const auto* command : app.get_subcommands({}))
-    if (!command->get_group().empty()) text.commands.push_back(command->get_name());
+  text.commands = subcommandNames(app);
   return text;
 }
 

@@ -205,7 +205,7 @@ std::string shellCompletion(const CLI::App& app, const std::string& shell) {
   if (shell == "bash") return bash(program, commands);
   if (shell == "zsh") return zsh(program, commands);
   if (shell == "fish") return fish(program, commands);
-  throw Error(ErrorCode::badUse, "there are completions for bash, zsh and fish", shell.empty() ? "completion" : shell);
+  badUse("there are completions for bash, zsh and fish", shell.empty() ? "completion" : shell);
 }
 
 }  // namespace retrograd::cli

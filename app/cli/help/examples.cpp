@@ -1,7 +1,6 @@
 #include "app/cli/help/examples.h"
 
 #include <map>
-#include <string>
 #include <vector>
 
 namespace retrograd::cli {

@@ -53,13 +53,6 @@ const CLI::App* find(const CLI::App& program, const std::string& name) {
   return nullptr;
 }
 
-std::vector<std::string> topicNames(const CLI::App& program) {
-  std::vector<std::string> names{"saving", "completion", "man"};
-  for (const auto* command : program.get_subcommands({}))
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  return names;
-}
-
 int print(const CLI::App& program, const std::vector<std::string>& topics) {
   const auto topic = topics.empty() ? std::string() : topics[0];
   if (topic == "saving") {
@@ -80,17 +73,16 @@ int print(const CLI::App& program, const std::vector<std::string>& topics) {
     if (topics.size() > 1 && !command->get_subcommands({}).empty()) {
       const auto* nested = find(*command, topics[1]);
       if (!nested)
-        throw Error(ErrorCode::badUse, "there is no such subcommand" + meantSubcommand(*command, topics[1]),
-                    topic + " " + topics[1]);
+        badUse("there is no such subcommand" + meantSubcommand(*command, topics[1]), topic + " " + topics[1]);
       before += " " + topic;
       command = nested;
     }
     std::fputs(command->help(before).c_str(), stdout);
   } else {
-    throw Error(ErrorCode::badUse,
-                "there is no such topic; topics are saving, completion, man and the subcommands" +
-                    didYouMean(topic, topicNames(program)),
-                topic);
+    auto known = subcommandNames(program);
+    known.insert(known.begin(), {"saving", "completion", "man"});
+    badUse("there is no such topic; topics are saving, completion, man and the subcommands" + didYouMean(topic, known),
+           topic);
   }
   return allWell;
 }

@@ -33,13 +33,6 @@ std::vector<std::string> optionNames(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> subcommandNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands({}))
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  return names;
-}
-
 /// "--format: xml not in {text,json}" with the choices in words and the near one.
 std::string wrongChoice(const std::string& message) {
   const auto open = message.find(" not in {"), close = message.rfind('}');
@@ -64,6 +57,13 @@ std::string withoutBrackets(std::string text) {
 }
 
 }  // namespace
+
+std::vector<std::string> subcommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  return names;
+}
 
 std::string meantSubcommand(const CLI::App& app, const std::string& word) {
   const auto near = didYouMean(word, subcommandNames(app));

@@ -13,6 +13,9 @@ namespace retrograd::cli {
 /// mean '--show'?".
 std::string explain(const CLI::App& program, const CLI::ParseError& error);
 
+/// The subcommands that help lists.
+std::vector<std::string> subcommandNames(const CLI::App& app);
+
 /// "; did you mean 'trace'?", and where subcommands are listed.
 std::string meantSubcommand(const CLI::App& app, const std::string& word);
 

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <string>
 
-#include "app/cli/help/version.h"
+#include "app/cli/help/command_text.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "core/base/installation.h"

@@ -51,9 +51,8 @@ std::vector<Note> changed(const Analysis& analysis, const Notes& notes, const No
 
 int runNotes(const NotesArguments& arguments, const Progress& progress) {
   if (arguments.changes() == arguments.place.empty())
-    throw Error(ErrorCode::badUse, arguments.place.empty()
-                                       ? "name the place of the note with --at"
-                                       : "--at needs one of --comment, --name, --bookmark, --no-bookmark and --remove");
+    badUse(arguments.place.empty() ? "name the place of the note with --at"
+                                   : "--at needs one of --comment, --name, --bookmark, --no-bookmark and --remove");
   const auto analysis = open(arguments.file, arguments.input, progress);
   const NoteFile file(arguments.file);
   auto notes = file.read(*analysis);

@@ -62,14 +62,14 @@ void list(const std::string& folder, const std::string& format) {
 
 int runRecord(const RecordArguments& arguments) {
   if (arguments.list.has_value() == !arguments.remove.empty())
-    throw Error(ErrorCode::badUse,
-                "give one of --list and --remove; a step is recorded from Python, with retrograd.record "
-                "(docs/python.md)",
-                "record");
+    badUse(
+        "give one of --list and --remove; a step is recorded from Python, with retrograd.record "
+        "(docs/python.md)",
+        "record");
   if (arguments.list) {
     const auto folder = arguments.list->empty() ? std::string(".") : *arguments.list;
     if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored))
-      throw Error(ErrorCode::badUse, "there is no such folder", folder);
+      badUse("there is no such folder", folder);
     list(folder, arguments.format);
     return allWell;
   }

@@ -3,19 +3,15 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "app/cli/look/diff_passes.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
-#include "app/cli/parsing/precision_option.h"
-#include "app/cli/parsing/terminal.h"
 #include "core/torch/experiments/counterpart.h"
 #include "core/torch/experiments/passes.h"
 #include "core/torch/experiments/what_if.h"
 #include "core/trace/diff/diff_text.h"
-#include "core/trace/print/json.h"
 
 namespace retrograd::cli {
 namespace {
@@ -163,13 +159,8 @@ int runDiff(const DiffArguments& arguments, const Progress& progress) {
   const auto diff = diffTraces(sides.left, sides.right, progress);
   const DiffTextOptions options{sides.leftName, sides.rightName, arguments.context,
                                 arguments.width ? arguments.width : terminalWidth()};
-  if (arguments.format == "json") {
-    fmt::print("{}\n", dumpJson(diffJson(diff, options), 1));
-  } else if (!terminal().quiet) {
-    fmt::print("{}", arguments.sideBySide ? sideBySideText(diff, options) : unifiedText(diff, options));
-    if (!diff.equal()) fmt::print("{}\n", summaryOf(diff));
-  }
-  return broken ? badInputOrUse : diff.equal() ? allWell : checkFailed;
+  const int code = printDiff(diff, options, arguments.format, arguments.sideBySide);
+  return broken ? badInputOrUse : code;
 }
 
 void addPartitionB(Parser parser, std::optional<PartitionOptions>& partition) {

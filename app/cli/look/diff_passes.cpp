@@ -26,9 +26,8 @@ std::pair<std::size_t, BoundSymbolId> opNamed(const JobPasses& chain, const std:
       for (const auto output : analysis->document->outputs(op))
         if (analysis->document->displayName(output) == value) return {i, op};
   }
-  throw Error(ErrorCode::badUse,
-              fmt::format("no op makes '{}' in {}", value,
-                          pass.empty() ? "any pass of compile " + chain.compile : chain.passes[first].name));
+  badUse(fmt::format("no op makes '{}' in {}", value,
+                     pass.empty() ? "any pass of compile " + chain.compile : chain.passes[first].name));
 }
 
 std::string opText(const JobPass& pass, BoundSymbolId op) {
@@ -102,23 +101,25 @@ Json jsonOf(const JobPasses& chain, const std::string& path, const std::vector<F
 
 int printOne(const JobPasses& chain, const DiffPassesOptions& options) {
   const auto& pass = chain.passes[chain.find(options.pass)];
-  if (!pass.before)
-    throw Error(ErrorCode::badUse, fmt::format("{} is the first pass of compile {}", pass.name, chain.compile));
-  if (!pass.diff)
-    throw Error(ErrorCode::badInput, pass.problem.empty() ? chain.passes[*pass.before].problem : pass.problem);
+  if (!pass.before) badUse(fmt::format("{} is the first pass of compile {}", pass.name, chain.compile));
+  if (!pass.diff) badInput(pass.problem.empty() ? chain.passes[*pass.before].problem : pass.problem);
   auto text = options.text;
   text.left = beforeName(chain, pass);
   text.right = pass.name;
-  if (options.format == "json") {
-    fmt::print("{}\n", dumpJson(diffJson(*pass.diff, text), 1));
-  } else if (!terminal().quiet) {
-    fmt::print("{}", options.sideBySide ? sideBySideText(*pass.diff, text) : unifiedText(*pass.diff, text));
-    if (!pass.diff->equal()) fmt::print("{}\n", summaryOf(*pass.diff));
-  }
-  return pass.diff->equal() ? allWell : checkFailed;
+  return printDiff(*pass.diff, text, options.format, options.sideBySide);
 }
 
 }  // namespace
+
+int printDiff(const TraceDiff& diff, const DiffTextOptions& text, const std::string& format, bool sideBySide) {
+  if (format == "json") {
+    fmt::print("{}\n", dumpJson(diffJson(diff, text), 1));
+  } else if (!terminal().quiet) {
+    fmt::print("{}", sideBySide ? sideBySideText(diff, text) : unifiedText(diff, text));
+    if (!diff.equal()) fmt::print("{}\n", summaryOf(diff));
+  }
+  return diff.equal() ? allWell : checkFailed;
+}
 
 int printPasses(const DiffPassesOptions& options, const Progress& progress) {
   const auto log = jobs::openJobLog(options.path, progress);

@@ -17,6 +17,9 @@ struct DiffPassesOptions {
   DiffTextOptions text;
 };
 
+/// Prints a difference as the options of `diff` say. Returns the exit code.
+int printDiff(const TraceDiff& diff, const DiffTextOptions& text, const std::string& format, bool sideBySide);
+
 /// Prints the graphs of a compile as a chain of passes, with what each changed; or one of these differences. Returns
 /// the exit code. Throws Error(badUse) where there is no such compile, pass or value, Error(badInput) where the graphs
 /// to compare cannot be read.

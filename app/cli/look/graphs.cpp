@@ -4,11 +4,10 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "app/cli/look/save_plan.h"
 #include "app/cli/parsing/command.h"
-#include "app/cli/parsing/jobs_below.h"
+#include "app/cli/parsing/input.h"
 #include "app/cli/parsing/options.h"
 #include "core/formats/folder/folder.h"
 #include "core/formats/fx/fx_reader.h"
@@ -242,9 +241,7 @@ std::vector<RecordedFolder> recordedFolders(const std::string& path) {
 
 int listFolders(const std::vector<RecordedFolder>& folders, const GraphsOptions& options) {
   if (options.savePlan || options.plan.withNodes)
-    throw Error(ErrorCode::badUse,
-                "--save-plan and --nodes are for logs of torch.compile; this folder holds captured steps",
-                options.path);
+    badUse("--save-plan and --nodes are for logs of torch.compile; this folder holds captured steps", options.path);
   if (options.plan.format != "json") {
     for (const auto& folder : folders) printText(folder);
     return allWell;
@@ -260,7 +257,7 @@ int runGraphs(const GraphsOptions& options, const Progress& progress) {
   std::error_code error;
   if (std::filesystem::is_directory(options.path, error) && !jobs::isJobLog(options.path))
     if (const auto below = jobsBelow(options.path); !below.empty())
-      throw Error(ErrorCode::badUse, "is a folder without a log of torch.compile" + below, options.path);
+      badUse("is a folder without a log of torch.compile" + below, options.path);
   const auto log = jobs::openJobLog(options.path, progress);
   auto problems = log.problems;
   for (const auto& process : log.processes)

@@ -20,24 +20,21 @@ namespace {
 std::size_t deviceOf(const MemorySnapshot& snapshot, const MemoryArguments& arguments) {
   if (!arguments.device) return firstDevice(snapshot);
   if (*arguments.device < snapshot.events.size()) return *arguments.device;
-  throw Error(ErrorCode::badUse,
-              fmt::format("has {} device(s), from 0 on; device {} is not among them", snapshot.events.size(),
-                          *arguments.device),
-              arguments.path);
+  badUse(fmt::format("has {} device(s), from 0 on; device {} is not among them", snapshot.events.size(),
+                     *arguments.device),
+         arguments.path);
 }
 
 MemoryMoment momentOf(const MemorySnapshot& snapshot, std::size_t device, const MemoryArguments& arguments) {
   if (arguments.at == "peak") return {};
   if (arguments.at == "oom") {
     if (const auto event = outOfMemoryEvent(snapshot, device)) return {event};
-    throw Error(ErrorCode::badUse, "its history has no request that failed (an event \"oom\"); leave --at out",
-                arguments.path);
+    badUse("its history has no request that failed (an event \"oom\"); leave --at out", arguments.path);
   }
   const auto event = positionIn(arguments.at);
-  if (!event) throw Error(ErrorCode::badUse, "--at: '" + arguments.at + "' is neither peak, oom nor an event's number");
+  if (!event) badUse("--at: '" + arguments.at + "' is neither peak, oom nor an event's number");
   if (const auto count = snapshot.events[device].size(); *event >= count)
-    throw Error(ErrorCode::badUse, fmt::format("has {} events, from 0 on; {} is not among them", count, *event),
-                arguments.path);
+    badUse(fmt::format("has {} events, from 0 on; {} is not among them", count, *event), arguments.path);
   return {event};
 }
 
@@ -54,7 +51,7 @@ TracedStep traceOf(const std::string& path, const Progress& progress) {
   const auto analysis = open(path, input, progress);
   if (analysis->derived()) return tracedStep(*analysis);
   reportProblems(analysis->problems);
-  throw Error(ErrorCode::badInput, "has no forward and backward to join a snapshot with", path);
+  badInput("has no forward and backward to join a snapshot with", path);
 }
 
 void join(OpenedMemory& opened, const TracedStep& trace, const MemoryMoment& moment, const Progress& progress) {
@@ -71,8 +68,7 @@ MemoryChange changeIn(const std::string& text) {
   const auto colon = text.find(':');
   for (const auto kind : {MemoryChange::Kind::recompute, MemoryChange::Kind::bfloat16, MemoryChange::Kind::offload})
     if (text.substr(0, colon) == name(kind) && colon != std::string::npos) return {kind, text.substr(colon + 1)};
-  throw Error(ErrorCode::badUse,
-              "--what-if: '" + text + "' is not recompute:MODULE, bfloat16:MODULE or offload:MODULE");
+  badUse("--what-if: '" + text + "' is not recompute:MODULE, bfloat16:MODULE or offload:MODULE");
 }
 
 void tryChanges(OpenedMemory& opened, const MemoryArguments& arguments) {
@@ -87,9 +83,8 @@ void tryChanges(OpenedMemory& opened, const MemoryArguments& arguments) {
   for (const auto& text : arguments.whatIf) {
     const auto result = experiment.run(changeIn(text));
     if (result.tensors == 0)
-      throw Error(ErrorCode::badUse, "--what-if: no saved tensor of module '" + result.change.module +
-                                         "' is known; modules that have some: " +
-                                         fmt::format("{}", fmt::join(experiment.candidates(), ", ")));
+      badUse("--what-if: no saved tensor of module '" + result.change.module +
+             "' is known; modules that have some: " + fmt::format("{}", fmt::join(experiment.candidates(), ", ")));
     opened.whatIfs.push_back(result);
   }
   for (auto& choice : experiment.best(arguments.choices)) opened.whatIfs.push_back(std::move(choice));
@@ -113,7 +108,7 @@ OpenedMemory openMemory(const MemoryArguments& arguments, const TracedStep* trac
 
 int runMemory(const MemoryArguments& arguments, const Progress& progress) {
   if ((!arguments.whatIf.empty() || arguments.choices > 0) && (arguments.trace.empty() || !arguments.other.empty()))
-    throw Error(ErrorCode::badUse, "--what-if and --choices need --trace, and one snapshot");
+    badUse("--what-if and --choices need --trace, and one snapshot");
   for (const auto& text : arguments.whatIf) changeIn(text);
   std::optional<TracedStep> trace;
   if (!arguments.trace.empty()) trace = traceOf(arguments.trace, progress);

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/look/memory_report.h"
 #include "core/base/byte_size.h"
-#include "core/questions/memory/memory_difference.h"
+#include "core/questions/memory/memory_groups.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {

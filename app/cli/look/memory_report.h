@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/questions/memory/memory_groups.h"
-#include "core/questions/memory_join/joined_findings.h"
 #include "core/questions/memory_join/memory_what_if.h"
 #include "core/questions/memory_join/recorded_memory.h"
 

@@ -39,7 +39,7 @@ Side openSide(const std::string& path, const InputOptions& input, const Progress
   Side side;
   side.analysis = open(path, input, progress);
   const bool broken = reportProblems(side.analysis->problems);
-  if (broken || !side.analysis->derived()) throw Error(ErrorCode::badUse, "it cannot be run", path);
+  if (broken || !side.analysis->derived()) badUse("it cannot be run", path);
   side.run = debugModeNumbers(*side.analysis, progress);
   return side;
 }
@@ -166,7 +166,7 @@ bool isStep(const std::string& path) {
 std::string numbersIn(const std::string& folder) {
   const auto recorded = readRecordedFolder(folder);
   if (recorded.numbers.empty() || !std::filesystem::exists(recorded.numbers))
-    throw Error(ErrorCode::badUse, "holds no recorded numbers: PyTorch 2.15 records them when a step fails", folder);
+    badUse("holds no recorded numbers: PyTorch 2.15 records them when a step fails", folder);
   return recorded.numbers;
 }
 
@@ -175,8 +175,7 @@ std::string numbersIn(const std::string& folder) {
 NumbersArguments meant(NumbersArguments arguments) {
   if (arguments.b.empty()) {
     requireFile(arguments.a);
-    if (!isStep(arguments.a))
-      throw Error(ErrorCode::badUse, "say what to compare it with: another recording or a model", arguments.a);
+    if (!isStep(arguments.a)) badUse("say what to compare it with: another recording or a model", arguments.a);
     arguments.b = arguments.a;
     arguments.a = numbersIn(arguments.a);
   } else if (isStep(arguments.a) && !isDebugModeLog(arguments.b)) {
@@ -191,14 +190,11 @@ int runNumbers(const NumbersArguments& given, const Progress& progress) {
   const auto a = openSide(arguments.a, arguments.input, progress);
   const auto b = openSide(arguments.b, arguments.input, progress);
   if (a.run.hashes != b.run.hashes)
-    throw Error(
-        ErrorCode::badUse,
-        "holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
-        a.run.hashes ? arguments.a : arguments.b);
+    badUse("holds hashes (hash_tensor), which say nothing but that tensors are equal; record norms: hash_fn=\"norm\"",
+           a.run.hashes ? arguments.a : arguments.b);
   const auto comparison = compareNumbers(a.run, b.run, arguments.tolerance);
   if (comparison.compared == 0)
-    throw Error(ErrorCode::badUse, "no op of the one occurs in the other, so that nothing could be compared",
-                arguments.b);
+    badUse("no op of the one occurs in the other, so that nothing could be compared", arguments.b);
   if (arguments.format == "json") fmt::print("{}\n", dumpJson(toJson(a, b, arguments, comparison), 1));
   else print(a, b, arguments, comparison);
   return comparison.first ? checkFailed : allWell;

@@ -7,7 +7,7 @@
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/output.h"
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/print/json.h"
 #include "views/window/app_window.h"
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "app/cli/parsing/options.h"
+#include "core/base/enum_array.h"
 #include "core/formats/jobs/save_plan.h"
 #include "core/torch/experiments/what_if.h"
 
@@ -172,15 +172,9 @@ Json jsonOf(const PlanTreatment& treatment) {
 }
 
 std::string_view reasonText(PlanDifference::Reason reason) {
-  using Reason = PlanDifference::Reason;
-  switch (reason) {
-    case Reason::none: return "";
-    case Reason::lastLayer: return "last layer";
-    case Reason::regionReads: return "region reads";
-    case Reason::noRegionReads: return "no region reads";
-    case Reason::inMemory: return "in memory";
-  }
-  return "";
+  static constexpr EnumArray<PlanDifference::Reason, std::string_view, 5> texts{"", "last layer", "region reads",
+                                                                                "no region reads", "in memory"};
+  return texts[reason];
 }
 
 Json jsonOf(const SavePlan& plan, const jobs::GraphChoice& choice, const std::string& path, bool withNodes) {

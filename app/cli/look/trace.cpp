@@ -102,18 +102,14 @@ std::vector<char> passing(const Analysis& analysis, const TraceOptions& options)
 
 int runTrace(const TraceOptions& options, const Progress& progress) {
   if (!options.phase.empty() && !isRecording(options.file))
-    throw Error(ErrorCode::badUse, "--phase is for a recording, a folder that retrograd.record wrote", options.file);
+    badUse("--phase is for a recording, a folder that retrograd.record wrote", options.file);
   if (!options.phase.empty() && (options.format != "text" || options.show != "all"))
-    throw Error(ErrorCode::badUse, "--phase is for the text of all phases: leave out --format json and --show",
-                options.file);
+    badUse("--phase is for the text of all phases: leave out --format json and --show", options.file);
   if (!options.filter.empty()) Filter::parse(options.filter);  // what is wrong with it is said before the file is read
   if (jobs::isJobLog(options.file)) {
     if (!options.filter.empty())
-      throw Error(ErrorCode::badUse, "--filter is for models, not for the graphs of a log of torch.compile",
-                  options.file);
-    if (options.numbers)
-      throw Error(ErrorCode::badUse, "--numbers is for models, not for the graphs of a log of torch.compile",
-                  options.file);
+      badUse("--filter is for models, not for the graphs of a log of torch.compile", options.file);
+    if (options.numbers) badUse("--numbers is for models, not for the graphs of a log of torch.compile", options.file);
     return traceLog(options.file, options.input.data.compile, options.input.data.rank, options.show, options.plain,
                     options.format, progress);
   }

@@ -154,7 +154,7 @@ bool traceDerivedText(const std::string& path, const std::string& show, bool pla
   std::vector<const Trace*> list;
   for (const auto& trace : traces.derived)
     if (show == "all" || show == name(trace.kind)) list.push_back(&trace);
-  if (list.empty()) throw Error(ErrorCode::badUse, fmt::format("the text has no {} trace", show), path);
+  if (list.empty()) badUse(fmt::format("the text has no {} trace", show), path);
   printTraces(*traces.document, list, {path, {}, nullptr, traces.problems, {}}, plain, format);
   return true;
 }
@@ -172,7 +172,7 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
     if (choice.graph != nullptr && record != choice.graph) record = nullptr;
     if (record == nullptr) {
       if (show == "all") continue;
-      throw Error(ErrorCode::badUse, whyMissing(choice, show), path);
+      badUse(whyMissing(choice, show), path);
     }
     const auto listing = listingOf(log, *choice.attempt, shown, *record);
     const bool isComputation = shown.kind == TraceKind::computation;
@@ -183,7 +183,7 @@ int traceLog(const std::string& path, const std::string& compile, std::optional<
                 plain, format);
     any = true;
   }
-  if (!any) throw Error(ErrorCode::badUse, whyMissing(choice, "ATen"), path);
+  if (!any) badUse(whyMissing(choice, "ATen"), path);
   return allWell;
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "core/questions/intended_infinities.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/source.h"

@@ -24,12 +24,12 @@ struct Command {
   Setup setup;
 };
 
-/// All subcommands, by name.
-const std::vector<Command>& commands();
+/// The subcommands of the program, or of its subcommand `of` ("pipeline"), by name.
+const std::vector<Command>& commands(const std::string& of = {});
 
-/// A file-scope Registration in a subcommand's file is all it takes to add one.
+/// A file-scope Registration in a subcommand's file is all it takes to add one, to the program or to `of`.
 struct Registration {
-  Registration(std::string name, std::string description, Setup setup);
+  Registration(std::string name, std::string description, Setup setup, const std::string& of = {});
 };
 
 }  // namespace retrograd::cli

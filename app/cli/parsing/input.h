@@ -8,4 +8,8 @@ namespace retrograd::cli {
 /// Error(badUse) where it is a terminal or empty.
 std::string inputFile(const std::string& path);
 
+/// "; folders below it that can be opened: ..." for a folder with logs of jobs and repro scripts further down, as
+/// torch_compile_debug has them; empty where there are none.
+std::string jobsBelow(const std::string& path);
+
 }  // namespace retrograd::cli

@@ -5,15 +5,14 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 
 #include "app/cli/parsing/input.h"
-#include "app/cli/parsing/jobs_below.h"
 #include "app/cli/parsing/program.h"
 #include "app/cli/parsing/terminal.h"
-#include "core/base/allowed_memory.h"
+#include "core/base/memory_account.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
+#include "core/derivation/precision.h"
 #include "core/formats/jobs/job_log.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/formats/recording/recording.h"
@@ -21,8 +20,8 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
-#include "core/torch/execution/threads.h"
 #include "core/torch/opening/open_model.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/relocate.h"
 
 namespace retrograd::cli {
@@ -79,9 +78,8 @@ std::pair<std::string, std::string> splitAtEquals(const std::string& text, const
 
 /// "int64", or "i64" as printed traces write it.
 std::optional<DType> dtypeNamed(const std::string& name) {
-  for (int i = 0; i < dtypeCount; ++i)
-    if (shortName(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-  return dtypeFromTorchName(name);
+  const auto dtype = dtypeFromShortName(name);
+  return dtype ? dtype : dtypeFromTorchName(name);
 }
 
 InputShape parseShape(const std::string& text) {
@@ -240,18 +238,17 @@ std::string fileMeant(const std::filesystem::path& path) {
 
 void requireFile(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    throw Error(ErrorCode::badUse, "there is no such file" + fileMeant(path), path);
+  if (!std::filesystem::exists(path, ignored)) badUse("there is no such file" + fileMeant(path), path);
   if (const auto first = std::filesystem::path(path) / "rank0"; isRecording(first.string()))
-    throw Error(ErrorCode::badUse, "holds a recording of each rank: name one of them, such as " + first.string(), path);
+    badUse("holds a recording of each rank: name one of them, such as " + first.string(), path);
   if (std::filesystem::is_directory(path, ignored) && !isReproFolder(path) && !isRecordedFolder(path) &&
       !isRecording(path) && !jobs::isJobLog(path))
-    throw Error(ErrorCode::badUse,
-                "is a folder, not a file, and holds no job's log, repro script, captured step or recording; a folder "
-                "of models is "
-                "for `retrograd check --suite`" +
-                    jobsBelow(path),
-                path);
+    badUse(
+        "is a folder, not a file, and holds no job's log, repro script, captured step or recording; a folder "
+        "of models is "
+        "for `retrograd check --suite`" +
+            jobsBelow(path),
+        path);
 }
 
 std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions& options, const Progress& progress) {
@@ -281,6 +278,17 @@ bool reportProblems(const std::vector<Problem>& problems) {
 
 void addFormat(Parser parser, std::string& format) {
   parser.add("--format", format, "text or json").oneOf({"text", "json"}).showDefault();
+}
+
+void addPrecisionB(Parser parser, std::optional<DType>& precision) {
+  std::vector<std::string> names;
+  for (auto dtype : precisions()) names.emplace_back(torchName(dtype));
+  const auto option = parser.add("--dtype-b",
+                                 "precision of the second side: its floating parameters, buffers, inputs and dtype "
+                                 "literals (default: as in the first)",
+                                 [&precision](const std::string& name) { precision = dtypeFromTorchName(name); });
+  option.oneOf(names);
+  parser.flag("--double", {}, [&precision] { precision = DType::f64; }).excludes(option).hidden();
 }
 
 }  // namespace retrograd::cli

@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/parsing/parser.h"
+#include "core/base/tensor_meta.h"
 #include "core/torch/opening/open_request.h"
 
 namespace retrograd::cli {
@@ -63,5 +63,8 @@ bool reportProblems(const std::vector<Problem>& problems);
 
 /// "--format text|json".
 void addFormat(Parser parser, std::string& format);
+
+/// "--dtype-b float64|float32|bfloat16|float16": the precision of the second side.
+void addPrecisionB(Parser parser, std::optional<DType>& precision);
 
 }  // namespace retrograd::cli

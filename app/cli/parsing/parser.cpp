@@ -62,40 +62,21 @@ Option Option::hidden() const { return group(""); }
 bool Option::given() const { return option_->count() > 0; }
 const std::vector<std::string>& Option::values() const { return option_->results(); }
 
-Option Parser::add(const std::string& names, std::string& value, const std::string& help) const {
+template <class Value>
+Option Parser::add(const std::string& names, Value& value, const std::string& help) const {
   return Option(app_->add_option(names, value, help));
 }
-Option Parser::add(const std::string& names, int& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::size_t& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, double& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::optional<std::string>& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::optional<int>& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::optional<std::int64_t>& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::optional<std::uint64_t>& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::optional<double>& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help));
-}
-Option Parser::add(const std::string& names, std::vector<std::string>& values, const std::string& help) const {
-  return Option(app_->add_option(names, values, help));
-}
-Option Parser::add(const std::string& names, std::optional<std::vector<std::string>>& values,
-                   const std::string& help) const {
-  return Option(app_->add_option(names, values, help));
-}
+template Option Parser::add(const std::string&, std::string&, const std::string&) const;
+template Option Parser::add(const std::string&, int&, const std::string&) const;
+template Option Parser::add(const std::string&, std::size_t&, const std::string&) const;
+template Option Parser::add(const std::string&, double&, const std::string&) const;
+template Option Parser::add(const std::string&, std::optional<std::string>&, const std::string&) const;
+template Option Parser::add(const std::string&, std::optional<int>&, const std::string&) const;
+template Option Parser::add(const std::string&, std::optional<std::int64_t>&, const std::string&) const;
+template Option Parser::add(const std::string&, std::optional<std::uint64_t>&, const std::string&) const;
+template Option Parser::add(const std::string&, std::optional<double>&, const std::string&) const;
+template Option Parser::add(const std::string&, std::vector<std::string>&, const std::string&) const;
+template Option Parser::add(const std::string&, std::optional<std::vector<std::string>>&, const std::string&) const;
 
 Option Parser::add(const std::string& names, const std::string& help,
                    const std::function<void(const std::string&)>& read) const {

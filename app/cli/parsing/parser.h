@@ -1,7 +1,6 @@
 #pragma once
 // The command line parser as subcommands see it. It is CLI11, whose templates cost seconds in each unit that sees them,
 // so few units include it.
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -78,18 +77,9 @@ class Parser {
  public:
   explicit Parser(CLI::App& app) : app_(&app) {}
 
-  Option add(const std::string& names, std::string& value, const std::string& help = {}) const;
-  Option add(const std::string& names, int& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::size_t& value, const std::string& help = {}) const;
-  Option add(const std::string& names, double& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<std::string>& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<int>& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<std::int64_t>& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<std::uint64_t>& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<double>& value, const std::string& help = {}) const;
-  Option add(const std::string& names, std::vector<std::string>& values, const std::string& help = {}) const;
-  Option add(const std::string& names, std::optional<std::vector<std::string>>& values,
-             const std::string& help = {}) const;
+  /// `Value`: of the types that parser.cpp lists.
+  template <class Value>
+  Option add(const std::string& names, Value& value, const std::string& help = {}) const;
   /// Calls `read` with the value, or with all values of a list, while the command line is parsed. It may throw Error,
   /// or refuse a value (refuseValue).
   Option add(const std::string& names, const std::string& help,

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "app/cli/check/checks.h"
+#include "app/cli/parsing/command.h"
 #include "app/cli/parsing/input.h"
-#include "app/cli/pipeline/pipeline.h"
 #include "app/cli/pipeline/pipeline_cuts.h"
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
 namespace {
@@ -71,8 +71,9 @@ Run setUpPipelineCheck(Parser parser) {
   };
 }
 
-const PipelineRegistration registrationPipelineCheck(
-    "check", "compare a model's stages, run in sequence, with the model in one piece", setUpPipelineCheck);
+const Registration registrationPipelineCheck("check",
+                                             "compare a model's stages, run in sequence, with the model in one piece",
+                                             setUpPipelineCheck, "pipeline");
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -2,8 +2,8 @@
 
 #include "app/cli/parsing/input.h"
 
-#include "core/torch/execution/threads.h"
 #include "core/torch/judging/reference.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd::cli {
 
@@ -64,8 +64,7 @@ CutModel CutOptions::open(bool derive, const Reference& given, const Progress& p
   const auto path = inputFile(file);
   requireFile(path);
   setThreads(input.threads);
-  if (input.order && *input.order > 1)
-    throw Error(ErrorCode::badUse, "--order is not for pipelines: their stages have one backward", file);
+  if (input.order && *input.order > 1) badUse("--order is not for pipelines: their stages have one backward", file);
   return openCut(
       path, request, input.forReading(given), [&](const ModelFile& model) { return input.forFile(model, given); },
       derive, progress);

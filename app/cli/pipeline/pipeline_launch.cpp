@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "app/cli/pipeline/pipeline.h"
+#include "app/cli/parsing/command.h"
 #include "core/ranks/launch.h"
 
 namespace retrograd::cli {
@@ -37,8 +37,9 @@ Run setUpPipelineLaunch(Parser parser) {
   return [arguments](const Progress& progress) { return runPipelineLaunch(*arguments, progress); };
 }
 
-const PipelineRegistration registrationPipelineLaunch(
-    "launch", "run a subcommand once for each rank on this machine, as torchrun does", setUpPipelineLaunch);
+const Registration registrationPipelineLaunch("launch",
+                                              "run a subcommand once for each rank on this machine, as torchrun does",
+                                              setUpPipelineLaunch, "pipeline");
 
 }  // namespace
 }  // namespace retrograd::cli

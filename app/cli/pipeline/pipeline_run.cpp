@@ -5,12 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/pipeline/pipeline.h"
+#include "app/cli/parsing/command.h"
 #include "app/cli/pipeline/pipeline_batch.h"
 #include "app/cli/pipeline/pipeline_cuts.h"
 #include "core/cut/stage_facts.h"
 #include "core/formats/files/atomic_file.h"
-#include "core/ranks/agreement.h"
 #include "core/ranks/executor.h"
 #include "core/ranks/traffic.h"
 #include "core/schedule/schedule_kinds.h"
@@ -59,20 +58,16 @@ Schedule scheduleFor(const RunArguments& arguments, std::optional<Schedule> give
   const auto stages = static_cast<std::int32_t>(step.pipeline().stages.size());
   const auto microbatches = static_cast<std::int32_t>(step.microbatches.size());
   if (!given && stages % ranks != 0)
-    throw Error(ErrorCode::badUse,
-                fmt::format("{} stages cannot be shared evenly by {} ranks; cut it with --stages", stages, ranks),
-                arguments.cut.file);
+    badUse(fmt::format("{} stages cannot be shared evenly by {} ranks; cut it with --stages", stages, ranks),
+           arguments.cut.file);
   auto schedule =
       given ? *given : makeSchedule(*findScheduleKind(arguments.schedule), ranks, microbatches, stages / ranks);
   if (schedule.stages != stages)
-    throw Error(ErrorCode::badUse,
-                fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages),
-                arguments.schedule);
+    badUse(fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages),
+           arguments.schedule);
   if (schedule.microbatches != microbatches)
-    throw Error(
-        ErrorCode::badUse,
-        fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches),
-        arguments.schedule);
+    badUse(fmt::format("the schedule has {} microbatches, the batch makes {}", schedule.microbatches, microbatches),
+           arguments.schedule);
   schedule.edges = stageEdges(*step.pipeline().whole, step.pipeline().split);
   return lowerSchedule(schedule);
 }
@@ -117,9 +112,8 @@ Step prepare(const RunArguments& arguments, Transport& transport, const Progress
         microbatches);
   }
   if (const auto& why = step.pipeline().whole->dataDependent; !why.empty())
-    throw Error(ErrorCode::badUse,
-                "its traces hold for one set of inputs only, so microbatches cannot differ: " + why.front(),
-                arguments.cut.file);
+    badUse("its traces hold for one set of inputs only, so microbatches cannot differ: " + why.front(),
+           arguments.cut.file);
   step.schedule = scheduleFor(arguments, std::move(given), step, transport.size());
   return step;
 }
@@ -183,8 +177,7 @@ std::unique_ptr<DeviceLink> linkFor(const RunArguments& arguments, const Step& s
   if (arguments.transfers == "host" || (isAutomatic && (transport.size() == 1 || !usesGpu(step.pipeline()))))
     return nullptr;
   auto [link, refusal] = transport.linkDevices(device, rankPairs(step.schedule));
-  if (!refusal.empty() && !isAutomatic)
-    throw Error(ErrorCode::badUse, "tensors cannot go directly: " + refusal, "--transfers");
+  if (!refusal.empty() && !isAutomatic) badUse("tensors cannot go directly: " + refusal, "--transfers");
   if (!refusal.empty() && transport.rank() == 0)
     fmt::print(stderr, "note: tensors go through the memory of the host: {}\n", refusal);
   return std::move(link);
@@ -290,9 +283,9 @@ Run setUpPipelineRun(Parser parser) {
   };
 }
 
-const PipelineRegistration registrationPipelineRun(
+const Registration registrationPipelineRun(
     "run", "one rank's part of a training step: start it once a rank, with torchrun's variables or by pipeline launch",
-    setUpPipelineRun);
+    setUpPipelineRun, "pipeline");
 
 }  // namespace
 }  // namespace retrograd::cli

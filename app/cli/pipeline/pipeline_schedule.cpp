@@ -6,11 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/cli/parsing/command.h"
 #include "app/cli/parsing/output.h"
-#include "app/cli/pipeline/pipeline.h"
 #include "app/cli/pipeline/pipeline_cuts.h"
 #include "core/base/near_names.h"
 #include "core/cut/stage_facts.h"
@@ -47,11 +46,10 @@ std::int32_t ranksFor(const ScheduleKind& kind, const ScheduleArguments& argumen
                                               : 1;
   const auto ranks = std::max(arguments.ranks ? arguments.ranks : stages / std::max(each, 1), 1);
   if (ranks * std::max(each, 1) != stages)
-    throw Error(ErrorCode::badUse,
-                fmt::format("{} over {} has {} stages, the model is cut into {}: cut it with --stages {}", kind.name,
-                            ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks * std::max(each, 1), stages,
-                            ranks * std::max(each, 1)),
-                arguments.model.file);
+    badUse(fmt::format("{} over {} has {} stages, the model is cut into {}: cut it with --stages {}", kind.name,
+                       ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks * std::max(each, 1), stages,
+                       ranks * std::max(each, 1)),
+           arguments.model.file);
   return ranks;
 }
 
@@ -60,16 +58,14 @@ Schedule openFor(const ScheduleArguments& arguments, const Pipeline& pipeline) {
   const auto stages = static_cast<std::int32_t>(pipeline.stages.size());
   Schedule schedule;
   if (const auto* kind = findScheduleKind(arguments.schedule)) {
-    if (!arguments.microbatches)
-      throw Error(ErrorCode::badUse, "--microbatches says how large the schedule is", arguments.schedule);
+    if (!arguments.microbatches) badUse("--microbatches says how large the schedule is", arguments.schedule);
     const auto ranks = ranksFor(*kind, arguments, stages);
     schedule = makeSchedule(*kind, ranks, arguments.microbatches, stages / ranks);
   } else {
     schedule = readScheduleFile(arguments.schedule);
     if (schedule.stages != stages)
-      throw Error(ErrorCode::badUse,
-                  fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages),
-                  arguments.schedule);
+      badUse(fmt::format("the schedule has {} stages, the model is cut into {}", schedule.stages, stages),
+             arguments.schedule);
   }
   schedule.edges = stageEdges(*pipeline.whole, pipeline.split);
   return schedule;
@@ -78,28 +74,26 @@ Schedule openFor(const ScheduleArguments& arguments, const Pipeline& pipeline) {
 Schedule open(const ScheduleArguments& arguments) {
   if (const auto* kind = findScheduleKind(arguments.schedule)) {
     if (!arguments.ranks || !arguments.microbatches)
-      throw Error(ErrorCode::badUse, "--ranks and --microbatches say how large the schedule is", arguments.schedule);
+      badUse("--ranks and --microbatches say how large the schedule is", arguments.schedule);
     return makeSchedule(*kind, arguments.ranks, arguments.microbatches, arguments.stagesPerRank);
   }
   if (!std::filesystem::is_regular_file(arguments.schedule))
-    throw Error(ErrorCode::badUse,
-                fmt::format("neither a schedule nor a CSV file{}; schedules are {}",
-                            didYouMean(arguments.schedule, known()), fmt::join(known(), ", ")),
-                arguments.schedule);
+    badUse(fmt::format("neither a schedule nor a CSV file{}; schedules are {}", didYouMean(arguments.schedule, known()),
+                       fmt::join(known(), ", ")),
+           arguments.schedule);
   if (arguments.ranks || arguments.microbatches || arguments.stagesPerRank)
-    throw Error(ErrorCode::badUse, "a file says itself how many ranks, stages and microbatches it has",
-                arguments.schedule);
+    badUse("a file says itself how many ranks, stages and microbatches it has", arguments.schedule);
   return readScheduleFile(arguments.schedule);
 }
 
 ScheduleCosts readCosts(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorCode::badUse, "cannot be read", path);
+  if (!file) badUse("cannot be read", path);
   constexpr std::uintmax_t most = 8 << 20;
   std::error_code ignored;
   if (const auto size = std::filesystem::file_size(path, ignored); !ignored && size > most)
-    throw Error(ErrorCode::badInput, "too large for costs of stages (8 MiB at most)", path);
+    badInput("too large for costs of stages (8 MiB at most)", path);
   return readScheduleCosts(std::string{std::istreambuf_iterator<char>(file), {}}, path);
 }
 
@@ -112,7 +106,7 @@ struct DerivedModel {
 DerivedModel derive(const ScheduleArguments& arguments, const Progress& progress) {
   if (arguments.measure) requireToRun(arguments.model.input.device);
   if (arguments.link > 0 && !arguments.measure)
-    throw Error(ErrorCode::badUse, "--link needs times in seconds: add --measure", arguments.model.file);
+    badUse("--link needs times in seconds: add --measure", arguments.model.file);
   auto cut = arguments.model.open(true, progress);
   for (const auto& note : cut.notes) fmt::print(stderr, "note: {}\n", note);
   auto traffic = stageTraffic(*cut.whole, cut.model, cut.split);
@@ -150,8 +144,7 @@ std::string render(const ScheduleArguments& arguments, const Schedule& schedule,
 int runPipelineSchedule(const ScheduleArguments& arguments, const Progress& progress) {
   std::optional<DerivedModel> model;
   if (!arguments.model.file.empty()) model = derive(arguments, progress);
-  else if (arguments.measure)
-    throw Error(ErrorCode::badUse, "--measure measures a model: name it by --model", arguments.schedule);
+  else if (arguments.measure) badUse("--measure measures a model: name it by --model", arguments.schedule);
   auto schedule = model ? openFor(arguments, model->pipeline) : open(arguments);
   if (reportIfInvalid(schedule)) return checkFailed;
   if (arguments.merge) schedule = mergeBackward(std::move(schedule));
@@ -200,9 +193,8 @@ Run setUpPipelineSchedule(Parser parser) {
   return [arguments](const Progress& progress) { return runPipelineSchedule(*arguments, progress); };
 }
 
-const PipelineRegistration registrationPipelineSchedule("schedule",
-                                                        "make, check, simulate and draw a pipeline schedule",
-                                                        setUpPipelineSchedule);
+const Registration registrationPipelineSchedule("schedule", "make, check, simulate and draw a pipeline schedule",
+                                                setUpPipelineSchedule, "pipeline");
 
 }  // namespace
 }  // namespace retrograd::cli

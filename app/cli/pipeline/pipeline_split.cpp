@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "app/cli/pipeline/pipeline.h"
+#include "app/cli/parsing/command.h"
 #include "app/cli/pipeline/pipeline_cuts.h"
 #include "core/cut/json.h"
 #include "core/torch/stages/stage_files.h"
@@ -74,9 +74,8 @@ Run setUpPipelineSplit(Parser parser) {
   return [arguments](const Progress& progress) { return runPipelineSplit(*arguments, progress); };
 }
 
-const PipelineRegistration registrationPipelineSplit("split",
-                                                     "cut a model into stages and show what crosses each border",
-                                                     setUpPipelineSplit);
+const Registration registrationPipelineSplit("split", "cut a model into stages and show what crosses each border",
+                                             setUpPipelineSplit, "pipeline");
 
 }  // namespace
 }  // namespace retrograd::cli

@@ -8,7 +8,6 @@
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "core/layout/layout_report.h"
-#include "core/torch/checking/curve.h"
 #include "core/trace/print/json.h"
 
 namespace retrograd::cli {
@@ -23,7 +22,7 @@ struct BenchArguments {
 
 void print(const BenchReport& report) {
   fmt::print("{:<16} {:>12}\n", "step", "ms (median)");
-  for (const auto& [step, seconds] : report.seconds()) fmt::print("{:<16} {:>12.3f}\n", step, seconds * 1e3);
+  for (const auto& [step, seconds] : report.seconds) fmt::print("{:<16} {:>12.3f}\n", step, seconds * 1e3);
   fmt::print("ops              computation {}, joint {}, forward {}, backward {}, recomputed {}\n",
              report.ops.computation, report.ops.joint, report.ops.forward, report.ops.backward, report.recomputedOps);
   fmt::print("saved            {} bytes in {} bytes of storage\npeak             {} bytes\n", report.savedBytes,
@@ -34,8 +33,9 @@ void print(const std::vector<CurvePoint>& curve) {
   fmt::print("{:>14} {:>14} {:>16} {:>14} {:>14} {:>14}\n", "budget", "saved bytes", "recomputed ops", "recompute ms",
              "backward ms", "peak bytes");
   for (const auto& point : curve)
-    fmt::print("{:>14} {:>14} {:>16} {:>14.3f} {:>14.3f} {:>14}\n", point.budget, point.savedStorageBytes,
-               point.recomputedOps, point.recompute * 1e3, point.backward * 1e3, point.peakBytes);
+    fmt::print("{:>14} {:>14} {:>16} {:>14.3f} {:>14.3f} {:>14}\n", point.budget, point.report.savedStorageBytes,
+               point.report.recomputedOps, point.report.seconds.at("recompute") * 1e3,
+               point.report.seconds.at("backward") * 1e3, point.report.peakBytes);
 }
 
 int runCurve(const BenchArguments& arguments, const Progress& progress) {
@@ -89,8 +89,7 @@ Run setUpBench(Parser parser) {
   return [arguments](const Progress& progress) {
     if (arguments->layout) return runLayout(*arguments, progress);
     if (isRecording(arguments->file))
-      throw Error(ErrorCode::badUse, "is a recording: nothing is derived of it; `retrograd run` times its ops",
-                  arguments->file);
+      badUse("is a recording: nothing is derived of it; `retrograd run` times its ops", arguments->file);
     requireToRun(arguments->input.device);
     if (arguments->curve) return runCurve(*arguments, progress);
     const auto report =

@@ -6,7 +6,6 @@
 
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
-#include "app/cli/parsing/precision_option.h"
 #include "core/derivation/precision.h"
 #include "core/formats/checkpoint/checkpoint.h"
 #include "core/torch/analysis/higher_order.h"

@@ -10,7 +10,7 @@
 #include "app/cli/parsing/terminal.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
-#include "core/base/op_number.h"
+#include "core/base/op_name.h"
 #include "core/questions/why.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/judging/reference.h"
@@ -47,8 +47,7 @@ std::size_t positionAfter(const Session& session, const std::string& text) {
   }
   if (byOrigin) return *byOrigin;
   if (!byOp)
-    throw Error(
-        ErrorCode::badUse,
+    badUse(
         "no op of forward or backward has this id, output or name" + didYouMean(text, valueNames(session.analysis())),
         text);
   return *byOp;
@@ -117,7 +116,7 @@ nlohmann::ordered_json reportOf(const RunArguments& arguments, const Session& se
 /// Of a recording: what its optimizers did.
 int runUpdates(const RunArguments& arguments, const Progress& progress) {
   if (!arguments.save.empty() || !arguments.until.empty())
-    throw Error(ErrorCode::badUse, "--updates shows a table: leave out --output and --until", arguments.file);
+    badUse("--updates shows a table: leave out --output and --until", arguments.file);
   const auto analysis = open(arguments.file, arguments.input, progress);
   const auto updates = optimizerUpdates(analysis, progress);
   clearProgress();

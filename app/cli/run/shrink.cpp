@@ -83,7 +83,7 @@ class CommandTest {
     else command.replace(place, 2, quoted(script));
     Child child({"/bin/sh", "-c", command}, {});
     const auto ending = child.await(std::chrono::duration<double>(limit_), progress_);
-    if (!ending) throw Error(ErrorCode::badUse, fmt::format("took longer than {} seconds", limit_), command_);
+    if (!ending) badUse(fmt::format("took longer than {} seconds", limit_), command_);
     const auto code = ending->exitCode();
     if (whole_ < 0) whole_ = code;
     return code != 0 && code == whole_;
@@ -100,8 +100,7 @@ class CommandTest {
 FaultTest faultTest(const ShrinkArguments& arguments, const Progress& progress) {
   const int chosen = arguments.nan + arguments.inDouble + !arguments.reference.empty() + !arguments.command.empty();
   if (chosen != 1)
-    throw Error(ErrorCode::badUse, "say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND",
-                "shrink");
+    badUse("say what the fault is: one of --nan, --double, --reference FILE, --command COMMAND", "shrink");
   if (arguments.nan) return holdsNaN();
   if (arguments.inDouble) return differsFromDouble(arguments.tolerance);
   if (!arguments.reference.empty())

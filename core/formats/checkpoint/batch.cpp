@@ -69,7 +69,7 @@ Batch named(Batch batch, const UserInputs& inputs) {
 
 Batch readBatchFile(const std::string& path, const Progress& progress) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
+  if (!std::filesystem::exists(path, ignored)) badUse("no such file", path);
   Batch batch;
   if (!looksLikeZip(mapFile(path).span())) {
     for (auto& [name, tensor] : readSafetensors(path).tensors) batch.tensors.emplace(plainName(name), tensor);
@@ -102,10 +102,8 @@ Batch readBatch(const ModelFile& file, const GivenData& given, const Progress& p
     if (!batch.tensors.contains(name)) binding.missing.push_back({name, meta, std::nullopt});
   const auto trouble = describeMismatches(binding, !given.ofWhole);
   if (!trouble.empty() && !given.partial)
-    throw Error(
-        ErrorCode::badUse,
-        "does not fit the model's inputs (" + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble,
-        given.batch);
+    badUse("does not fit the model's inputs (" + nameOf(UserChoice::partialWeights) + " takes what fits):" + trouble,
+           given.batch);
   Batch result;
   for (const auto& [name, tensor] : binding.bound) result.tensors.emplace(name, tensor->load());
   for (const auto& [name, number] : batch.numbers)

@@ -21,10 +21,6 @@ namespace fs = std::filesystem;
 namespace retrograd {
 namespace {
 
-[[noreturn]] void fail(std::string message, const std::string& place = {}) {
-  throw Error(ErrorCode::badInput, std::move(message), place);
-}
-
 constexpr std::string_view indexEnding = ".index.json";
 
 void addLoaded(Checkpoint& checkpoint, CheckpointTensor tensor, const TensorData& data) {
@@ -58,7 +54,7 @@ std::string besideOf(const std::string& path, std::string_view name) {
   const fs::path relative(name);
   const bool leaves = relative.is_absolute() ||
                       std::any_of(relative.begin(), relative.end(), [](const fs::path& part) { return part == ".."; });
-  if (name.empty() || leaves) fail("names a file outside of its folder: '" + std::string(name) + "'", path);
+  if (name.empty() || leaves) badInput("names a file outside of its folder: '" + std::string(name) + "'", path);
   return (fs::path(path).parent_path() / relative).string();
 }
 
@@ -83,7 +79,7 @@ Checkpoint fromIndex(const std::string& path, const Progress& progress) {
       if (const auto it = names.find(tensor.name); it != names.end() && !std::exchange(it->second, true))
         checkpoint.tensors.push_back(std::move(tensor));
     for (const auto& [name, seen] : names)
-      if (!seen) fail(fmt::format("lacks '{}', which {} says it holds", name, path), part.path);
+      if (!seen) badInput(fmt::format("lacks '{}', which {} says it holds", name, path), part.path);
   }
   return checkpoint;
 }
@@ -98,11 +94,11 @@ std::string inFolder(const std::string& path) {
   }
   if (indices.size() == 1) return indices.front();
   if (indices.empty() && files.size() == 1) return files.front();
-  fail(indices.size() > 1 || files.size() > 1
-           ? "holds several checkpoints; name one of its files"
-           : "holds no checkpoint: neither .metadata (a distributed checkpoint), nor an index of shards "
-             "(*.index.json), nor a .safetensors file",
-       path);
+  badInput(indices.size() > 1 || files.size() > 1
+               ? "holds several checkpoints; name one of its files"
+               : "holds no checkpoint: neither .metadata (a distributed checkpoint), nor an index of shards "
+                 "(*.index.json), nor a .safetensors file",
+           path);
 }
 
 Checkpoint read(const std::string& path, const Progress& progress) {
@@ -158,7 +154,7 @@ CheckpointTensor namedTensor(const std::vector<std::string>& keys) {
 
 Checkpoint readCheckpoint(const std::string& path, const Progress& progress) {
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
+  if (!fs::exists(path, ignored)) badUse("no such file", path);
   try {
     auto checkpoint = read(path, progress);
     auto& tensors = checkpoint.tensors;
@@ -166,12 +162,12 @@ Checkpoint readCheckpoint(const std::string& path, const Progress& progress) {
               [](const CheckpointTensor& a, const CheckpointTensor& b) { return a.name < b.name; });
     const auto twice = std::adjacent_find(tensors.begin(), tensors.end(),
                                           [](const auto& a, const auto& b) { return a.name == b.name; });
-    if (twice != tensors.end()) fail("holds two tensors of this name: '" + twice->name + "'", path);
+    if (twice != tensors.end()) badInput("holds two tensors of this name: '" + twice->name + "'", path);
     return checkpoint;
   } catch (const std::bad_alloc&) {
-    fail("does not fit into memory", path);
+    badInput("does not fit into memory", path);
   } catch (const fs::filesystem_error& e) {
-    fail(e.code().message(), path);
+    badInput(e.code().message(), path);
   }
 }
 

@@ -8,12 +8,12 @@
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
+#include "core/base/tensor_meta.h"
 #include "core/formats/checkpoint/saved_object.h"
 #include "core/formats/checkpoint/strided_copy.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/pickle/pickle.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/formats/safetensors/tensor_extent.h"
 
 namespace fs = std::filesystem;
 
@@ -66,20 +66,17 @@ TensorData readSlice(SliceFiles& files, const std::string& name, const Slice& sl
   const auto place = files.path(slice.file) + ": '" + name + "'";
   return readUnchanged(bytes.data, [&] {
     if (slice.offset > bytes.size || slice.length > bytes.size - slice.offset)
-      throw Error(ErrorCode::badInput, "its slice lies outside of the file", place);
+      badInput("its slice lies outside of the file", place);
     const ByteRegion part{bytes.data + slice.offset, slice.length, bytes.owner};
     if (looksLikeZip(part.span())) {
       auto saved = readSavedObject(part, place);
-      if (saved.leaves.size() != 1 || !saved.leaves.front().tensor)
-        throw Error(ErrorCode::badInput, "its slice is not a tensor", place);
+      if (saved.leaves.size() != 1 || !saved.leaves.front().tensor) badInput("its slice is not a tensor", place);
       return *saved.leaves.front().tensor;
     }
     const auto& tensors =
         files.safetensors(slice.file).tensors;  // SerializationFormat.SAFETENSORS: the file is one of many tensors
     const auto it = tensors.find(name);
-    if (it == tensors.end())
-      throw Error(ErrorCode::badInput, "its slice is neither an archive of torch.save nor in a safetensors file",
-                  place);
+    if (it == tensors.end()) badInput("its slice is neither an archive of torch.save nor in a safetensors file", place);
     return it->second;
   });
 }

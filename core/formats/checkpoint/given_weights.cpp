@@ -37,12 +37,10 @@ class WeightBinder {
     const auto trouble = describeMismatches(binding, !given_.ofWhole);
     const auto from = binding.under.empty() ? checkpoint.form : checkpoint.form + ", under '" + binding.under + "'";
     if (!trouble.empty() && !given_.partial)
-      throw Error(ErrorCode::badUse,
-                  "does not fit the model (" + from + "; " + nameOf(UserChoice::partialWeights) +
-                      " takes what fits):" + trouble,
-                  given_.weights);
-    if (binding.bound.empty())
-      throw Error(ErrorCode::badUse, "holds none of the model's weights (" + from + "):" + trouble, given_.weights);
+      badUse("does not fit the model (" + from + "; " + nameOf(UserChoice::partialWeights) +
+                 " takes what fits):" + trouble,
+             given_.weights);
+    if (binding.bound.empty()) badUse("holds none of the model's weights (" + from + "):" + trouble, given_.weights);
     std::size_t done = 0;
     for (const auto& [name, tensor] : binding.bound) {
       progress.at("Read weights", static_cast<double>(done++) / static_cast<double>(binding.bound.size()));
@@ -101,9 +99,8 @@ class WeightBinder {
         if (!first) first = &own;
         else if (own.bytes != first->bytes ||
                  (own.data != first->data && std::memcmp(own.data, first->data, own.bytes) != 0))
-          throw Error(ErrorCode::badUse,
-                      "'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here",
-                      given_.weights);
+          badUse("'" + name + "' and '" + names.front() + "' are one parameter in the model and differ here",
+                 given_.weights);
       }
       if (!first) continue;
       const auto shared = *first;
@@ -141,9 +138,7 @@ TensorMap readWeights(const GivenData& given, const Progress& progress) {
   for (const auto& tensor : checkpoint.tensors) {
     if (tensor.name.starts_with(prefix)) weights.emplace(tensor.name.substr(prefix.size()), tensor.load());
   }
-  if (weights.empty())
-    throw Error(ErrorCode::badUse, "no tensors" + (prefix.empty() ? std::string() : " under " + prefix),
-                checkpoint.path);
+  if (weights.empty()) badUse("no tensors" + (prefix.empty() ? std::string() : " under " + prefix), checkpoint.path);
   return weights;
 }
 

@@ -107,7 +107,7 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
   const auto roots = rootsOf(checkpoint, wanted);
   if (!under.empty()) {
     const auto it = roots.find(under + ".");
-    if (it == roots.end()) throw Error(ErrorCode::badUse, "has no tensors under '" + under + "'", checkpoint.path);
+    if (it == roots.end()) badUse("has no tensors under '" + under + "'", checkpoint.path);
     return it->second;
   }
   const auto all = checkpoint.tensors.size();
@@ -127,10 +127,8 @@ Root chooseRoot(const Checkpoint& checkpoint, const WantedNames& wanted, const s
   if (equal.size() == 1) return *best;
   std::string names;
   for (const auto* root : equal) names += (names.empty() ? "'" : ", '") + root->key() + "'";
-  throw Error(
-      ErrorCode::badUse,
-      "holds the wanted names in several places: " + names + "; choose one with " + nameOf(UserChoice::weightsUnder),
-      checkpoint.path);
+  badUse("holds the wanted names in several places: " + names + "; choose one with " + nameOf(UserChoice::weightsUnder),
+         checkpoint.path);
 }
 
 bool isUnder(const CheckpointTensor& tensor, const Root& root) { return tensor.name.starts_with(root.prefix); }

@@ -60,7 +60,7 @@ TensorData laidOutLike(const TensorData& tensor, const TensorMeta& wanted) {
   if (same || wanted.elements() == 0) return tensor;
   auto dense = wanted;
   dense.offset = 0;
-  if (dense.storageBytes() < dense.bytes()) throw Error(ErrorCode::badInput, "its elements share memory in the model");
+  if (dense.storageBytes() < dense.bytes()) badInput("its elements share memory in the model");
   requireVerified(tensor.data);
   auto result = storageFor(dense, dense.storageBytes());
   copyElements(tensor, dense, const_cast<std::byte*>(result.data), Offsets(dense.sizes.size(), 0));

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <optional>
-#include <string_view>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
@@ -16,11 +14,6 @@ namespace retrograd {
 namespace {
 
 constexpr std::string_view formatName = "torch.utils._debug_mode.DebugMode.logs";
-
-std::string_view textOf(const Json& entry, std::string_view key) {
-  const auto* value = entry.find(key);
-  return value && value->isString() ? value->text() : std::string_view();
-}
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isWord(char c) { return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -69,7 +62,7 @@ void addLeaves(const Json& value, std::vector<HashLeaf>& leaves, int depth = 0) 
 
 /// The entry of a dict value by its key; null where it has none.
 const Json* entryOf(const Json* dict, std::string_view key) {
-  if (!dict || !dict->isObject() || textOf(*dict, "type") != "dict") return nullptr;
+  if (!dict || !dict->isObject() || dict->textAt("type") != "dict") return nullptr;
   for (const auto& pair : dict->at("items").items())
     if (pair.isArray() && pair.items().size() == 2 && pair.items()[0].isString() && pair.items()[0].text() == key)
       return &pair.items()[1];
@@ -128,7 +121,7 @@ class RecordingReader {
   explicit RecordingReader(DebugModeRun& run) : run_(run) {}
 
   void read(const Json& root) {
-    if (textOf(root, "format") != formatName) badInput("is not a recording of DebugMode");
+    if (root.textAt("format") != formatName) badInput("is not a recording of DebugMode");
     if (const auto version = root.at("version").integer(); version != 1)
       badInput("is a recording of DebugMode in version " + std::to_string(version) + "; version 1 is known here");
     for (const auto& entry : root.at("logs").items()) {
@@ -145,11 +138,10 @@ class RecordingReader {
 
  private:
   void add(const Json& entry) {
-    const auto type = textOf(entry, "type");
-    const auto* depth = entry.find("call_depth");
-    const auto level = depth && depth->kind() == Json::Kind::integer ? depth->integer() : 0;
+    const auto type = entry.textAt("type");
+    const auto level = entry.integerAt("call_depth");
     while (!modules_.empty() && modules_.back().first >= level) modules_.pop_back();
-    if (type == "annotate" && !textOf(entry, "tag").empty()) modules_.emplace_back(level, textOf(entry, "tag"));
+    if (type == "annotate" && !entry.textAt("tag").empty()) modules_.emplace_back(level, entry.textAt("tag"));
     const bool kernel = type.find("triton") != std::string_view::npos;
     if (type != "op" && !kernel) ++run_.others[std::string(type)];
     if (type == "op" || kernel) addCall(entry, kernel);
@@ -157,14 +149,14 @@ class RecordingReader {
 
   void addCall(const Json& entry, bool kernel) {
     DebugModeCall call;
-    call.op = kernel ? textOf(entry, "kernel_name") : textOf(entry, "op_name");
+    call.op = kernel ? entry.textAt("kernel_name") : entry.textAt("op_name");
     if (call.op.empty()) badInput("a call without a name");
-    call.arguments = std::string(textOf(entry, "args_str")) + std::string(textOf(entry, "kwargs_str"));
+    call.arguments = std::string(entry.textAt("args_str")) + std::string(entry.textAt("kwargs_str"));
     call.inputs = tensorsIn(call.arguments);
-    call.outputs = tensorsIn(textOf(entry, "output_str"));
-    const auto forward = textOf(entry, "fwd_stack_trace");
+    call.outputs = tensorsIn(entry.textAt("output_str"));
+    const auto forward = entry.textAt("fwd_stack_trace");
     call.backward = !forward.empty();
-    call.line = userLine(call.backward ? forward : textOf(entry, "stack_trace"));
+    call.line = userLine(call.backward ? forward : entry.textAt("stack_trace"));
     if (!modules_.empty()) call.module = modules_.back().second;
     const auto* log = entry.find("log");
     give(call.outputs, kernel ? entry.find("post_hashes") : firstOf(entryOf(log, "hash"), entryOf(log, "hash_tensor")));
@@ -209,7 +201,7 @@ bool looksLikeDebugMode(std::string_view bytes) {
 }
 
 DebugModeRun readDebugMode(std::string_view bytes, const std::string& name) {
-  try {
+  return readingFile(name, [&] {
     DebugModeRun run;
     run.path = name;
     const JsonTree tree(bytes);
@@ -220,11 +212,7 @@ DebugModeRun readDebugMode(std::string_view bytes, const std::string& name) {
     if (!run.calls.empty() && std::none_of(run.calls.begin(), run.calls.end(), hasNorm))
       badInput("holds no numbers: record it within DebugMode.log_tensor_hashes(hash_fn=\"norm\", hash_inputs=True)");
     return run;
-  } catch (const Error& e) {
-    throw e.at(name);
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", name);
-  }
+  });
 }
 
 DebugModeRun readDebugMode(const std::string& path, const Progress& progress) {

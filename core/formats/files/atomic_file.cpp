@@ -63,7 +63,7 @@ void AtomicFile::fail(const char* what) const {
 }
 
 void AtomicFile::requireReplaceable() const {
-  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::badUse, why, path_); };
+  const auto refuse = [&](const std::string& why) { badUse(why, path_); };
   if (path_.empty()) refuse("a file to write needs a name");
   if (isStandardOutput(path_))
     refuse("this is written to a file, not to standard output; name a file (./- for one called -)");

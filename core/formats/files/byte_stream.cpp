@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -20,11 +19,11 @@ namespace {
 class PlainStream final : public ByteStream {
  public:
   explicit PlainStream(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (file_ < 0) throw Error(ErrorCode::badInput, std::string("cannot be opened: ") + std::strerror(errno), path);
+    if (file_ < 0) badInput(std::string("cannot be opened: ") + std::strerror(errno), path);
     struct stat status{};
     if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
       ::close(file_);
-      throw Error(ErrorCode::badInput, "is not a regular file", path);
+      badInput("is not a regular file", path);
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
   }

@@ -170,7 +170,7 @@ VerificationStatus verificationStatus() {
 void requireNoDamage() {
   auto& known = checks();
   const std::lock_guard guard(known.lock);
-  if (!known.damaged.empty()) throw Error(ErrorCode::badInput, known.damaged.front());
+  if (!known.damaged.empty()) badInput(known.damaged.front());
 }
 
 }  // namespace retrograd

@@ -39,7 +39,7 @@ struct Mapping {
 };
 
 [[noreturn]] void failSystem(const std::string& path, const char* what) {
-  throw Error(ErrorCode::badInput, std::string(what) + ": " + std::strerror(errno), path);
+  badInput(std::string(what) + ": " + std::strerror(errno), path);
 }
 
 }  // namespace
@@ -50,9 +50,9 @@ ByteRegion mapFile(const std::string& path) {
   if (file.fd < 0) failSystem(path, "cannot open");
   struct stat info{};
   if (::fstat(file.fd, &info) != 0) failSystem(path, "cannot read");
-  if (S_ISDIR(info.st_mode)) throw Error(ErrorCode::badInput, "is a folder, not a file", path);
-  if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::badInput, "is not a regular file", path);
-  if (info.st_size == 0) throw Error(ErrorCode::badInput, "the file is empty", path);
+  if (S_ISDIR(info.st_mode)) badInput("is a folder, not a file", path);
+  if (!S_ISREG(info.st_mode)) badInput("is not a regular file", path);
+  if (info.st_size == 0) badInput("the file is empty", path);
   const std::size_t size = info.st_size;
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (address == MAP_FAILED) failSystem(path, "cannot map into memory");

@@ -114,7 +114,7 @@ Difference difference(const WatchTable::Slot& slot) {
   const std::string what = difference == Difference::lost
                                ? "the file lost content while it was open; what was read of it since is not used"
                                : "the file changed while it was open";
-  throw Error(ErrorCode::badInput, what + "; open it again to go on with what it holds now", path);
+  badInput(what + "; open it again to go on with what it holds now", path);
 }
 
 void requireSame(const WatchTable::Slot& slot) {

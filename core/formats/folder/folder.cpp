@@ -28,40 +28,28 @@ fs::path withoutSlash(const std::string& path) {
   return given.has_filename() ? given : given.parent_path();
 }
 
-std::string textAt(const Json& json, std::string_view key) {
-  const auto* found = json.find(key);
-  return found && found->isString() ? std::string(found->text()) : std::string();
-}
-
-std::int64_t integerAt(const Json& json, std::string_view key, std::int64_t otherwise) {
-  const auto* found = json.find(key);
-  return found && found->kind() == Json::Kind::integer ? found->integer() : otherwise;
-}
-
 std::vector<std::string> textsAt(const Json& json, std::string_view key) {
   std::vector<std::string> texts;
-  if (const auto* found = json.find(key); found && found->isArray())
-    for (const auto& item : found->items()) texts.emplace_back(item.text());
+  for (const auto& item : json.itemsAt(key)) texts.emplace_back(item.text());
   return texts;
 }
 
 /// A path of the manifest as a path to open: relative, and without a way out of the folder.
-std::string inside(const std::string& folder, const std::string& relative, const char* what) {
+std::string inside(const std::string& folder, std::string_view relative, const char* what) {
   const fs::path path(relative);
   const bool leaves =
       path.is_absolute() || std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
   if (relative.empty() || leaves)
-    throw Error(ErrorCode::badInput,
-                "the path of the " + std::string(what) + " is not inside the folder: '" + relative + "'");
+    badInput("the path of the " + std::string(what) + " is not inside the folder: '" + path.string() + "'");
   return (fs::path(folder) / path).string();
 }
 
 CustomBackward customBackwardOf(const Json& json) {
   CustomBackward custom;
-  custom.isHook = textAt(json, "kind") == "hook";
-  custom.name = textAt(json, "name");
+  custom.isHook = json.textAt("kind") == "hook";
+  custom.name = json.textAt("name");
   // "model.py:12 in backward"
-  auto place = textAt(json, "line");
+  auto place = json.textAt("line");
   place = place.substr(0, place.find(" in "));
   if (const auto colon = place.rfind(':'); colon != std::string::npos) {
     custom.file = place.substr(0, colon);
@@ -74,46 +62,43 @@ CustomBackward customBackwardOf(const Json& json) {
 FolderGraph graphOf(const Json& json, const std::string& folder) {
   FolderGraph graph;
   graph.name = std::string(json.at("name").text());
-  graph.model = inside(folder, std::string(json.at("model").text()), "model");
-  if (const auto values = textAt(json, "values"); !values.empty()) graph.values = inside(folder, values, "values");
-  graph.ops = integerAt(json, "ops", 0);
-  graph.mode = textAt(json, "mode");
-  graph.compile = textAt(json, "compile");
-  graph.location = textAt(json, "location");
+  graph.model = inside(folder, json.at("model").text(), "model");
+  if (const auto values = json.textAt("values"); !values.empty()) graph.values = inside(folder, values, "values");
+  graph.ops = json.integerAt("ops");
+  graph.mode = json.textAt("mode");
+  graph.compile = json.textAt("compile");
+  graph.location = json.textAt("location");
   graph.notFinite = textsAt(json, "not_finite");
   graph.cannotReplay = textsAt(json, "cannot_replay");
-  if (const auto* customs = json.find("custom_backward"); customs && customs->isArray())
-    for (const auto& one : customs->items()) graph.customBackward.push_back(customBackwardOf(one));
+  for (const auto& one : json.itemsAt("custom_backward")) graph.customBackward.push_back(customBackwardOf(one));
   return graph;
 }
 
 RecordedFolder folderOf(const Json& json, const std::string& path) {
-  if (textAt(json, "format") != "retrograd.folder")
-    throw Error(ErrorCode::badInput, "its \"format\" is not \"retrograd.folder\"");
+  if (json.textAt("format") != "retrograd.folder") badInput("its \"format\" is not \"retrograd.folder\"");
   if (const auto version = json.at("version").integer(); version != knownVersion)
-    throw Error(ErrorCode::badInput, "version " + std::to_string(version) +
-                                         " of the format is not known here; a newer Retrograd may read it");
+    badInput("version " + std::to_string(version) + " of the format is not known here; a newer Retrograd may read it");
   RecordedFolder folder;
   folder.path = path;
   folder.kind = std::string(json.at("kind").text());
-  if (const auto* made = json.find("made")) folder.torchVersion = textAt(*made, "torch");
-  folder.rank = integerAt(json, "rank", 0);
-  folder.ranks = integerAt(json, "ranks", 1);
+  if (const auto* made = json.find("made")) folder.torchVersion = made->textAt("torch");
+  folder.rank = json.integerAt("rank");
+  folder.ranks = json.integerAt("ranks", 1);
   if (const auto* step = json.find("step"); step && step->kind() == Json::Kind::integer) folder.step = step->integer();
   if (const auto* failure = json.find("failure")) {
-    const auto message = textAt(*failure, "message");  // of an exception it may be long
+    const auto message = failure->textAt("message");  // of an exception it may be long
     folder.failure = message.substr(0, message.find('\n'));
   }
   for (const auto& graph : json.at("graphs").items()) {
     folder.graphs.push_back(graphOf(graph, path));
-    if (const auto device = textAt(json, "device"); device != "cpu") folder.graphs.back().device = device;
+    if (const auto device = json.textAt("device"); device != "cpu") folder.graphs.back().device = device;
   }
   if (const auto* recorded = json.find("recorded"))
-    if (const auto numbers = textAt(*recorded, "debug_mode"); !numbers.empty())
+    if (const auto numbers = recorded->textAt("debug_mode"); !numbers.empty())
       folder.numbers = inside(path, numbers, "recorded numbers");
   if (const auto* open = json.find("open")) {
-    folder.openGraph = textAt(*open, "graph");
-    folder.atRoot = textAt(*open, "at") == "root";
+    folder.openGraph = open->textAt("graph");
+    folder.atRoot = open->textAt("at") == "root";
   }
   folder.cannotReplay = textsAt(json, "cannot_replay");
   return folder;
@@ -135,13 +120,7 @@ RecordedFolder readRecordedFolder(const std::string& path) {
   const auto manifest = (fs::path(path) / manifestName).string();
   const auto bytes = mapFile(manifest);
   const ReadingScope scope(bytes.size);
-  try {
-    return readRecordedFolder(bytes.text(), path);
-  } catch (const Error& e) {
-    throw e.place().starts_with(manifest) ? e : e.at(manifest);
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", manifest);
-  }
+  return readingFile(manifest, [&] { return readRecordedFolder(bytes.text(), path); });
 }
 
 std::vector<std::string> recordedFoldersIn(const std::string& path) {
@@ -169,12 +148,11 @@ std::optional<FolderChoice> chooseGraph(const std::string& path) {
                             [&](const FolderGraph& graph) { return graph.name == name; });
   if (found == folder.graphs.end() && isWhole) found = folder.graphs.begin();
   if (found == folder.graphs.end() && fs::exists(given / "recorded" / "ops.jsonl", ignored))
-    throw Error(ErrorCode::badUse, "has no graph; open its recording, " + (given / "recorded").string(), path);
+    badUse("has no graph; open its recording, " + (given / "recorded").string(), path);
   if (found == folder.graphs.end())
-    throw Error(ErrorCode::badInput,
-                folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json"
-                                      : "retrograd.json names no graph of this folder",
-                path);
+    badInput(folder.graphs.empty() ? "no graph was saved in this folder: see \"cannot_replay\" in its retrograd.json"
+                                   : "retrograd.json names no graph of this folder",
+             path);
   FolderChoice choice{*found, folder.atRoot && isWhole, folder.failure, folder.cannotReplay};
   for (const auto& line : found->cannotReplay)
     if (std::find(choice.cannotReplay.begin(), choice.cannotReplay.end(), line) == choice.cannotReplay.end())

@@ -54,9 +54,9 @@ void ClassReader::readHead() {
   expectLineEnd();
 }
 
-void ClassReader::expectLineEnd() {
+void ClassReader::expectLineEnd(const char* what) {
   if (lexer_.peek().kind == Token::Kind::end) return;
-  if (lexer_.peek().kind != Token::Kind::newline) lexer_.expected("the end of the line");
+  if (lexer_.peek().kind != Token::Kind::newline) lexer_.expected(what);
   lexer_.take();
 }
 

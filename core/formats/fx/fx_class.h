@@ -23,7 +23,7 @@ class ClassReader {
  private:
   // fx_class.cpp: the class and the head of forward()
   void readHead();
-  void expectLineEnd();
+  void expectLineEnd(const char* what = "the end of the line");
   void skipLine();
   void readOtherFunction(std::string_view function, int column);
   void readConstant();

@@ -1,7 +1,5 @@
 #include "core/formats/fx/fx_graph.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace retrograd::fx {
@@ -23,6 +21,36 @@ std::optional<std::string> ownAttribute(const Expression& expression) {
   if (expression.items[1].isPath("self")) return name;
   const auto base = ownAttribute(expression.items[1]);
   return base ? std::optional(*base + "." + name) : std::nullopt;
+}
+
+Expression leaf(Kind kind, std::string text, std::int64_t integer) {
+  Expression e;
+  e.kind = kind;
+  e.text = std::move(text);
+  e.integer = integer;
+  return e;
+}
+
+Expression with(Kind kind, std::string text, std::vector<Expression> items) {
+  auto e = leaf(kind, std::move(text));
+  e.items = std::move(items);
+  return e;
+}
+
+Expression path(std::string text) { return leaf(Kind::path, std::move(text)); }
+Expression valueAt(std::int64_t value) { return leaf(Kind::value, {}, value); }
+Expression keyword(std::string name, Expression value) {
+  return with(Kind::keyword, std::move(name), {std::move(value)});
+}
+
+Expression callOf(std::string target, std::vector<Expression> arguments) {
+  arguments.insert(arguments.begin(), path(std::move(target)));
+  return with(Kind::call, {}, std::move(arguments));
+}
+
+void moveValues(Expression& expression, const std::vector<std::size_t>& moved) {
+  if (expression.is(Kind::value)) expression.integer = static_cast<std::int64_t>(moved[expression.valueIndex()]);
+  for (auto& item : expression.items) moveValues(item, moved);
 }
 
 std::string_view Descriptor::kind() const {

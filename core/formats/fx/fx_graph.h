@@ -17,6 +17,16 @@ using python::toText;
 /// NAME of `self.NAME`, also as `getattr(self.a, "0")` is written ("a.0"); nullopt for anything else.
 std::optional<std::string> ownAttribute(const Expression& expression);
 
+// Expressions that no text has.
+Expression leaf(Expression::Kind kind, std::string text = {}, std::int64_t integer = 0);
+Expression with(Expression::Kind kind, std::string text, std::vector<Expression> items);
+Expression path(std::string text);
+Expression valueAt(std::int64_t value);
+Expression keyword(std::string name, Expression value);
+Expression callOf(std::string path, std::vector<Expression> arguments);
+/// Each value below the expression becomes the one that `moved` has for it.
+void moveValues(Expression& expression, const std::vector<std::size_t>& moved);
+
 /// What an annotation says a value is: "f32[2, s0][s0, 1]cpu", "Sym(8*s13)", "DTensor(...)", a class.
 struct Type {
   enum class Kind : std::uint8_t { none, tensor, number, dtensor, other };

@@ -1,6 +1,5 @@
 // What is in annotations and comments: types of values, and where nodes come from.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/base/number_text.h"
@@ -8,19 +7,6 @@
 
 namespace retrograd::fx {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-std::optional<DType> dtypeFromShortName(std::string_view text) {
-  for (int i = 0; i < dtypeCount; ++i) {
-    if (shortName(static_cast<DType>(i)) == text) return static_cast<DType>(i);
-  }
-  return std::nullopt;
-}
 
 /// The text between an opening bracket and the one that closes it; `text` becomes what follows. nullopt where nothing
 /// closes it.

@@ -53,9 +53,7 @@ void ClassReader::readLine() {
     readStatement();
     if (!lexer_.takeSign(";")) break;
   }
-  if (lexer_.peek().kind == Token::Kind::end) return;
-  if (lexer_.peek().kind != Token::Kind::newline) lexer_.expected("';' or the end of the line");
-  lexer_.take();
+  expectLineEnd("';' or the end of the line");
 }
 
 void ClassReader::readStatement() {

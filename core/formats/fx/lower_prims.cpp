@@ -21,29 +21,12 @@ using Items = std::vector<Expression>;
 constexpr std::string_view prefix = "torch.ops.prims.", suffix = ".default";
 constexpr std::int64_t longestRange = std::int64_t{1} << 40, mostOfAWindow = std::int64_t{1} << 31;
 
-Expression leaf(Kind kind, std::string text, std::int64_t integer = 0) {
-  Expression e;
-  e.kind = kind;
-  e.text = std::move(text);
-  e.integer = integer;
-  return e;
-}
 Expression integer(std::int64_t n) { return leaf(Kind::integer, {}, n); }
-Expression valueAt(std::size_t value) { return leaf(Kind::value, {}, static_cast<std::int64_t>(value)); }
-Expression with(Kind kind, std::string text, Items items) {
-  auto e = leaf(kind, std::move(text));
-  e.items = std::move(items);
-  return e;
-}
-Expression keyword(std::string name, Expression value) {
-  return with(Kind::keyword, std::move(name), {std::move(value)});
-}
 Expression list(Items items) { return with(Kind::list, {}, std::move(items)); }
 Expression call(std::string_view op, Items arguments) {
-  arguments.insert(arguments.begin(), leaf(Kind::path, fmt::format("torch.ops.aten.{}", op)));
-  return with(Kind::call, {}, std::move(arguments));
+  return callOf(fmt::format("torch.ops.aten.{}", op), std::move(arguments));
 }
-Expression int64Type() { return keyword("dtype", leaf(Kind::path, "torch.int64")); }
+Expression int64Type() { return keyword("dtype", path("torch.int64")); }
 
 /// "iota" of "torch.ops.prims.iota.default"; empty for an op of another namespace or overload.
 std::string_view primOf(std::string_view target) {
@@ -97,13 +80,13 @@ class Lowering {
     for (std::size_t i = 0; i < from_.inputs.size(); ++i) moved_[i] = i;
     for (const auto& node : from_.nodes) {
       node_ = node;
-      move(node_.call);
+      moveValues(node_.call, moved_);
       lower();
       const auto place = static_cast<std::size_t>(&node - from_.nodes.data());
       moved_[from_.inputs.size() + place] = to_.valueCount() - 1;
       origins.resize(to_.nodes.size(), place);
     }
-    for (auto& output : to_.outputs) move(output.value);
+    for (auto& output : to_.outputs) moveValues(output.value, moved_);
     return {std::move(to_), std::move(moved_), std::move(origins)};
   }
 
@@ -114,13 +97,7 @@ class Lowering {
   static const std::map<std::string_view, Rule>& rules();
 
   [[noreturn]] void fail(std::string message) const {
-    throw Error(ErrorCode::badInput, std::move(message),
-                fmt::format("{} (line {} of the graph)", node_.name, node_.line));
-  }
-
-  void move(Expression& e) const {
-    if (e.is(Kind::value)) e.integer = static_cast<std::int64_t>(moved_[e.valueIndex()]);
-    for (auto& item : e.items) move(item);
+    badInput(std::move(message), fmt::format("{} (line {} of the graph)", node_.name, node_.line));
   }
 
   void lower() {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -16,27 +15,6 @@ using SizeOf = std::function<std::optional<std::int64_t>(const std::string&)>;
 
 constexpr std::int64_t mostOps = 200'000;
 constexpr int deepest = 30;
-
-Expression leaf(Kind kind, std::string text = {}, std::int64_t integer = 0) {
-  Expression e;
-  e.kind = kind;
-  e.text = std::move(text);
-  e.integer = integer;
-  return e;
-}
-
-Expression call(std::string path, Items arguments) {
-  auto e = leaf(Kind::call);
-  e.items = std::move(arguments);
-  e.items.insert(e.items.begin(), leaf(Kind::path, std::move(path)));
-  return e;
-}
-
-Expression listOf(Items items) {
-  auto e = leaf(Kind::list);
-  e.items = std::move(items);
-  return e;
-}
 
 bool isList(const Expression& e) { return e.is(Kind::list) || e.is(Kind::tuple); }
 
@@ -56,8 +34,7 @@ class Unroller {
 
   Graph run() {
     moved_.resize(from_.valueCount());
-    for (std::size_t i = 0; i < from_.inputs.size(); ++i)
-      moved_[i] = leaf(Kind::value, {}, static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < from_.inputs.size(); ++i) moved_[i] = valueAt(static_cast<std::int64_t>(i));
     for (std::size_t n = 0; n < from_.nodes.size(); ++n) visit(n);
     for (auto& output : to_.outputs) output.value = moved(output.value, moved_);
     return std::move(to_);
@@ -73,7 +50,7 @@ class Unroller {
 
   Expression add(Node node) {
     to_.nodes.push_back(std::move(node));
-    return leaf(Kind::value, {}, static_cast<std::int64_t>(to_.valueCount() - 1));
+    return valueAt(static_cast<std::int64_t>(to_.valueCount() - 1));
   }
 
   void visit(std::size_t n) {
@@ -82,7 +59,7 @@ class Unroller {
     auto copy = node;
     if (const auto loop = loopOf(node.call)) {
       results_.emplace(value, unroll(node, *loop));
-      copy.call = leaf(Kind::path, "self." + node.name);  // nobody reads it any more
+      copy.call = path("self." + node.name);  // nobody reads it any more
     } else if (const auto* result = resultOf(node.call)) {
       copy.call = *result;
     } else {
@@ -157,8 +134,8 @@ class Unroller {
       for (std::size_t k = 0; k < loop.over.size(); ++k)
         values.push_back(
             add({fmt::format("{}x{}", prefix, k), noIndex, node.source,
-                 call("torch.ops.aten.select.int",
-                      {moved(loop.over[k], moved_), leaf(Kind::integer, {}, 0), leaf(Kind::integer, {}, step)}),
+                 callOf("torch.ops.aten.select.int",
+                        {moved(loop.over[k], moved_), leaf(Kind::integer, {}, 0), leaf(Kind::integer, {}, step)}),
                  node.line}));
       for (const auto& e : loop.others) values.push_back(moved(e, moved_));
       for (const auto& inner : body.nodes) {
@@ -180,9 +157,11 @@ class Unroller {
     for (std::size_t k = 0; k < given.size(); ++k) {
       const bool isTensor =
           std::all_of(given[k].begin(), given[k].end(), [](const auto& e) { return e.is(Kind::value); });
-      results.push_back(isTensor ? add({fmt::format("{}_stack_{}", node.name, k), noIndex, node.source,
-                                        call("torch.ops.aten.stack.default", {listOf(std::move(given[k]))}), node.line})
-                                 : Expression());
+      results.push_back(
+          isTensor
+              ? add({fmt::format("{}_stack_{}", node.name, k), noIndex, node.source,
+                     callOf("torch.ops.aten.stack.default", {with(Kind::list, {}, std::move(given[k]))}), node.line})
+              : Expression());
     }
     return results;
   }

@@ -33,7 +33,7 @@ struct AutogradCuts {
 };
 
 /// Finds what autograd did with the first `forwardNodes` nodes of a joint or forward graph: they are aligned with the
-/// ops of Dynamo's graph (op_alignment.h). `differentiated`: by input of the graph, whether it requires a gradient.
+/// ops of Dynamo's graph. `differentiated`: by input of the graph, whether it requires a gradient.
 /// Only nodes on the way of a gradient count.
 AutogradCuts autogradCuts(const fx::Graph& graph, std::size_t forwardNodes, const std::vector<char>& differentiated,
                           const fx::Graph& dynamo);

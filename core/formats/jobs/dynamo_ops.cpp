@@ -1,6 +1,5 @@
 #include "core/formats/jobs/dynamo_ops.h"
 
-#include <cstdint>
 #include <map>
 #include <string_view>
 

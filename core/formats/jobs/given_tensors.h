@@ -1,5 +1,4 @@
 #pragma once
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>

@@ -167,10 +167,7 @@ std::vector<InputSource> describedInputs(const JobLog& log, const Attempt& attem
       }
       if (const auto* grad = tensor->find("requires_grad"); grad != nullptr && grad->kind() == Json::Kind::boolean)
         described.requiresGrad = grad->boolean();
-      if (const auto* flag = tensor->find("is_parameter");
-          flag != nullptr && flag->kind() == Json::Kind::boolean && flag->boolean()) {
-        described.kind = InputSource::Kind::parameter;
-      }
+      if (tensor->isTrue("is_parameter")) described.kind = InputSource::Kind::parameter;
     } else if (const auto* source = record.find("describe_source"); source != nullptr && source->isObject()) {
       auto input = readInputSource(source->at("source").text());
       const auto& described = tensors[key(*source)];
@@ -190,9 +187,8 @@ std::map<std::string, std::int64_t> sizeHints(const JobLog& log, const Attempt& 
   forEachDescription(log, attempt, [&](const Json& record) {
     const auto* symbol = record.find("create_symbol");
     if (symbol == nullptr || !symbol->isObject()) return;
-    const auto* value = symbol->find("val");
-    const auto number = value != nullptr && value->isString() ? numberIn<std::int64_t>(value->text()) : std::nullopt;
-    if (number) hints[std::string(symbol->at("symbol").text())] = *number;
+    if (const auto number = numberIn<std::int64_t>(symbol->textAt("val")))
+      hints[std::string(symbol->at("symbol").text())] = *number;
   });
   return hints;
 }

@@ -107,7 +107,7 @@ void alignGradients(const fx::Graph& forward, std::size_t first, fx::Graph& grap
       : missing == "forward" && attempt.find(jobs::GraphKind::dynamo) && !attempt.find(jobs::GraphKind::joint)
           ? ", only Dynamo's graph: its backend made none, the compile failed, or its result came from a cache"
           : "";
-  throw Error(ErrorCode::badInput, fmt::format("the log has no {} graph of this compile{}", missing, why), log.path);
+  badInput(fmt::format("the log has no {} graph of this compile{}", missing, why), log.path);
 }
 
 void unrollLoops(JobGraphs& graphs) {
@@ -156,8 +156,7 @@ void countResults(JobGraphs& graphs) {
   const auto saved = graphs.backward.inputs.size() - tangents -
                      static_cast<std::size_t>(
                          std::count_if(graphs.backward.inputs.begin(), graphs.backward.inputs.end(), isGeneratorState));
-  if (saved > outputs.size())
-    throw Error(ErrorCode::badInput, "the backward reads more than the forward gives", graphs.backwardPlace);
+  if (saved > outputs.size()) badInput("the backward reads more than the forward gives", graphs.backwardPlace);
   graphs.results = outputs.size() - saved;
 }
 
@@ -192,8 +191,7 @@ void pairTangents(JobGraphs& graphs) {
       if (type != nullptr && given != nullptr && type->dtype == given->dtype && type->sizes == given->sizes) found = i;
     }
     if (found == graphs.results)
-      throw Error(ErrorCode::badInput, fmt::format("no output of the forward fits the tangent '{}'", tangent.name),
-                  graphs.backwardPlace);
+      badInput(fmt::format("no output of the forward fits the tangent '{}'", tangent.name), graphs.backwardPlace);
     graphs.differentiated[k] = found;
     before = found;
   }
@@ -223,8 +221,7 @@ void pairSaved(JobGraphs& graphs) {
     }
     while (next < outputs.size() && wanted.contains(nameOf(graphs.forward, outputs[next].value))) ++next;
     if (next >= outputs.size())
-      throw Error(ErrorCode::badInput, fmt::format("'{}' is not an output of the forward", input.name),
-                  graphs.backwardPlace);
+      badInput(fmt::format("'{}' is not an output of the forward", input.name), graphs.backwardPlace);
     graphs.savedFrom[i] = next++;
   }
 }
@@ -312,8 +309,7 @@ fx::Graph forwardPart(const fx::Graph& joint, std::size_t results, const std::st
   for (auto& input : graph.inputs) input.dropped |= isTangent(input);
   for (const auto& output : graph.outputs)
     fx::forEachValue(output.value, [&](std::size_t value) {
-      if (value >= graph.valueCount())
-        throw Error(ErrorCode::badInput, "the joint graph makes a result in its backward", place);
+      if (value >= graph.valueCount()) badInput("the joint graph makes a result in its backward", place);
     });
   return graph;
 }

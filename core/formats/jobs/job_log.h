@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +28,6 @@ enum class GraphKind : std::uint8_t {
 };
 /// "joint", "forward", ..., as the command line takes and prints it.
 std::string_view name(GraphKind kind);
-std::optional<GraphKind> graphKindNamed(std::string_view name);
 
 /// Which compile a record is of: PyTorch's "0/0", "!1/0/0" with compiled autograd; "-/-" of graphs that belong to none.
 struct CompileId {

@@ -15,11 +15,6 @@ std::optional<std::int64_t> integerOf(const Json& record, std::string_view key) 
   return found->integer();
 }
 
-std::string textOf(const Json& record, std::string_view key) {
-  const auto* found = record.find(key);
-  return found != nullptr && found->isString() ? std::string(found->text()) : std::string();
-}
-
 std::optional<double> secondsOf(const Json& metrics, std::string_view key, double unit = 1) {
   const auto* found = metrics.find(key);
   if (found == nullptr || (found->kind() != Json::Kind::integer && found->kind() != Json::Kind::real))
@@ -91,7 +86,7 @@ std::int64_t LogBuilder::attemptOf(const Json& record) {
 
 std::optional<GraphKind> LogBuilder::graphOf(const Json& record) {
   if (const auto* artifact = record.find("artifact"); artifact != nullptr && artifact->isObject())
-    return graphKindOfRecord(textOf(*artifact, "name"));
+    return graphKindOfRecord(artifact->textAt("name"));
   for (const auto& member : record.members()) {
     if (const auto kind = graphKindOfRecord(member.key)) return kind;
   }
@@ -134,7 +129,7 @@ void LogBuilder::addStart(Process& process, const Json& record, const Json& star
   const auto* stack = start.find("stack");
   if (stack == nullptr || !stack->isArray() || stack->items().empty() || !started.function.empty()) return;
   const auto& frame = stack->items().back();
-  started.function = textOf(frame, "name");
+  started.function = frame.textAt("name");
   started.line = static_cast<int>(std::clamp<std::int64_t>(integerOf(frame, "line").value_or(0), 0, 1 << 30));
   const auto& names = names_[&process - log_.processes.data()];
   if (const auto file = names.find(integerOf(frame, "filename").value_or(-1)); file != names.end())
@@ -150,14 +145,14 @@ void LogBuilder::addMetrics(Process& process, const Json& record, const Json& me
     return;
   }
   if (of.function.empty()) {
-    of.function = textOf(metrics, "co_name");
-    of.file = textOf(metrics, "co_filename");
+    of.function = metrics.textAt("co_name");
+    of.file = metrics.textAt("co_filename");
     of.line = static_cast<int>(std::clamp<std::int64_t>(integerOf(metrics, "co_firstlineno").value_or(0), 0, 1 << 30));
   }
   tried.seconds = secondsOf(metrics, "entire_frame_compile_time_s");
   tried.backendSeconds = secondsOf(metrics, "backend_compile_time_s");
-  tried.failType = textOf(metrics, "fail_type");
-  tried.failReason = firstLine(textOf(metrics, "fail_reason"));
+  tried.failType = metrics.textAt("fail_type");
+  tried.failReason = firstLine(metrics.textAt("fail_reason"));
   if (const auto* restarts = metrics.find("restart_reasons"); restarts != nullptr && restarts->isArray()) {
     for (const auto& reason : restarts->items()) {
       if (reason.isString()) tried.restarts.push_back(firstLine(reason.text()));

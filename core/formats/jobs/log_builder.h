@@ -1,6 +1,8 @@
 #pragma once
 // Working state of the readers of logs; only core/formats/jobs includes this.
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -87,5 +89,24 @@ void openFolder(const std::string& path, JobLog& log, LogBuilder& builder, const
 std::optional<std::pair<CompileId, std::int64_t>> compileOfFolder(std::string_view name);
 /// The kind of graph by the name of its record ("aot_joint_graph").
 std::optional<GraphKind> graphKindOfRecord(std::string_view name);
+
+/// A line of a text log that belongs to an artifact: "... file.py:1844] [0/0] [__aot_joint_graph] TEXT".
+struct TextLine {
+  std::optional<std::int64_t> rank;
+  std::string_view time, pid, compile;
+  std::string_view header;  ///< all up to the artifact's "]": equal for the lines of one record
+  std::string_view content;
+};
+/// nullopt for any other line.
+std::optional<TextLine> readTextLine(std::string_view line);
+
+/// The content as a line of the graph: "path/_lazy_graph_module.py class inner_f(torch.nn.Module):" has the name of a
+/// file in front.
+inline std::string_view textOfLine(const TextLine& line) {
+  if (!line.content.ends_with("(torch.nn.Module):")) return line.content;
+  const auto at = line.content.find("class ");
+  const bool isHead = at != std::string_view::npos && line.content.find_first_not_of(' ') < at;
+  return isHead ? line.content.substr(at) : line.content;
+}
 
 }  // namespace retrograd::jobs

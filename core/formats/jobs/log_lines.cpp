@@ -41,11 +41,6 @@ constexpr std::array<std::string_view, 11> kindNames{
 
 std::string_view name(GraphKind kind) { return kindNames[static_cast<std::size_t>(kind)]; }
 
-std::optional<GraphKind> graphKindNamed(std::string_view name) {
-  const auto* found = std::find(kindNames.begin(), kindNames.end(), name);
-  return found == kindNames.end() ? std::nullopt : std::optional(static_cast<GraphKind>(found - kindNames.begin()));
-}
-
 std::optional<GraphKind> graphKindOfRecord(std::string_view name) {
   const auto* found =
       std::find_if(records.begin(), records.end(), [&](const auto& record) { return record.first == name; });

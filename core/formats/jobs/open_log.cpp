@@ -6,7 +6,6 @@
 #include "core/base/memory_account.h"
 #include "core/base/number_text.h"
 #include "core/formats/jobs/log_builder.h"
-#include "core/formats/jobs/text_lines.h"
 
 namespace retrograd::jobs {
 namespace {
@@ -19,10 +18,8 @@ enum class Begins : std::uint8_t { other, structured, text };
 
 Begins beginningOf(std::string_view text) {
   text = text.substr(0, looked);
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    const auto line = text.substr(at, end - at);
-    at = end + 1;
+  while (!text.empty()) {
+    const auto line = takePart(text, '\n');
     const auto envelope = readEnvelope(line);
     if (!envelope) continue;
     if (envelope->content.starts_with("{\"")) return Begins::structured;

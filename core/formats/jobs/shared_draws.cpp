@@ -20,13 +20,6 @@ constexpr std::string_view saves = "torch.ops.higher_order.run_and_save_rng_stat
                            repeats = "torch.ops.higher_order.run_with_rng_state",
                            graphsafe = "torch.ops.higher_order.graphsafe_run_with_rng_state";
 
-Expression valueOf(std::size_t value) {
-  Expression e;
-  e.kind = Kind::value;
-  e.integer = static_cast<std::int64_t>(value);
-  return e;
-}
-
 /// `items[1]` where this is `value[items[1]]` with a plain number.
 std::optional<std::int64_t> itemOf(const Expression& call, std::size_t value) {
   if (!call.is(Kind::item) || !call.items[0].is(Kind::value) || !call.items[1].is(Kind::integer)) return std::nullopt;
@@ -205,7 +198,7 @@ class Tie {
       }
       const auto [known, isNew] = known_.emplace(forwardNames_.text(call), value);
       if (!isNew) forwardNames_.set(value, forwardNames_[known->second]);
-      if (!isNew && isSeeded(call)) call = valueOf(known->second);  // the same numbers
+      if (!isNew && isSeeded(call)) call = fx::valueAt(known->second);  // the same numbers
     }
   }
 
@@ -282,7 +275,7 @@ class Tie {
       hasItems |= item.has_value();
     }
     if (!hasItems) return give(n, drawn);
-    call = valueOf(calls_.begin()->first);  // nobody reads it
+    call = fx::valueAt(calls_.begin()->first);  // nobody reads it
   }
 
   /// The value of the forward that is this result of a call; a new one where nobody took it.
@@ -292,7 +285,7 @@ class Tie {
     fx::Node node;
     node.name = fmt::format("{}_item_{}", forward_.valueName(call), item);
     node.call.kind = Kind::item;
-    node.call.items = {valueOf(call), Expression()};
+    node.call.items = {fx::valueAt(call), Expression()};
     node.call.items[1].kind = Kind::integer;
     node.call.items[1].integer = item;
     forward_.nodes.push_back(std::move(node));
@@ -314,7 +307,7 @@ class Tie {
       backward_.types.push_back(forward_.types[type]);
     }
     graphs_.shared.emplace_back(n, forward_.outputs.size());
-    forward_.outputs.push_back({valueOf(value), {}, 0});
+    forward_.outputs.push_back({fx::valueAt(value), {}, 0});
   }
 
   JobGraphs& graphs_;
@@ -339,12 +332,12 @@ void dropState(fx::Graph& forward, std::size_t n) {
   }
   for (const auto result : results) {
     for (auto& later : forward.nodes)
-      if (itemOf(later.call, forward.inputs.size() + result)) later.call.items[0] = valueOf(value);
+      if (itemOf(later.call, forward.inputs.size() + result)) later.call.items[0] = fx::valueAt(value);
     if (forward.nodes[n].type == fx::noIndex) forward.nodes[n].type = forward.nodes[result].type;
     if (forward.nodes[n].source == fx::noIndex) forward.nodes[n].source = forward.nodes[result].source;
   }
   for (const auto& aliases : {states, results})
-    for (const auto alias : aliases) forward.nodes[alias].call = valueOf(value);
+    for (const auto alias : aliases) forward.nodes[alias].call = fx::valueAt(value);
   for (auto& output : forward.outputs)
     for (const auto state : states)
       if (output.value.is(Kind::value) && output.value.valueIndex() == forward.inputs.size() + state)
@@ -391,13 +384,6 @@ std::optional<DType> dtypeOf(const fx::Graph& graph, const fx::Node& node) {
   return type != nullptr && type->kind == fx::Type::Kind::tensor ? std::optional(type->dtype) : std::nullopt;
 }
 
-Expression path(std::string text) {
-  Expression e;
-  e.kind = Kind::path;
-  e.text = std::move(text);
-  return e;
-}
-
 /// Makes a draw of another type one of float32 that is cast, as Inductor draws: both graphs have the same numbers then.
 class DrawsInSingle {
  public:
@@ -409,12 +395,12 @@ class DrawsInSingle {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) moved_.push_back(i);
     for (std::size_t n = 0; n < before.size(); ++n) {
       auto& node = before[n];
-      move(node.call);
+      fx::moveValues(node.call, moved_);
       if (nodes_.contains(n)) addDraw(node);
       moved_.push_back(graph_.valueCount());
       graph_.nodes.push_back(std::move(node));
     }
-    for (auto& output : graph_.outputs) move(output.value);
+    for (auto& output : graph_.outputs) fx::moveValues(output.value, moved_);
   }
 
  private:
@@ -427,17 +413,9 @@ class DrawsInSingle {
     graph_.types.push_back(std::move(type));
     Expression own;
     for (auto& item : draw.call.items)
-      if (item.is(Kind::keyword) && item.text == "dtype") own = std::exchange(item.items[0], path("torch.float32"));
+      if (item.is(Kind::keyword) && item.text == "dtype") own = std::exchange(item.items[0], fx::path("torch.float32"));
     graph_.nodes.push_back(std::move(draw));
-    Expression cast;
-    cast.kind = Kind::call;
-    cast.items = {path("torch.ops.prims.convert_element_type.default"), valueOf(graph_.valueCount() - 1), own};
-    node.call = std::move(cast);
-  }
-
-  void move(Expression& e) const {
-    if (e.is(Kind::value)) e.integer = static_cast<std::int64_t>(moved_[e.valueIndex()]);
-    for (auto& item : e.items) move(item);
+    node.call = fx::callOf("torch.ops.prims.convert_element_type.default", {fx::valueAt(graph_.valueCount() - 1), own});
   }
 
   fx::Graph& graph_;

@@ -1,8 +1,6 @@
 // Structured trace logs: a line of JSON behind an envelope, and a payload of lines that begin with a tab.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/formats/jobs/log_builder.h"
 #include "core/formats/jobs/md5.h"
 
@@ -105,14 +103,12 @@ class Scan {
     }
     const auto& record = tree->root();
     builder_.addRecord(process, record, offset, envelope.time);
-    const auto* hash = record.find("has_payload");
-    const auto checksum = hash != nullptr && hash->isString() ? std::string(hash->text()) : std::string();
-    if (const auto kind = hash != nullptr ? LogBuilder::graphOf(record) : std::nullopt)
+    const std::string checksum(record.textAt("has_payload"));
+    if (const auto kind = record.find("has_payload") ? LogBuilder::graphOf(record) : std::nullopt)
       return readGraph(process, record, *kind, {}, checksum);
     if (const auto* code = record.find("inductor_output_code")) return readCode(process, record, *code);
     const auto* artifact = record.find("artifact");
-    const auto* name = artifact != nullptr ? artifact->find("name") : nullptr;
-    const auto named = name != nullptr && name->isString() ? name->text() : std::string_view();
+    const auto named = artifact != nullptr ? artifact->textAt("name") : std::string_view();
     if (lines_.atEnd() || lines_.first() != '\t') return;
     if (beginsGraph(lines_.peek().substr(1)))  // whatever its record is called
       return readGraph(process, record, GraphKind::other, nameOfRecord(record, named), checksum);
@@ -123,10 +119,8 @@ class Scan {
 
   void readCode(Process& process, const Json& record, const Json& code) {
     OutputCodeRecord found;
-    if (const auto* name = code.find("filename"); name != nullptr && name->isString()) {
-      const auto path = name->text();
-      found.file = path.substr(path.rfind('/') + 1);
-    }
+    const auto path = code.textAt("filename");
+    found.file = path.substr(path.rfind('/') + 1);
     found.payload = {file_, lines_.offset(), 0, Payload::Lines::tabbed, lines_.number()};
     skipPayload();
     found.payload.bytes = lines_.offset() - found.payload.offset;

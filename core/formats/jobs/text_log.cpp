@@ -4,7 +4,6 @@
 
 #include "core/base/number_text.h"
 #include "core/formats/jobs/log_builder.h"
-#include "core/formats/jobs/text_lines.h"
 
 namespace retrograd::jobs {
 namespace {

@@ -76,11 +76,7 @@ void addGraphs(const fs::path& folder, const CompileId& id, std::int64_t attempt
     log.files.push_back({file.path, mapFile(file.path)});
     const auto text = log.files.back().bytes.text();
     OpCounter counter;
-    for (std::size_t at = 0; at < text.size();) {
-      const auto end = std::min(text.find('\n', at), text.size());
-      counter.line(text.substr(at, end - at));
-      at = end + 1;
-    }
+    for (auto left = text; !left.empty();) counter.line(takePart(left, '\n'));
     GraphRecord graph;
     graph.kind = file.kind;
     graph.record = file.record;
@@ -104,9 +100,7 @@ void readRecords(JobLog& log, std::size_t file, LogBuilder& builder, const Progr
     try {
       const JsonTree tree(line);
       if (!tree.root().isObject()) continue;
-      const auto* time = tree.root().find("timestamp");
-      builder.addRecord(builder.process(file, "-"), tree.root(), offset,
-                        time != nullptr && time->isString() ? time->text() : std::string_view());
+      builder.addRecord(builder.process(file, "-"), tree.root(), offset, tree.root().textAt("timestamp"));
     } catch (const Error& e) {
       if (e.code() != ErrorCode::badInput) throw;
       ++unreadable;

@@ -1,7 +1,6 @@
 #include "core/formats/json/json_tree.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -151,6 +150,26 @@ const Json& Json::at(std::string_view key) const {
   expect(Kind::object, "an object");
   if (const Json* value = find(key)) return *value;
   badInput("'" + std::string(key) + "' is missing");
+}
+
+std::string_view Json::textAt(std::string_view key) const {
+  const Json* found = find(key);
+  return found && found->isString() ? found->text() : std::string_view();
+}
+
+std::int64_t Json::integerAt(std::string_view key, std::int64_t otherwise) const {
+  const Json* found = find(key);
+  return found && found->kind() == Kind::integer ? found->integer() : otherwise;
+}
+
+bool Json::isTrue(std::string_view key) const {
+  const Json* found = find(key);
+  return found && found->kind() == Kind::boolean && found->boolean();
+}
+
+std::span<const Json> Json::itemsAt(std::string_view key) const {
+  const Json* found = find(key);
+  return found && found->isArray() ? found->items() : std::span<const Json>();
 }
 
 const JsonMember& Json::only() const {

@@ -64,6 +64,12 @@ class Json {
   const Json* find(std::string_view key) const;
   /// The same, but a missing one is an Error(badInput) naming it.
   const Json& at(std::string_view key) const;
+  /// The member of that name where it is of the kind that is asked for; else, and where there is none: an empty text,
+  /// `otherwise`, false, no items.
+  std::string_view textAt(std::string_view key) const;
+  std::int64_t integerAt(std::string_view key, std::int64_t otherwise = 0) const;
+  bool isTrue(std::string_view key) const;
+  std::span<const Json> itemsAt(std::string_view key) const;
   /// The one member of a tagged union such as {"as_int": 3}.
   const JsonMember& only() const;
 

@@ -1,7 +1,6 @@
 #include "core/formats/kinds/file_kind.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/error.h"
 #include "core/formats/kinds/session_records.h"

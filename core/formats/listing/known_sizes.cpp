@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/base/number_text.h"
-#include "core/formats/safetensors/tensor_extent.h"
 #include "core/trace/python_text.h"
 
 namespace retrograd::jobs {

@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/formats/fx/lower_prims.h"
 #include "core/formats/listing/call_results.h"
-#include "core/formats/listing/call_target.h"
 #include "core/formats/listing/known_sizes.h"
 #include "core/formats/model/document_builder.h"
 #include "core/formats/model/schema_arguments.h"
@@ -23,7 +22,7 @@ using fx::Expression;
 using Kind = Expression::Kind;
 
 [[noreturn]] void fail(const fx::Node& node, const std::string& message) {
-  throw Error(ErrorCode::badInput, message, fmt::format("{} (line {} of the graph)", node.name, node.line));
+  badInput(message, fmt::format("{} (line {} of the graph)", node.name, node.line));
 }
 
 std::string valueName(const std::string& name) { return isPythonName(name) ? name : "v_" + name; }
@@ -117,8 +116,8 @@ class Reader {
     const bool isTangent = input.descriptor.kind() == "TangentAOTInput" || input.name.starts_with("tangents_");
     if (options_.kind != TraceKind::joint && options_.kind != TraceKind::backward) return ValueKind::input;
     if (options_.kind == TraceKind::backward && !isTangent && listing_.trace.savedCount++ < listing_.inputs.size())
-      throw Error(ErrorCode::badInput, "what is saved for the backward comes before all tangents",
-                  fmt::format("{} (line {} of the graph)", input.name, input.line));
+      badInput("what is saved for the backward comes before all tangents",
+               fmt::format("{} (line {} of the graph)", input.name, input.line));
     return isTangent                              ? ValueKind::cotangent
            : options_.kind == TraceKind::backward ? ValueKind::activation
                                                   : ValueKind::input;
@@ -405,7 +404,7 @@ class Reader {
       const auto node = nodes_.find(problem.op);
       const auto message = "expected a trace that holds together: " + problem.message;
       if (node != nodes_.end()) fail(*node->second, message);
-      throw Error(ErrorCode::badInput, message, "the graph");
+      badInput(message, "the graph");
     }
   }
 

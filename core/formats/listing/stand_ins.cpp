@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -91,37 +90,14 @@ std::string argumentsOf(const fx::Graph& graph, const Expression& call) {
   return text;
 }
 
-// --- expressions ---
-
-Expression leaf(Kind kind, std::string text) {
-  Expression e;
-  e.kind = kind;
-  e.text = std::move(text);
-  return e;
-}
-Expression valueAt(std::int64_t value) {
-  Expression e;
-  e.kind = Kind::value;
-  e.integer = value;
-  return e;
-}
 Expression real(double number) {
-  Expression e;
-  e.kind = Kind::real;
+  auto e = fx::leaf(Kind::real);
   e.real = number;
   return e;
 }
+
 Expression call(std::string_view op, std::vector<Expression> arguments) {
-  Expression e;
-  e.kind = Kind::call;
-  e.items = std::move(arguments);
-  e.items.insert(e.items.begin(), leaf(Kind::path, fmt::format("torch.ops.aten.{}", op)));
-  return e;
-}
-Expression keyword(std::string name, Expression value) {
-  auto e = leaf(Kind::keyword, std::move(name));
-  e.items = {std::move(value)};
-  return e;
+  return fx::callOf(fmt::format("torch.ops.aten.{}", op), std::move(arguments));
 }
 
 /// Copies a graph. A value of the copy is known by a key: an input's position, then those of nodes; the k-th input that
@@ -176,7 +152,7 @@ class Copy {
       return;
     }
     keys_[value] = add({node.name, isNumber(from_, value) ? node.type : fx::noIndex, node.source,
-                        leaf(Kind::path, "self." + node.name), node.line});  // nobody reads it, or it is a size
+                        fx::path("self." + node.name), node.line});  // nobody reads it, or it is a size
   }
 
   /// A tensor that an opaque call gives.
@@ -186,8 +162,8 @@ class Copy {
     if (given_.contains(node.name) || factor == factors_.end() || !isFloating(from_, value))
       return addInput(node.name, node.type);
     const auto base = addInput(node.name + "__stand_in", node.type);
-    return add(
-        {node.name, node.type, node.source, call("mul.Tensor", {valueAt(base), valueAt(factor->second)}), node.line});
+    return add({node.name, node.type, node.source, call("mul.Tensor", {fx::valueAt(base), fx::valueAt(factor->second)}),
+                node.line});
   }
 
   /// The results of a call are multiplied with this: of each tensor x that it reads six times its norm and a weighted
@@ -204,9 +180,9 @@ class Copy {
     });
     if (logs.empty()) return;
     auto sum = logs.front();
-    for (std::size_t i = 1; i < logs.size(); ++i) sum = step("add.Tensor", {valueAt(sum), valueAt(logs[i])});
-    const auto mean = step("mul.Scalar", {valueAt(sum), real(1.0 / static_cast<double>(logs.size()))});
-    factors_[node_] = step("exp.default", {valueAt(mean)});
+    for (std::size_t i = 1; i < logs.size(); ++i) sum = step("add.Tensor", {fx::valueAt(sum), fx::valueAt(logs[i])});
+    const auto mean = step("mul.Scalar", {fx::valueAt(sum), real(1.0 / static_cast<double>(logs.size()))});
+    factors_[node_] = step("exp.default", {fx::valueAt(mean)});
   }
 
   std::int64_t logOf(std::size_t operand, std::size_t position) {
@@ -218,15 +194,16 @@ class Copy {
     const auto weights = addInput(fmt::format("{}__weights_{}", from_.nodes[node_].name, position),
                                   static_cast<std::uint32_t>(to_.types.size() - 1));
     const auto dtype = type.dtype == DType::f64 ? "torch.float64" : "torch.float32";
-    const auto cast = step("_to_copy.default", {valueAt(keys_[operand]), keyword("dtype", leaf(Kind::path, dtype))});
-    const auto x = step("nan_to_num.default", {valueAt(cast), real(0), real(1), real(-1)});  // a mask has infinities
-    const auto weighted = step("mul.Tensor", {valueAt(x), valueAt(weights)});
-    const auto sum = step("sum.default", {valueAt(weighted)});
-    const auto norm = step("linalg_vector_norm.default", {valueAt(x)});
-    const auto size = step("mul.Scalar", {valueAt(norm), real(6)});
-    const auto whole = step("add.Tensor", {valueAt(size), valueAt(sum)});
+    const auto cast = step("_to_copy.default", {fx::valueAt(keys_[operand]), fx::keyword("dtype", fx::path(dtype))});
+    const auto x =
+        step("nan_to_num.default", {fx::valueAt(cast), real(0), real(1), real(-1)});  // a mask has infinities
+    const auto weighted = step("mul.Tensor", {fx::valueAt(x), fx::valueAt(weights)});
+    const auto sum = step("sum.default", {fx::valueAt(weighted)});
+    const auto norm = step("linalg_vector_norm.default", {fx::valueAt(x)});
+    const auto size = step("mul.Scalar", {fx::valueAt(norm), real(6)});
+    const auto whole = step("add.Tensor", {fx::valueAt(size), fx::valueAt(sum)});
     constexpr double least = 1e-30;  // of a tensor of zeros, which leaves the others their part
-    return step("log.default", {valueAt(step("clamp_min.default", {valueAt(whole), real(least)}))});
+    return step("log.default", {fx::valueAt(step("clamp_min.default", {fx::valueAt(whole), real(least)}))});
   }
 
   std::int64_t step(std::string_view op, std::vector<Expression> arguments) {

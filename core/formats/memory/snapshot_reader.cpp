@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -9,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
 #include "core/formats/memory/snapshot_tables.h"
-#include "core/formats/pickle/pickle_stack.h"
 #include "core/formats/pickle/pickle_tokens.h"
 
 namespace retrograd {

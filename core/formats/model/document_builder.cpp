@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "core/base/tensor_meta.h"
 #include "core/formats/model/graph_ops.h"
 #include "core/formats/model/schema_arguments.h"
-#include "core/formats/safetensors/tensor_extent.h"
 #include "core/trace/implied.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {
@@ -44,7 +43,7 @@ ValueId DocumentBuilder::define(std::string_view name) {
 }
 
 void DocumentBuilder::setType(ValueId value, const TensorMeta& meta) {
-  const auto refuse = [](std::string message) { throw Error(ErrorCode::badInput, std::move(message)); };
+  const auto refuse = [](std::string message) { badInput(std::move(message)); };
   const auto isNegative = [](std::int64_t number) { return number < 0; };
   if (meta.sizes.size() > maxRank) refuse(fmt::format("a tensor of {} dimensions", meta.sizes.size()));
   if (std::any_of(meta.sizes.begin(), meta.sizes.end(), isNegative) ||
@@ -161,7 +160,7 @@ Argument DocumentBuilder::placed(Argument value, const SchemaEntry& entry, const
 BoundSymbolId DocumentBuilder::add(const GraphCall& call) {
   constexpr std::size_t most = 65535;
   if (call.operands.size() > most || call.results.size() > most)
-    throw Error(ErrorCode::badInput, fmt::format("more than {} operands or results", most));
+    badInput(fmt::format("more than {} operands or results", most));
   BoundSymbol bound;
   bound.symbol = call.symbol;
   auto pattern = call.pattern;

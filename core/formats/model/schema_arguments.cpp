@@ -126,7 +126,7 @@ void conform(Argument& a, const SchemaType& type, bool isNumber, std::string_vie
     good = fits(wants, a);
     adapt(a, wants);
   }
-  if (!good) throw Error(ErrorCode::badInput, std::string(what) + " where the schema wants " + typeText(type));
+  if (!good) badInput(std::string(what) + " where the schema wants " + typeText(type));
 }
 
 bool takesTensor(const SchemaType& type) {

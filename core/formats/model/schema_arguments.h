@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/trace/argument.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 

@@ -1,12 +1,9 @@
 #include "core/formats/pickle/pickle.h"
 
-#include <optional>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
-#include "core/formats/pickle/pickle_opcodes.h"
-#include "core/formats/pickle/pickle_stack.h"
 #include "core/formats/pickle/pickle_tensors.h"
 #include "core/formats/pickle/pickle_tokens.h"
 

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-[[noreturn]] void fail(std::string message) { throw Error(ErrorCode::badInput, "pickle: " + std::move(message)); }
+[[noreturn]] void fail(std::string message) { badInput("pickle: " + std::move(message)); }
 
 constexpr std::string_view rebuildV2 = "torch._utils _rebuild_tensor_v2", rebuildV3 = "torch._utils _rebuild_tensor_v3";
 constexpr std::string_view rebuildParameter = "torch._utils _rebuild_parameter",
@@ -118,8 +118,8 @@ void checkReach(const TensorMeta& meta, std::size_t bytes) {
   if (empty && !overflow) return;
   overflow |= __builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, itemSize(meta.dtype), &total);
   if (overflow || static_cast<std::uint64_t>(total) > bytes)
-    throw Error(ErrorCode::badInput, "the storage has " + std::to_string(bytes) + " bytes, the tensor's shape needs " +
-                                         (overflow ? std::string("more than 2^63") : std::to_string(total)));
+    badInput("the storage has " + std::to_string(bytes) + " bytes, the tensor's shape needs " +
+             (overflow ? std::string("more than 2^63") : std::to_string(total)));
 }
 
 bool PickleTensors::isKnownGlobal(std::string_view text) const {

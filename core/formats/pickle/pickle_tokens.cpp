@@ -1,10 +1,7 @@
 #include "core/formats/pickle/pickle_tokens.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include "core/base/error.h"
 
 namespace retrograd {
 namespace {

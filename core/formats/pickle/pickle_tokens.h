@@ -1,12 +1,71 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/formats/files/byte_stream.h"
-#include "core/formats/pickle/pickle_opcodes.h"
+
+namespace retrograd::pickle_opcodes {
+
+/// Opcodes of Python's pickle protocols 0 to 4 that plain data needs.
+enum Opcode : std::uint8_t {
+  proto = 0x80,
+  frame = 0x95,
+  stop = '.',
+  mark = '(',
+  popMark = '1',
+  pop = '0',
+  none = 'N',
+  newTrue = 0x88,
+  newFalse = 0x89,
+  binInt = 'J',
+  binInt1 = 'K',
+  binInt2 = 'M',
+  long1 = 0x8a,
+  binFloat = 'G',
+  binUnicode = 'X',
+  shortBinUnicode = 0x8c,
+  shortBinString = 'U',
+  emptyTuple = ')',
+  tuple = 't',
+  tuple1 = 0x85,
+  tuple2 = 0x86,
+  tuple3 = 0x87,
+  emptyList = ']',
+  append = 'a',
+  appends = 'e',
+  emptyDict = '}',
+  setItem = 's',
+  setItems = 'u',
+  global = 'c',
+  stackGlobal = 0x93,
+  reduce = 'R',
+  newObject = 0x81,
+  build = 'b',
+  persistent = 'Q',
+  binPut = 'q',
+  longBinPut = 'r',
+  binGet = 'h',
+  longBinGet = 'j',
+  memoize = 0x94,
+  // Only next to tensors (PickleRecord::opaque):
+  shortBinBytes = 'C',
+  binBytes = 'B',
+  binBytes8 = 0x8e,
+  byteArray8 = 0x96,
+  binUnicode8 = 0x8d,
+  long4 = 0x8b,
+  emptySet = 0x8f,
+  addItems = 0x90,
+  frozenSet = 0x91,
+  newObjectWithKeywords = 0x92
+};
+
+}  // namespace retrograd::pickle_opcodes
 
 namespace retrograd {
 
@@ -99,5 +158,40 @@ inline std::uint8_t PickleTokens::next() {
   }
   return opcode;
 }
+
+/// The stack of a pickle's machine with its marks. `Item` is what the machine keeps of a value. Throws Error(badInput)
+/// where an opcode takes what is not there; values below the last mark are not.
+template <class Item>
+class PickleStack {
+ public:
+  std::size_t size() const { return items_.size(); }
+  std::size_t marks() const { return marks_.size(); }
+
+  void push(Item item) { items_.push_back(item); }
+  void mark() { marks_.push_back(items_.size()); }
+  Item& top() {
+    if (items_.empty()) badInput("pickle: its stack runs empty");
+    return items_.back();
+  }
+  Item take() {
+    if (items_.empty() || (!marks_.empty() && items_.size() <= marks_.back())) badInput("pickle: its stack runs empty");
+    const auto top = items_.back();
+    items_.pop_back();
+    return top;
+  }
+  /// What lies above the last mark, which goes; good until the next call.
+  std::span<const Item> takeToMark() {
+    if (marks_.empty()) badInput("pickle: a mark is missing");
+    const auto begin = items_.begin() + marks_.back();
+    marks_.pop_back();
+    taken_.assign(begin, items_.end());
+    items_.erase(begin, items_.end());
+    return taken_;
+  }
+
+ private:
+  std::vector<Item> items_, taken_;
+  std::vector<std::size_t> marks_;
+};
 
 }  // namespace retrograd

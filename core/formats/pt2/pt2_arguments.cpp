@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"

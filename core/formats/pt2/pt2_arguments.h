@@ -6,7 +6,7 @@
 
 #include "core/formats/json/json_tree.h"
 #include "core/trace/document.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd::pt2 {
 

@@ -94,11 +94,7 @@ BoundSymbolId GraphReader::readNode(const Json& node, Scope& scope, BoundSymbolI
 
 /// A name that Python takes and that no other graph of the call has.
 std::string GraphReader::graphName(std::string_view name, const Call& call) const {
-  std::string display(name);
-  std::replace_if(
-      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  if (!isPythonName(display)) display.insert(0, "graph_");
+  auto display = pythonName(std::string(name), "graph_");
   const auto isTaken = [&](const std::string& text) {
     return std::any_of(call.graphs.begin(), call.graphs.end(),
                        [&](const auto& g) { return document_.subgraph(g.id).name == text; });

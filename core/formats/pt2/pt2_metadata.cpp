@@ -2,18 +2,15 @@
 
 #include <charconv>
 
+#include "core/base/number_text.h"
 #include "core/trace/source.h"
 
 namespace retrograd::pt2 {
 namespace {
 
-constexpr std::size_t maxFrames = 1000;
+constexpr std::string_view blanks = " \t\r";
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
+constexpr std::size_t maxFrames = 1000;
 
 /// File "model.py", line 31, in forward
 bool parseFrame(std::string_view line, SourceFrame& frame) {
@@ -28,8 +25,6 @@ bool parseFrame(std::string_view line, SourceFrame& frame) {
     frame.function = line.substr(in + function.size());
   return true;
 }
-
-std::string_view textOf(const Json* value) { return value && value->isString() ? value->text() : std::string_view(); }
 
 /// Parts of a path as Dynamo writes it, L['self'].layers[0]._modules['mlp'], in dotted form.
 std::string dotted(std::string_view path) {
@@ -60,9 +55,7 @@ std::string dotted(std::string_view path) {
 SourceStack parseStackTrace(std::string_view text) {
   SourceStack stack;
   while (!text.empty() && stack.size() < maxFrames) {
-    const auto end = text.find('\n');
-    const auto line = trimmed(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    const auto line = trimmed(takePart(text, '\n'), blanks);
     SourceFrame frame;
     if (parseFrame(line, frame)) {
       stack.push_back(std::move(frame));
@@ -88,9 +81,9 @@ NodeOrigin MetadataReader::read(const Json& node, std::string_view target) {
   NodeOrigin origin;
   const Json* metadata = node.find("metadata");
   if (!metadata || !metadata->isObject()) return origin;
-  origin.source = source(textOf(metadata->find("stack_trace")));
-  origin.module = module(textOf(metadata->find("nn_module_stack")));
-  const auto function = textOf(metadata->find("torch_fn")), from = textOf(metadata->find("from_node"));
+  origin.source = source(metadata->textAt("stack_trace"));
+  origin.module = module(metadata->textAt("nn_module_stack"));
+  const auto function = metadata->textAt("torch_fn"), from = metadata->textAt("from_node");
   if (target == "aten.alias.default")
     origin.stoppedGradient =
         function.find("detach") != std::string_view::npos || from.find("aten.detach.default") != std::string_view::npos;

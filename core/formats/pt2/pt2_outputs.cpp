@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/formats/pt2/pt2_graph.h"
-#include "core/trace/aliasing.h"
 #include "core/trace/implied.h"
 #include "core/trace/python_text.h"
 
@@ -17,11 +16,7 @@ void GraphReader::reserveNames(const Json& graph) {
 /// A name that means one value over all graphs of the document, as the traces derived from it are flat, and that Python
 /// takes. Names of the main graph stay as they are; those of bodies get a suffix where they are met again.
 StringId GraphReader::displayNameFor(std::string_view name) {
-  std::string display(name);
-  std::replace_if(
-      display.begin(), display.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); },
-      '_');
-  if (!isPythonName(display)) display.insert(0, "v_");
+  auto display = pythonName(std::string(name));
   const auto base = display;
   bool kept = depth_ == 0 && display == name;  // reserved for itself
   for (int& suffix = suffixes_[base]; taken_.contains(display) || (!kept && reserved_.contains(display)); kept = false)

@@ -134,13 +134,12 @@ void checkWeights(const std::vector<InputSpec>& specs, const WeightTable& weight
     const Weight* weight = spec.storageKey.empty() ? nullptr : weights.find(spec.target);
     if (!weight) continue;
     if (!spec.value || !document.isTensor(spec.value))
-      throw Error(ErrorCode::badInput, "is not a tensor in the graph", "'" + spec.target + "'");
+      badInput("is not a tensor in the graph", "'" + spec.target + "'");
     const auto& graph = document.meta(spec.value);
     const auto& stored = weight->tensor.meta;
     if (graph.dtype != stored.dtype || graph.sizes != stored.sizes)
-      throw Error(ErrorCode::badInput,
-                  "is " + typeComment(graph) + " in the graph but " + typeComment(stored) + " in " + weight->record,
-                  "'" + spec.target + "'");
+      badInput("is " + typeComment(graph) + " in the graph but " + typeComment(stored) + " in " + weight->record,
+               "'" + spec.target + "'");
   }
 }
 

@@ -23,7 +23,7 @@ std::string joined(const std::vector<std::string>& parts) {
 
 void GraphReader::readSubgraphs(BoundSymbolId op, const Call& call, bool gradMode) {
   const std::string name = document_.symbol(op).name;
-  if (depth_ >= maxNesting) throw Error(ErrorCode::badInput, "graphs nested deeper than " + std::to_string(maxNesting));
+  if (depth_ >= maxNesting) badInput("graphs nested deeper than " + std::to_string(maxNesting));
   ++depth_;
   bool inner = gradMode;
   if (hasTrait(name, OpTrait::setsGradMode) && !call.pattern.arguments.empty())
@@ -63,8 +63,7 @@ void GraphReader::readSubgraph(const PendingGraph& pending, BoundSymbolId op, st
     body.inputs.push_back(id);
   }
   body.ops = readNodes(*pending.graph, scope, op, gradMode);
-  ArgumentReader reader(scope, body.outputValues,
-                        [](const Json&) -> SubgraphId { throw Error(ErrorCode::badInput, "a graph as output"); });
+  ArgumentReader reader(scope, body.outputValues, [](const Json&) -> SubgraphId { badInput("a graph as output"); });
   for (const auto& output : pending.graph->at("outputs").items()) body.outputs.push_back(reader.read(output));
   document_.subgraph(pending.id) = std::move(body);
 }

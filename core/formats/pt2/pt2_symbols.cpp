@@ -1,6 +1,4 @@
 // Symbolic sizes: sympy's srepr, a nest of calls, as the infix text that people write.
-#include <algorithm>
-#include <map>
 #include <optional>
 #include <vector>
 

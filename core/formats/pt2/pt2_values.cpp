@@ -3,7 +3,6 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/formats/safetensors/tensor_extent.h"
 
 namespace retrograd::pt2 {
 namespace {

@@ -1,7 +1,5 @@
 #include "core/formats/pt2/pt2_weights.h"
 
-#include <cstring>
-
 #include "core/base/error.h"
 #include "core/formats/files/deferred_check.h"
 #include "core/formats/json/json_tree.h"

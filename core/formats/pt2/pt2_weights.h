@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/base/progress.h"
 #include "core/formats/zip/archive.h"

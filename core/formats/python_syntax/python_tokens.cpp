@@ -30,8 +30,8 @@ void fail(const Text& text, const Place& place, const std::string& message) {
   const auto before = text.text.substr(0, place.offset);
   const auto line = before.substr(before.rfind('\n') + 1);
   const auto isCharacter = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-  throw Error(ErrorCode::badInput, message,
-              fmt::format("{}:{}:{}", text.name, place.line, std::count_if(line.begin(), line.end(), isCharacter) + 1));
+  badInput(message,
+           fmt::format("{}:{}:{}", text.name, place.line, std::count_if(line.begin(), line.end(), isCharacter) + 1));
 }
 
 void fail(const Text& text, const Token& token, const std::string& message) { fail(text, token.place(), message); }

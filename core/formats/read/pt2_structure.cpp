@@ -39,7 +39,7 @@ void addLeaves(const Json& spec, const std::string& path, std::vector<std::strin
 void readNodes(const Json& graph, Pt2Structure& structure) {
   for (const auto& node : graph.at("nodes").items()) {
     const Json *name = node.find("name"), *metadata = node.find("metadata");
-    const Json* stack = metadata && metadata->isObject() ? metadata->find("nn_module_stack") : nullptr;
+    const Json* stack = metadata ? metadata->find("nn_module_stack") : nullptr;
     if (name && name->isString() && stack && stack->isString())
       structure.moduleCalls[std::string(name->text())] = parseModuleCalls(std::string(stack->text()));
   }
@@ -78,7 +78,7 @@ std::map<std::string, int> parseModuleCalls(const std::string& moduleStack) {
 std::vector<std::string> leafPaths(const std::string& treeSpec) {
   const JsonTree tree(treeSpec);
   const auto parts = tree.root().items();  // protocol number, tree
-  if (parts.size() != 2) throw Error(ErrorCode::badInput, "is not a tree specification", "out_spec");
+  if (parts.size() != 2) badInput("is not a tree specification", "out_spec");
   std::vector<std::string> paths;
   addLeaves(parts[1], {}, paths);
   return paths;

@@ -1,7 +1,6 @@
 #include "core/formats/read/read_file.h"
 
 #include <chrono>
-#include <new>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
@@ -15,7 +14,7 @@ namespace {
 
 std::shared_ptr<const Archive> archiveIn(const ByteRegion& bytes, const std::string& path, const Progress& progress,
                                          Archive::Verify verify) {
-  if (!looksLikeZip(bytes.span())) throw Error(ErrorCode::badInput, describeForeignFile(bytes), path);
+  if (!looksLikeZip(bytes.span())) badInput(describeForeignFile(bytes), path);
   return Archive::open(bytes, path, progress, verify);
 }
 
@@ -25,30 +24,15 @@ ModelFile readVerified(const ByteRegion& bytes, const std::string& path, const S
   const auto archive = archiveIn(bytes, path, progress, Archive::Verify::weightsLater);
   if (otherwise)
     if (auto file = otherwise(archive)) return std::move(*file);
-  if (findModelRecord(*archive).empty()) throw Error(ErrorCode::badInput, describeForeignArchive(*archive), path);
-  try {
-    return readPt2(archive, lookup, progress);
-  } catch (const Error& e) {
-    throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
-  }
-}
-
-template <class Read>
-auto withinMemory(const std::string& path, Read&& read) {
-  try {
-    return read();
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", path);
-  } catch (const Error& e) {
-    throw e.place().starts_with(path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
-  }
+  if (findModelRecord(*archive).empty()) badInput(describeForeignArchive(*archive), path);
+  return readPt2(archive, lookup, progress);
 }
 
 }  // namespace
 
 std::shared_ptr<const Archive> openModelArchive(const std::string& path, const Progress& progress,
                                                 Archive::Verify verify) {
-  return withinMemory(path, [&] {
+  return readingFile(path, [&] {
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);
     return readUnchanged(bytes.data, [&] { return archiveIn(bytes, path, progress, verify); });
@@ -57,7 +41,7 @@ std::shared_ptr<const Archive> openModelArchive(const std::string& path, const P
 
 ModelFile readModelFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress,
                         const ArchiveReader& otherwise) {
-  return withinMemory(path, [&] {
+  return readingFile(path, [&] {
     const auto start = std::chrono::steady_clock::now();
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);

@@ -13,7 +13,7 @@
 #include "core/formats/json/json_tree.h"
 #include "core/formats/recording/recording_stream.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/formats/zip/file_identity.h"
+#include "core/formats/zip/zip_directory.h"
 #include "core/trace/source.h"
 
 namespace retrograd {
@@ -27,46 +27,30 @@ constexpr std::string_view format = "retrograd.recording";
 constexpr std::int64_t version = 1;
 constexpr auto manifestName = "retrograd.json", streamName = "ops.jsonl";
 
-std::string textOr(const Json& json, std::string_view key) {
-  const Json* found = json.find(key);
-  return found && found->isString() ? std::string(found->text()) : std::string();
-}
-
-std::int64_t integerOr(const Json& json, std::string_view key, std::int64_t otherwise) {
-  const Json* found = json.find(key);
-  return found && found->kind() == Json::Kind::integer ? found->integer() : otherwise;
-}
-
-bool truthOr(const Json& json, std::string_view key) {
-  const Json* found = json.find(key);
-  return found && found->kind() == Json::Kind::boolean && found->boolean();
-}
-
 RecordedSettings settingsOf(const Json& manifest) {
   RecordedSettings settings;
-  if (const Json* made = manifest.find("made")) settings.torch = textOr(*made, "torch");
+  if (const Json* made = manifest.find("made")) settings.torch = made->textAt("torch");
   const Json* found = manifest.find("settings");
   if (!found) return settings;
-  settings.cpu = textOr(*found, "cpu");
-  settings.machine = textOr(*found, "machine");
-  settings.matmulPrecision = textOr(*found, "matmul_precision");
-  settings.gpu = textOr(*found, "gpu");
-  settings.threads = std::clamp<std::int64_t>(integerOr(*found, "threads", 0), 0, 4096);
-  settings.deterministic = truthOr(*found, "deterministic");
+  settings.cpu = found->textAt("cpu");
+  settings.machine = found->textAt("machine");
+  settings.matmulPrecision = found->textAt("matmul_precision");
+  settings.gpu = found->textAt("gpu");
+  settings.threads = std::clamp<std::int64_t>(found->integerAt("threads"), 0, 4096);
+  settings.deterministic = found->isTrue("deterministic");
   return settings;
 }
 
 void readManifest(const Json& manifest, StepRecording& recording) {
-  if (textOr(manifest, "format") != format) throw Error(ErrorCode::badInput, "is not the manifest of a recording");
-  if (const auto found = integerOr(manifest, "version", 0); found > version)
-    throw Error(ErrorCode::badInput,
-                fmt::format("the recording is of version {}; this Retrograd reads version {}: open it with a newer one",
-                            found, version));
-  recording.complete = truthOr(manifest, "complete");
-  recording.error = textOr(manifest, "error");
-  recording.device = textOr(manifest, "device");
-  recording.rank = integerOr(manifest, "rank", 0);
-  recording.ranks = integerOr(manifest, "ranks", 1);
+  if (manifest.textAt("format") != format) badInput("is not the manifest of a recording");
+  if (const auto found = manifest.integerAt("version"); found > version)
+    badInput(fmt::format("the recording is of version {}; this Retrograd reads version {}: open it with a newer one",
+                         found, version));
+  recording.complete = manifest.isTrue("complete");
+  recording.error = manifest.textAt("error");
+  recording.device = manifest.textAt("device");
+  recording.rank = manifest.integerAt("rank");
+  recording.ranks = manifest.integerAt("ranks", 1);
   recording.settings = settingsOf(manifest);
   if (const Json* updates = manifest.find("updates"))
     for (const auto& update : updates->items()) recording.updates.push_back(update.integer());
@@ -75,9 +59,9 @@ void readManifest(const Json& manifest, StepRecording& recording) {
   if (const Json* without = manifest.find("without_gradient"))
     for (const auto& parameter : without->items()) recording.withoutGradient.emplace_back(parameter.text());
   if (const Json* links = manifest.find("links")) {
-    recording.linked = integerOr(*links, "linked", 0);
-    recording.ambiguous = integerOr(*links, "ambiguous", 0);
-    recording.unlinked = integerOr(*links, "unlinked", 0);
+    recording.linked = links->integerAt("linked");
+    recording.ambiguous = links->integerAt("ambiguous");
+    recording.unlinked = links->integerAt("unlinked");
   }
   if (const Json* notes = manifest.find("notes"))
     for (const auto& note : notes->items()) recording.notes.emplace_back(note.text());
@@ -206,7 +190,7 @@ ModelFile readRecording(const std::string& path, const SymbolLookup& lookup, con
   const auto streamPath = (fs::path(path) / streamName).string();
   StepRecording recording;
   recording.path = path;
-  try {
+  return readingFile(path, [&] {
     const auto manifestPath = (fs::path(path) / manifestName).string();
     if (std::error_code ignored; fs::exists(manifestPath, ignored)) {
       const auto manifest = mapFile(manifestPath);
@@ -226,11 +210,7 @@ ModelFile readRecording(const std::string& path, const SymbolLookup& lookup, con
     file.identity = identityOf(stream);
     file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return file;
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", path);
-  } catch (const Error& e) {
-    throw e.place().starts_with(path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
-  }
+  });
 }
 
 }  // namespace retrograd

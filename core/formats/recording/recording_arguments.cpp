@@ -46,14 +46,14 @@ Argument ArgumentReader::readTagged(const Json& value) {
   const auto& [tag, inner] = value.only();
   if (tag == "t") {
     constexpr std::size_t most = 65535;
-    if (operands_.size() >= most) throw Error(ErrorCode::badInput, "more than 65535 operands");
+    if (operands_.size() >= most) badInput("more than 65535 operands");
     operands_.push_back(use_(inner.integer()));
     return Argument::ofOperand(std::ssize(operands_) - 1);
   }
   if (tag == "float") return Argument::ofReal(inner.number());
   if (tag == "complex") {
     const auto parts = inner.items();
-    if (parts.size() != 2) throw Error(ErrorCode::badInput, "a complex number has two parts");
+    if (parts.size() != 2) badInput("a complex number has two parts");
     return Argument::ofComplex(realOf(parts[0]), realOf(parts[1]));
   }
   if (tag == "dtype") {

@@ -50,7 +50,7 @@ std::uint64_t parseRecordingHash(std::string_view text) {
   std::uint64_t hash = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
   if (text.size() != 16 || error != std::errc() || end != text.data() + text.size())
-    throw Error(ErrorCode::badInput, "a hash is not 16 hexadecimal digits");
+    badInput("a hash is not 16 hexadecimal digits");
   return hash;
 }
 

@@ -10,14 +10,6 @@
 namespace retrograd::recording {
 namespace {
 
-/// A name of the trace that Python takes.
-std::string pythonName(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  if (!isPythonName(text)) text.insert(0, "v_");
-  return text;
-}
-
 std::vector<Argument> integers(const std::vector<std::int64_t>& numbers) {
   std::vector<Argument> list;
   for (const auto number : numbers) list.push_back(Argument::ofInt(number));
@@ -125,7 +117,7 @@ ValueId StreamReader::addSparse(const TensorRow& row) {
                               : std::vector<std::string_view>{"ccol_indices", "row_indices", "values"};
   for (const auto part : names) {
     const auto found = row.parts.find(part);
-    if (found == row.parts.end()) throw Error(ErrorCode::badInput, "a sparse tensor lacks its " + std::string(part));
+    if (found == row.parts.end()) badInput("a sparse tensor lacks its " + std::string(part));
     arguments.push_back(Argument::ofOperand(std::ssize(operands)));
     operands.push_back(use(found->second));
   }

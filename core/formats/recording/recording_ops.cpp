@@ -33,9 +33,7 @@ StringId textAt(Document& document, const Json& record, std::string_view key) {
 }
 
 std::int32_t smallAt(const Json& record, std::string_view key) {
-  const Json* found = record.find(key);
-  if (!found || found->kind() != Json::Kind::integer) return 0;
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(found->integer(), 0, 1 << 30));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(record.integerAt(key), 0, 1 << 30));
 }
 
 bool isNumber(const Json& value) {
@@ -67,11 +65,7 @@ const StreamReader::Op& StreamReader::opOf(std::string_view name, bool runs) {
   return op;
 }
 
-BoundSymbolId StreamReader::opNumbered(std::int64_t number) const {
-  if (number < 0 || static_cast<std::size_t>(number) >= numbered_.size())
-    badInput(fmt::format("there is no op {}", number));
-  return numbered_[number];
-}
+BoundSymbolId StreamReader::opNumbered(std::int64_t number) const { return entryOf(numbered_, number, "op"); }
 
 /// Whether all of them can be made and are as the schema says.
 bool StreamReader::readArguments(const Json& record, const Op& op, Call& call) {
@@ -240,18 +234,8 @@ void StreamReader::takePlace(const StepOp& recorded, BoundSymbol& bound, BoundSy
 }
 
 void StreamReader::describe(const Json& record, BoundSymbol& bound, StepOp& recorded) {
-  if (const Json* stack = record.find("stack")) {
-    const auto number = stack->integer();
-    if (number < 0 || static_cast<std::size_t>(number) >= stacks_.size())
-      badInput(fmt::format("there is no stack {}", number));
-    bound.source = here_ = stacks_[number];
-  }
-  if (const Json* module = record.find("module")) {
-    const auto number = module->integer();
-    if (number < 0 || static_cast<std::size_t>(number) >= modules_.size())
-      badInput(fmt::format("there is no module {}", number));
-    bound.module = modules_[number];
-  }
+  if (const Json* stack = record.find("stack")) bound.source = here_ = entryOf(stacks_, stack->integer(), "stack");
+  if (const Json* module = record.find("module")) bound.module = entryOf(modules_, module->integer(), "module");
   bound.gradMode = gradMode_;
   recorded.phase = current_.phase;
   recorded.step = current_.step;

@@ -72,7 +72,7 @@ std::vector<StoredRecording> recordingsBelow(const std::string& folder) {
 }
 
 std::uint64_t removeRecording(const std::string& path) {
-  if (!isRecording(path)) throw Error(ErrorCode::badUse, "is not a recording", path);
+  if (!isRecording(path)) badUse("is not a recording", path);
   std::uint64_t freed = 0;
   std::error_code error;
   for (const auto& file : filesOf(path)) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
 #include "core/base/memory_account.h"
 #include "core/formats/recording/recording_arguments.h"
 #include "core/formats/recording/recording_hash.h"
@@ -14,27 +13,11 @@ namespace {
 
 constexpr std::int64_t version = 1;
 
-std::string textOr(const Json& record, std::string_view key) {
-  const Json* found = record.find(key);
-  return found && found->isString() ? std::string(found->text()) : std::string();
-}
-
-bool isTrue(const Json& record, std::string_view key) {
-  const Json* found = record.find(key);
-  return found && found->kind() == Json::Kind::boolean && found->boolean();
-}
-
 /// Records of one kind are numbered from 0 without gaps, so that no table grows beyond the stream.
 template <class Table>
 void requireNext(const Json& record, const Table& table) {
   if (const auto id = record.at("id").integer(); id < 0 || static_cast<std::size_t>(id) != table.size())
     badInput(fmt::format("has the id {} where {} follows", id, table.size()));
-}
-
-template <class Table>
-auto& entryOf(Table& table, std::int64_t id, const char* what) {
-  if (id < 0 || static_cast<std::size_t>(id) >= table.size()) badInput(fmt::format("there is no {} {}", what, id));
-  return table[id];
 }
 
 std::vector<std::int64_t> integersOf(const Json& list) {
@@ -85,14 +68,14 @@ void StreamReader::readStorage(const Json& record) {
   row.bytes = record.at("bytes").integer();
   if (row.bytes < 0) badInput("a storage of less than no bytes");
   row.device = record.at("device").text();
-  row.data = textOr(record, "data");
+  row.data = record.textAt("data");
   if (!row.data.empty()) {
     const auto found = recording_.data.find(row.data);
     if (found != recording_.data.end() && std::cmp_not_equal(found->second.bytes, row.bytes))
       badInput(
           fmt::format("data '{}' has {} bytes where the storage has {}", row.data, found->second.bytes, row.bytes));
   }
-  if (const auto why = textOr(record, "missing"); !why.empty()) recording_.missing.emplace_back(storages_.size(), why);
+  if (const auto why = record.textAt("missing"); !why.empty()) recording_.missing.emplace_back(storages_.size(), why);
   row.id = document_.addStorage(row.bytes);
   storages_.push_back(std::move(row));
 }
@@ -106,7 +89,7 @@ void StreamReader::readTensor(const Json& record) {
     const auto layout = layoutNamed(record.at("layout").text());
     if (!layout || *layout == Layout::strided) badInput("a tensor of parts of an unknown layout");
     row.meta.layout = *layout;
-    row.coalesced = isTrue(record, "coalesced");
+    row.coalesced = record.isTrue("coalesced");
     for (const auto& [part, number] : parts->members()) {
       const auto& part_ = tensor(number.integer());
       row.meta.device = part_.meta.device;
@@ -120,8 +103,8 @@ void StreamReader::readTensor(const Json& record) {
     row.meta.offset = record.at("offset").integer();
     row.meta.strides = integersOf(record.at("strides"));
     row.meta.device = deviceFromString(memory.device);
-    row.meta.conjugate = isTrue(record, "conj");
-    row.meta.negative = isTrue(record, "neg");
+    row.meta.conjugate = record.isTrue("conj");
+    row.meta.negative = record.isTrue("neg");
     if (row.meta.strides.size() != row.meta.sizes.size()) badInput("sizes and strides are of different lengths");
     const auto reach = reachOf(row.meta);
     if (!reach || *reach > memory.bytes)
@@ -136,7 +119,7 @@ void StreamReader::readName(const Json& record) {
   if (!row.role.empty()) return;  // the first name that it had
   row.role = record.at("role").text();
   row.name = record.at("name").text();
-  row.state = textOr(record, "state");
+  row.state = record.textAt("state");
 }
 
 void StreamReader::readFrame(const Json& record) {
@@ -144,7 +127,7 @@ void StreamReader::readFrame(const Json& record) {
   const auto line = record.at("line").integer();
   frames_.push_back({std::string(record.at("file").text()),
                      static_cast<int>(std::clamp<std::int64_t>(line, 0, 1 << 30)),
-                     std::string(record.at("function").text()), textOr(record, "code")});
+                     std::string(record.at("function").text()), std::string(record.textAt("code"))});
 }
 
 void StreamReader::readStack(const Json& record) {
@@ -230,16 +213,16 @@ void StreamReader::read(const Json& record) {
     readPut(record.at("storage").integer(), std::string(record.at("data").text()), record, "recorded.written.default");
   } else if (kind == "arrived") {
     const auto& arrived = tensor(record.at("t").integer());
-    if (const auto data = textOr(record, "data"); !data.empty())
-      readPut(arrived.storage, data, record, "recorded.arrived.default");
+    if (const auto data = record.textAt("data"); !data.empty())
+      readPut(arrived.storage, std::string(data), record, "recorded.arrived.default");
   } else if (kind == "resized") {
     auto& row = storage(record.at("id").integer());
     row.bytes = std::max(row.bytes, record.at("bytes").integer());
   } else if (kind == "error") {
-    recording_.error = textOr(record, "op") + ": " + textOr(record, "message");
+    recording_.error = fmt::format("{}: {}", record.textAt("op"), record.textAt("message"));
   } else if (kind == "end") {
     ended_ = true;
-    if (auto error = textOr(record, "error"); !error.empty()) recording_.error = std::move(error);
+    if (auto error = record.textAt("error"); !error.empty()) recording_.error = error;
   }
 }
 

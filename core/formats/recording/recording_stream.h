@@ -6,10 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/id_vector.h"
 #include "core/formats/json/json_tree.h"
 #include "core/formats/recording/recording.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd::recording {
 
@@ -32,6 +33,14 @@ struct TensorRow {
   std::map<std::string, std::int64_t, std::less<>> parts;  ///< of a sparse tensor
   bool coalesced = false;
 };
+
+/// The entry of this number. Throws Error(badInput) where there is none.
+template <class Table>
+auto& entryOf(Table& table, std::int64_t number, const char* what) {
+  if (number < 0 || static_cast<std::size_t>(number) >= table.size())
+    badInput("there is no " + std::string(what) + " " + std::to_string(number));
+  return table[number];
+}
 
 class StreamReader {
  public:

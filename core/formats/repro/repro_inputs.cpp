@@ -4,10 +4,10 @@
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
+#include "core/base/tensor_meta.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/pickle/pickle.h"
 #include "core/formats/pickle/pickle_tensors.h"
-#include "core/formats/safetensors/tensor_extent.h"
 
 namespace fs = std::filesystem;
 

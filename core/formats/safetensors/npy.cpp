@@ -46,15 +46,13 @@ std::string headerOf(const TensorMeta& meta, std::string_view type) {
 void writeNpy(const std::string& path, const TensorData& tensor) {
   const auto& meta = tensor.meta;
   const auto type = npyType(meta.dtype);
-  if (type.empty())
-    throw Error(ErrorCode::badUse, "NumPy has no " + std::string(torchName(meta.dtype)) + ": save it as .safetensors",
-                path);
+  if (type.empty()) badUse("NumPy has no " + std::string(torchName(meta.dtype)) + ": save it as .safetensors", path);
   const auto wanted = contiguousStrides(meta.sizes);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (meta.sizes[i] > 1 && meta.elements() > 0 && meta.strides.at(i) != wanted[i])
-      throw Error(ErrorCode::badUse, "the tensor is not contiguous", path);
+      badUse("the tensor is not contiguous", path);
   const auto header = headerOf(meta, type);
-  if (header.size() > 0xffff) throw Error(ErrorCode::badUse, "it has too many dimensions for the format", path);
+  if (header.size() > 0xffff) badUse("it has too many dimensions for the format", path);
   AtomicFile file(path);
   file.write(std::string_view("\x93NUMPY\x01\x00", 8));
   const char length[2] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};

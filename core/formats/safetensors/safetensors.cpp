@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
-#include "core/formats/files/mapped_file.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/formats/json/json_tree.h"
 
@@ -144,13 +141,7 @@ SafetensorsFile readMapped(const ByteRegion& file) {
 }  // namespace
 
 SafetensorsFile readSafetensors(const ByteRegion& bytes, const std::string& place) {
-  try {
-    return readMapped(bytes);
-  } catch (const Error& e) {
-    throw e.at(place);
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", place);
-  }
+  return readingFile(place, [&] { return readMapped(bytes); });
 }
 
 SafetensorsFile readSafetensors(const std::string& path) {

@@ -14,7 +14,7 @@ namespace {
 using Entry = TensorMap::const_pointer;
 
 void checkWritable(const std::string& name, const TensorData& tensor) {
-  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::badUse, why, "tensor '" + name + "'"); };
+  const auto refuse = [&](const std::string& why) { badUse(why, "tensor '" + name + "'"); };
   const auto& meta = tensor.meta;
   if (safetensorsName(meta.dtype).empty())
     refuse("safetensors has no dtype for " + std::string(torchName(meta.dtype)) +
@@ -69,7 +69,7 @@ void writeSafetensors(const std::string& path, const TensorMap& tensors,
   try {
     header = headerOf(order, metadata);
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorCode::badUse, "a name or a metadata text is not valid UTF-8", path);
+    badUse("a name or a metadata text is not valid UTF-8", path);
   }
   AtomicFile file(path);
   file.write(lengthPrefix(header.size()));

@@ -10,18 +10,8 @@
 namespace retrograd::session {
 namespace {
 
-[[noreturn]] void fail(std::string message, std::string place = {}) {
-  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
-}
-
 constexpr int deepest = 64;  // bodies in bodies; export itself nests a handful
 constexpr std::uint8_t toBeSaid = effect::writes | effect::random | effect::opaque;
-
-template <class Visit>
-void forEachSubgraph(const Argument& argument, Visit&& visit) {
-  if (argument.kind == Argument::Kind::subgraph) visit(SubgraphId(argument.integer));
-  for (const auto& item : argument.items) forEachSubgraph(item, visit);
-}
 
 class DocumentChecker {
  public:
@@ -30,8 +20,7 @@ class DocumentChecker {
 
   void run() {
     for (auto op : document_.boundSymbolIds())
-      for (const auto& argument : document_.pattern(document_.boundSymbol(op).pattern).arguments)
-        forEachSubgraph(argument, [&](SubgraphId body) { own(holder_[body], op, "two ops have the same body"); });
+      forEachBody(document_, op, [&](SubgraphId body) { own(holder_[body], op, "two ops have the same body"); });
     for (auto body : document_.subgraphIds())
       for (auto op : document_.subgraph(body).ops) own(owner_[op], body, "an op is in two bodies");
     for (auto op : document_.boundSymbolIds()) {
@@ -49,7 +38,7 @@ class DocumentChecker {
  private:
   template <class IdType>
   static void own(IdType& slot, IdType by, const char* trouble) {
-    if (slot) fail(trouble);
+    if (slot) badInput(trouble);
     slot = by;
   }
 
@@ -57,10 +46,10 @@ class DocumentChecker {
   void checkNesting(BoundSymbolId op) const {
     int depth = 0;
     for (auto body = owner_[op]; body; body = holder_[body] ? owner_[holder_[body]] : SubgraphId())
-      if (++depth > deepest) fail("bodies hold each other in a circle, or too many deep");
+      if (++depth > deepest) badInput("bodies hold each other in a circle, or too many deep");
     depth = 0;
     for (auto parent = document_.boundSymbol(op).parent; parent; parent = document_.boundSymbol(parent).parent)
-      if (++depth > deepest) fail("parents form a circle, or too many levels");
+      if (++depth > deepest) badInput("parents form a circle, or too many levels");
   }
 
   void checkCall(BoundSymbolId op) const {
@@ -69,33 +58,23 @@ class DocumentChecker {
     const auto& arguments = document_.pattern(bound.pattern).arguments;
     const bool hasSchema = symbol.known && !symbol.schema.empty();
     if (hasSchema && arguments.size() != symbol.arguments.size())
-      fail("the call has " + std::to_string(arguments.size()) + " arguments, the schema " +
-           std::to_string(symbol.arguments.size()));
+      badInput("the call has " + std::to_string(arguments.size()) + " arguments, the schema " +
+               std::to_string(symbol.arguments.size()));
     auto effects = effectsOf(symbol, arguments);
-    for (const auto& argument : arguments)
-      forEachSubgraph(argument, [&](SubgraphId body) {
-        if (!symbol.isHigherOrder) fail("a body in a call of an op that is not of higher order");
-        for (auto inner : document_.subgraph(body).ops) effects |= document_.boundSymbol(inner).effects;
-      });
-    if (effects & toBeSaid & ~bound.effects) fail("an effect of the op is not named");
+    forEachBody(document_, op, [&](SubgraphId body) {
+      if (!symbol.isHigherOrder) badInput("a body in a call of an op that is not of higher order");
+      for (auto inner : document_.subgraph(body).ops) effects |= document_.boundSymbol(inner).effects;
+    });
+    if (effects & toBeSaid & ~bound.effects) badInput("an effect of the op is not named");
     if (bound.replays &&
         (document_.boundSymbol(bound.replays).symbol != bound.symbol || !(bound.effects & effect::random)))
-      fail("replays something other than a draw of the same op");
+      badInput("replays something other than a draw of the same op");
   }
 
   const Document& document_;
   IdVector<SubgraphId, BoundSymbolId> holder_;  // the op whose argument it is
   IdVector<BoundSymbolId, SubgraphId> owner_;   // the body it is in
 };
-
-/// Position of output i among the user outputs, as text; empty where it is none.
-std::string userPosition(const Computation& computation, std::size_t i) {
-  const auto isUser = [](const OutputSpec& output) {
-    return output.kind == OutputKind::user || output.kind == OutputKind::loss;
-  };
-  if (!isUser(computation.outputs[i])) return {};
-  return std::to_string(std::count_if(computation.outputs.begin(), computation.outputs.begin() + i, isUser));
-}
 
 class TraceChecker {
  public:
@@ -115,41 +94,41 @@ class TraceChecker {
 
  private:
   void checkTrace(const Trace& trace, TraceKind kind) {
-    if (trace.kind != kind) fail("is of kind " + std::string(name(trace.kind)), std::string(name(kind)));
+    if (trace.kind != kind) badInput("is of kind " + std::string(name(trace.kind)), std::string(name(kind)));
     IdVector<BoundSymbolId, char> listed(document_.boundSymbolCount(), 0);
     for (auto op : trace.ops) {
-      if (!op || listed[op]) fail("lists an op twice, or none", std::string(name(kind)));
+      if (!op || listed[op]) badInput("lists an op twice, or none", std::string(name(kind)));
       listed[op] = 1;
     }
     for (auto body : document_.subgraphIds())
       for (auto op : document_.subgraph(body).ops)
-        if (listed[op]) fail("lists an op of a body", std::string(name(kind)));
+        if (listed[op]) badInput("lists an op of a body", std::string(name(kind)));
     if (const auto problems = verify(document_, trace); !problems.empty())
-      fail(problems.front().message,
-           std::string(name(kind)) + (problems.front().place.empty() ? "" : ": " + problems.front().place));
+      badInput(problems.front().message,
+               std::string(name(kind)) + (problems.front().place.empty() ? "" : ": " + problems.front().place));
   }
 
   void checkComputation() {
     const auto& trace = computation_.trace;
     checkTrace(trace, TraceKind::computation);
     if (computation_.inputs.size() != trace.inputs.size() || computation_.outputs.size() != trace.outputs.size())
-      fail("inputs and outputs are not those of the trace", "computation");
+      badInput("inputs and outputs are not those of the trace", "computation");
     for (std::size_t i = 0; i < trace.inputs.size(); ++i)
       if (computation_.inputs[i].value != trace.inputs[i])
-        fail("input " + std::to_string(i) + " is not that of the trace", "computation");
+        badInput("input " + std::to_string(i) + " is not that of the trace", "computation");
     for (std::size_t i = 0; i < trace.outputs.size(); ++i)
       if (computation_.outputs[i].value != trace.outputs[i])
-        fail("output " + std::to_string(i) + " is not that of the trace", "computation");
+        badInput("output " + std::to_string(i) + " is not that of the trace", "computation");
     const auto& problems = session_.model.problems;
     const bool isRefused = std::any_of(problems.begin(), problems.end(),
                                        [](const Problem& p) { return p.severity == Problem::Severity::error; });
-    if (isRefused && session_.derived()) fail("traces derived from a computation that cannot be");
+    if (isRefused && session_.derived()) badInput("traces derived from a computation that cannot be");
   }
 
   void checkDifferentiated(const SessionFile& from) const {
     const auto& ops = computation_.trace.ops;
     if (!from.derived() || (ops != from.joint.ops && ops != from.backward.ops))
-      fail("its ops are not those of the trace that was differentiated", "computation");
+      badInput("its ops are not those of the trace that was differentiated", "computation");
   }
 
   void checkJoint() {
@@ -157,14 +136,14 @@ class TraceChecker {
     checkTrace(joint, TraceKind::joint);
     for (auto op : joint.ops) {
       const auto& symbol = document_.symbol(op);
-      if (symbol.known && symbol.schema.empty()) fail("holds " + symbol.name + ", which cannot be run", "joint");
+      if (symbol.known && symbol.schema.empty()) badInput("holds " + symbol.name + ", which cannot be run", "joint");
     }
     const auto inputs = computation_.inputs.size(), outputs = computation_.outputs.size();
     const auto& own = computation_.trace.inputs;
     if (joint.inputs.size() != inputs + outputs || !std::equal(own.begin(), own.end(), joint.inputs.begin()))
-      fail("its inputs are not those of the computation and a cotangent for each output", "joint");
+      badInput("its inputs are not those of the computation and a cotangent for each output", "joint");
     if (joint.resultCount != outputs || joint.outputs.size() != outputs + inputs)
-      fail("its outputs are not those of the computation and a gradient for each input", "joint");
+      badInput("its outputs are not those of the computation and a gradient for each input", "joint");
   }
 
   void checkSplit() {
@@ -174,7 +153,7 @@ class TraceChecker {
     auto ops = forward.ops;
     ops.insert(ops.end(), backward.ops.begin(), backward.ops.end());
     if (ops != joint.ops || forward.ops.size() != joint.forwardCount)
-      fail("forward and backward are not the two halves of the joint trace");
+      badInput("forward and backward are not the two halves of the joint trace");
     const auto results = joint.outputs.begin() + joint.resultCount;
     const std::vector<ValueId> returned(joint.outputs.begin(), results), gradients(results, joint.outputs.end());
     const auto saved = backward.savedCount;
@@ -184,16 +163,16 @@ class TraceChecker {
     const bool sameSaved = sameResults && std::equal(forward.outputs.begin() + returned.size(), forward.outputs.end(),
                                                      backward.inputs.begin());
     if (!sameSaved || backward.outputs != gradients)
-      fail("what forward and backward take and return is not what the joint trace does");
+      badInput("what forward and backward take and return is not what the joint trace does");
   }
 
   void checkTensor(const TensorData& tensor, ValueId value, const std::string& what) const {
-    if (!value) fail("names no value", what);
+    if (!value) badInput("names no value", what);
     const auto meta = document_.value(value).meta;
-    if (!meta) fail("the value is not a tensor", what);
+    if (!meta) badInput("the value is not a tensor", what);
     const auto& expected = document_.meta(meta);
     if (tensor.meta.dtype != expected.dtype || tensor.meta.sizes != expected.sizes)
-      fail("is " + typeComment(tensor.meta) + ", the trace wants " + typeComment(expected), what);
+      badInput("is " + typeComment(tensor.meta) + ", the trace wants " + typeComment(expected), what);
   }
 
   void checkTensors() {
@@ -203,23 +182,23 @@ class TraceChecker {
       const auto value = computation_.trace.inputs[i];
       if (input.kind != InputKind::user || !value || !document_.isTensor(value)) continue;
       const auto it = session_.inputs.find(input.name);
-      if (it == session_.inputs.end()) fail("is missing", "input " + input.name);
+      if (it == session_.inputs.end()) badInput("is missing", "input " + input.name);
       checkTensor(it->second, value, "input " + input.name);
     }
     for (std::size_t i = 0; i < computation_.outputs.size(); ++i) {
       const auto value = session_.joint.inputs[inputs + i];
       if (!value) continue;
-      const auto position = userPosition(computation_, i);
+      const auto position = userOutputPosition(computation_, i);
       const auto it = session_.cotangents.find(position);
-      if (it == session_.cotangents.end()) fail("is missing", "cotangent of output " + position);
+      if (it == session_.cotangents.end()) badInput("is missing", "cotangent of output " + position);
       checkTensor(it->second, value, "cotangent of output " + position);
     }
     for (const auto& [id, tensor] : session_.constants) {
       checkTensor(tensor, id, "constant " + document_.displayName(id));
-      if (document_.value(id).kind != ValueKind::constant) fail("is not a constant", document_.displayName(id));
+      if (document_.value(id).kind != ValueKind::constant) badInput("is not a constant", document_.displayName(id));
     }
     for (const auto& [input, value] : session_.mutated)
-      if (input >= inputs || !value) fail("a mutated input that is none");
+      if (input >= inputs || !value) badInput("a mutated input that is none");
     checkConstantsAreThere();
   }
 
@@ -232,7 +211,7 @@ class TraceChecker {
         if (!operand || isInput[operand]) continue;
         const auto& value = document_.value(operand);
         if (value.kind == ValueKind::constant && !value.producer && !session_.constants.contains(operand))
-          fail("is missing", "constant " + document_.displayName(operand));
+          badInput("is missing", "constant " + document_.displayName(operand));
       }
   }
 
@@ -257,12 +236,12 @@ void checkWeights(const ModelFile& model) {
     if (!isWeight || !value) continue;
     auto it = model.weights.find(input.target);
     const bool found = it != model.weights.end() || (it = model.constants.find(input.target)) != model.constants.end();
-    if (!found) fail("there is no data for it", "'" + input.target + "'");
-    if (!document.isTensor(value)) fail("is not a tensor in the trace", "'" + input.target + "'");
+    if (!found) badInput("there is no data for it", "'" + input.target + "'");
+    if (!document.isTensor(value)) badInput("is not a tensor in the trace", "'" + input.target + "'");
     const auto& expected = document.meta(value);
     if (it->second.meta.dtype != expected.dtype || it->second.meta.sizes != expected.sizes)
-      fail("is " + typeComment(expected) + " in the trace but " + typeComment(it->second.meta) + " as stored",
-           "'" + input.target + "'");
+      badInput("is " + typeComment(expected) + " in the trace but " + typeComment(it->second.meta) + " as stored",
+               "'" + input.target + "'");
   }
 }
 

@@ -1,13 +1,11 @@
 #include "core/formats/session_file/session_codec.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "core/base/enum_array.h"
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
+#include "core/base/tensor_meta.h"
 #include "core/formats/pickle/pickle_tensors.h"
-#include "core/formats/safetensors/tensor_extent.h"
 
 namespace retrograd::session {
 namespace {
@@ -17,13 +15,6 @@ constexpr std::size_t maxRank = 64;  // as for the tensors of a .pt2 archive
 constexpr EnumArray<Layout, std::string_view, 7> layoutNames{"strided",    "sparse",     "sparse_csr", "sparse_csc",
                                                              "sparse_bsr", "sparse_bsc", "mkldnn"};
 constexpr EnumArray<Problem::Severity, std::string_view, 3> severityNames{"note", "warning", "error"};
-
-template <class Enum, std::size_t Count>
-Enum named(const EnumArray<Enum, std::string_view, Count>& names, std::string_view name, const char* what) {
-  const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end()) badInput("unknown " + std::string(what) + " '" + std::string(name) + "'");
-  return static_cast<Enum>(it - names.begin());
-}
 
 bool isUtf8(std::string_view text) {
   // nlohmann refuses to dump what is not.

@@ -1,5 +1,6 @@
 #pragma once
 // What the records of a session file share; only session_*.cpp include this.
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/formats/json/json_tree.h"
 #include "core/formats/session_file/session_file.h"
 #include "core/formats/zip/archive.h"
@@ -40,6 +42,14 @@ Argument readArgument(const Json& json, std::size_t subgraphs);
 Out problemsOut(const std::vector<Problem>& problems);
 std::vector<Problem> readProblems(const Json& json, std::size_t ops);
 
+/// The enumerator of a name; `what` it is for the error.
+template <class Enum, std::size_t Count>
+Enum named(const EnumArray<Enum, std::string_view, Count>& names, std::string_view name, const char* what) {
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) badInput("unknown " + std::string(what) + " '" + std::string(name) + "'");
+  return static_cast<Enum>(it - names.begin());
+}
+
 std::int64_t readInteger(const Json& json, std::int64_t low, std::int64_t high);
 
 /// -1 is "none".
@@ -53,6 +63,13 @@ std::vector<IdType> readIds(const Json& json, std::size_t count) {
   ids.reserve(json.items().size());
   for (const auto& item : json.items()) ids.push_back(readId<IdType>(item, count));
   return ids;
+}
+
+template <class IdType>
+Out idsOut(const std::vector<IdType>& ids) {
+  Out list = Out::array();
+  for (auto id : ids) list.push_back(id.index);
+  return list;
 }
 
 /// Entries of a record's list, each read by `read`; what one throws gets its place among them.

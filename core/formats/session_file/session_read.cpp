@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <new>
 
 #include "core/base/error.h"
 #include "core/base/memory_account.h"
@@ -16,23 +15,19 @@ namespace retrograd {
 namespace session {
 namespace {
 
-[[noreturn]] void fail(std::string message, std::string place = {}) {
-  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
-}
-
 template <class Key, class Value, class ReadKey, class ReadValue>
 void readPairs(const Json& json, std::map<Key, Value>& into, ReadKey&& readKey, ReadValue&& readValue) {
   forEachRow(json, [&](const Json& entry) {
     Row row(entry, 2);
     auto key = readKey(row.next());
-    if (!into.emplace(std::move(key), readValue(row.next())).second) fail("is twice in the list");
+    if (!into.emplace(std::move(key), readValue(row.next())).second) badInput("is twice in the list");
   });
 }
 
 std::uint64_t readSeed(const Json& json) {
   const auto text = json.text();
   const auto seed = numberIn<std::uint64_t>(text);
-  if (!seed) fail("'" + std::string(text) + "' is not a seed");
+  if (!seed) badInput("'" + std::string(text) + "' is not a seed");
   return *seed;
 }
 
@@ -42,15 +37,16 @@ std::optional<DType> readPrecision(const Json& json) {
   if (!precision) return json.at("in_double").boolean() ? std::optional(DType::f64) : std::nullopt;
   if (precision->isNull()) return std::nullopt;
   const auto dtype = dtypeFromTorchName(precision->text());
-  if (!dtype || !isFloating(*dtype)) fail("'" + std::string(precision->text()) + "' is not a precision", "precision");
+  if (!dtype || !isFloating(*dtype))
+    badInput("'" + std::string(precision->text()) + "' is not a precision", "precision");
   return dtype;
 }
 
 void checkFormat(std::int64_t format) {
   if (format > SessionFile::format)
-    fail("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " +
-         std::to_string(SessionFile::format) + ": update Retrograd, or open the model file itself");
-  if (format < 1) fail("of unknown format " + std::to_string(format));
+    badInput("written by a newer Retrograd, in format " + std::to_string(format) + "; this one reads up to format " +
+             std::to_string(SessionFile::format) + ": update Retrograd, or open the model file itself");
+  if (format < 1) badInput("of unknown format " + std::to_string(format));
 }
 
 /// One level of a session: what was derived from the model file, or from the session under `differentiatedFolder`.
@@ -83,11 +79,11 @@ class LevelReader {
     if (!archive_->has(folder + modelRecord)) return;
     constexpr std::size_t deepest = 16;
     if (folder.size() > deepest * std::string_view(differentiatedFolder).size())
-      fail("differentiated too many times", folder);
+      badInput("differentiated too many times", folder);
     session_.differentiated =
         std::make_shared<SessionFile>(LevelReader(archive_, folder, tensors_, lookup_, progress_).run());
     if (session_.differentiated->model.embedded != session_.model.embedded)
-      fail("is embedded in one part and not in another");
+      badInput("is embedded in one part and not in another");
   }
 
   void read(const char* record, void (LevelReader::*member)(const Json&)) {
@@ -184,7 +180,7 @@ std::map<std::string, std::string> readMarks(const Archive& archive) {
     const std::string_view record = entry.name;
     if (!record.starts_with(marksFolder) || !record.ends_with(jsonEnding)) continue;
     const auto name = record.substr(marksFolder.size(), record.size() - marksFolder.size() - jsonEnding.size());
-    if (!isMarkName(name)) fail("is not a name of marks", entry.name);
+    if (!isMarkName(name)) badInput("is not a name of marks", entry.name);
     readRecord(archive, entry.name, [](const Json&) {});  // JSON, whatever it says
     marks.emplace(name, archive.read(entry.name).text());
   }
@@ -207,12 +203,13 @@ std::string findModelFile(const SessionFile& session, const std::string& path) {
     if (changed.empty()) changed = candidate;
   }
   if (!changed.empty())
-    fail("the model file " + changed +
-             " was changed since the session was saved: restore the earlier file, or open the model file itself",
-         path);
-  fail("the model file " + model.path + " is missing, and " + beside +
-           " too: put it in either place (a session saved with " + nameOf(UserChoice::embeddedWeights) + " needs none)",
-       path);
+    badInput("the model file " + changed +
+                 " was changed since the session was saved: restore the earlier file, or open the model file itself",
+             path);
+  badInput("the model file " + model.path + " is missing, and " + beside +
+               " too: put it in either place (a session saved with " + nameOf(UserChoice::embeddedWeights) +
+               " needs none)",
+           path);
 }
 
 /// What lies in the model file instead of in the session file.
@@ -220,10 +217,11 @@ void takeReferenced(TensorMap& wanted, const TensorMap& found, const std::string
   for (auto& [name, tensor] : wanted) {
     if (tensor.owner) continue;  // in the session file
     const auto it = found.find(name);
-    if (it == found.end()) fail("it holds no data for '" + name + "'", path);
+    if (it == found.end()) badInput("it holds no data for '" + name + "'", path);
     if (it->second.meta != tensor.meta)
-      fail("'" + name + "' is " + typeComment(it->second.meta) + ", the session has it as " + typeComment(tensor.meta),
-           path);
+      badInput(
+          "'" + name + "' is " + typeComment(it->second.meta) + ", the session has it as " + typeComment(tensor.meta),
+          path);
     tensor = it->second;
   }
 }
@@ -249,7 +247,7 @@ void attachModelFile(SessionFile& session, const std::string& path, const Symbol
 SessionFile readSessionRecords(const std::shared_ptr<const Archive>& archive, const SymbolLookup& lookup,
                                const Progress& progress) {
   using namespace session;
-  if (!archive->has(typeRecord) || archive->read(typeRecord).text() != mediaType) fail("is not a session file");
+  if (!archive->has(typeRecord) || archive->read(typeRecord).text() != mediaType) badInput("is not a session file");
   readRecord(*archive, sessionRecord, [](const Json& json) { checkFormat(json.at("format").integer()); });
   TensorReader tensors(archive);
   auto result = LevelReader(archive, "", tensors, lookup, progress).run();
@@ -258,18 +256,14 @@ SessionFile readSessionRecords(const std::shared_ptr<const Archive>& archive, co
 }
 
 SessionFile readSessionFile(const std::string& path, const SymbolLookup& lookup, const Progress& progress) {
-  try {
+  return readingFile(path, [&] {
     const auto bytes = mapFile(path);
     const ReadingScope scope(bytes.size);
     auto session = readUnchanged(
         bytes.data, [&] { return readSessionRecords(Archive::open(bytes, path, progress), lookup, progress); });
     if (!session.model.embedded) session::attachModelFile(session, path, lookup, progress);
     return session;
-  } catch (const Error& e) {
-    throw e.code() == ErrorCode::cancelled || e.place().starts_with(path) ? e : e.at(path);
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::badInput, "does not fit into memory", path);
-  }
+  });
 }
 
 }  // namespace retrograd

@@ -19,13 +19,6 @@ Out listOf(std::size_t count, Entry&& entry) {
   return list;
 }
 
-template <class IdType>
-Out idsOut(const std::vector<IdType>& ids) {
-  Out list = Out::array();
-  for (auto id : ids) list.push_back(id.index);
-  return list;
-}
-
 Out argumentsOut(const std::vector<Argument>& arguments) {
   Out list = Out::array();
   for (const auto& argument : arguments) list.push_back(argumentOut(argument));
@@ -71,8 +64,8 @@ std::string storagesText(const Document& document) {
 std::string valuesText(const Document& document) {
   RowText text;
   text.open();
-  for (std::size_t i = 0; i < document.valueCount(); ++i) {
-    const auto& value = document.value(idOf<ValueId>(i));
+  for (const auto id : document.valueIds()) {
+    const auto& value = document.value(id);
     text.open().id(value.name).id(value.meta).id(value.storage).id(value.producer).number(static_cast<int>(value.kind));
     text.number(value.requiresGrad).number(value.version).close();
   }
@@ -83,8 +76,8 @@ std::string valuesText(const Document& document) {
 class TermLists {
  public:
   explicit TermLists(const Document& document) : document_(document) {
-    for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
-      const auto& origin = document.boundSymbol(idOf<BoundSymbolId>(i)).origin;
+    for (const auto op : document.boundSymbolIds()) {
+      const auto& origin = document.boundSymbol(op).origin;
       if (origin.termCount == 0) continue;
       auto [it, isNew] = index_.try_emplace(origin.termsBegin, lists_.size());
       if (isNew) lists_.push_back(&origin);
@@ -110,8 +103,7 @@ class TermLists {
 std::string opsText(const Document& document, const TermLists& terms) {
   RowText text;
   text.open();
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i) {
-    const auto id = idOf<BoundSymbolId>(i);
+  for (const auto id : document.boundSymbolIds()) {
     const auto& op = document.boundSymbol(id);
     text.open().id(op.symbol).id(op.pattern).ids(document.operands(id)).ids(document.outputs(id));
     text.id(op.parent)

@@ -11,20 +11,6 @@ constexpr EnumArray<InputKind, std::string_view, 6> inputKinds{"user",     "para
 constexpr EnumArray<OutputKind, std::string_view, 7> outputKinds{
     "user", "loss", "buffer_mutation", "input_mutation", "parameter_mutation", "token", "gradient"};
 
-template <class Kind, std::size_t Count>
-Kind readKind(const Json& json, const EnumArray<Kind, std::string_view, Count>& names) {
-  for (std::size_t i = 0; i < Count; ++i)
-    if (const auto kind = static_cast<Kind>(i); names[kind] == json.text()) return kind;
-  badInput("unknown kind '" + std::string(json.text()) + "'");
-}
-
-template <class IdType>
-Out idsOut(const std::vector<IdType>& ids) {
-  Out list = Out::array();
-  for (auto id : ids) list.push_back(id.index);
-  return list;
-}
-
 Out inputOut(const InputSpec& input) {
   return {{"kind", inputKinds[input.kind]},  {"name", textOut(input.name)},
           {"target", textOut(input.target)}, {"aliases", textsOut(input.aliases)},
@@ -34,7 +20,7 @@ Out inputOut(const InputSpec& input) {
 
 InputSpec readInput(const Json& json, const Counts& counts) {
   InputSpec input;
-  input.kind = readKind(json.at("kind"), inputKinds);
+  input.kind = named(inputKinds, json.at("kind").text(), "kind");
   input.name = readText(json.at("name"));
   input.target = readText(json.at("target"));
   input.aliases = readTexts(json.at("aliases"));
@@ -54,7 +40,7 @@ Out outputOut(const OutputSpec& output) {
 
 OutputSpec readOutput(const Json& json, const Counts& counts) {
   OutputSpec output;
-  output.kind = readKind(json.at("kind"), outputKinds);
+  output.kind = named(outputKinds, json.at("kind").text(), "kind");
   output.value = readId<ValueId>(json.at("value"), counts.values);
   output.literal = readArgument(json.at("literal"), counts.subgraphs);
   output.target = readText(json.at("target"));
@@ -117,7 +103,7 @@ Out traceOut(const Trace& trace) {
 Trace readTrace(const Json& json, const Counts& counts) {
   static constexpr EnumArray<TraceKind, std::string_view, 4> kinds{"computation", "joint", "forward", "backward"};
   Trace trace;
-  trace.kind = readKind(json.at("kind"), kinds);
+  trace.kind = named(kinds, json.at("kind").text(), "kind");
   trace.name = readText(json.at("name"));
   trace.ops = readIds<BoundSymbolId>(json.at("ops"), counts.ops);
   trace.inputs = readIds<ValueId>(json.at("inputs"), counts.values);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -32,8 +31,7 @@ class SessionWriter {
   void run() {
     checkMarks();
     if (isSameFile(path_, first_.model.path))
-      throw Error(ErrorCode::badUse, "is the model file, which a session does not replace: name another file to write",
-                  path_);
+      badUse("is the model file, which a session does not replace: name another file to write", path_);
     if (!session_.model.embedded) checkModelFile();
     checkReadable(session_);
     // All of the text comes first: what cannot be written as JSON leaves no half of a file.
@@ -59,11 +57,11 @@ class SessionWriter {
   void checkMarks() const {
     for (const auto& [name, text] : session_.marks) {
       const auto place = "marks '" + name + "'";
-      if (!isMarkName(name)) throw Error(ErrorCode::badUse, "a name of letters, digits, '-' and '_' is needed", place);
+      if (!isMarkName(name)) badUse("a name of letters, digits, '-' and '_' is needed", place);
       try {
         const JsonTree tree(text);
       } catch (const Error& e) {
-        throw Error(ErrorCode::badUse, e.message(), place);
+        badUse(e.message(), place);
       }
     }
   }
@@ -73,9 +71,9 @@ class SessionWriter {
     const auto& model = first_.model;
     const std::string remedy = "; save with its weights embedded (" + nameOf(UserChoice::embeddedWeights) + ")";
     std::error_code ignored;
-    if (!fs::exists(model.path, ignored)) throw Error(ErrorCode::badUse, "the model file is gone" + remedy, model.path);
+    if (!fs::exists(model.path, ignored)) badUse("the model file is gone" + remedy, model.path);
     if (identityOf(mapFile(model.path)) != model.identity)
-      throw Error(ErrorCode::badUse, "the model file was changed since it was read" + remedy, model.path);
+      badUse("the model file was changed since it was read" + remedy, model.path);
   }
 
   /// A file that reading would refuse must not take the place of one that opens.

@@ -5,7 +5,7 @@
 #include "core/formats/text/text_reader.h"
 #include "core/trace/effects.h"
 #include "core/trace/implied.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd::text {
 namespace {

@@ -1,6 +1,5 @@
 #include "core/formats/text/text_syntax.h"
 
-#include <string_view>
 #include <unordered_set>
 
 #include "core/base/error.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/formats/text/text_source.h"
+#include "core/formats/text/text_cursor.h"
 
 namespace retrograd::text {
 

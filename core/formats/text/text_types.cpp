@@ -3,16 +3,15 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/formats/safetensors/tensor_extent.h"
+#include "core/base/tensor_meta.h"
 #include "core/formats/text/text_cursor.h"
 
 namespace retrograd::text {
 namespace {
 
 std::optional<DType> dtypeNamed(std::string_view name) {
-  for (int i = 0; i < dtypeCount; ++i)
-    if (shortName(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-  return dtypeFromTorchName(name);
+  const auto dtype = dtypeFromShortName(name);
+  return dtype ? dtype : dtypeFromTorchName(name);
 }
 
 std::optional<Device> deviceNamed(std::string_view name) {

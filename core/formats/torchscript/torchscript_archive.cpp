@@ -10,26 +10,22 @@
 namespace retrograd {
 namespace {
 
-using Kind = PickleValue::Kind;
+constexpr std::string_view blanks = " \t\r\n";
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
+using Kind = PickleValue::Kind;
 
 std::uint64_t readVersion(const Archive& archive) {
   const std::string record = archive.has(".data/version") ? ".data/version" : "version";
   const auto bytes = archive.read(record);
-  const auto text = trimmed(bytes.text());
+  const auto text = trimmed(bytes.text(), blanks);
   const auto version = numberIn<std::uint64_t>(text);
-  if (!version) throw Error(ErrorCode::badInput, "is not a version number", record);
+  if (!version) badInput("is not a version number", record);
   return *version;
 }
 
 /// "/src/model.py(31): forward", a line of the stack that tracing left.
 std::optional<SourceFrame> tracedFrame(std::string_view line) {
-  line = trimmed(line);
+  line = trimmed(line, blanks);
   const auto colon = line.rfind("): ");
   const auto bracket = colon == std::string_view::npos ? colon : line.rfind('(', colon);
   if (bracket == std::string_view::npos) return std::nullopt;
@@ -65,9 +61,9 @@ SourceStack tracedStack(const std::vector<std::string_view>& lines) {
 
 /// "forward" of "def forward(self, x):".
 std::string functionName(std::string_view line) {
-  line = trimmed(line);
+  line = trimmed(line, blanks);
   if (!line.starts_with("def ")) return {};
-  return std::string(trimmed(line.substr(4, line.find('(') - 4)));
+  return std::string(trimmed(line.substr(4, line.find('(') - 4), blanks));
 }
 
 /// Reads ".debug_pkl": ("FORMAT_WITH_STRING_TABLE", texts, ((offset, ((lines, file, first line), begin, end), tag),
@@ -145,7 +141,7 @@ class OriginsReader {
     std::size_t line = 0;
     for (; line + 1 < all.size() && begin >= all[line].size(); ++line) begin -= all[line].size();
     frame.line += static_cast<int>(line);
-    frame.code = trimmed(all[line]);
+    frame.code = trimmed(all[line], blanks);
     return {frame};
   }
 
@@ -170,20 +166,17 @@ std::string TorchScriptArchive::codeRecord(std::string_view module) const {
 
 TorchScriptArchive readTorchScript(std::shared_ptr<const Archive> archive) {
   TorchScriptArchive parts;
-  if (archive->has("byteorder") && trimmed(archive->read("byteorder").text()) != "little")
-    throw Error(ErrorCode::badInput, "written on a big-endian machine; weights are read as little-endian", "byteorder");
+  if (archive->has("byteorder") && trimmed(archive->read("byteorder").text(), blanks) != "little")
+    badInput("written on a big-endian machine; weights are read as little-endian", "byteorder");
   if (archive->has("model.json"))
-    throw Error(
-        ErrorCode::badInput,
+    badInput(
         "written before PyTorch 1.4; load and save it once with a newer one: torch.jit.save(torch.jit.load(...), ...)",
         "model.json");
   parts.version = readVersion(*archive);
   parts.constants = readPickle(archive, {"constants.pkl", "constants/", true, false});
   parts.module = readPickle(archive, {"data.pkl", "data/", true, false});
-  if (parts.constants.at(parts.constants.root).kind != Kind::tuple)
-    throw Error(ErrorCode::badInput, "is not a tuple", "constants.pkl");
-  if (parts.module.at(parts.module.root).kind != Kind::object)
-    throw Error(ErrorCode::badInput, "is not a module", "data.pkl");
+  if (parts.constants.at(parts.constants.root).kind != Kind::tuple) badInput("is not a tuple", "constants.pkl");
+  if (parts.module.at(parts.module.root).kind != Kind::object) badInput("is not a module", "data.pkl");
   if (archive->has("traced_inputs.pkl"))
     parts.tracedInputs = readPickle(archive, {"traced_inputs.pkl", "traced_inputs/", true, true});
   parts.archive = std::move(archive);

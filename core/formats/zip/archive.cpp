@@ -27,7 +27,7 @@ class ZipHandle {
     if (source && !handle_) zip_source_free(source);
     const std::string message = zip_error_strerror(&error);
     zip_error_fini(&error);
-    if (!handle_) throw Error(ErrorCode::badInput, "not a readable zip archive: " + message);
+    if (!handle_) badInput("not a readable zip archive: " + message);
   }
   ~ZipHandle() { zip_discard(handle_); }
   ZipHandle(const ZipHandle&) = delete;
@@ -42,19 +42,19 @@ class ZipHandle {
 template <class Take>
 void inflate(const ZipHandle& zip, std::uint64_t index, const ZipEntry& entry, Take&& take) {
   zip_file_t* file = zip_fopen_index(zip.get(), index, 0);
-  if (!file) throw Error(ErrorCode::badInput, std::string("cannot be read: ") + zip_strerror(zip.get()), entry.name);
+  if (!file) badInput(std::string("cannot be read: ") + zip_strerror(zip.get()), entry.name);
   const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> closer(file, zip_fclose);
   std::vector<std::byte> buffer(std::min<std::uint64_t>(chunk, entry.size + 1));
   std::uint64_t got = 0;
   for (;;) {
     const auto n = zip_fread(file, buffer.data(), buffer.size());
-    if (n < 0) throw Error(ErrorCode::badInput, std::string("is damaged: ") + zip_file_strerror(file), entry.name);
+    if (n < 0) badInput(std::string("is damaged: ") + zip_file_strerror(file), entry.name);
     if (n == 0) break;
     got += static_cast<std::uint64_t>(n);
-    if (got > entry.size) throw Error(ErrorCode::badInput, "is damaged: longer than it says", entry.name);
+    if (got > entry.size) badInput("is damaged: longer than it says", entry.name);
     take(std::span<const std::byte>(buffer.data(), n));
   }
-  if (got != entry.size) throw Error(ErrorCode::badInput, "is damaged: shorter than it says", entry.name);
+  if (got != entry.size) badInput("is damaged: shorter than it says", entry.name);
 }
 
 /// Bytes that were inflated, counted for the file that is read.
@@ -64,7 +64,7 @@ struct CountedContent {
 };
 
 [[noreturn]] void failDamaged(const ZipEntry& entry) {
-  throw Error(ErrorCode::badInput, "is damaged: its checksum (CRC) does not agree", entry.name);
+  badInput("is damaged: its checksum (CRC) does not agree", entry.name);
 }
 
 void requireWhole(const ZipHandle& zip, std::uint64_t index, const ZipEntry& entry) {
@@ -136,19 +136,17 @@ void Archive::requireProportion() const {
   std::uint64_t inflated = 0;
   for (const auto& entry : entries_) {
     if (entry.method == 0) continue;
-    if (entry.size / maxDeflateRatio > entry.compressedSize)
-      throw Error(ErrorCode::badInput, "claims an impossible size", entry.name);
+    if (entry.size / maxDeflateRatio > entry.compressedSize) badInput("claims an impossible size", entry.name);
     inflated += entry.size;
   }
   const auto proportionate = MemoryAccount(file_.size).limit();
   if (inflated > proportionate)
-    throw Error(ErrorCode::badInput, "its compressed records would take " + std::to_string(inflated >> 20) +
-                                         " MiB, out of proportion to its " + std::to_string(file_.size >> 10) +
-                                         " KiB (" + std::to_string(proportionate >> 20) + " MiB at most)");
+    badInput("its compressed records would take " + std::to_string(inflated >> 20) + " MiB, out of proportion to its " +
+             std::to_string(file_.size >> 10) + " KiB (" + std::to_string(proportionate >> 20) + " MiB at most)");
   if (inflated > maxInflated)
-    throw Error(ErrorCode::badInput,
-                "holds more compressed content than fits in memory; write the archive with torch.export.save, which "
-                "compresses nothing");
+    badInput(
+        "holds more compressed content than fits in memory; write the archive with torch.export.save, which "
+        "compresses nothing");
 }
 
 void Archive::verify(const Progress& progress) const {
@@ -163,7 +161,7 @@ void Archive::verify(const Progress& progress) const {
   if (!anyDeflated) return;
   const ZipHandle zip(file_);
   if (static_cast<std::uint64_t>(zip_get_num_entries(zip.get(), 0)) != entries_.size())
-    throw Error(ErrorCode::badInput, "the zip archive is damaged: its directory can be read in two ways");
+    badInput("the zip archive is damaged: its directory can be read in two ways");
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].method == 0 || later_[i]) continue;
     progress.at("Verify", static_cast<double>(done) / static_cast<double>(total));
@@ -206,7 +204,7 @@ ByteRegion Archive::read(std::string_view name) const {
 
 ByteRegion Archive::readUnverified(std::string_view name) const {
   const ZipEntry* entry = find(name);
-  if (!entry) throw Error(ErrorCode::badInput, "the archive lacks this record", place_ + ": " + std::string(name));
+  if (!entry) badInput("the archive lacks this record", place_ + ": " + std::string(name));
   if (entry->method == 0)
     return {file_.data + entry->dataOffset, static_cast<std::size_t>(entry->size), shared_from_this()};
   auto content = std::make_shared<CountedContent>();

@@ -1,7 +1,8 @@
 #include "core/formats/zip/zip_directory.h"
 
+#include <zlib.h>
+
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <unordered_set>
 
@@ -16,10 +17,6 @@ constexpr std::size_t localSize = 30, centralSize = 46, endSize = 22, end64Size 
 constexpr std::uint16_t encryptedFlags = 0x2041;  // traditional, strong, masked headers
 constexpr std::uint32_t in64 = 0xffffffff;        // the true number is in the Zip64 part
 
-[[noreturn]] void fail(std::string message, std::string place = {}) {
-  throw Error(ErrorCode::badInput, std::move(message), std::move(place));
-}
-
 /// Little-endian numbers at checked offsets.
 class Bytes {
  public:
@@ -27,7 +24,7 @@ class Bytes {
   std::uint64_t size() const { return bytes_.size(); }
   void need(std::uint64_t offset, std::uint64_t count, const char* what) const {
     if (offset > size() || count > size() - offset)
-      fail(std::string("the zip archive is cut off or damaged: ") + what + " lies outside of it");
+      badInput(std::string("the zip archive is cut off or damaged: ") + what + " lies outside of it");
   }
   template <class Number>
   Number at(std::uint64_t offset) const {
@@ -65,25 +62,26 @@ std::optional<std::uint64_t> findEnd(const Bytes& zip) {
 Directory readEnd64(const Bytes& zip, std::uint64_t locator) {
   const auto end = zip.u64(locator + 8);
   zip.need(end, end64Size, "the Zip64 end record");
-  if (zip.u32(end) != end64Signature) fail("the zip archive is damaged: no Zip64 end record where the locator says");
-  if (zip.u32(end + 16) != 0 || zip.u32(end + 20) != 0) fail("the zip archive is split over several files");
+  if (zip.u32(end) != end64Signature)
+    badInput("the zip archive is damaged: no Zip64 end record where the locator says");
+  if (zip.u32(end + 16) != 0 || zip.u32(end + 20) != 0) badInput("the zip archive is split over several files");
   return {zip.u64(end + 48), zip.u64(end + 40), zip.u64(end + 32), end};
 }
 
 Directory findDirectory(const Bytes& zip) {
   const auto end = findEnd(zip);
-  if (!end) fail("the zip archive is cut off or damaged: it has no end record; copy it or save it again");
+  if (!end) badInput("the zip archive is cut off or damaged: it has no end record; copy it or save it again");
   if (zip.u16(*end + 4) != 0 || zip.u16(*end + 6) != 0) {
-    if (zip.u16(*end + 4) != 0xffff) fail("the zip archive is split over several files");
+    if (zip.u16(*end + 4) != 0xffff) badInput("the zip archive is split over several files");
   }
   const bool has64 = *end >= locatorSize && zip.u32(*end - locatorSize) == locatorSignature;
   Directory directory = has64 ? readEnd64(zip, *end - locatorSize)
                               : Directory{zip.u32(*end + 16), zip.u32(*end + 12), zip.u16(*end + 10), *end};
   zip.need(directory.offset, directory.size, "the central directory");
   if (directory.offset + directory.size > directory.end)
-    fail("the zip archive is damaged: its central directory overlaps its end record");
+    badInput("the zip archive is damaged: its central directory overlaps its end record");
   if (directory.entries > directory.size / centralSize)
-    fail("the zip archive is damaged: more members than its directory has room for");
+    badInput("the zip archive is damaged: more members than its directory has room for");
   return directory;
 }
 
@@ -98,7 +96,7 @@ void applyZip64(const Bytes& zip, std::uint64_t extra, std::uint16_t length, Zip
       std::uint64_t at = extra;
       for (std::uint64_t* number : {&entry.size, &entry.compressedSize, &header}) {
         if (*number != in64) continue;
-        if (at + 8 > extra + size) fail("the Zip64 field is too short", entry.name);
+        if (at + 8 > extra + size) badInput("the Zip64 field is too short", entry.name);
         *number = zip.u64(at);
         at += 8;
       }
@@ -110,14 +108,14 @@ void applyZip64(const Bytes& zip, std::uint64_t extra, std::uint16_t length, Zip
 
 void locateData(const Bytes& zip, std::uint64_t header, std::uint64_t directory, ZipEntry& entry) {
   if (header > directory || directory - header < localSize)
-    fail("the zip archive is damaged: header outside of it", entry.name);
-  if (zip.u32(header) != localSignature) fail("the zip archive is damaged: no local header", entry.name);
+    badInput("the zip archive is damaged: header outside of it", entry.name);
+  if (zip.u32(header) != localSignature) badInput("the zip archive is damaged: no local header", entry.name);
   const std::uint64_t nameLength = zip.u16(header + 26), extraLength = zip.u16(header + 28);
   entry.dataOffset = header + localSize + nameLength + extraLength;
   if (entry.dataOffset > directory || entry.compressedSize > directory - entry.dataOffset)
-    fail("the zip archive is cut off or damaged: content outside of it", entry.name);
+    badInput("the zip archive is cut off or damaged: content outside of it", entry.name);
   if (zip.text(header + localSize, nameLength) != entry.name)
-    fail("the zip archive is damaged: two names for one member", entry.name);
+    badInput("the zip archive is damaged: two names for one member", entry.name);
 }
 
 void checkNoOverlap(std::vector<std::pair<std::uint64_t, const ZipEntry*>> byHeader) {
@@ -125,7 +123,7 @@ void checkNoOverlap(std::vector<std::pair<std::uint64_t, const ZipEntry*>> byHea
   for (std::size_t i = 1; i < byHeader.size(); ++i) {
     const auto& before = *byHeader[i - 1].second;
     if (before.dataOffset + before.compressedSize > byHeader[i].first)
-      fail("the zip archive is damaged: members overlap", before.name);
+      badInput("the zip archive is damaged: members overlap", before.name);
   }
 }
 
@@ -140,12 +138,12 @@ ZipEntry readEntry(const Bytes& zip, std::uint64_t at, std::uint64_t& header) {
   header = zip.u32(at + 42);
   applyZip64(zip, at + centralSize + nameLength, extraLength, entry, header);
   if (entry.name.empty() || entry.name.find('\0') != std::string::npos)
-    fail("the zip archive is damaged: a member without a proper name");
-  if (zip.u16(at + 8) & encryptedFlags) fail("the member is encrypted", entry.name);
+    badInput("the zip archive is damaged: a member without a proper name");
+  if (zip.u16(at + 8) & encryptedFlags) badInput("the member is encrypted", entry.name);
   if (entry.method != 0 && entry.method != 8)
-    fail("compressed by method " + std::to_string(entry.method) + "; only deflate is read", entry.name);
+    badInput("compressed by method " + std::to_string(entry.method) + "; only deflate is read", entry.name);
   if (entry.method == 0 && entry.size != entry.compressedSize)
-    fail("the zip archive is damaged: a stored member with two sizes", entry.name);
+    badInput("the zip archive is damaged: a stored member with two sizes", entry.name);
   return entry;
 }
 
@@ -165,9 +163,9 @@ std::vector<ZipEntry> readZipDirectory(std::span<const std::byte> archive) {
   const std::uint64_t end = directory.offset + directory.size;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     if (end - at < centralSize || zip.u32(at) != centralSignature)
-      fail("the zip archive is damaged: its central directory is cut off");
+      badInput("the zip archive is damaged: its central directory is cut off");
     const std::uint64_t length = centralSize + zip.u16(at + 28) + zip.u16(at + 30) + zip.u16(at + 32);
-    if (length > end - at) fail("the zip archive is damaged: its central directory is cut off");
+    if (length > end - at) badInput("the zip archive is damaged: its central directory is cut off");
     std::uint64_t header = 0;
     entries.push_back(readEntry(zip, at, header));
     locateData(zip, header, directory.offset, entries.back());
@@ -178,10 +176,34 @@ std::vector<ZipEntry> readZipDirectory(std::span<const std::byte> archive) {
   std::unordered_set<std::string_view> names;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     byHeader.emplace_back(headers[i], &entries[i]);
-    if (!names.insert(entries[i].name).second) fail("the zip archive holds this name twice", entries[i].name);
+    if (!names.insert(entries[i].name).second) badInput("the zip archive holds this name twice", entries[i].name);
   }
   checkNoOverlap(std::move(byHeader));
   return entries;
+}
+
+namespace {
+
+uLong crcOf(uLong crc, const void* data, std::size_t size) {
+  return crc32_z(crc, static_cast<const Bytef*>(data), size);
+}
+
+}  // namespace
+
+FileIdentity identityOf(const ByteRegion& file) {
+  FileIdentity identity{file.size, 0};
+  if (!looksLikeZip(file.span())) {
+    identity.checksum = static_cast<std::uint32_t>(crcOf(0, file.data, file.size));
+    return identity;
+  }
+  uLong crc = 0;
+  for (const auto& entry : readZipDirectory(file.span())) {
+    crc = crcOf(crc, entry.name.data(), entry.name.size() + 1);  // with the zero behind it, which ends the name
+    const std::uint64_t numbers[] = {entry.method, entry.crc, entry.size};
+    crc = crcOf(crc, numbers, sizeof numbers);
+  }
+  identity.checksum = static_cast<std::uint32_t>(crc);
+  return identity;
 }
 
 }  // namespace retrograd

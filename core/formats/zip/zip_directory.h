@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/formats/files/mapped_file.h"
+
 namespace retrograd {
 
 /// A member of a zip archive as its central directory describes it, with the place of its bytes.
@@ -24,5 +26,16 @@ bool looksLikeZip(std::span<const std::byte> archive);
 /// Verified: all offsets inside the archive, no two members overlapping, no name twice, local and central names equal,
 /// methods stored or deflated, nothing encrypted or split over disks. Throws Error(badInput) naming the member.
 std::vector<ZipEntry> readZipDirectory(std::span<const std::byte> archive);
+
+/// What distinguishes a file from one that was changed: its size and a checksum of all its content.
+struct FileIdentity {
+  std::uint64_t size = 0;
+  std::uint32_t checksum = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// Of a zip archive the checksum is over its directory, which holds the CRC of each member: gigabytes of weights are
+/// not read for it (Archive::open compares them with these CRCs). Of any other file it is the CRC-32 of the content.
+FileIdentity identityOf(const ByteRegion& file);
 
 }  // namespace retrograd

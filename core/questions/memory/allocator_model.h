@@ -2,7 +2,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "core/questions/memory/history_outline.h"

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "core/questions/memory/address_map.h"
 

@@ -202,7 +202,7 @@ TracedStep jobStep(const std::string& path, const SymbolLookup& lookup, const Pr
   const auto* forward = choice.attempt->find(jobs::GraphKind::forward);
   const auto* backward = choice.attempt->find(jobs::GraphKind::backward);
   if (forward == nullptr || backward == nullptr)
-    throw Error(ErrorCode::badInput, "has no forward and backward graph to join a snapshot with", path);
+    badInput("has no forward and backward graph to join a snapshot with", path);
   const auto read = [&](const jobs::GraphRecord& record, TraceKind kind, const JobGraph* before) {
     JobGraph graph;
     graph.text = fx::readGraph(jobs::payloadText(log, record.payload), jobs::placeOf(log, record.payload));

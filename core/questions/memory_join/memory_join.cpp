@@ -9,7 +9,6 @@
 
 #include "core/base/enum_array.h"
 #include "core/questions/memory_join/code_lines.h"
-#include "core/questions/memory_join/graph_lines.h"
 #include "core/questions/memory_join/in_order.h"
 
 namespace retrograd {

@@ -1,11 +1,11 @@
 #include "core/questions/memory_join/memory_what_if.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <set>
 
 #include "core/base/enum_array.h"
+#include "core/base/module_path.h"
 
 namespace retrograd {
 
@@ -50,7 +50,7 @@ MemoryExperiment::MemoryExperiment(const MemorySnapshot& snapshot, std::size_t d
 }
 
 bool MemoryExperiment::isBelow(const std::string& module, const std::string& path) const {
-  return path.empty() || module == path || (module.starts_with(path) && module[path.size()] == '.');
+  return path.empty() || isInModule(module, path);
 }
 
 /// "blocks" is "blocks.0", "blocks.1", ... where all below it lies in such.

@@ -1,21 +1,18 @@
 #include "core/questions/memory_join/output_code.h"
 
-#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/number_text.h"
+
 namespace retrograd {
 namespace {
 
+constexpr std::string_view blanks = " \r";
+
 bool isNameChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\r')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
 }
 
 std::string_view nameAt(std::string_view text) {
@@ -34,11 +31,11 @@ std::vector<std::string_view> parts(std::string_view text) {
     else if (text[i] == ')' || text[i] == ']') --depth;
     const bool isEnd = depth < 0;
     if (!isEnd && (text[i] != ',' || depth > 0)) continue;
-    if (const auto part = trimmed(text.substr(begin, i - begin)); !part.empty()) found.push_back(part);
+    if (const auto part = trimmed(text.substr(begin, i - begin), blanks); !part.empty()) found.push_back(part);
     if (isEnd) return found;
     begin = i + 1;
   }
-  if (const auto last = trimmed(text.substr(begin)); !last.empty()) found.push_back(last);
+  if (const auto last = trimmed(text.substr(begin), blanks); !last.empty()) found.push_back(last);
   return found;
 }
 
@@ -47,9 +44,7 @@ class CodeReader {
   OutputCode run(std::string_view text) {
     bool inside = false;
     for (std::int32_t number = 1; !text.empty(); ++number) {
-      const auto end = std::min(text.find('\n'), text.size());
-      const auto line = trimmed(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
+      const auto line = trimmed(takePart(text, '\n'), blanks);
       if (!inside) {
         inside = line.starts_with("def call(");
         continue;

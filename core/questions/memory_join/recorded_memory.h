@@ -41,4 +41,9 @@ struct BlockFacts {
 };
 BlockFacts factsOf(const MemoryPlaces& places, const MemoryJoin& join, const JoinedAllocation& block);
 
+/// What a join shows of the blocks that are held after an event, largest first: saved twice, never read, held after the
+/// last reader, saved in a wide dtype for one reader that wants a narrower one, taken by one op for itself.
+std::vector<MemoryFinding> joinedFindings(const MemoryJoin& join, const MemoryPlaces& places,
+                                          const JoinedMoment& moment, std::int64_t event);
+
 }  // namespace retrograd

@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/derivation/result_names.h"
+#include "core/formats/recording/recording.h"
 #include "core/formats/text/text_trace.h"
+#include "core/split/partition.h"
 #include "core/torch/analysis/cast_model.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/analysis/inputs.h"
 #include "core/torch/analysis/opaque_results.h"
 #include "core/torch/analysis/pass_list.h"
-#include "core/torch/analysis/recorded_step.h"
 #include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/memory_budget.h"
@@ -20,6 +23,75 @@
 
 namespace retrograd {
 namespace {
+
+void refuseChanges(const ModelFile& file, const DerivationRequest& request) {
+  const auto refuse = [&](bool isAsked, const char* what) {
+    if (isAsked)
+      throw Error(ErrorCode::badUse,
+                  std::string("is a recording, whose ops ran on what is in it: ") + what +
+                      " cannot be given; save the model with torch.export for that",
+                  file.path);
+  };
+  refuse(!request.inputs.empty() || !request.numbers.empty() || !request.shapes.empty() || !request.data.batch.empty(),
+         "other inputs");
+  refuse(!request.data.weights.empty(), "other weights");
+  refuse(request.order > 1, "another order");
+  refuse(request.precision.has_value(), "another precision");
+}
+
+/// The joint: results, then a gradient for each input that has one.
+Trace jointOf(const Computation& computation, const StepRecording& recording) {
+  Trace joint = computation.trace;
+  joint.kind = TraceKind::joint;
+  joint.name = "joint";
+  joint.resultCount = joint.outputs.size();
+  joint.forwardCount = std::min(recording.forwardCount, joint.ops.size());
+  joint.inputs.resize(joint.inputs.size() + computation.outputs.size());  // no cotangent flows in
+  for (const auto& input : computation.inputs) {
+    const auto found = recording.gradients.find(input.target);
+    const bool isParameter = input.kind == InputKind::parameter && found != recording.gradients.end();
+    joint.outputs.push_back(isParameter ? found->second : ValueId());
+  }
+  return joint;
+}
+
+/// A recorded step as an analysis: nothing is derived, all ops are those of the recording, in their order. The forward
+/// is what ran before the first backward began, the backward is the rest: further micro-batches and the optimizer, too.
+/// Throws Error(badUse) for a request that changes what ran: inputs, weights, sizes, another order.
+std::shared_ptr<const Analysis> analysisOfRecording(ModelFile file, const DerivationRequest& request) {
+  refuseChanges(file, request);
+  auto analysis = std::make_shared<Analysis>();
+  analysis->file = std::move(file);
+  analysis->request = request;
+  auto& document = *analysis->file.document;
+  const auto& recording = *analysis->file.recording;
+  const auto& computation = analysis->computation();
+  analysis->device = withIndex(request.device.value_or(deviceOf(document, computation.trace.inputs)));
+  if (request.device) relocate(document, analysis->device);
+  analysis->request.inputs = analysis->file.sampleInputs;
+  analysis->problems = analysis->file.problems;
+  if (recording.ambiguous > 0)
+    analysis->problems.push_back(
+        {Problem::Severity::note,
+         std::to_string(recording.ambiguous) + " backward ops have no link: more than one forward op could be theirs",
+         {},
+         -1});
+  analysis->joint = jointOf(computation, recording);
+  auto [forward, backward] = splitJoint(document, analysis->joint, computation.inputs.size());
+  forward.history = backward.history = analysis->joint.history;
+  analysis->forward = std::move(forward);
+  analysis->backward = std::move(backward);
+  for (std::size_t i = 0; i < computation.inputs.size(); ++i)
+    if (const auto gradient = analysis->joint.outputs[analysis->joint.resultCount + i])
+      analysis->gradients[computation.inputs[i].value] = gradient;
+  auto left = std::make_shared<LeftOut>();
+  left->recording = analysis->file.recording;
+  analysis->leftOut = std::move(left);
+  analysis->times.read = analysis->file.seconds;
+  analysis->links = OriginLinks(document, analysis->joint);
+  analysis->document = analysis->file.document;
+  return analysis;
+}
 
 /// Joint, forward and backward into `analysis`, whose document grows; what each pass made into `results`, where there
 /// is one.
@@ -122,8 +194,8 @@ std::shared_ptr<Analysis> analyseOnce(ModelFile file, const DerivationRequest& r
     }
   if (request.precision) castModel(analysis->file, *request.precision);
   relocate(*analysis->file.document, analysis->device);
-  const bool runnable = std::none_of(analysis->problems.begin(), analysis->problems.end(),
-                                     [](const Problem& p) { return p.severity == Problem::Severity::error; });
+  const bool runnable =
+      std::ranges::none_of(analysis->problems, [](const Problem& p) { return p.severity == Problem::Severity::error; });
   try {
     if (runnable) {
       const MemoryBudget budget(openingMemory(analysis->file.identity.size));
@@ -158,11 +230,8 @@ std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest&
   inner.partition.regions = false;  // a draw that is replayed would become one of its own
   auto of = analyse(std::move(file), inner, progress);
   if (!of->derived()) return of;
-  DerivationRequest outer;
-  outer.seed = request.seed;
-  outer.createGraph = request.createGraph;
-  outer.partition = request.partition;
-  outer.rules = request.rules;
+  DerivationRequest outer{
+      .seed = request.seed, .partition = request.partition, .createGraph = request.createGraph, .rules = request.rules};
   outer.filled = request.filled;
   outer.device = request.device;
   auto model = asModel(*of, request.again);
@@ -235,6 +304,14 @@ std::shared_ptr<const Analysis> deriveAgain(const Analysis& analysis, const Deri
   again->sessionPath = analysis.sessionPath;
   again->marks = analysis.marks;
   return again;
+}
+
+std::string errorsOf(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const auto& p : problems)
+    if (p.severity == Problem::Severity::error)
+      text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
+  return text;
 }
 
 }  // namespace retrograd

@@ -1,10 +1,11 @@
 #pragma once
 // From what was read to an Analysis: bind inputs, derive, split.
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/trace/pass_result.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 
@@ -20,6 +21,9 @@ DerivationTimes timeDerivation(const Analysis& analysis, int repeats);
 /// (badInput, unsupportedOp, cancelled, ...) that names the file or the op.
 std::shared_ptr<const Analysis> analyse(ModelFile file, const DerivationRequest& request = {},
                                         const Progress& progress = {});
+
+/// The errors among them, in words.
+std::string errorsOf(const std::vector<Problem>& problems);
 
 /// The request under which `analysis` was derived, with the inputs and cotangents it has: the weights, the precision
 /// and the device that were asked for included.

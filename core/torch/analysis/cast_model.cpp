@@ -16,7 +16,7 @@ TensorData castTensor(const TensorData& tensor, DType dtype) {
 
 void castModel(ModelFile& file, DType precision) {
   const auto known = precisions();
-  if (std::find(known.begin(), known.end(), precision) == known.end())
+  if (std::ranges::find(known, precision) == known.end())
     throw Error(ErrorCode::badUse,
                 std::string(torchName(precision)) +
                     " is not a precision for a model; float64, float32, bfloat16 and float16 are",

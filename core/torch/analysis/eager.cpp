@@ -232,7 +232,7 @@ std::vector<c10::IValue> EagerInterpreter::loop(const std::string& kind, const S
     std::copy_n(results.begin(), carry.size(), carry.begin());
   }
   for (auto& parts : slices) {
-    if (reverse) std::reverse(parts.begin(), parts.end());
+    if (reverse) std::ranges::reverse(parts);
     carry.emplace_back(at::stack(parts));
   }
   return carry;

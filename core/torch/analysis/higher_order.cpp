@@ -38,8 +38,7 @@ class Conversion {
   /// backward's with grad mode as the forward's.
   void prepareOps() {
     auto& document = *file_.document;
-    for (std::size_t i = 0; i < document.valueCount(); ++i)
-      document.value(ValueId(static_cast<std::int64_t>(i))).requiresGrad = false;
+    for (const auto value : document.valueIds()) document.value(value).requiresGrad = false;
     for (auto op : trace_.ops) {
       auto& bound = document.boundSymbol(op);
       if (bound.origin.role != Role::forward) bound.gradMode = true;
@@ -53,7 +52,7 @@ class Conversion {
   void addInput(std::size_t i) {
     const auto id = trace_.inputs[i];
     const auto& original = analysis_.computation();
-    const auto known = std::find(original.trace.inputs.begin(), original.trace.inputs.end(), id);
+    const auto known = std::ranges::find(original.trace.inputs, id);
     if (id && known != original.trace.inputs.end()) {
       const auto& spec = original.inputs[known - original.trace.inputs.begin()];
       if (auto sample = analysis_.request.inputs.find(spec.name);
@@ -62,8 +61,7 @@ class Conversion {
       return add(id, spec);
     }
     if (!id) return;
-    InputSpec spec;
-    spec.name = file_.document->displayName(id);
+    InputSpec spec{.name = file_.document->displayName(id)};
     spec.target = spec.name;
     spec.value = id;
     auto& value = file_.document->value(id);
@@ -83,9 +81,7 @@ class Conversion {
     for (auto& [cotangent, value] : cotangentValues(analysis_))
       if (cotangent == id) return copyOut(value.toTensor());
     if (!forward_) {
-      forward_ = std::make_unique<Evaluator>(*analysis_.document, analysis_.request.seed);
-      forward_->setLeftOut(analysis_.leftOut);
-      for (auto& [input, value] : inputValues(analysis_)) forward_->bind(input, std::move(value));
+      forward_ = std::make_unique<Evaluator>(evaluatorOf(analysis_, inputValues(analysis_)));
       for (auto op : analysis_.forward.ops) forward_->run(op);
     }
     return copyOut(forward_->tensor(id));
@@ -97,12 +93,10 @@ class Conversion {
       const auto id = literal.first;
       const auto reads = [&](BoundSymbolId op) {
         const auto operands = std::as_const(*file_.document).operands(op);
-        return std::find(operands.begin(), operands.end(), id) != operands.end();
+        return std::ranges::find(operands, id) != operands.end();
       };
-      if (std::none_of(trace_.ops.begin(), trace_.ops.end(), reads)) continue;
-      InputSpec spec;
-      spec.kind = InputKind::constant;
-      spec.name = file_.document->displayName(id);
+      if (std::ranges::none_of(trace_.ops, reads)) continue;
+      InputSpec spec{.kind = InputKind::constant, .name = file_.document->displayName(id)};
       spec.target = "literal " + spec.name;
       spec.value = id;
       file_.constants[spec.target] = literal.second;

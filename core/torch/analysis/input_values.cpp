@@ -1,14 +1,16 @@
 #include "core/torch/analysis/input_values.h"
 
+#include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "core/formats/files/deferred_check.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/execution/placement.h"
 #include "core/torch/tracing/convert.h"
+#include "core/torch/tracing/lay_out.h"
 
 namespace retrograd {
 namespace {
@@ -21,11 +23,8 @@ Device placeOf(const Analysis& analysis, ValueId id) {
 /// The same view in memory of its own, of which all bytes are a copy: a recorded step writes to it.
 at::Tensor ownCopy(const at::Tensor& tensor) {
   if (!tensor.has_storage() || tensor.device().is_cuda()) return tensor;
-  const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
-  auto whole = at::empty({bytes}, tensor.options().dtype(at::kByte));
-  if (bytes > 0) std::memcpy(whole.data_ptr(), tensor.storage().data(), static_cast<std::size_t>(bytes));
   return at::empty({0}, tensor.options())
-      .set_(whole.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+      .set_(wholeStorage(tensor).clone().storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
 
 /// Null for tokens, objects, and user inputs that are not tensors.
@@ -86,6 +85,19 @@ std::vector<std::pair<ValueId, c10::IValue>> cotangentValues(const Analysis& ana
       bindings.emplace_back(id, Placement().place(it->second, placeOf(analysis, id)));
   }
   return bindings;
+}
+
+std::vector<std::pair<ValueId, c10::IValue>> startValues(const Analysis& analysis) {
+  auto values = inputValues(analysis);
+  std::ranges::move(cotangentValues(analysis), std::back_inserter(values));
+  return values;
+}
+
+Evaluator evaluatorOf(const Analysis& analysis, const std::vector<std::pair<ValueId, c10::IValue>>& values) {
+  Evaluator evaluator(*analysis.document, analysis.request.seed);
+  evaluator.setLeftOut(analysis.leftOut);
+  for (const auto& [id, value] : values) evaluator.bind(id, value);
+  return evaluator;
 }
 
 }  // namespace retrograd

@@ -7,6 +7,7 @@
 
 #include "core/derivation/analysis.h"
 #include "core/derivation/result_names.h"
+#include "core/torch/execution/evaluator.h"
 
 namespace retrograd {
 
@@ -21,5 +22,9 @@ void requireInputValues(const Analysis& analysis);
 at::Tensor inputTensor(const Analysis& analysis, std::size_t i);
 /// Cotangents by value of the joint. Throws as inputValues().
 std::vector<std::pair<ValueId, c10::IValue>> cotangentValues(const Analysis& analysis);
+/// Both, on the document's device: what a run of the joint starts from.
+std::vector<std::pair<ValueId, c10::IValue>> startValues(const Analysis& analysis);
+/// An evaluator of the document as the request has it, with these values.
+Evaluator evaluatorOf(const Analysis& analysis, const std::vector<std::pair<ValueId, c10::IValue>>& values);
 
 }  // namespace retrograd

@@ -113,37 +113,13 @@ std::optional<Argument> numberFor(const ModelFile& file, const InputSpec& input,
   return sample == file.sampleNumbers.end() ? std::nullopt : std::optional(sample->second);
 }
 
-}  // namespace
-
-TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const std::string& what) {
-  auto tensor = fitDType(borrowTensor(data), wanted, false, what);
-  if (sameButForUnits(tensor.sizes().vec(), wanted.sizes)) tensor = tensor.reshape(wanted.sizes);
-  checkShape(tensor, wanted, {}, what);
-  return keepTensor(laidOutAs(tensor, wanted));
-}
-
-DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& request, const Progress& progress) {
-  auto result = request;
-  auto data = request.data;
-  data.ofWhole |= analysis.file.isPart;
-  auto batch = readBatch(analysis.file, data, progress);
-  result.inputs.insert(batch.tensors.begin(), batch.tensors.end());
-  result.numbers.insert(batch.numbers.begin(), batch.numbers.end());
-  if (!batch.note.empty())
-    analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), request.data.batch, -1});
-  return result;
-}
-
-namespace {
-
 /// Each name that the request gives is a user input, and numbers are given for inputs that are numbers. A file that was
 /// traced took its numbers then.
 void requireInputs(const ModelFile& file, const DerivationRequest& request) {
   const auto& inputs = file.computation.inputs;
   const auto requireInput = [&](const std::string& name) -> const InputSpec& {
-    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) {
-      return input.kind == InputKind::user && input.name == name;
-    });
+    const auto found = std::ranges::find_if(
+        inputs, [&](const InputSpec& input) { return input.kind == InputKind::user && input.name == name; });
     if (found == inputs.end())
       throw Error(ErrorCode::badUse, "the file has no such input; it has " + userInputsOf(file), "input " + name);
     return *found;
@@ -155,69 +131,6 @@ void requireInputs(const ModelFile& file, const DerivationRequest& request) {
     if (const auto value = requireInput(name).value; value && file.document->isTensor(value))
       throw Error(ErrorCode::badUse, "is a tensor, not a number: give it in a file of inputs", "input " + name);
 }
-
-}  // namespace
-
-void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
-  const auto& file = analysis.file;
-  const auto& document = *file.document;
-  auto generator = at::detail::createCPUGenerator(request.seed);
-  std::map<std::string, at::Tensor> given;
-  requireInputs(file, request);
-  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
-    const auto& input = file.computation.inputs[i];
-    const auto value = file.computation.trace.inputs[i];
-    const auto it = request.inputs.find(input.name);
-    if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == request.inputs.end()) continue;
-    const auto& meta = document.meta(value);
-    auto tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), "input " + input.name);
-    if (tensor.dim() != std::ssize(meta.sizes)) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
-    given.emplace(input.name, std::move(tensor));
-  }
-  if (!document.sizeSymbols().empty()) fitSizes(analysis, request, given);
-  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
-    const auto& input = file.computation.inputs[i];
-    const auto value = file.computation.trace.inputs[i];
-    if (input.kind != InputKind::user || !value) continue;
-    const auto what = "input " + input.name;
-    if (!document.isTensor(value)) {
-      if (auto it = request.numbers.find(input.name); it != request.numbers.end())
-        analysis.request.numbers[input.name] = it->second;
-      else if (auto number = numberFor(file, input, value)) analysis.request.numbers[input.name] = *number;
-      continue;
-    }
-    const auto& meta = document.meta(value);
-    at::Tensor tensor;
-    std::string source;
-    if (file.traced) {
-      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, request.precision.has_value(), what);
-      source = file.inputSource.at(input.name);
-    } else if (auto it = given.find(input.name); it != given.end()) {
-      tensor = it->second;
-      source = "given";
-    } else if (auto shape = request.shapes.find(input.name); shape != request.shapes.end()) {
-      auto asked = meta;
-      asked.sizes = shape->second.sizes;
-      asked.dtype = shape->second.dtype.value_or(meta.dtype);
-      tensor = fitDType(drawTensor(asked, generator), meta, request.precision.has_value(), what);
-      source = fmt::format("drawn from seed {}", request.seed);
-    } else if (auto sample = file.sampleInputs.find(input.name); sample != file.sampleInputs.end()) {
-      tensor = fitDType(borrowTensor(sample->second), meta, request.precision.has_value(), what);
-      source = "sample input of the file";
-    } else {
-      tensor = drawTensor(meta, generator);
-      source = fmt::format("drawn from seed {}", request.seed);
-    }
-    const bool isSample =
-        !given.contains(input.name) && !request.shapes.contains(input.name) && file.sampleInputs.contains(input.name);
-    checkShape(tensor, meta, document.sizeHints(),
-               isSample ? what + " (the file's sample: give this input too)" : what);
-    analysis.request.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
-    analysis.inputSource.push_back(input.name + ": " + source);
-  }
-}
-
-namespace {
 
 /// Bytes of a storage and where it lies in the block of all that are drawn.
 struct DrawnStorage {
@@ -271,6 +184,83 @@ Undrawn undrawnOf(const ModelFile& file) {
 
 }  // namespace
 
+TensorData fittedInput(const TensorData& data, const TensorMeta& wanted, const std::string& what) {
+  auto tensor = fitDType(borrowTensor(data), wanted, false, what);
+  if (sameButForUnits(tensor.sizes().vec(), wanted.sizes)) tensor = tensor.reshape(wanted.sizes);
+  checkShape(tensor, wanted, {}, what);
+  return keepTensor(laidOutAs(tensor, wanted));
+}
+
+DerivationRequest withBatch(Analysis& analysis, const DerivationRequest& request, const Progress& progress) {
+  auto result = request;
+  auto data = request.data;
+  data.ofWhole |= analysis.file.isPart;
+  auto batch = readBatch(analysis.file, data, progress);
+  result.inputs.insert(batch.tensors.begin(), batch.tensors.end());
+  result.numbers.insert(batch.numbers.begin(), batch.numbers.end());
+  if (!batch.note.empty())
+    analysis.problems.push_back({Problem::Severity::note, std::move(batch.note), request.data.batch, -1});
+  return result;
+}
+
+void chooseInputs(Analysis& analysis, const DerivationRequest& request) {
+  const auto& file = analysis.file;
+  const auto& document = *file.document;
+  auto generator = at::detail::createCPUGenerator(request.seed);
+  std::map<std::string, at::Tensor> given;
+  requireInputs(file, request);
+  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
+    const auto& input = file.computation.inputs[i];
+    const auto value = file.computation.trace.inputs[i];
+    const auto it = request.inputs.find(input.name);
+    if (input.kind != InputKind::user || !value || !document.isTensor(value) || it == request.inputs.end()) continue;
+    const auto& meta = document.meta(value);
+    auto tensor = fitDType(borrowTensor(it->second), meta, request.precision.has_value(), "input " + input.name);
+    if (tensor.dim() != std::ssize(meta.sizes)) checkShape(tensor, meta, document.sizeHints(), "input " + input.name);
+    given.emplace(input.name, std::move(tensor));
+  }
+  if (!document.sizeSymbols().empty()) fitSizes(analysis, request, given);
+  for (std::size_t i = 0; i < file.computation.inputs.size(); ++i) {
+    const auto& input = file.computation.inputs[i];
+    const auto value = file.computation.trace.inputs[i];
+    if (input.kind != InputKind::user || !value) continue;
+    const auto what = "input " + input.name;
+    if (!document.isTensor(value)) {
+      if (auto it = request.numbers.find(input.name); it != request.numbers.end())
+        analysis.request.numbers[input.name] = it->second;
+      else if (auto number = numberFor(file, input, value)) analysis.request.numbers[input.name] = *number;
+      continue;
+    }
+    const auto& meta = document.meta(value);
+    at::Tensor tensor;
+    std::string source;
+    if (file.traced) {
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, request.precision.has_value(), what);
+      source = file.inputSource.at(input.name);
+    } else if (auto it = given.find(input.name); it != given.end()) {
+      tensor = it->second;
+      source = "given";
+    } else if (file.sampleInputs.contains(input.name) && !request.shapes.contains(input.name)) {
+      tensor = fitDType(borrowTensor(file.sampleInputs.at(input.name)), meta, request.precision.has_value(), what);
+      source = "sample input of the file";
+    } else {
+      auto asked = meta;
+      if (const auto shape = request.shapes.find(input.name); shape != request.shapes.end()) {
+        asked.sizes = shape->second.sizes;
+        asked.dtype = shape->second.dtype.value_or(meta.dtype);
+      }
+      tensor = fitDType(drawTensor(asked, generator), meta, request.precision.has_value(), what);
+      source = fmt::format("drawn from seed {}", request.seed);
+    }
+    const bool isSample =
+        !given.contains(input.name) && !request.shapes.contains(input.name) && file.sampleInputs.contains(input.name);
+    checkShape(tensor, meta, document.sizeHints(),
+               isSample ? what + " (the file's sample: give this input too)" : what);
+    analysis.request.inputs[input.name] = keepTensor(laidOutAs(tensor, meta));
+    analysis.inputSource.push_back(input.name + ": " + source);
+  }
+}
+
 void drawWeights(Analysis& analysis, std::uint64_t seed) {
   auto& file = analysis.file;
   auto undrawn = undrawnOf(file);
@@ -303,12 +293,9 @@ void drawWeights(Analysis& analysis, std::uint64_t seed) {
       at::from_blob(memory + storage.offset, {count}, at::TensorOptions().dtype(toScalarType(meta.dtype)))
           .copy_(drawElements(meta, spec->kind, count, generator, scratch));
     }
-    auto& data = (spec->kind == InputKind::constant ? file.constants : file.weights)[spec->target];
-    data.meta = meta;
-    data.data = storage.bytes > 0 ? memory + storage.offset : nullptr;
-    data.bytes = static_cast<std::size_t>(storage.bytes);
-    data.owner = std::shared_ptr<const void>(block, memory);
-    data.memory = {};
+    (spec->kind == InputKind::constant ? file.constants : file.weights)[spec->target] = {
+        meta, storage.bytes > 0 ? memory + storage.offset : nullptr, static_cast<std::size_t>(storage.bytes),
+        std::shared_ptr<const void>(block, memory)};
   }
   analysis.inputSource.push_back(
       fmt::format("{}: drawn from seed {}, as the text only describes {}",

@@ -1,16 +1,22 @@
 #include "core/torch/analysis/joint_run.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/rand.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <set>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <map>
+#include <random>
+#include <set>
 
+#include "core/base/id_vector.h"
 #include "core/base/out_of_memory.h"
 #include "core/torch/analysis/eager.h"
 #include "core/torch/analysis/higher_order.h"
@@ -21,18 +27,12 @@
 #include "core/torch/execution/placement.h"
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/thread_scope.h"
+#include "core/trace/effects.h"
+#include "core/trace/implied.h"
 #include "core/trace/last_use.h"
 
 namespace retrograd {
 namespace {
-
-/// A leaf of its own memory: the eager run writes in place, and the file's weights must not change.
-at::Tensor ownCopy(const at::Tensor& tensor) {
-  if (!tensor.is_non_overlapping_and_dense()) return tensor.clone();
-  auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
-  copy.copy_(tensor);
-  return copy;
-}
 
 /// Each element one rounding step off, up or down, as another order of the sums that made the gradient leaves it. Half
 /// floats stay as they are.
@@ -64,19 +64,34 @@ void roundGradients(EagerInterpreter& interpreter, double seed) {
 /// The default generators that a run draws from, seeded; as they were when the scope ends.
 class Seeded {
  public:
-  Seeded(std::uint64_t seed, Device device) {
-    setGeneratorState(seededState(seed));
+  Seeded(std::uint64_t seed, Device device) : cpu_(seed) {
     if (device.type != Device::Type::cuda) return;
     requireDevice(device);
-    const auto gpu = toTorchDevice(device);
-    gpu_.emplace(gpu);
-    setGeneratorState(seededState(seed, gpu), gpu);
+    gpu_.emplace(seed, toTorchDevice(device));
   }
 
  private:
   KeepGenerator cpu_;
   std::optional<KeepGenerator> gpu_;
 };
+
+std::optional<TensorData> copyOf(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt;
+}
+
+/// Gradients of the roots by leaf, undefined where there is none.
+std::vector<at::Tensor> gradientsBy(const std::vector<at::Tensor>& leaves, const std::vector<at::Tensor>& roots,
+                                    const std::vector<at::Tensor>& cotangents, bool createGraph = false) {
+  std::vector<at::Tensor> wanted;
+  std::ranges::copy_if(leaves, std::back_inserter(wanted), [](const at::Tensor& leaf) { return leaf.defined(); });
+  std::vector<at::Tensor> gradients(leaves.size());
+  if (roots.empty() || wanted.empty()) return gradients;
+  const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/createGraph, createGraph,
+                                           /*allow_unused=*/true);
+  for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
+    if (leaves[i].defined()) gradients[i] = found[k++];
+  return gradients;
+}
 
 /// One eager forward with its leaves.
 struct EagerRun {
@@ -103,7 +118,7 @@ struct EagerRun {
       }
       auto& shared = tied[input.storageKey.empty() ? "#" + std::to_string(i) : input.storageKey];
       if (!shared.defined() || shared.sizes() != tensor.sizes()) {
-        shared = ownCopy(tensor);
+        shared = tensor.clone();  // the run writes in place, and the file's weights must not change
         if (analysis.document->value(id).requiresGrad) shared.requires_grad_(true);
         if (shared.requires_grad())
           leaves.back() = shared;  // asked now: an in-place write can make a buffer require a gradient
@@ -149,7 +164,7 @@ struct EagerRun {
   /// Gradients by leaf, undefined where there is none. With `createGraph` they can be differentiated, and the
   /// cotangents too.
   std::vector<at::Tensor> backward(bool createGraph = false) {
-    std::vector<at::Tensor> roots, cotangents, wanted;
+    std::vector<at::Tensor> roots, cotangents;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto it = analysis.request.cotangents.find(userOutputPosition(analysis.computation(), i));
       if (it == analysis.request.cotangents.end() || !outputs[i].isTensor() || !outputs[i].toTensor().requires_grad())
@@ -159,15 +174,7 @@ struct EagerRun {
       if (createGraph) cotangents.back().requires_grad_(true);
       cotangentLeaves[i] = cotangents.back();
     }
-    for (const auto& leaf : leaves)
-      if (leaf.defined()) wanted.push_back(leaf);
-    std::vector<at::Tensor> gradients(leaves.size());
-    if (roots.empty() || wanted.empty()) return gradients;
-    const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/createGraph, createGraph,
-                                             /*allow_unused=*/true);
-    for (std::size_t i = 0, k = 0; i < leaves.size(); ++i)
-      if (leaves[i].defined()) gradients[i] = found[k++];
-    return gradients;
+    return gradientsBy(leaves, roots, cotangents, createGraph);
   }
 
   const Analysis& analysis;
@@ -191,7 +198,7 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (first.joint.outputs.at(first.joint.resultCount + i)) results.push_back(gradients[i]);
 
-  std::vector<at::Tensor> roots, cotangents, wanted;
+  std::vector<at::Tensor> roots, cotangents;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto it = second.request.cotangents.find(std::to_string(i));
     if (it == second.request.cotangents.end() || !results[i].defined() || !results[i].requires_grad()) continue;
@@ -207,21 +214,30 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
     names.push_back("in." +
                     first.document->displayName(first.joint.inputs.at(first.computation().inputs.size() + output)));
   }
-  for (const auto& leaf : leaves)
-    if (leaf.defined()) wanted.push_back(leaf);
-
   RunResult result;
-  for (const auto& tensor : results)
-    result.outputs.push_back(tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt);
-  if (roots.empty() || wanted.empty()) return result;
-  const auto found = torch::autograd::grad(roots, wanted, cotangents, /*retain_graph=*/false, /*create_graph=*/false,
-                                           /*allow_unused=*/true);
-  for (std::size_t i = 0, k = 0; i < leaves.size(); ++i) {
-    if (!leaves[i].defined()) continue;
-    if (found[k].defined()) result.gradients[names[i]] = copyOut(found[k]);
-    ++k;
-  }
+  for (const auto& tensor : results) result.outputs.push_back(copyOf(tensor));
+  const auto found = gradientsBy(leaves, roots, cotangents);
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (found[i].defined()) result.gradients[names[i]] = copyOut(found[i]);
   return result;
+}
+
+/// Lets go of each value after its last use, unless the trace returns it.
+void runAll(Evaluator& evaluator, const Trace& trace,
+            const std::function<void(Evaluator&, BoundSymbolId)>& after = {}) {
+  const LastUses lastUses(evaluator.document(), trace);
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    evaluator.run(trace.ops[i]);
+    if (after) after(evaluator, trace.ops[i]);
+    evaluator.releaseOwn(lastUses.values(i));
+  }
+}
+
+/// What the forward returns only for the backward, which holds it by now.
+void releaseSaved(Evaluator& evaluator, const Trace& forward) {
+  const std::set<ValueId> results(forward.outputs.begin(), forward.outputs.begin() + forward.resultCount);
+  for (auto i = forward.resultCount; i < forward.outputs.size(); ++i)
+    if (const auto id = forward.outputs[i]; id && !results.contains(id)) evaluator.releaseOwn({&id, 1});
 }
 
 /// A GPU without memory says nothing about the model.
@@ -231,20 +247,69 @@ RunResult differentiateTwice(EagerRun& run, const Analysis& second) {
   throw Error(ErrorCode::execution, message, path);
 }
 
+/// The numbers with the strides of `tensor`, where it is dense.
+at::Tensor laidOutAs(const at::Tensor& tensor, const at::Tensor& numbers) {
+  if (!tensor.is_non_overlapping_and_dense()) return numbers;
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(numbers);
+}
+
+/// The tensor with one element of `share`, and at least one, a rounding step off. Two ways to write a formula in
+/// float32 differ by few of its steps, so that only few elements round to another number of 16 bits.
+at::Tensor fewRoundedOtherwise(const at::Tensor& tensor, std::uint64_t seed) {
+  constexpr std::int64_t share = 64;
+  auto moved = tensor.clone(at::MemoryFormat::Contiguous);
+  if (moved.numel() == 0) return moved;
+  auto* words = static_cast<std::uint16_t*>(moved.data_ptr());
+  const std::uint16_t exponent = tensor.scalar_type() == at::kBFloat16 ? 0x7f80 : 0x7c00;
+  std::mt19937_64 bits(seed);
+  for (std::int64_t first = 0; first < moved.numel(); first += share) {
+    const auto drawn = bits();
+    auto& word = words[first + static_cast<std::int64_t>(drawn >> 1) % std::min(share, moved.numel() - first)];
+    const bool isZero = (word & 0x7fff) == 0, isFinite = (word & exponent) != exponent;
+    if (!isZero && isFinite) word = static_cast<std::uint16_t>((drawn & 1) != 0 ? word + 1 : word - 1);
+  }
+  return laidOutAs(tensor, moved);
+}
+
+/// The tensor with each element up to three steps off, as the exponentials and sums of two libraries are; what is 0, or
+/// not finite, stays.
+at::Tensor eachRoundedOtherwise(const at::Tensor& tensor, std::uint64_t seed) {
+  constexpr double steps = 3;
+  const auto step = tensor.scalar_type() == at::kDouble ? 0x1p-52 : 0x1p-23;
+  const auto drawn = at::rand(tensor.sizes(), at::detail::createCPUGenerator(seed), tensor.options());
+  auto moved = tensor * (1 + (drawn * 2 - 1) * (steps * step));
+  return laidOutAs(tensor, moved);
+}
+
+template <class Round>
+RunResult runRounded(const Analysis& analysis, bool backwardOnly, Round&& round) {
+  const auto& document = *analysis.document;
+  return runJoint(analysis, [&](Evaluator& evaluator, BoundSymbolId op) {
+    const auto& bound = document.boundSymbol(op);
+    if ((backwardOnly && !isBackward(bound.origin.role)) || document.symbol(bound.symbol).isView) return;
+    for (const auto output : document.outputs(op)) {
+      if (!evaluator.hasTensor(output)) continue;
+      if (const auto rounded = round(evaluator.tensor(output)); rounded.defined()) evaluator.bind(output, rounded);
+    }
+  });
+}
+
+/// By storage: some op of the joint trace writes to it.
+IdVector<StorageId, char> writtenStorages(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  IdVector<StorageId, char> written(document.storageCount(), 0);
+  for (auto op : analysis.joint.ops)
+    for (auto value : writtenOperands(document, op))
+      if (const auto storage = document.value(value).storage) written[storage] = 1;
+  return written;
+}
+
 }  // namespace
 
 RunResult runJoint(const Analysis& analysis, const std::function<void(Evaluator&, BoundSymbolId)>& after) {
   const RunThreads threads(0);
-  const LastUses lastUses(*analysis.document, analysis.joint);
-  Evaluator evaluator(*analysis.document, analysis.request.seed);
-  evaluator.setLeftOut(analysis.leftOut);
-  for (auto& [id, value] : inputValues(analysis)) evaluator.bind(id, value);
-  for (auto& [id, value] : cotangentValues(analysis)) evaluator.bind(id, value);
-  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
-    evaluator.run(analysis.joint.ops[i]);
-    if (after) after(evaluator, analysis.joint.ops[i]);
-    evaluator.releaseOwn(lastUses.values(i));
-  }
+  auto evaluator = evaluatorOf(analysis, startValues(analysis));
+  runAll(evaluator, analysis.joint, after);
   return {resultsOf(analysis, evaluator), gradientsOf(analysis, evaluator), mutatedOf(analysis, evaluator)};
 }
 
@@ -254,15 +319,12 @@ RunResult runEager(const Analysis& analysis, std::uint64_t roundedGradients) {
   if (roundedGradients != 0) roundGradients(run.interpreter, static_cast<double>(roundedGradients));
   try {
     run.forward();
-    RunResult result;
-    result.mutated = run.written();
+    RunResult result{.mutated = run.written()};
     const auto gradients = run.backward();
     const auto& computation = analysis.computation();
     for (std::size_t i = 0; i < computation.outputs.size(); ++i)
       if (!userOutputPosition(computation, i).empty())
-        result.outputs.push_back(run.outputs[i].isTensor() && run.outputs[i].toTensor().defined()
-                                     ? std::optional(copyOut(run.outputs[i].toTensor()))
-                                     : std::nullopt);
+        result.outputs.push_back(copyOf(run.outputs[i].isTensor() ? run.outputs[i].toTensor() : at::Tensor()));
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const auto& input = computation.inputs[i];
       if (gradients[i].defined()) result.gradients[resultKey(input, "p.")] = copyOut(gradients[i]);
@@ -309,47 +371,67 @@ EagerTimes timeEager(const Analysis& analysis) {
   return times;
 }
 
-namespace {
-
-/// Lets go of each value after its last use, unless the trace returns it.
-void runAll(Evaluator& evaluator, const Trace& trace) {
-  const LastUses lastUses(evaluator.document(), trace);
-  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
-    evaluator.run(trace.ops[i]);
-    evaluator.releaseOwn(lastUses.values(i));
-  }
-}
-
-/// What the forward returns only for the backward, which holds it by now.
-void releaseSaved(Evaluator& evaluator, const Trace& forward) {
-  const std::set<ValueId> results(forward.outputs.begin(), forward.outputs.begin() + forward.resultCount);
-  for (auto i = forward.resultCount; i < forward.outputs.size(); ++i)
-    if (const auto id = forward.outputs[i]; id && !results.contains(id)) evaluator.releaseOwn({&id, 1});
-}
-
-}  // namespace
-
 RunResult runSplit(const Analysis& analysis) {
   const RunThreads threads(0);
-  Evaluator forward(*analysis.document, analysis.request.seed);
-  forward.setLeftOut(analysis.leftOut);
   const auto inputs = inputValues(analysis);
-  for (const auto& [id, value] : inputs) forward.bind(id, value);
+  auto forward = evaluatorOf(analysis, inputs);
   runAll(forward, analysis.forward);
 
   // The backward gets what its signature names and nothing else, and goes on with the forward's generator.
-  Evaluator backward(*analysis.document, analysis.request.seed);
-  backward.setLeftOut(analysis.leftOut);
+  auto backward = evaluatorOf(analysis, cotangentValues(analysis));
   backward.setGenerators(forward.generators());
   backward.takeDraws(forward);
   for (auto id : analysis.backward.inputs)
     if (id && forward.has(id)) backward.bind(id, forward.value(id));
-  for (auto& [id, value] : cotangentValues(analysis)) backward.bind(id, value);
   for (const auto& [id, value] : inputs)
     if (analysis.constants.contains(id)) backward.bind(id, value);
   releaseSaved(forward, analysis.forward);
   runAll(backward, analysis.backward);
   return {resultsOf(analysis, forward), gradientsOf(analysis, backward), mutatedOf(analysis, forward)};
+}
+
+RunResult runJointRounded(const Analysis& analysis, std::uint64_t seed, bool backwardOnly) {
+  return runRounded(analysis, backwardOnly, [&](const at::Tensor& tensor) {
+    const bool isHalf = tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
+    return isHalf ? fewRoundedOtherwise(tensor, ++seed) : at::Tensor();
+  });
+}
+
+RunResult runRoundedByStep(const Analysis& analysis, std::uint64_t seed) {
+  return runRounded(analysis, false, [&](const at::Tensor& tensor) {
+    const bool isFull = tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble;
+    return isFull && tensor.layout() == at::kStrided ? eachRoundedOtherwise(tensor, ++seed) : at::Tensor();
+  });
+}
+
+RunValues runValues(const Analysis& analysis, const Progress& progress) {
+  const RunThreads threads(0);
+  const auto& document = *analysis.document;
+  const auto written = writtenStorages(analysis);
+  RunValues values;
+  auto evaluator = evaluatorOf(analysis, startValues(analysis));
+  for (std::size_t i = 0; i < analysis.joint.ops.size(); ++i) {
+    const auto op = analysis.joint.ops[i];
+    progress.at(document.symbol(op).name, static_cast<double>(i) / static_cast<double>(analysis.joint.ops.size()));
+    evaluator.run(op);
+    for (auto output : document.outputs(op)) {
+      if (!evaluator.has(output)) continue;
+      const auto& value = evaluator.value(output);
+      if (!value.isTensor()) {
+        if (auto number = numberArgument(value)) values.numbers[output] = *number;
+        continue;
+      }
+      if (const auto& tensor = value.toTensor(); tensor.defined()) {
+        const auto storage = document.value(output).storage;
+        const bool changes = !storage || written[storage];
+        if (!changes && document.storage(storage).external) continue;
+        const bool plain =
+            tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_conj() && !tensor.is_neg();
+        values.tensors[output] = plain && !changes ? keepTensor(tensor) : copyOut(tensor);
+      }
+    }
+  }
+  return values;
 }
 
 }  // namespace retrograd

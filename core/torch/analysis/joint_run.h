@@ -38,4 +38,22 @@ struct EagerTimes {
 };
 EagerTimes timeEager(const Analysis& analysis);
 
+/// Runs the joint trace as runJoint does, with a few elements of each result of 16 bits one rounding step off: what is
+/// left of such a result where the same formula is written in other ops of float32. `backwardOnly`: of results of the
+/// backward alone.
+RunResult runJointRounded(const Analysis& analysis, std::uint64_t seed, bool backwardOnly);
+/// The same with each element of each result of float32 and float64 a few steps off: what the same formula in other ops
+/// may leave where numbers cancel.
+RunResult runRoundedByStep(const Analysis& analysis, std::uint64_t seed);
+
+/// Every value that forward and backward compute, as it was right after its op ran; views of inputs and weights are
+/// left out.
+struct RunValues {
+  std::map<ValueId, TensorData> tensors;  ///< views of one storage share memory, unless some op writes to it
+  std::map<ValueId, Argument> numbers;
+};
+
+/// Runs forward and backward once. Throws Error(execution, cancelled) as Session does.
+RunValues runValues(const Analysis& analysis, const Progress& progress = {});
+
 }  // namespace retrograd

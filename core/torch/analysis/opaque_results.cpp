@@ -36,7 +36,7 @@ std::map<ValueId, TensorData> filledResults(const Analysis& analysis, const Docu
 void noteOpaqueOps(Analysis& analysis) {
   const auto& document = *analysis.file.document;
   const auto& ops = analysis.joint.ops;
-  if (std::none_of(ops.begin(), ops.end(), [&](BoundSymbolId op) { return isOpaque(document, op); })) return;
+  if (std::ranges::none_of(ops, [&](BoundSymbolId op) { return isOpaque(document, op); })) return;
   analysis.leftOut = std::make_shared<LeftOut>(leftOutOf(document, ops, filledResults(analysis, document)));
   std::map<BoundSymbolId, std::vector<std::string>> refused;
   for (const auto& [input, op] : analysis.refusedGradients)
@@ -51,9 +51,8 @@ void noteOpaqueOps(Analysis& analysis) {
                      names.size() == 1 ? "" : "s", names.size() == 1 ? "is" : "are", some),
          document.opName(op), op.index});
   }
-  const auto skipped = std::count_if(ops.begin(), ops.end(), [&](BoundSymbolId op) {
-    return analysis.leftOut->isLeftOut(op) && !isOpaque(document, op);
-  });
+  const auto skipped = std::ranges::count_if(
+      ops, [&](BoundSymbolId op) { return analysis.leftOut->isLeftOut(op) && !isOpaque(document, op); });
   if (skipped > 0)
     analysis.problems.push_back({Problem::Severity::warning,
                                  fmt::format("{} of {} ops depend on results of opaque ops and do not run; fill these "

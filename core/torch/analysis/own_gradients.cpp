@@ -18,11 +18,10 @@ std::string keyOf(const Computation& computation, const std::string& target) {
   const auto isMeant = [&](const InputSpec& input) {
     return input.kind == InputKind::user
                ? input.name == target
-               : input.target == target ||
-                     std::find(input.aliases.begin(), input.aliases.end(), target) != input.aliases.end();
+               : input.target == target || std::ranges::find(input.aliases, target) != input.aliases.end();
   };
   const auto& inputs = computation.inputs;
-  const auto meant = std::find_if(inputs.begin(), inputs.end(), isMeant);
+  const auto meant = std::ranges::find_if(inputs, isMeant);
   if (meant == inputs.end()) return {};
   const auto first = std::find_if(inputs.begin(), meant, [&](const InputSpec& input) {
     return input.kind == meant->kind && !input.storageKey.empty() && input.storageKey == meant->storageKey;

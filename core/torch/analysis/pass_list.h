@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/split/split.h"
+#include "core/split/partition.h"
 #include "core/torch/grad/transform.h"
-#include "core/trace/pass_result.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 

@@ -1,13 +1,11 @@
 #include "core/torch/analysis/results.h"
 
-#include "core/torch/analysis/input_values.h"
-
 namespace retrograd {
 namespace {
 
 std::optional<TensorData> held(const Evaluator& evaluator, ValueId id,
                                TensorData (*keep)(const at::Tensor&) = copyOut) {
-  if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
+  if (!evaluator.hasTensor(id)) return std::nullopt;
   return keep(evaluator.tensor(id));
 }
 

@@ -7,11 +7,9 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "core/base/id_vector.h"
 #include "core/derivation/size_fit.h"
-#include "core/derivation/size_points.h"
 #include "core/formats/files/deferred_check.h"
 
 namespace retrograd {
@@ -72,13 +70,14 @@ class JointAligner {
     auto pairs = pairUp();
     for (auto& pair : pairs)
       if (!pair.group->differs && !sameOperands(pair.mine, pair.others)) setApart(*pair.group);
-      else if (!pair.group->differs) mapOutputs(pair.mine, pair.others);
+      else if (!pair.group->differs) mapEach(document_.outputs(pair.mine), other_->document.outputs(pair.others));
     std::vector<PatternId> patterns(joint_.joint.ops.size());
     for (const auto& pair : pairs) {
       if (pair.group->differs) continue;
       patterns[pair.at] =
           samples_.internPattern(other.document.pattern(other.document.boundSymbol(pair.others).pattern));
-      mapOperands(pair.mine, pair.others);
+      // What a group that was set apart hands on is known by who uses it.
+      mapEach(document_.operands(pair.mine), other_->document.operands(pair.others));
     }
     compareConstants();
     IdVector<ValueId, MetaId> metas(document_.valueCount());
@@ -167,7 +166,7 @@ class JointAligner {
       pairs.resize(first);
       setApart(group);
     }
-    std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.at < b.at; });
+    std::ranges::sort(pairs, [](const Pair& a, const Pair& b) { return a.at < b.at; });
     return pairs;
   }
   /// A result of the group has no counterpart; what others make of it may have.
@@ -184,14 +183,8 @@ class JointAligner {
   void map(ValueId mine, ValueId others) {
     if (mine && others && !valueOf_[mine]) valueOf_[mine] = others;
   }
-  void mapOutputs(BoundSymbolId mine, BoundSymbolId others) {
-    const auto a = document_.outputs(mine), b = other_->document.outputs(others);
-    for (std::size_t i = 0; i < a.size(); ++i) map(a[i], b[i]);
-  }
-  /// What a group that was set apart hands on is known by who uses it.
-  void mapOperands(BoundSymbolId mine, BoundSymbolId others) {
-    const auto a = document_.operands(mine), b = other_->document.operands(others);
-    for (std::size_t i = 0; i < a.size(); ++i) map(a[i], b[i]);
+  void mapEach(std::span<const ValueId> mine, std::span<const ValueId> others) {
+    for (std::size_t i = 0; i < mine.size(); ++i) map(mine[i], others[i]);
   }
   /// A literal tensor inside a formula has no producer: it is known by its use.
   bool sameOperands(BoundSymbolId mine, BoundSymbolId others) {
@@ -303,7 +296,7 @@ class SizeWriter {
 
   void express(Argument& argument, const std::vector<const Argument*>& others, std::string& trouble) {
     using Kind = Argument::Kind;
-    const bool alike = std::all_of(others.begin(), others.end(), [&](const Argument* other) {
+    const bool alike = std::ranges::all_of(others, [&](const Argument* other) {
       return other && other->kind == argument.kind && other->items.size() == argument.items.size();
     });
     if (!alike) {
@@ -318,7 +311,7 @@ class SizeWriter {
     const auto isSame = [&](const Argument* other) {
       return *other == argument || (std::isnan(argument.real) && std::isnan(other->real));
     };
-    if (argument.kind == Kind::list || std::all_of(others.begin(), others.end(), isSame)) return;
+    if (argument.kind == Kind::list || std::ranges::all_of(others, isSame)) return;
     const auto seen = [&](auto number) {
       std::vector<decltype(number(argument))> all{number(argument)};
       for (const auto* other : others) all.push_back(number(*other));
@@ -356,10 +349,9 @@ std::vector<std::string> fileExpressions(const Document& document) {
   };
   for (std::size_t i = 0; i < document.metaCount(); ++i)
     for (const auto& text : document.meta(MetaId(static_cast<std::int64_t>(i))).symbols) add(text);
-  for (std::size_t i = 0; i < document.valueCount(); ++i)
-    add(document.sizeExpression(ValueId(static_cast<std::int64_t>(i))));
+  for (const auto value : document.valueIds()) add(document.sizeExpression(value));
   std::vector<std::string> sorted(all.begin(), all.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.size() < b.size(); });
   return sorted;
 }
 
@@ -403,7 +395,7 @@ std::vector<Problem> expressSizes(const ModelFile& file, JointResult& joint, con
     return notes.take();
   }
   auto symbols = candidates.symbols();
-  std::sort(symbols.begin(), symbols.end());  // as sympy orders the factors of a product
+  std::ranges::sort(symbols);  // as sympy orders the factors of a product
   SizeFit fit(symbols, points);
   for (const auto& expression : fileExpressions(document)) fit.know(expression);
   SizeWriter(document, joint, aligned, fit, notes).run();

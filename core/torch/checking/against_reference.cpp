@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/derivation/precision.h"
-#include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
@@ -36,8 +35,7 @@ TensorData AgainstReference::fitUnits(const Analysis& analysis, const std::strin
       document.meta(declared->second).sizes != actual.meta.sizes)
     return actual;
   auto note = name + " has the file's shape, which differs from the reference's by dimensions of size 1";
-  if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end())
-    report_.notes.push_back(std::move(note));
+  if (std::ranges::find(report_.notes, note) == report_.notes.end()) report_.notes.push_back(std::move(note));
   actual.meta.sizes = expected.sizes;
   actual.meta.strides = contiguousStrides(expected.sizes);
   return actual;

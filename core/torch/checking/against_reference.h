@@ -4,7 +4,6 @@
 
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/judged_run.h"
-#include "core/torch/checking/left_out.h"
 #include "core/torch/checking/verdicts.h"
 #include "core/torch/judging/reference.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/derivation/analysis.h"
@@ -14,16 +14,12 @@ namespace retrograd {
 /// inputs, but views of these), elements times item size; `savedStorageBytes`: the distinct storages they keep alive,
 /// each counted once.
 struct BenchReport {
-  double read = 0, trace = 0, joint = 0, jointWarm = 0, split = 0, forward = 0, backward = 0, eagerForward = 0,
-         eagerBackward = 0;
-  double recorded = 0;   ///< forward and backward with statistics of every value
-  double recompute = 0;  ///< of the backward's seconds: ops that run again
+  /// By step, as in the JSON report. "recorded": forward and backward with statistics of every value; "recompute": of
+  /// the backward's seconds, ops that run again.
+  nlohmann::ordered_map<std::string, double> seconds;
   std::size_t recomputedOps = 0;
   OpCounts ops;
   std::int64_t savedBytes = 0, savedStorageBytes = 0, peakBytes = 0;
-
-  /// The times by the names of the JSON report.
-  std::vector<std::pair<std::string, double>> seconds() const;
 };
 
 /// Opens (`open`) and runs a file `repeat` times, derives it with an empty and a warm rule cache, and runs LibTorch's
@@ -33,5 +29,20 @@ BenchReport bench(const std::function<std::shared_ptr<const Analysis>()>& open, 
 
 /// docs/bench.schema.json
 nlohmann::ordered_json toJson(const BenchReport& report);
+
+/// What a budget saves and what it costs.
+struct CurvePoint {
+  std::int64_t budget = 0;  ///< bytes that may be saved for backward
+  BenchReport report;
+};
+
+/// Bytes saved against time recomputed: `points` budgets (2 at least) from what min-cut needs at least to what is saved
+/// without recomputation, evenly spaced, each measured as bench() does. `open` opens the model partitioned like that.
+/// Throws as bench().
+using OpenPartitioned =
+    std::function<std::shared_ptr<const Analysis>(PartitionOptions::Kind, std::optional<std::int64_t> budget)>;
+std::vector<CurvePoint> budgetCurve(const OpenPartitioned& open, int points, int repeat, const Progress& progress = {});
+
+nlohmann::ordered_json toJson(const std::vector<CurvePoint>& curve);
 
 }  // namespace retrograd

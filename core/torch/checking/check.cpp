@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/number_text.h"
-#include "core/derivation/precision.h"
 #include "core/formats/kinds/file_kind.h"
 #include "core/questions/lost_backward.h"
 #include "core/torch/analysis/analyse.h"
@@ -17,8 +16,6 @@
 #include "core/torch/analysis/own_gradients.h"
 #include "core/torch/checking/against_reference.h"
 #include "core/torch/checking/judged_run.h"
-#include "core/torch/checking/left_out.h"
-#include "core/torch/checking/pinned.h"
 #include "core/torch/checking/verdicts.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/judging/compare.h"
@@ -30,6 +27,38 @@
 #include "core/torch/session/fault_watch.h"
 
 namespace retrograd {
+namespace {
+
+bool isBelowDouble(DType d) { return isDifferentiable(d) && d != DType::f64 && d != DType::c128 && itemSize(d) > 1; }
+
+bool namesLessThanDouble(const Argument& argument) {
+  if (argument.kind == Argument::Kind::dtype) return isBelowDouble(static_cast<DType>(argument.integer));
+  return std::ranges::any_of(argument.items, namesLessThanDouble);
+}
+
+/// The first op of the graph as written that converts to less than double whatever flows in (`x.to(torch.float32)`), or
+/// keeps less than double although all that flows in is double. PyTorch's own run in double rounds there; nullopt where
+/// there is none.
+std::optional<std::string> pinnedPrecision(const Analysis& asWritten, const Analysis& inDouble) {
+  const auto& document = *asWritten.document;
+  std::optional<std::string> found;
+  for (const auto op : document.boundSymbolIds()) {  // bodies of higher-order ops included
+    if (found) break;
+    const auto& bound = document.boundSymbol(op);
+    if (bound.origin.role != Role::none || bound.operandCount == 0) continue;
+    for (const auto& argument : document.pattern(bound.pattern).arguments)
+      if (namesLessThanDouble(argument)) found = document.opName(op);
+  }
+  const auto& doubles = *inDouble.document;
+  for (const auto* trace : {&inDouble.forward, &inDouble.backward})
+    for (auto op : trace->ops)
+      for (auto output : doubles.outputs(op))
+        if (!found && output && doubles.isTensor(output) && isBelowDouble(doubles.meta(output).dtype))
+          found = doubles.opName(op);
+  return found;
+}
+
+}  // namespace
 
 struct ModelCheck::Impl {
   Impl(const std::string& path, const CheckOptions& options, const Progress& progress)
@@ -89,8 +118,7 @@ struct ModelCheck::Impl {
 
  private:
   static bool holdsGradients(const TensorMap& expected) {
-    return std::any_of(expected.begin(), expected.end(),
-                       [](const auto& tensor) { return isGradientName(tensor.first); });
+    return std::ranges::any_of(expected, [](const auto& tensor) { return isGradientName(tensor.first); });
   }
 
   /// A custom Function's backward is in the gradients that PyTorch gave, never in the file.
@@ -167,8 +195,7 @@ struct ModelCheck::Impl {
   }
 
   void count(const Analysis& analysis) {
-    basis_.ops = {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(),
-                  analysis.backward.ops.size()};
+    basis_.ops = opCounts(analysis);
     basis_.originsMissing = countMissingOrigins(analysis);
     for (const auto& reason : analysis.dataDependent) basis_.notes.push_back("holds for these inputs only: " + reason);
     std::set<std::string> formulas;
@@ -183,8 +210,8 @@ struct ModelCheck::Impl {
     basis_.unknownOps = true;
     basis_.leftOut.assign(leftOut_.names.begin(), leftOut_.names.end());
     const auto& run = written_->run;
-    if (!reference_ && std::all_of(run.begin(), run.end(),
-                                   [&](const auto& tensor) { return leftOut_.partial.contains(tensor.first); })) {
+    if (!reference_ &&
+        std::ranges::all_of(run, [&](const auto& tensor) { return leftOut_.partial.contains(tensor.first); })) {
       skip("what could be compared depends on ops that are opaque here: " +
            opaqueOpsText(*analysis.document, analysis.joint.ops));
       return true;

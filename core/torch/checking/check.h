@@ -1,11 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/base/progress.h"
@@ -32,6 +30,8 @@ struct CheckOptions : ModelRequest {
 struct OpCounts {
   std::size_t computation = 0, joint = 0, forward = 0, backward = 0;
 };
+OpCounts opCounts(const Analysis& analysis);
+nlohmann::ordered_json toJson(const OpCounts& ops);
 
 /// What one check found. Each tensor was judged by its own tolerance (judge.h).
 struct CheckReport {
@@ -77,8 +77,6 @@ class ModelCheck {
   /// Derives and runs. Throws as checkModel().
   ModelCheck(const std::string& path, const CheckOptions& options, const Progress& progress = {});
   ~ModelCheck();
-  ModelCheck(const ModelCheck&) = delete;
-  ModelCheck& operator=(const ModelCheck&) = delete;
 
   /// The verdict by the reference of the options, where there is one.
   CheckReport report();

@@ -5,26 +5,11 @@
 #include <utility>
 
 #include "core/torch/judging/compare.h"
-#include "core/torch/session/session.h"
 
 namespace retrograd {
-namespace {
-
-RunResult runSession(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
-  SessionOptions options;
-  options.historyBytes = 0;
-  Session session(analysis, options);
-  session.runTo(session.size(), progress);
-  return {session.results(), session.gradients(), session.mutated()};
-}
-
-}  // namespace
 
 JudgedRun::JudgedRun(std::shared_ptr<const Analysis> a, const CheckOptions& options, const Progress& p)
-    : analysis(std::move(a)),
-      run(namedResults(*analysis, runSession(analysis, p))),
-      judge(analysis, options.tolerance),
-      progress(p) {}
+    : analysis(std::move(a)), run(namedSessionResults(analysis, p)), judge(analysis, options.tolerance), progress(p) {}
 
 /// Whose numbers are not finite, and where they come from; empty where all are.
 std::string JudgedRun::nonFinite(const TensorData& tensor) {

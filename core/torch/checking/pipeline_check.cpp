@@ -24,20 +24,14 @@ void compare(CheckReport& report, const Pipeline& pipeline, const CheckOptions& 
   Judge judge(pipeline.whole, options.tolerance);
   Verdicts verdicts;
   std::size_t count = 0, same = 0;
-  const auto compareOne = [&](const std::string& name, const TensorData* stages, const TensorData* model) {
+  forEachName(expected, actual, [&](const std::string& name, const TensorData* model, const TensorData* stages) {
     ++count;
     verdicts.markCompared(name);
     if (stages && model && identical(*stages, *model)) ++same;
     else if (stages && model) verdicts.add(judge.compare(name, *stages, *model));
     else if (!isGradientName(name) || !isZero(stages ? *stages : *model))
       verdicts.fail(name, stages ? "the whole model gives none" : "missing");
-  };
-  for (const auto& [name, tensor] : expected) {
-    const auto it = actual.find(name);
-    compareOne(name, it == actual.end() ? nullptr : &it->second, &tensor);
-  }
-  for (const auto& [name, tensor] : actual)
-    if (!expected.contains(name)) compareOne(name, &tensor, nullptr);
+  });
   report.notes.push_back(same == count
                              ? fmt::format("{} tensors bit for bit those of the whole model", count)
                              : fmt::format("{} of {} tensors bit for bit those of the whole model", same, count));
@@ -69,11 +63,9 @@ CutModel openForCheck(const std::string& path, const CutRequest& request, const 
 CheckReport checkPipeline(const std::string& path, const CutRequest& request, const CheckOptions& options,
                           const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  CheckReport report;
-  report.name = path;
+  CheckReport report{.name = path};
   auto cut = openForCheck(path, request, options, progress);
-  const auto& ops = cut.whole->computation().trace.ops;
-  report.ops = {ops.size(), cut.whole->joint.ops.size(), cut.whole->forward.ops.size(), cut.whole->backward.ops.size()};
+  report.ops = opCounts(*cut.whole);
   const auto stages = cut.split.stages.size();
   report.notes.push_back(fmt::format("{} stage{}", stages, stages == 1 ? "" : "s"));
   report.notes.insert(report.notes.end(), cut.notes.begin(), cut.notes.end());

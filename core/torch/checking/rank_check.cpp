@@ -27,8 +27,7 @@ std::string ofMicrobatch(const std::string& output, std::size_t m) {
 
 ExpectedResults fromMicrobatches(const std::vector<Microbatch>& microbatches, double scale, const Progress& progress) {
   auto run = runUnsplit(microbatches, progress);
-  ExpectedResults expected;
-  expected.buffers = std::move(run.buffers);
+  ExpectedResults expected{.buffers = std::move(run.buffers)};
   for (const auto& [name, tensor] : run.gradients)
     expected.gradients.emplace(name, scale == 1 ? tensor : scaledTensor(tensor, scale));
   for (std::size_t m = 0; m < run.outputs.size(); ++m)
@@ -87,12 +86,11 @@ class RankVerdicts {
 void compareGradients(RankVerdicts& verdicts, const TensorMap& found, const std::set<std::string>& due,
                       const TensorMap& expected) {
   for (const auto& [name, tensor] : found) {
-    const auto it = expected.find(name);
-    if (it != expected.end()) verdicts.add(name, tensor, it->second);
+    if (const auto* wanted = findTensor(expected, name)) verdicts.add(name, tensor, *wanted);
     else if (!isZero(tensor)) verdicts.fail(name, "the model in one piece gives none");
   }
   for (const auto& name : due)
-    if (const auto it = expected.find(name); it != expected.end() && !found.contains(name) && !isZero(it->second))
+    if (const auto* wanted = findTensor(expected, name); wanted && !found.contains(name) && !isZero(*wanted))
       verdicts.fail(name, "missing");
 }
 
@@ -101,11 +99,9 @@ RankVerdict verdictOf(const RankResults& results, const TensorMap& outputs, cons
   RankVerdicts verdicts(judge, runs);
   compareGradients(verdicts, results.gradients, results.due, expected.gradients);
   for (const auto& [name, tensor] : results.buffers)
-    if (const auto it = expected.buffers.find(name); it != expected.buffers.end())
-      verdicts.add("mut." + name, tensor, it->second);
+    if (const auto* wanted = findTensor(expected.buffers, name)) verdicts.add("mut." + name, tensor, *wanted);
   for (const auto& [name, tensor] : outputs)
-    if (const auto it = expected.outputs.find(name); it != expected.outputs.end())
-      verdicts.add(name, tensor, it->second);
+    if (const auto* wanted = findTensor(expected.outputs, name)) verdicts.add(name, tensor, *wanted);
   return verdicts.verdict();
 }
 

@@ -27,8 +27,7 @@ bool hasRun(const CheckReport& report) {
 }
 
 bool agrees(const CheckReport& report) {
-  return std::all_of(report.tensors.begin(), report.tensors.end(),
-                     [](const TensorVerdict& verdict) { return verdict.good(); });
+  return std::ranges::all_of(report.tensors, [](const TensorVerdict& verdict) { return verdict.good(); });
 }
 
 /// Fails for its health alone.
@@ -73,6 +72,15 @@ std::string placeWhereTheyPart(const PartsAt& at) {
 }  // namespace
 
 std::string_view name(CheckStatus status) { return statusNames[status]; }
+
+OpCounts opCounts(const Analysis& analysis) {
+  return {analysis.computation().trace.ops.size(), analysis.joint.ops.size(), analysis.forward.ops.size(),
+          analysis.backward.ops.size()};
+}
+
+OrderedJson toJson(const OpCounts& ops) {
+  return {{"computation", ops.computation}, {"joint", ops.joint}, {"forward", ops.forward}, {"backward", ops.backward}};
+}
 
 std::string reportLine(const CheckReport& report) {
   auto line = fmt::format("{:<5}  {:<30}", name(report.status), report.name);
@@ -122,10 +130,7 @@ OrderedJson toJson(const CheckReport& report) {
   json["parts_at"] = partsJson(report.partsAt);
   json["warnings"] = report.warnings;
   json["unknown_ops"] = report.unknownOps;
-  json["ops"] = {{"computation", report.ops.computation},
-                 {"joint", report.ops.joint},
-                 {"forward", report.ops.forward},
-                 {"backward", report.ops.backward}};
+  json["ops"] = toJson(report.ops);
   json["origins_missing"] = report.originsMissing;
   json["seconds"] = report.seconds;
   json["notes"] = report.notes;
@@ -144,8 +149,7 @@ OrderedJson toJson(const CheckReport& report) {
 }
 
 CheckReport reportFromJson(const OrderedJson& json) {
-  CheckReport report;
-  report.name = json.at("name").get<std::string>();
+  CheckReport report{.name = json.at("name").get<std::string>()};
   const auto status = json.at("status").get<std::string>();
   for (std::size_t i = 0; i < statusNames.size(); ++i)
     if (const auto one = static_cast<CheckStatus>(i); statusNames[one] == status) report.status = one;

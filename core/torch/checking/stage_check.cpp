@@ -14,11 +14,6 @@
 namespace retrograd {
 namespace {
 
-const TensorData* find(const TensorMap& map, const std::string& name) {
-  const auto it = map.find(name);
-  return it == map.end() ? nullptr : &it->second;
-}
-
 /// The row with its verdict. A gradient that one side leaves out has to be zero on the other.
 void compare(StageCheckRow& row, Judge& judge, const std::string& name, const TensorData* stages,
              const TensorData* whole) {
@@ -50,7 +45,7 @@ StageCheck compareStages(const std::shared_ptr<const Analysis>& whole, const Run
   const auto ours = namedResults(*whole, stages), theirs = namedResults(*whole, expected);
   std::set<std::string> done;
   const auto add = [&](StageCheckRow row, const std::string& name) {
-    const auto *x = find(ours, name), *y = find(theirs, name);
+    const auto *x = findTensor(ours, name), *y = findTensor(theirs, name);
     if (!done.insert(name).second || (!x && !y)) return;
     compare(row, judge, name, x, y);
     check.rows.push_back(std::move(row));

@@ -33,7 +33,7 @@ struct StageCheck {
   std::vector<StageCheckRow> rows;  ///< parameters and inputs in the model's order, outputs, mutations
   bool passed() const { return count(StageVerdict::differs) == 0; }
   std::size_t count(StageVerdict verdict) const {
-    return std::count_if(rows.begin(), rows.end(), [&](const StageCheckRow& row) { return row.verdict == verdict; });
+    return std::ranges::count_if(rows, [&](const StageCheckRow& row) { return row.verdict == verdict; });
   }
 };
 

@@ -77,7 +77,7 @@ std::vector<SuiteCase> findCases(const std::string& folder) {
     if (entry.is_regular_file() && entry.path().extension() == ".pt2")
       cases.push_back(caseOf(suite, entry.path(), notes));
   if (cases.empty()) throw Error(ErrorCode::badUse, "no .pt2 file in this folder or one under it", folder);
-  std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(cases, [](const auto& a, const auto& b) { return a.name < b.name; });
   return cases;
 }
 

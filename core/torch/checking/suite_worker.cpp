@@ -5,12 +5,11 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <deque>
 
 #include "core/process/child.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/execution/threads.h"
+#include "core/torch/tracing/thread_scope.h"
 
 namespace retrograd {
 namespace {
@@ -18,11 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 CheckReport failed(const SuiteCase& suiteCase, std::string reason) {
-  CheckReport report;
-  report.name = suiteCase.name;
-  report.status = CheckStatus::error;
-  report.reason = std::move(reason);
-  return report;
+  return {.name = suiteCase.name, .status = CheckStatus::error, .reason = std::move(reason)};
 }
 
 CheckReport checkCase(const SuiteCase& suiteCase, const SuiteOptions& options) {

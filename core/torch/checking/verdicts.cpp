@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/torch/judging/compare.h"
+#include "core/base/id_vector.h"
 #include "core/torch/judging/named_results.h"
 
 namespace retrograd {
@@ -15,6 +15,25 @@ std::string reasonOf(const TensorVerdict& verdict) {
   if (!verdict.failure.empty()) return verdict.name + ": " + verdict.failure;
   return fmt::format("{} deviates by {:.2g}, its tolerance is {:.2g} (largest element {:.2g})", verdict.name,
                      verdict.deviation, verdict.tolerance, verdict.scale);
+}
+
+/// By value: it depends on a cotangent of an output that was left out.
+IdVector<ValueId, char> ledToByMissingOutputs(const Analysis& analysis) {
+  const auto& document = *analysis.document;
+  const auto& joint = analysis.joint;
+  const auto inputs = analysis.computation().inputs.size();
+  IdVector<ValueId, char> reached(document.valueCount(), 0);
+  for (std::size_t i = 0; i < analysis.computation().outputs.size(); ++i)
+    if (const auto cotangent = joint.inputs.at(inputs + i); cotangent && analysis.leftOut->reason(joint.outputs[i]))
+      reached[cotangent] = 1;
+  for (auto op : joint.ops) {
+    bool any = false;
+    for (auto operand : document.operands(op)) any |= operand && reached[operand];
+    if (!any) continue;
+    for (auto output : document.outputs(op))
+      if (output) reached[output] = 1;
+  }
+  return reached;
 }
 
 }  // namespace
@@ -39,7 +58,7 @@ void addWarnings(const Analysis& analysis, std::vector<std::string>& warnings) {
     for (const auto& problem : level->problems) {
       if (problem.severity != Problem::Severity::warning) continue;
       auto text = (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
-      if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(std::move(text));
+      if (std::ranges::find(warnings, text) == warnings.end()) warnings.push_back(std::move(text));
     }
 }
 
@@ -84,14 +103,6 @@ void Verdicts::writeTo(CheckReport& report, const TensorMap& given) const {
     if (!compared_.contains(name)) report.notCompared.push_back(name);
 }
 
-std::string errorsOf(const std::vector<Problem>& problems) {
-  std::string text;
-  for (const auto& p : problems)
-    if (p.severity == Problem::Severity::error)
-      text += (text.empty() ? "" : "; ") + (p.place.empty() ? "" : p.place + ": ") + p.message;
-  return text;
-}
-
 std::size_t countMissingOrigins(const Analysis& analysis) {
   std::size_t missing = 0;
   for (const auto* trace : {&analysis.joint, &analysis.backward})
@@ -102,16 +113,39 @@ std::size_t countMissingOrigins(const Analysis& analysis) {
   return missing;
 }
 
-const TensorData* findTensor(const TensorMap& map, const std::string& name) {
-  const auto it = map.find(name);
-  return it == map.end() ? nullptr : &it->second;
-}
-
 void compareBits(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& joint) {
   forEachName(run, joint, [&](const std::string& name, const TensorData* x, const TensorData* y) {
     if (!x || !y) verdicts.fail(prefix + name, x ? "missing in the joint trace's run" : "missing");
     else if (!identical(*x, *y)) verdicts.fail(prefix + name, "is not bit for bit what the joint trace gives");
   });
+}
+
+LeftOutNames leftOutNames(const Analysis& analysis) {
+  LeftOutNames left;
+  if (!analysis.leftOut) return left;
+  const auto reached = ledToByMissingOutputs(analysis);
+  for (const auto& [name, value] : namedValues(analysis)) {
+    if (analysis.leftOut->reason(value)) left.names.insert(name);
+    else if (isGradientName(name) && value && reached[value]) left.partial.insert(name);
+  }
+  for (auto& name : refusedGradientNames(analysis)) left.names.insert(std::move(name));
+  return left;
+}
+
+std::string leftOutNote(const Analysis& analysis, const LeftOutNames& left) {
+  auto note = "opaque ops did not run: " + opaqueOpsText(*analysis.document, analysis.joint.ops);
+  std::size_t count = 0;
+  for (const auto& name : left.names) {
+    if (++count > 3) break;
+    note += (count == 1 ? "; left out: " : ", ") + name;
+  }
+  if (left.names.size() > 3) note += ", ...";
+  if (left.names.empty()) note += "; nothing depends on what they compute";
+  if (!left.partial.empty())
+    note += "; " + std::to_string(left.partial.size()) +
+            (left.partial.size() == 1 ? " gradient is" : " gradients are") +
+            " not compared with LibTorch's autograd, which lacks the part of the outputs that are left out";
+  return note;
 }
 
 }  // namespace retrograd

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "core/derivation/analysis.h"
 #include "core/torch/checking/check.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/judging/judge.h"
 
 namespace retrograd {
@@ -19,13 +21,8 @@ struct ReferenceGradients {
 /// Adds what the file has lost, as `trace` warns of it: a verdict without that would promise too much.
 void addWarnings(const Analysis& analysis, std::vector<std::string>& warnings);
 
-/// The errors among them, in words.
-std::string errorsOf(const std::vector<Problem>& problems);
 /// Ops of joint and backward that come from no op and no value of the computation.
 std::size_t countMissingOrigins(const Analysis& analysis);
-
-/// The tensor of this name; null where there is none.
-const TensorData* findTensor(const TensorMap& map, const std::string& name);
 
 /// Calls `visit` with each name of either map and its tensors, null where a map has none.
 template <class Visit>
@@ -60,5 +57,16 @@ class Verdicts {
 /// Fails where a tensor is missing on one side or is not the same bit for bit, as the same ops on the same values are,
 /// whether run as one trace, as two, or step by step.
 void compareBits(Verdicts& verdicts, const std::string& prefix, const TensorMap& run, const TensorMap& joint);
+
+/// What opaque ops leave out of a check, by the names that a reference has.
+struct LeftOutNames {
+  std::set<std::string> names;    ///< outputs, gradients and mutations that there are not
+  std::set<std::string> partial;  ///< gradients of which LibTorch's autograd, which runs no opaque op, has only a part:
+                                  ///< those that the cotangent of an output that is left out leads to
+};
+LeftOutNames leftOutNames(const Analysis& analysis);
+
+/// "opaque ops did not run: myops.f.default; left out: out.0, grad.p.w, ..."
+std::string leftOutNote(const Analysis& analysis, const LeftOutNames& left);
 
 }  // namespace retrograd

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/torch/tracing/convert.h"
+#include "core/torch/tracing/lay_out.h"
 
 namespace retrograd {
 namespace {
@@ -26,11 +27,6 @@ const TensorData& dataNamed(const StepRecording& recording, const std::string& n
   if (found == recording.data.end())
     throw Error(ErrorCode::execution, "the recording lacks the bytes '" + name + "'", recording.path);
   return found->second;
-}
-
-at::Tensor wholeOf(const at::Tensor& tensor) {
-  const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
-  return at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage(), 0, {bytes}, {1});
 }
 
 at::Tensor viewOn(const c10::Storage& storage, const TensorMeta& meta) {
@@ -68,7 +64,7 @@ std::vector<std::pair<ValueId, at::Tensor>> recordedResults(const StepRecording&
   const auto& recorded = recording.op(op);
   const auto puts = std::span(recording.puts).subspan(recorded.putsBegin, recorded.putCount);
   const auto putOf = [&](ValueId id) {
-    const auto found = std::find_if(puts.begin(), puts.end(), [&](const auto& put) { return put.value == id; });
+    const auto found = std::ranges::find_if(puts, [&](const auto& put) { return put.value == id; });
     return found == puts.end() || !recording.data.contains(found->data) ? nullptr : &*found;
   };
   const auto sharing = [&](StorageId storage) {
@@ -88,7 +84,7 @@ std::vector<std::pair<ValueId, at::Tensor>> recordedResults(const StepRecording&
                                             "), and the recording lacks its results");
     if (put && put->storage) {  // of the whole memory
       const auto bytes = bytesOf(dataNamed(recording, put->data));
-      wholeOf(memory).narrow(0, 0, bytes.numel()).copy_(bytes);
+      wholeStorage(memory).narrow(0, 0, bytes.numel()).copy_(bytes);
       results.emplace_back(output, memory);
       continue;
     }
@@ -102,13 +98,13 @@ std::vector<std::pair<ValueId, at::Tensor>> recordedResults(const StepRecording&
   const auto outputs = document.outputs(op);
   const auto checks = std::span(recording.checks).subspan(recorded.checksBegin, recorded.checkCount);
   for (const auto& check : checks) {  // what it wrote
-    const bool isOutput = std::find(outputs.begin(), outputs.end(), check.value) != outputs.end();
+    const bool isOutput = std::ranges::find(outputs, check.value) != outputs.end();
     if (!isOutput && check.value && !putOf(check.value) && !isCollective(document, op))
       throw Error(ErrorCode::execution, "nobody can run it (" + std::string(document.text(recorded.opaque)) +
                                             "), and the recording lacks what it wrote");
   }
   for (const auto& put : puts) {
-    if (std::find(outputs.begin(), outputs.end(), put.value) != outputs.end()) continue;
+    if (std::ranges::find(outputs, put.value) != outputs.end()) continue;
     if (const auto tensor = held(put.value); tensor.defined() && recording.data.contains(put.data))
       fill(tensor, dataNamed(recording, put.data));
   }

@@ -77,8 +77,7 @@ void BlockCache::makeRoom(std::size_t bytes) {
   const auto wanted = counts_.inUse + static_cast<std::int64_t>(bytes);
   const auto most = std::max(wanted, counts_.peak);
   while (!kept_.empty() && wanted + counts_.kept > most + most / spare)
-    drop(std::min_element(kept_.begin(), kept_.end(),
-                          [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
+    drop(std::ranges::min_element(kept_, [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
 }
 
 void BlockCache::drop(Blocks::iterator block) {

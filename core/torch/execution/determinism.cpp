@@ -113,7 +113,7 @@ std::string_view textArgument(const Document& document, BoundSymbolId op, std::s
 bool hasNoOrder(const Document& document, BoundSymbolId op) {
   const auto reduce = textArgument(document, op, "reduce");
   const auto operands = document.operands(op);
-  return reduce == "amax" || reduce == "amin" || std::all_of(operands.begin(), operands.end(), [&](ValueId id) {
+  return reduce == "amax" || reduce == "amin" || std::ranges::all_of(operands, [&](ValueId id) {
            const auto* meta = metaOf(document, id);
            return !meta || meta->elements() <= 1;
          });

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -12,7 +13,6 @@
 #include "core/base/error.h"
 #include "core/base/installation.h"
 #include "core/torch/execution/cuda/driver.h"
-#include "core/torch/execution/warnings.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/relocate.h"
 
@@ -46,12 +46,24 @@ std::vector<DeviceStatus> findDevices() {
   return found;
 }
 
+/// What the autograd engine's threads warn of comes from the thread that waits for them.
+class WithoutContextWarning : public c10::WarningHandler {
+ public:
+  WithoutContextWarning() { c10::WarningUtils::set_warning_handler(this); }
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("no current CUDA context") == std::string::npos) next_->process(warning);
+  }
+
+ private:
+  c10::WarningHandler* next_ = c10::WarningUtils::get_warning_handler();
+};
+
 /// LibTorch warns where the first that a thread asks of a GPU is a product of cuBLAS, though all is well: memory asked
 /// for before makes the driver's context. The autograd engine's own threads cannot be reached like that.
 void makeContext(Device device) {
   thread_local std::set<std::int8_t> made;
   if (!made.insert(withIndex(device).index).second) return;
-  ignoreWarnings("no current CUDA context");
+  thread_local WithoutContextWarning filter;
   (void)at::empty({1}, at::TensorOptions().device(toTorchDevice(withIndex(device))));
 }
 

@@ -6,8 +6,10 @@
 #include <ATen/ops/as_strided.h>
 #include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
+#include <torch/csrc/profiler/stubs/base.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/base/out_of_memory.h"
 #include "core/base/user_choice.h"
@@ -16,8 +18,6 @@
 #include "core/torch/execution/as_recorded.h"
 #include "core/torch/execution/determinism.h"
 #include "core/torch/execution/device.h"
-#include "core/torch/execution/profiler_range.h"
-#include "core/torch/execution/reproducible.h"
 #include "core/torch/tracing/generator.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
@@ -42,6 +42,32 @@ at::Tensor copyStrided(const at::Tensor& tensor) {
   return copy;
 }
 
+bool profilerListens() {
+  static const bool listens = [] {
+    const char *tool = std::getenv("NVTX_INJECTION64_PATH"), *wanted = std::getenv("RETROGRAD_NVTX");
+    return (tool && *tool) || (wanted && std::string_view(wanted) == "1");
+  }();
+  return listens;
+}
+
+/// Names the op that runs to a tool such as Nsight Systems, by a range of NVTX, where that was asked for: the tool
+/// started this program (it sets NVTX_INJECTION64_PATH), or RETROGRAD_NVTX is 1. Nothing otherwise. LibTorch's CUDA
+/// half makes the ranges.
+class ProfilerRange {
+ public:
+  ProfilerRange(bool onGpu, const Document& document, BoundSymbolId op) : open_(onGpu && profilerListens()) {
+    if (open_) torch::profiler::impl::cudaStubs()->rangePush(document.opName(op).c_str());
+  }
+  ~ProfilerRange() {
+    if (open_) torch::profiler::impl::cudaStubs()->rangePop();
+  }
+  ProfilerRange(const ProfilerRange&) = delete;
+  ProfilerRange& operator=(const ProfilerRange&) = delete;
+
+ private:
+  const bool open_;
+};
+
 }  // namespace
 
 const void* hostMemoryOf(const at::Tensor& tensor) {
@@ -51,9 +77,8 @@ const void* hostMemoryOf(const at::Tensor& tensor) {
 
 Evaluator::Evaluator(const Document& document, std::uint64_t seed, std::optional<c10::Device> standIn)
     : document_(document), standIn_(standIn), seed_(seed), generators_{seededState(seed), {}} {
-  for (std::size_t i = 0; i < document.boundSymbolCount(); ++i)
-    if (const auto original = document.boundSymbol(BoundSymbolId(static_cast<std::int64_t>(i))).replays)
-      drawnFrom_.try_emplace(original);
+  for (const auto op : document.boundSymbolIds())
+    if (const auto original = document.boundSymbol(op).replays) drawnFrom_.try_emplace(original);
 }
 
 void Evaluator::seed(std::uint64_t seed) {
@@ -80,8 +105,7 @@ at::Tensor Evaluator::tensor(ValueId id) const {
                 "it depends on the opaque op " + document_.opName(opaque) +
                     ", which does not run; fill in its result (" + nameOf(UserChoice::fill) + ")",
                 document_.displayName(id));
-  if (!has(id) || !values_[id].isTensor())
-    throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
+  if (!hasTensor(id)) throw Error(ErrorCode::internal, "the value is not there", document_.displayName(id));
   const auto& tensor = values_[id].toTensor();
   if (anyUnverified()) requireVerified(hostMemoryOf(tensor));
   return tensor;
@@ -163,9 +187,7 @@ void Evaluator::bindFilled(BoundSymbolId op) {
 /// Of an op that nobody can run: its results and what it wrote are the recorded ones.
 void Evaluator::bindRecorded(const StepRecording& recording, BoundSymbolId op) {
   try {
-    const auto held = [&](ValueId id) {
-      return has(id) && values_[id].isTensor() ? values_[id].toTensor() : at::Tensor();
-    };
+    const auto held = [this](ValueId id) { return tensorOrNone(id); };
     for (auto& [id, tensor] : recordedResults(recording, document_, op, held)) bind(id, std::move(tensor));
   } catch (const c10::Error& e) {
     throw failed(op, e.what_without_backtrace());
@@ -192,7 +214,7 @@ void Evaluator::run(BoundSymbolId op) {
     copyBorrowed(op, stack);
     const auto device = deviceOf(op);
     {
-      const ProfilerRange range(device.is_cuda(), [&] { return document_.opName(op); });
+      const ProfilerRange range(device.is_cuda(), document_, op);
       call(op, stack);
     }
     if (synchronous_) synchronise(toDevice(device));
@@ -275,39 +297,6 @@ void Evaluator::draw(BoundSymbolId op, const std::function<void()>& body) {
   setGeneratorState(generator, device);
   body();
   generator = generatorState(device);
-}
-
-Concretiser::Concretiser(const Document& document, std::uint64_t seed,
-                         std::vector<std::pair<ValueId, c10::IValue>> bindings,
-                         std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn,
-                         std::map<ValueId, TensorData> filled)
-    : evaluator_(document, seed, standIn),
-      leftOut_(std::make_shared<LeftOut>()),
-      walk_(document, *leftOut_),
-      cotangent_(std::move(cotangent)) {
-  leftOut_->filled = std::move(filled);
-  evaluator_.setLeftOut(leftOut_);
-  for (auto& [id, value] : bindings) evaluator_.bind(id, std::move(value));
-}
-
-at::Tensor Concretiser::value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) {
-  at::AutoGradMode noGrad(false);
-  for (; done_ < emitted.size(); ++done_) {
-    bindOperands(document, emitted[done_]);
-    walk_.visit(emitted[done_]);
-    evaluator_.run(emitted[done_]);
-  }
-  if (!evaluator_.has(value) && document.value(value).kind == ValueKind::cotangent)
-    evaluator_.bind(value, cotangent_(value));
-  return evaluator_.tensor(value);
-}
-
-void Concretiser::addConstant(ValueId id, const TensorData& data) { evaluator_.bind(id, borrowTensor(data)); }
-
-void Concretiser::bindOperands(const Document& document, BoundSymbolId op) {
-  for (auto operand : document.operands(op))
-    if (!evaluator_.has(operand) && document.value(operand).kind == ValueKind::cotangent)
-      evaluator_.bind(operand, cotangent_(operand));
 }
 
 }  // namespace retrograd

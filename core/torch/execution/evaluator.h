@@ -6,14 +6,13 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
 #include "core/base/id_vector.h"
 #include "core/formats/files/mapping_watch.h"
 #include "core/torch/execution/reproducible.h"
-#include "core/torch/grad/transform.h"
 #include "core/torch/tracing/convert.h"
 #include "core/trace/opaque.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 
@@ -37,6 +36,9 @@ class Evaluator {
   void releaseOwn(std::span<const ValueId> values);
   bool has(ValueId id) const { return values_.contains(id) && !values_[id].isNone(); }
   const c10::IValue& value(ValueId id) const { return values_[id]; }
+  bool hasTensor(ValueId id) const { return has(id) && values_[id].isTensor(); }
+  /// Undefined where it has none.
+  at::Tensor tensorOrNone(ValueId id) const { return hasTensor(id) ? values_[id].toTensor() : at::Tensor(); }
   at::Tensor tensor(ValueId id) const;
 
   /// Runs the op and binds its outputs. An op whose estimated cost does not repay the waking of threads runs on one.
@@ -94,25 +96,5 @@ class Evaluator {
 
 /// Where a tensor's elements lie in the host's memory; null where they do not.
 const void* hostMemoryOf(const at::Tensor& tensor);
-
-/// Real values for the grad transform: runs the joint as it grows.
-class Concretiser final : public RealValues {
- public:
-  /// `bindings`: inputs by value; cotangents are asked of `cotangent` when first needed. `standIn` as Evaluator has it.
-  Concretiser(const Document& document, std::uint64_t seed, std::vector<std::pair<ValueId, c10::IValue>> bindings,
-              std::function<at::Tensor(ValueId)> cotangent, std::optional<c10::Device> standIn = {},
-              std::map<ValueId, TensorData> filled = {});
-  at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) override;
-  void addCotangent(ValueId, std::size_t) override {}  // `cotangent` knows
-  void addConstant(ValueId id, const TensorData& data) override;
-
- private:
-  void bindOperands(const Document& document, BoundSymbolId op);
-  Evaluator evaluator_;
-  std::shared_ptr<LeftOut> leftOut_;
-  LeftOutWalk walk_;
-  std::size_t done_ = 0;
-  std::function<at::Tensor(ValueId)> cotangent_;
-};
 
 }  // namespace retrograd

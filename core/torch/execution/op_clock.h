@@ -1,6 +1,5 @@
 #pragma once
 #include <memory>
-#include <vector>
 
 #include "core/base/tensor_meta.h"
 
@@ -13,8 +12,6 @@ class OpClock {
  public:
   explicit OpClock(Device device);
   ~OpClock();
-  OpClock(const OpClock&) = delete;
-  OpClock& operator=(const OpClock&) = delete;
 
   void begin();
   /// `seconds` is filled now, or by settle(), and must live until then.

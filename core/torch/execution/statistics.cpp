@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
+#include "core/torch/execution/cuda/summaries.h"
 #include "core/torch/execution/cuda/summary.h"
-#include "core/torch/execution/device_statistics.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/thread_scope.h"
 
@@ -79,6 +80,69 @@ std::optional<Footprint> footprintOf(const at::Tensor& tensor, at::Tensor& kept,
   const auto dtype = findDType(kept.scalar_type());
   if (!dtype) return std::nullopt;
   return Footprint(StridedNumbers{*dtype, kept.const_data_ptr(), kept.sizes().vec(), kept.strides().vec()});
+}
+
+/// Memory for one tensor at a time, kept for the next one.
+struct OneAtATime {
+  explicit OneAtATime(cuda::Gpu& gpu) : summaries(gpu, 1), counts(gpu) {}
+  cuda::Summaries summaries;
+  cuda::Counts counts;
+};
+
+template <class Body>
+auto withMemory(cuda::Gpu& gpu, Body&& body) {
+  static std::mutex mutex;
+  static std::map<cuda::Gpu*, std::unique_ptr<OneAtATime>> all;
+  const std::lock_guard lock(mutex);
+  auto& memory = all[&gpu];
+  if (!memory) memory = std::make_unique<OneAtATime>(gpu);
+  return body(*memory);
+}
+
+std::vector<std::int64_t> timesCopies(std::vector<std::int64_t> counts, const Footprint& footprint) {
+  for (auto& count : counts) count *= footprint.copies;
+  return counts;
+}
+
+cuda::Summary summarise(OneAtATime& memory, const cuda::Tensor& tensor) {
+  memory.summaries.add(tensor);
+  return memory.summaries.take().front();
+}
+
+/// The GPU whose kernels make the statistics of a tensor there; null for one on the CPU, and where there are no
+/// kernels. Throws Error(execution).
+cuda::Gpu* gpuOf(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_cuda()) return nullptr;
+  auto& gpu = cuda::gpu(std::max<int>(tensor.device().index(), 0));
+  return gpu.withoutKernels().empty() ? &gpu : nullptr;
+}
+
+// What one pass of our own kernels finds on `gpu`, which has the memory; nullopt for a tensor that they cannot take.
+// Throw Error(execution) where the GPU fails.
+
+std::optional<TensorStatistics> summariseOnDevice(cuda::Gpu& gpu, const Footprint& footprint) {
+  const auto tensor = cuda::tensorOf(footprint);
+  if (!tensor) return std::nullopt;
+  return withMemory(
+      gpu, [&](OneAtATime& memory) { return cuda::toStatistics(summarise(memory, *tensor), footprint.copies); });
+}
+
+std::optional<std::vector<std::int64_t>> magnitudesOnDevice(cuda::Gpu& gpu, const Footprint& footprint) {
+  const auto tensor = cuda::tensorOf(footprint);
+  if (!tensor) return std::nullopt;
+  return timesCopies(withMemory(gpu, [&](OneAtATime& memory) { return memory.counts.magnitudes(*tensor); }), footprint);
+}
+
+/// After a pass for the bounds.
+std::optional<std::vector<std::int64_t>> histogramOnDevice(cuda::Gpu& gpu, const Footprint& footprint, int bins) {
+  const auto tensor = bins <= cuda::mostCells ? cuda::tensorOf(footprint) : std::nullopt;
+  if (!tensor) return std::nullopt;
+  return withMemory(gpu, [&](OneAtATime& memory) {
+    const auto summary = summarise(memory, *tensor);
+    if (summary.finite == 0) return std::vector<std::int64_t>(bins, 0);
+    return timesCopies(memory.counts.histogram(*tensor, cuda::linearCells(summary.least, summary.greatest, bins)),
+                       footprint);
+  });
 }
 
 /// What `ask` finds on the GPU that has the tensor; nullopt where the CPU has to do it.

@@ -7,8 +7,6 @@
 #include "core/questions/align_ops.h"
 #include "core/questions/intended_infinities.h"
 #include "core/torch/execution/device.h"
-#include "core/torch/experiments/tensor_difference.h"
-#include "core/torch/session/record_run.h"
 
 namespace retrograd {
 namespace {
@@ -62,8 +60,7 @@ RunComparison compareRuns(const Analysis& a, const Analysis& b, double tolerance
   std::optional<FullPrecision> fullPrecision;
   if (isOnGpu(a, b)) fullPrecision.emplace();
   Lane laneA(a, {}, std::vector<char>(a.joint.ops.size(), 1)), laneB(b, optionsB, met);
-  RunComparison result;
-  result.notes = notes;
+  RunComparison result{.notes = notes};
   for (std::size_t i = 0; i < a.joint.ops.size(); ++i) {
     progress.at(a.document->opName(a.joint.ops[i]), static_cast<double>(i) / static_cast<double>(a.joint.ops.size()));
     const auto outputsA = laneA.take(i);

@@ -19,6 +19,10 @@ struct RunDifference {
   std::string note;  ///< "shapes differ", "only one is finite"; empty where numbers say it all
 };
 
+/// The numbers of a RunDifference: how far two tensors are apart, in double precision. Equal infinities, and NaN in the
+/// same places, agree.
+RunDifference differenceOf(const TensorData& a, const TensorData& b);
+
 /// Two runs compared op by op, in the order of the first.
 struct RunComparison {
   std::vector<RunDifference> rows;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/torch/experiments/tensor_difference.h"
+#include "core/torch/experiments/compare_runs.h"
 
 namespace retrograd {
 namespace {
@@ -40,8 +40,7 @@ WeightComparison compareWeights(const TensorMap& a, const TensorMap& b, const Pr
   for (const auto& [name, tensor] : b)
     if (!a.contains(name)) result.onlyInB.push_back(name);
   // By module, then by name: a name alone would put a module's parameters among those of modules below it.
-  std::stable_sort(result.differ.begin(), result.differ.end(),
-                   [](const auto& x, const auto& y) { return x.module < y.module; });
+  std::ranges::stable_sort(result.differ, [](const auto& x, const auto& y) { return x.module < y.module; });
   return result;
 }
 

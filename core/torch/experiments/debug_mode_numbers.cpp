@@ -1,8 +1,9 @@
 #include "core/torch/experiments/debug_mode_numbers.h"
 
+#include <ATen/ops/norm.h>
+
 #include "core/torch/analysis/input_values.h"
 #include "core/torch/execution/evaluator.h"
-#include "core/torch/execution/l1_norm.h"
 #include "core/torch/tracing/interceptor.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "core/trace/last_use.h"
@@ -10,6 +11,16 @@
 
 namespace retrograd {
 namespace {
+
+/// The L1 norm as PyTorch's DebugMode records it: of the elements in double precision (complex ones by absolute value),
+/// after integers and booleans were rounded to float32. NaN and infinities stay. On the device that the tensor is on.
+double l1Norm(const at::Tensor& tensor) {
+  auto t = tensor.detach();
+  if (t.layout() != at::kStrided) t = t.to_dense();
+  if (!t.is_floating_point() && !t.is_complex()) t = t.to(at::kFloat);
+  t = t.contiguous();
+  return at::norm(t.to(t.is_complex() ? at::kComplexDouble : at::kDouble), 1).abs().item().toDouble();
+}
 
 DebugModeTensor described(const at::Tensor& tensor) {
   DebugModeTensor result;
@@ -41,8 +52,7 @@ class NormRecorder final : public OpHandler {
   void handle(const c10::OperatorHandle& op, torch::jit::Stack* stack) override {
     BelowInterception below;
     auto call = common_;
-    const auto& name = op.operator_name();
-    call.op = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+    call.op = c10::toString(op.operator_name());
     const auto arguments = op.schema().arguments().size(), before = stack->size() - arguments;
     for (std::size_t i = before; i < stack->size(); ++i) addTensors((*stack)[i], call.inputs);
     op.callBoxed(stack);
@@ -58,8 +68,7 @@ class NormRecorder final : public OpHandler {
 DebugModeCall callAt(const Analysis& analysis, std::size_t position) {
   const auto& document = *analysis.document;
   const auto& bound = document.boundSymbol(analysis.joint.ops[position]);
-  DebugModeCall call;
-  call.position = static_cast<std::int64_t>(position);
+  DebugModeCall call{.position = static_cast<std::int64_t>(position)};
   call.backward = bound.origin.role != Role::forward && bound.origin.role != Role::none;
   call.module = std::string(document.text(bound.module));
   if (const auto* frame = bound.source ? shownFrame(document.source(bound.source)) : nullptr)
@@ -74,12 +83,8 @@ DebugModeRun debugModeNumbers(const Analysis& analysis, const Progress& progress
   const RunThreads threads(0);
   const auto& document = *analysis.document;
   const auto& ops = analysis.joint.ops;
-  DebugModeRun run;
-  run.path = analysis.file.path;
-  Evaluator evaluator(document, analysis.request.seed);
-  evaluator.setLeftOut(analysis.leftOut);
-  for (auto& bindings : {inputValues(analysis), cotangentValues(analysis)})
-    for (const auto& [id, value] : bindings) evaluator.bind(id, value);
+  DebugModeRun run{.path = analysis.file.path};
+  auto evaluator = evaluatorOf(analysis, startValues(analysis));
   const LastUses lastUses(document, analysis.joint);
   NormRecorder recorder(run);
   for (std::size_t position = 0; position < ops.size(); ++position) {
@@ -90,10 +95,7 @@ DebugModeRun debugModeNumbers(const Analysis& analysis, const Progress& progress
       const Interception interception(recorder);
       evaluator.run(ops[position]);
     }
-    for (auto id : lastUses.values(position)) {
-      const auto storage = document.value(id).storage;
-      if (!(storage && document.storage(storage).external)) evaluator.release(id);
-    }
+    evaluator.releaseOwn(lastUses.values(position));
   }
   return run;
 }

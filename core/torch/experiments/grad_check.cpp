@@ -30,11 +30,10 @@ class Extraction {
 
   ModelFile run(const Progress& progress) {
     const auto& all = analysis_.computation().trace.ops;
-    const auto begin = std::find(all.begin(), all.end(), ops_.empty() ? BoundSymbolId() : ops_.front());
+    const auto begin = std::ranges::find(all, ops_.empty() ? BoundSymbolId() : ops_.front());
     if (begin == all.end() || all.end() - begin < std::ssize(ops_) || !std::equal(ops_.begin(), ops_.end(), begin))
       throw Error(ErrorCode::badUse, "the ops are not a range of the computation");
-    KeepGenerator keep;
-    setGeneratorState(seededState(analysis_.request.seed));
+    const KeepGenerator keep(analysis_.request.seed);
     at::AutoGradMode noGrad(false);
     EagerInterpreter interpreter(analysis_);
     bindInputs(interpreter);
@@ -71,11 +70,10 @@ class Extraction {
     if (!id || made_.contains(id) || !taken_.insert(id).second) return;
     for (auto op : ops_) {
       const auto outputs = document_.outputs(op);
-      if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return;  // made within the range
+      if (std::ranges::find(outputs, id) != outputs.end()) return;  // made within the range
     }
     const auto& value = interpreter.value(id);
-    InputSpec spec;
-    spec.name = document_.displayName(id);
+    InputSpec spec{.name = document_.displayName(id)};
     spec.target = spec.name;
     spec.value = id;
     auto& stored = file_.document->value(id);
@@ -100,17 +98,14 @@ class Extraction {
     if (!id || !made_.insert(id).second) return;
     const auto reads = [&](BoundSymbolId op) {
       const auto operands = document_.operands(op);
-      return std::find(operands.begin(), operands.end(), id) != operands.end();
+      return std::ranges::find(operands, id) != operands.end();
     };
     const auto& computation = analysis_.computation();
-    const bool inside = std::any_of(ops_.begin(), ops_.end(), reads);
+    const bool inside = std::ranges::any_of(ops_, reads);
     const bool outside = std::any_of(after, computation.trace.ops.end(), reads);
-    const bool returned = std::find(computation.trace.outputs.begin(), computation.trace.outputs.end(), id) !=
-                          computation.trace.outputs.end();
+    const bool returned = std::ranges::find(computation.trace.outputs, id) != computation.trace.outputs.end();
     if (inside && !outside && !returned) return;
-    OutputSpec spec;
-    spec.value = id;
-    file_.computation.outputs.push_back(spec);
+    file_.computation.outputs.push_back({.value = id});
     file_.computation.trace.outputs.push_back(id);
   }
 
@@ -137,10 +132,8 @@ double relativeDifference(const at::Tensor& a, const at::Tensor& b) {
 
 /// <cotangents, outputs> of the forward with an input moved.
 double objective(const Analysis& analysis, const std::string& input, const at::Tensor& moved) {
-  Evaluator evaluator(*analysis.document, analysis.request.seed);
-  evaluator.setLeftOut(analysis.leftOut);
   at::AutoGradMode noGrad(false);
-  for (auto& [id, value] : inputValues(analysis)) evaluator.bind(id, value);
+  auto evaluator = evaluatorOf(analysis, inputValues(analysis));
   const auto& computation = analysis.computation();
   for (std::size_t i = 0; i < computation.inputs.size(); ++i)
     if (computation.inputs[i].name == input) evaluator.bind(computation.trace.inputs[i], moved);
@@ -157,8 +150,7 @@ double objective(const Analysis& analysis, const std::string& input, const at::T
 
 GradientCheckRow checkInput(const Analysis& analysis, const std::string& name, const TensorMap& ours,
                             const TensorMap& theirs, std::size_t directions) {
-  GradientCheckRow row;
-  row.input = name;
+  GradientCheckRow row{.input = name};
   const auto found = ours.find("in." + name), eager = theirs.find("in." + name);
   if (found == ours.end() || eager == theirs.end()) {
     const bool same =
@@ -191,18 +183,14 @@ ModelFile extractOps(const Analysis& analysis, const std::vector<BoundSymbolId>&
 
 GradientCheck checkGradients(const Analysis& analysis, const std::vector<BoundSymbolId>& ops,
                              const Progress& progress) {
-  DerivationRequest options;
-  options.seed = analysis.request.seed;
-  options.precision = DType::f64;
-  options.rules = analysis.request.rules;
+  const DerivationRequest options{
+      .seed = analysis.request.seed, .precision = DType::f64, .rules = analysis.request.rules};
   const auto part = analyse(extractOps(analysis, ops, progress), options, progress);
   if (!part->derived())
     throw Error(ErrorCode::execution, part->problems.empty() ? "it cannot be derived" : part->problems.back().message,
                 part->problems.empty() ? "" : part->problems.back().place);
-  KeepGenerator keep;
-  setGeneratorState(seededState(analysis.request.seed));
-  GradientCheck check;
-  check.directions = 4;
+  const KeepGenerator keep(analysis.request.seed);
+  GradientCheck check{.directions = 4};
   const auto ours = runSplit(*part).gradients, theirs = runEager(*part).gradients;
   check.lostBackwards = lostBackwards(*analysis.document, ops);
   check.passed = true;

@@ -1,11 +1,10 @@
 #pragma once
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/trace/pass_result.h"
+#include "core/trace/trace.h"
 
 namespace retrograd {
 

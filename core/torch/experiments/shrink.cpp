@@ -1,7 +1,5 @@
 #include "core/torch/experiments/shrink.h"
 
-#include <ATen/ops/isnan.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,35 +8,23 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/experiments/grad_check.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/reading/session_file.h"
-#include "core/torch/tracing/convert.h"
 
 namespace retrograd {
 namespace {
 
-bool hasNaN(const TensorData& data) {
-  const auto tensor = borrowTensor(data);
-  return (tensor.is_floating_point() || tensor.is_complex()) && tensor.isnan().any().item().toBool();
-}
-
 bool anyNaN(const TensorMap& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const auto& entry) { return hasNaN(entry.second); });
+  return std::ranges::any_of(tensors, [](const auto& entry) { return countNonFinite(entry.second).nan > 0; });
 }
 
 /// The largest difference over the largest element; infinite where one is finite and the other is not.
-double difference(const TensorData& a, const TensorData& b) {
-  auto x = borrowTensor(a), y = borrowTensor(b);
-  if (x.sizes() != y.sizes()) return std::numeric_limits<double>::infinity();
-  if (x.numel() == 0) return 0;
-  const auto wide = x.is_complex() || y.is_complex() ? at::kComplexDouble : at::kDouble;
-  x = x.to(wide);
-  y = y.to(wide);
-  const auto same = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
-  const auto distance = x.sub(y).abs().masked_fill(same, 0).max().item().toDouble();
-  if (std::isnan(distance) || std::isinf(distance)) return std::numeric_limits<double>::infinity();
-  const auto sizes = y.abs();
-  const auto scale = sizes.masked_fill(sizes.isfinite().logical_not(), 0).max().item().toDouble();
-  return scale > 0 ? distance / scale : distance > 0 ? std::numeric_limits<double>::infinity() : 0;
+double relativeDifference(const TensorData& a, const TensorData& b) {
+  const auto found = difference(a, b, true);
+  if (!found.failure.empty()) return std::numeric_limits<double>::infinity();
+  return found.scale > 0       ? found.deviation / found.scale
+         : found.deviation > 0 ? std::numeric_limits<double>::infinity()
+                               : 0;
 }
 
 /// Results of a run by name, outputs by their place.
@@ -86,10 +72,8 @@ class Search {
  private:
   std::shared_ptr<const Analysis> candidate(std::size_t begin, std::size_t end) const {
     const std::vector<BoundSymbolId> ops(all_.begin() + begin, all_.begin() + end);
-    DerivationRequest request;
-    request.seed = analysis_.request.seed;
-    request.rules = analysis_.request.rules;
-    return analyse(extractOps(analysis_, ops, progress_), request, progress_);
+    return analyse(extractOps(analysis_, ops, progress_),
+                   {.seed = analysis_.request.seed, .rules = analysis_.request.rules}, progress_);
   }
   bool shows(std::size_t begin, std::size_t end) {
     progress_.check();
@@ -137,9 +121,9 @@ FaultTest differsFromDouble(double tolerance) {
     file.document = std::make_shared<Document>(*candidate->file.document);
     const auto wide = analyse(std::move(file), options);
     const auto own = resultsOf(*candidate), exact = resultsOf(*wide);
-    return std::any_of(own.begin(), own.end(), [&](const auto& entry) {
+    return std::ranges::any_of(own, [&](const auto& entry) {
       const auto it = exact.find(entry.first);
-      return it != exact.end() && difference(entry.second, it->second) > tolerance;
+      return it != exact.end() && relativeDifference(entry.second, it->second) > tolerance;
     });
   };
 }
@@ -151,7 +135,7 @@ FaultTest differsFrom(TensorMap reference, double tolerance) {
     for (std::size_t i = 0; i < computation.outputs.size() && i < run.outputs.size(); ++i) {
       if (!computation.outputs[i].value || !run.outputs[i]) continue;
       const auto it = reference.find(candidate->document->displayName(computation.outputs[i].value));
-      if (it != reference.end() && difference(*run.outputs[i], it->second) > tolerance) return true;
+      if (it != reference.end() && relativeDifference(*run.outputs[i], it->second) > tolerance) return true;
     }
     return false;
   };

@@ -1,4 +1,4 @@
-#include "core/torch/experiments/tensor_difference.h"
+#include "core/torch/experiments/compare_runs.h"
 
 #include <ATen/ops/zeros.h>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/questions/memory_timeline.h"
-#include "core/questions/saved.h"
+#include "core/questions/why.h"
 #include "core/split/op_cost.h"
 #include "core/torch/analysis/analyse.h"
 
@@ -11,9 +11,7 @@ namespace retrograd {
 namespace {
 
 PartitionFigures figuresOf(const Analysis& analysis) {
-  PartitionFigures figures;
-  figures.savedBytes = savedValues(analysis).bytes;
-  figures.peakBytes = memoryTimeline(analysis).peakBytes;
+  PartitionFigures figures{.savedBytes = savedValues(analysis).bytes, .peakBytes = memoryTimeline(analysis).peakBytes};
   for (auto op : analysis.joint.ops) figures.recomputedOps += analysis.document->boundSymbol(op).recomputed;
   return figures;
 }
@@ -66,8 +64,7 @@ WhatIf whatIf(const Analysis& analysis, const PartitionOptions& partition, const
               const Progress& progress) {
   auto request = requestOf(analysis);
   request.partition = partition;
-  WhatIf result;
-  result.analysis = deriveAgain(analysis, request, nullptr, progress);
+  WhatIf result{.analysis = deriveAgain(analysis, request, nullptr, progress)};
   if (!result.analysis->derived())
     throw Error(ErrorCode::internal, "the model cannot be derived again", analysis.file.path);
   result.before = figuresOf(analysis);
@@ -84,10 +81,7 @@ std::vector<BudgetFigures> figuresAtBudgets(int count,
                                             const std::function<PartitionFigures(const PartitionOptions&)>& split) {
   if (count <= 0) return {};
   const auto at = [&](PartitionOptions::Kind kind, std::optional<std::int64_t> budget) {
-    PartitionOptions partition;
-    partition.kind = kind;
-    partition.budget = budget;
-    return split(partition);
+    return split({.kind = kind, .budget = budget});
   };
   const auto most = at(PartitionOptions::defaultKind, {}).savedBytes,
              least = at(PartitionOptions::minCut, {}).savedBytes;

@@ -182,7 +182,7 @@ AliasPlace AliasFamilies::place(ValueId tensor, bool isInner) {
     }
     families_[family].viewInRule = viewInRule;
   }
-  std::reverse(steps.begin(), steps.end());
+  std::ranges::reverse(steps);
   if (families_[family].isInner && !isInner) family = leaveRule(family, steps);
   AliasPlace place{family, {}};
   for (const auto& [step, result] : steps) {

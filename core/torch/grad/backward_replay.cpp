@@ -38,14 +38,9 @@ void JointBuilder::seedCotangents() {
     if (kind != OutputKind::user && kind != OutputKind::loss) continue;
     if (options_.hasCotangent && !options_.hasCotangent(i)) continue;
     const auto& like = document_.meta(output);
-    TensorMeta meta;
-    meta.dtype = like.dtype;
-    meta.device = like.device;
-    meta.sizes = like.sizes;
-    meta.strides = contiguousStrides(like.sizes);
-    Value value;
-    value.kind = ValueKind::cotangent;
-    value.meta = document_.internMeta(meta);
+    TensorMeta meta{
+        .dtype = like.dtype, .device = like.device, .sizes = like.sizes, .strides = contiguousStrides(like.sizes)};
+    Value value{.meta = document_.internMeta(meta), .kind = ValueKind::cotangent};
     value.storage = document_.addStorage(meta.bytes(), {}, true);
     value.name = document_.internUnique("cotangent_" + std::to_string(i));
     cotangents_.back() = document_.addValue(value);
@@ -116,10 +111,8 @@ void JointBuilder::emitVariant(const Instance& instance, const BackwardVariant& 
   }
   writer_.addConstants(variant.constants, begin);
   for (const auto& op : variant.ops) {
-    Origin origin;
-    origin.op = instance.op;
-    origin.role = op.role == Role::none ? Role::gradient : op.role;
-    origin.operand = op.gradientOf;
+    Origin origin{
+        .op = instance.op, .role = op.role == Role::none ? Role::gradient : op.role, .operand = op.gradientOf};
     origin.output = onlyOutput;
     if (op.gradientOf >= 0) origin.value = locals[instance.localsBegin + op.gradientOf];
     if (!instance.writesView && zeros_.noteAndForcesZero(op, std::span(locals).subspan(begin)))

@@ -1,6 +1,5 @@
 // Registered decompositions: the last source of a derivative.
 #include "core/torch/grad/joint_builder.h"
-#include "core/torch/tracing/op_table.h"
 #include "core/torch/tracing/recorder.h"
 
 namespace retrograd {
@@ -55,8 +54,7 @@ std::optional<std::vector<JointBuilder::FlatOutput>> JointBuilder::applyDecompos
     return ValueId();
   };
   for (const auto& call : decomposed.calls) {
-    CallPattern inner;
-    inner.arguments = call.arguments;
+    CallPattern inner{.arguments = call.arguments};
     std::vector<ValueId> operands;
     const std::function<void(Argument&)> renumber = [&](Argument& argument) {
       if (argument.kind == Argument::Kind::operand) {
@@ -101,12 +99,11 @@ void JointBuilder::bindFlat(ValueId computationValue, const FlatOutput& output, 
   auto& binding = bindings_[computationValue];
   binding = {};
   binding.number = output.number;
-  const auto same = std::find(call.tensors.begin(), call.tensors.end(), output.value);
+  const auto same = std::ranges::find(call.tensors, output.value);
   if (output.value && same != call.tensors.end()) {
     binding = bindings_[call.computationValues[same - call.tensors.begin()]];
   } else if (output.value) {
-    binding.value = output.value;
-    placeBinding(binding);
+    binding = bindingTo(output.value);
   }
 }
 

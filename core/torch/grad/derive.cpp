@@ -1,5 +1,6 @@
 #include "core/torch/grad/derive.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/clone.h>
@@ -17,7 +18,6 @@
 #include "core/torch/grad/variant_source.h"
 #include "core/torch/tracing/extra_derivatives.h"
 #include "core/torch/tracing/generator.h"
-#include "core/torch/tracing/own_rnn_cells.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -36,6 +36,25 @@ std::optional<c10::Device> claimedBeside(const Document& document, const RuleReq
   }
   return std::nullopt;
 }
+
+/// While it lives and `op` is an LSTM, a GRU or a plain RNN, LibTorch takes its own cells on a GPU instead of cuDNN.
+/// Before it calls cuDNN it looks whether the weights are one block of memory, by `set_` of a storage, which no trace
+/// can hold; and one call for all steps would say nothing of any of them.
+class OwnRnnCells {
+ public:
+  explicit OwnRnnCells(std::string_view op) : cudnn_(at::globalContext().userEnabledCuDNN()) {
+    static constexpr std::array<std::string_view, 4> names{"aten.lstm.", "aten.gru.", "aten.rnn_tanh.",
+                                                           "aten.rnn_relu."};
+    const bool isRecurrent = std::ranges::any_of(names, [&](std::string_view name) { return op.starts_with(name); });
+    if (isRecurrent) at::globalContext().setUserEnabledCuDNN(false);
+  }
+  ~OwnRnnCells() { at::globalContext().setUserEnabledCuDNN(cudnn_); }
+  OwnRnnCells(const OwnRnnCells&) = delete;
+  OwnRnnCells& operator=(const OwnRnnCells&) = delete;
+
+ private:
+  const bool cudnn_;
+};
 
 /// The op's autograd graph, and the recorder that saw it being made.
 class AutogradDerivation final : public VariantSource {
@@ -149,7 +168,7 @@ void addInputs(Document& document, const RuleRequest& request, AutogradDerivatio
 
 /// An op without a derivative: its outputs still require a gradient, or the missing formula would go unnoticed.
 void markNotDifferentiable(const RuleRequest& request, const AutogradDerivation& derivation, Rule& rule) {
-  if (std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; })) return;
+  if (std::ranges::none_of(request.requiresGrad, [](char r) { return r; })) return;
   rule.noDerivative = true;
   for (std::size_t i = 0; i < derivation.outputs.size(); ++i) {
     const auto& output = derivation.outputs[i];
@@ -248,9 +267,9 @@ constexpr std::array<Decomposition, 2> decompositions{
     {{"aten._linalg_svd.default", 2, {0, 2}}, {"aten._linalg_eigh.default", 2, {1, 1}}}};
 
 bool isRead(const Rule& rule, std::int32_t local) {
-  return std::find(rule.outputs.begin(), rule.outputs.end(), local) != rule.outputs.end() ||
-         std::any_of(rule.forward.begin(), rule.forward.end(), [&](const RuleOp& op) {
-           return std::find(op.operands.begin(), op.operands.end(), local) != op.operands.end();
+  return std::ranges::find(rule.outputs, local) != rule.outputs.end() ||
+         std::ranges::any_of(rule.forward, [&](const RuleOp& op) {
+           return std::ranges::find(op.operands, local) != op.operands.end();
          });
 }
 
@@ -270,12 +289,9 @@ void leaveVectorsOut(Document& document, std::string_view op, Rule& rule) {
   if (rule.anyRequiresGrad) return;
   for (auto& inner : rule.forward) {
     const std::string name = document.symbol(inner.symbol).name;
-    const auto known = std::find_if(decompositions.begin(), decompositions.end(),
-                                    [&](const Decomposition& d) { return d.name == name; });
+    const auto known = std::ranges::find_if(decompositions, [&](const Decomposition& d) { return d.name == name; });
     if (known == decompositions.end() || name == op) continue;
-    if (std::any_of(known->vectors.begin(), known->vectors.end(),
-                    [&](std::size_t i) { return isRead(rule, inner.outputs[i]); }))
-      continue;
+    if (std::ranges::any_of(known->vectors, [&](std::size_t i) { return isRead(rule, inner.outputs[i]); })) continue;
     auto pattern = document.pattern(inner.pattern);
     while (pattern.arguments.size() <= known->argument) pattern.arguments.push_back(Argument::ofMissing());
     pattern.arguments[known->argument] = Argument::ofBool(false);

@@ -109,9 +109,7 @@ class CopyElision {
 }  // namespace
 
 Trace elideCopies(Document& document, const Trace& joint) {
-  PassRecord record;
-  record.pass = "Copy elision";
-  record.parent = joint.name;
+  PassRecord record{.pass = "Copy elision", .parent = joint.name};
   Trace result = joint;
   CopyElision elision(document, joint);
   result.ops = elision.run(record.replaced);

@@ -29,9 +29,7 @@ JointResult JointBuilder::build() {
   walk(computation_.trace.ops);
   for (const auto& output :
        computation_.outputs) {  // a view of something written since is made again, still in the forward
-    const Binding binding = output.value ? resolve(output.value) : Binding{};
-    outputs_.push_back(binding.value);
-    result_.outputNumbers.push_back(output.value ? binding.number : std::nullopt);
+    outputs_.push_back(output.value ? resolve(output.value).value : ValueId());
   }
   renewWhatIsReadLate();  // before inputs get their content: what they are copied over represents them as they were
   copyBack();
@@ -85,7 +83,7 @@ void JointBuilder::bindInputs() {
       const auto [first, isNew] = firstOfStorage.try_emplace(input.storageKey, id);
       if (!isNew && document_.value(first->second).meta == value.meta) binding.value = first->second;
     }
-    placeBinding(binding);
+    binding = bindingTo(binding.value);
     if (binding.tensor < 0 || binding.value != id) continue;
     auto& family = aliases_.family(tensors_[binding.tensor].family);
     family.input = static_cast<std::int32_t>(i);
@@ -129,8 +127,7 @@ void JointBuilder::applyOp(BoundSymbolId op) {
   const auto call = callOf(op);
   for (auto tensor : call.tensors) refuseNumberOf(tensor, op);
   if (writesUnseen(op)) return applyWriter(op, call, WriteMode::cloneAll);
-  const auto preferredSpan = std::as_const(document_).outputs(op);
-  const std::vector<ValueId> preferred(preferredSpan.begin(), preferredSpan.end());
+  const auto preferred = copied(std::as_const(document_).outputs(op));
   const auto symbol = document_.boundSymbol(op).symbol;
   if (const auto decomposed = applyDecomposition(op, symbol, call.pattern, call.tensors, preferred)) {
     for (std::size_t i = 0; i < preferred.size() && i < decomposed->size(); ++i)
@@ -152,8 +149,7 @@ Argument JointBuilder::argumentValue(BoundSymbolId op, const Argument& argument)
 
 JointBuilder::Call JointBuilder::callOf(BoundSymbolId op) {
   Call call;
-  const auto operandSpan = document_.operands(op);
-  const std::vector<ValueId> operands(operandSpan.begin(), operandSpan.end());
+  const auto operands = copied(document_.operands(op));
   bool plain = true;
   for (auto id : operands) {
     const auto& binding = resolve(id);
@@ -187,8 +183,7 @@ JointBuilder::Call JointBuilder::callOf(BoundSymbolId op) {
 }
 
 void JointBuilder::bindOutputs(BoundSymbolId op, const Instance& instance, const Call& call) {
-  const auto outputSpan = std::as_const(document_).outputs(op);
-  const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
+  const auto outputs = copied(std::as_const(document_).outputs(op));
   const Rule& rule = *instance.rule;
   for (std::size_t i = 0; i < outputs.size() && i < rule.outputs.size(); ++i) {
     if (!outputs[i]) continue;
@@ -199,8 +194,7 @@ void JointBuilder::bindOutputs(BoundSymbolId op, const Instance& instance, const
     } else if (rule.outputs[i] >= 0 && rule.outputs[i] < rule.operandCount) {
       binding = bindings_[call.computationValues[rule.outputs[i]]];
     } else {
-      binding.value = output(instance, i);
-      if (binding.value) placeBinding(binding);
+      binding = bindingTo(output(instance, i));
     }
   }
 }
@@ -235,15 +229,48 @@ void JointBuilder::evaluateNumbers(BoundSymbolId op) {
   }
   if (outputSpan.empty()) return;
   if (!number) throw Error(ErrorCode::unknownOp, "no such op is known here", name);
-  Binding binding;
-  binding.number = std::move(number);
-  bindings_[outputSpan[0]] = binding;
+  bindings_[outputSpan[0]] = Binding{.number = std::move(number)};
 }
 
 void JointBuilder::emitVerbatim(BoundSymbolId op) {
   const auto call = callOf(op);
   writer_.emit(document_.boundSymbol(op).symbol, call.pattern, effect::opaque, call.tensors, {},
                JointWriter::forwardOrigin(op));
+}
+
+/// The kernel of linalg_pinv calls matmul, which autocast casts; of its own op autocast knows nothing. What is recorded
+/// as one op would run without the cast.
+void JointBuilder::refuseHiddenCasts(SymbolId symbol, std::span<const ValueId> tensors) const {
+  if (!region_.autocast.active || !region_.autocast.enabled || tensors.empty()) return;
+  const auto& name = document_.symbol(symbol).name;
+  const auto dtype = document_.meta(tensors[0]).dtype;
+  if (name.starts_with("aten.linalg_pinv.") && dtype != DType::f64 && dtype != DType::c128)
+    throw Error(
+        ErrorCode::unsupportedOp,
+        "in an autocast region its kernel casts a product that the trace does not show; move the op out of the region",
+        "torch.ops." + name);
+}
+
+Instance JointBuilder::apply(BoundSymbolId op, SymbolId symbol, PatternId pattern, std::span<const ValueId> tensors,
+                             std::span<const ValueId> preferred, WriteMode writes) {
+  refuseHiddenCasts(symbol, tensors);
+  Instance instance{
+      .op = op, .symbol = symbol, .pattern = pattern, .autocast = rules_.autocastIndex(), .writes = writes};
+  const auto found = rules_.find(symbol, pattern, tensors, writes);
+  instance.rule = found.rule;
+  instance.withData = found.withData;
+  const Rule& rule = *instance.rule;
+  instance.localsBegin = writer_.addLocals(rule, tensors, ValueKind::activation, preferred);
+  for (const auto& ruleOp : rule.forward) writer_.emit(ruleOp, instance.localsBegin, JointWriter::forwardOrigin(op));
+  for (std::size_t i = 0; i < rule.outputs.size(); ++i)
+    if (rule.outputRequiresGrad[i]) document_.value(output(instance, i)).requiresGrad = true;
+  if (rule.anyRequiresGrad) instances_.push_back(instance);
+  return instance;
+}
+
+ValueId JointBuilder::output(const Instance& instance, std::size_t flatOutput) const {
+  const auto local = instance.rule->outputs.at(flatOutput);
+  return local < 0 ? ValueId() : valueOfLocal(instance, local);
 }
 
 JointResult gradTransform(Document& document, const Computation& computation, const TransformOptions& options,

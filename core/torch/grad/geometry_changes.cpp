@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "core/torch/grad/joint_builder.h"
-#include "core/torch/grad/literals.h"
-#include "core/trace/effects.h"
 #include "core/trace/op_traits.h"
 
 namespace retrograd {
@@ -24,7 +22,7 @@ std::string functionalName(const std::string& name) {
 bool isReplayed(std::string_view view) {
   static constexpr std::array<std::string_view, 4> ops{"aten.view_as_real.default", "aten.view_as_complex.default",
                                                        "aten._conj.default", "aten._neg_view.default"};
-  return std::find(ops.begin(), ops.end(), view) != ops.end();
+  return std::ranges::find(ops, view) != ops.end();
 }
 
 }  // namespace
@@ -45,8 +43,7 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
                 "afterwards is not known here",
                 "torch.ops." + name);
   const auto replays = [&](const ViewPath& path) {
-    return std::any_of(path.begin(), path.end(),
-                       [&](const ViewStep& step) { return step.view && isReplayed(nameOf(step.view)); });
+    return std::ranges::any_of(path, [&](const ViewStep& step) { return step.view && isReplayed(nameOf(step.view)); });
   };
   if (isSeenLater && replays(tensorOf(target)->path))
     throw Error(ErrorCode::unsupportedOp,
@@ -56,20 +53,19 @@ void JointBuilder::applyGeometryChange(BoundSymbolId op) {
   const GradModeScope recorded(region_, region_.gradMode || isSeenLater);
   const auto instance = apply(op, writer_.internOp(functionalName(name)), call.pattern, call.tensors);
   if (instance.rule->outputs[0] >= instance.rule->operandCount) {
-    Binding changed;
-    changed.value = output(instance, 0);
+    auto changed = output(instance, 0);
     ValueId leaf;
-    if (document_.value(changed.value).meta ==
+    if (document_.value(changed).meta ==
         document_.value(before).meta) {  // squeeze_ of what has no size of one: the tensor stays what it is
       bindOutput(op, target);
       return;
     }
     if (isUnseen && !isSeenLater) {
       leaf = unusedLeaf(*tensorOf(target));
-      changed.value = changeUnseen(op, leaf, before, changed.value);
+      changed = changeUnseen(op, leaf, before, changed);
     }
-    placeBinding(changed);
-    const auto former = std::exchange(*tensorOf(target), tensors_[changed.tensor]);
+    const auto binding = bindingTo(changed);
+    const auto former = std::exchange(*tensorOf(target), tensors_[binding.tensor]);
     tensorOf(target)->isView = former.isView;
     if (const auto now = tensorOf(target)->family; now != former.family && isUnseen) {
       aliases_.family(now).former = former.family;
@@ -113,8 +109,8 @@ void JointBuilder::bindOutput(BoundSymbolId op, ValueId target) {
 /// Views that were taken of a tensor before its sizes or strides changed unseen follow a later write to it in eager
 /// PyTorch, gradient and all; here the tensor has left their family.
 void JointBuilder::refuseViewsOf(BoundSymbolId op, std::int32_t former) const {
-  if (former >= 0 && std::any_of(tensors_.begin(), tensors_.end(),
-                                 [&](const TensorState& t) { return t.family == former && !t.path.empty(); }))
+  if (former >= 0 &&
+      std::ranges::any_of(tensors_, [&](const TensorState& t) { return t.family == former && !t.path.empty(); }))
     throw Error(ErrorCode::unsupportedOp,
                 "it writes to a tensor that views were taken of before its sizes or strides changed unseen by autograd",
                 document_.opName(op));
@@ -133,7 +129,7 @@ ValueId JointBuilder::unusedLeaf(const TensorState& tensor) const {
       if (aliases_.familyOfBase(valueOfLocal(instance, i)) == tensor.family) return true;
     return false;
   };
-  return leaf && std::none_of(instances_.begin(), instances_.end(), uses) ? leaf : ValueId();
+  return leaf && std::ranges::none_of(instances_, uses) ? leaf : ValueId();
 }
 
 /// `changed`, which lies in memory as `before` does, with the gradient of `before`: autograd does not record the

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/torch/grad/literals.h"
-
 namespace retrograd {
 
 void GradientSums::add(ValueId value, ValueId gradient) {
@@ -15,9 +13,7 @@ void GradientSums::add(ValueId value, ValueId gradient) {
     slot.sum = gradient;
     return;
   }
-  Origin origin;
-  origin.role = Role::accumulation;
-  origin.value = value;
+  Origin origin{.role = Role::accumulation, .value = value};
   if (const auto producer = document_.value(value).producer) {
     const auto& bound = document_.boundSymbol(producer);
     origin.op = bound.origin.role == Role::none ? producer : bound.origin.op;
@@ -63,9 +59,7 @@ void GradientSums::reshape(const std::map<ValueId, std::vector<std::int64_t>>& s
   for (const auto& [input, sizes] : sizesOf) {
     auto& slot = gradients_[input];
     if (!slot.sum || slot.refused || document_.meta(slot.sum).sizes == sizes) continue;
-    Origin origin;
-    origin.role = Role::gradient;
-    origin.value = input;
+    Origin origin{.role = Role::gradient, .value = input};
     if (const auto producer = document_.value(slot.sum).producer) origin.op = document_.boundSymbol(producer).origin.op;
     slot.sum = emit("aten.reshape.default", {{Argument::ofOperand(0), integers(sizes)}, {}, 1, {}},
                     std::array{slot.sum}, origin);

@@ -66,7 +66,6 @@ class JointBuilder {
   bool refuseBefore(const Instance& instance);
   void noteRefusals();
 
-  // apply_rule.cpp
   /// Finds or derives the rule, emits its forward ops, and returns the instance (listed for the backward where it needs
   /// one). `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to
   /// trace.
@@ -98,7 +97,7 @@ class JointBuilder {
   Binding& resolve(ValueId computationValue);
   ValueId valueOf(const Binding& binding);
   TensorState* tensorOf(ValueId computationValue);
-  void placeBinding(Binding& binding);
+  Binding bindingTo(ValueId value);
   void catchUp(std::int32_t family);
   void refuseSharedStatistics(BoundSymbolId op);
   void applyMutation(BoundSymbolId op);
@@ -153,6 +152,8 @@ class JointBuilder {
   void runCond(BoundSymbolId op, const Arguments& before, const Graphs& graphs, const Arguments& after);
   void runScan(BoundSymbolId op, const Graphs& graphs, const Arguments& after);
   void runMap(BoundSymbolId op, const Graphs& graphs, const Arguments& after);
+  struct Loop;
+  void unroll(BoundSymbolId op, Loop loop);
   void runWhile(BoundSymbolId op, const Graphs& graphs, const Arguments& after);
   void applyWithEffects(BoundSymbolId op, const CallPattern& pattern);
   std::int64_t leadingSize(const std::vector<Binding>& stacked, std::string_view op) const;

@@ -21,12 +21,7 @@ SymbolId JointWriter::internOp(const std::string& name) {
   return document_.internSymbol(describeOperator(requireOperator(name)));
 }
 
-Origin JointWriter::forwardOrigin(BoundSymbolId op) {
-  Origin origin;
-  origin.op = op;
-  origin.role = Role::forward;
-  return origin;
-}
+Origin JointWriter::forwardOrigin(BoundSymbolId op) { return {.op = op, .role = Role::forward}; }
 
 StorageId JointWriter::storageOf(const RuleLocal& local, std::vector<StorageId>& storages) {
   const std::size_t index = local.storage;
@@ -37,9 +32,7 @@ StorageId JointWriter::storageOf(const RuleLocal& local, std::vector<StorageId>&
 
 ValueId JointWriter::makeValue(const RuleLocal& local, std::vector<StorageId>& storages, ValueKind kind,
                                ValueId preferred) {
-  Value value;
-  value.kind = kind;
-  value.meta = local.meta;
+  Value value{.meta = local.meta, .kind = kind};
   if (local.meta) value.storage = storageOf(local, storages);
   ValueId id;
   if (preferred) {
@@ -66,7 +59,7 @@ std::size_t JointWriter::addLocals(const Rule& rule, std::span<const ValueId> te
                                    std::span<const ValueId> preferred) {
   const auto begin = locals_.size();
   locals_.resize(begin + rule.locals.size());
-  std::copy(tensors.begin(), tensors.end(), locals_.begin() + begin);
+  std::ranges::copy(tensors, locals_.begin() + begin);
   auto& storages = storageScratch_;
   storages.clear();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -107,12 +100,7 @@ BoundSymbolId JointWriter::emit(const RuleOp& op, std::size_t localsBegin, const
 BoundSymbolId JointWriter::emit(SymbolId symbol, PatternId pattern, std::uint8_t effects,
                                 std::span<const ValueId> operands, std::span<const ValueId> outputs,
                                 const Origin& origin) {
-  BoundSymbol bound;
-  bound.symbol = symbol;
-  bound.pattern = pattern;
-  bound.effects = effects;
-  bound.origin = origin;
-  bound.parent = origin.op;
+  BoundSymbol bound{.symbol = symbol, .pattern = pattern, .parent = origin.op, .origin = origin, .effects = effects};
   bound.gradMode = region_.gradMode;
   if (origin.op) {
     const auto& from = document_.boundSymbol(origin.op);

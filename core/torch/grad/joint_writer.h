@@ -8,10 +8,23 @@
 
 #include "core/base/id_vector.h"
 #include "core/torch/grad/alias_families.h"
-#include "core/torch/grad/region_state.h"
 #include "core/torch/grad/transform.h"
 
 namespace retrograd {
+
+/// For where the document grows while they are looked at.
+inline std::vector<ValueId> copied(std::span<const ValueId> values) { return {values.begin(), values.end()}; }
+
+inline Argument integers(const std::vector<std::int64_t>& values) {
+  Argument list = Argument::ofList({});
+  for (auto value : values) list.items.push_back(Argument::ofInt(value));
+  return list;
+}
+
+/// Sizes, strides and offset, as as_strided takes them.
+inline std::vector<Argument> stridedArguments(const TensorMeta& meta) {
+  return {integers(meta.sizes), integers(meta.strides), Argument::ofInt(meta.offset)};
+}
 
 /// Writes the joint: its ops in order, their values, and the memory in which these lie.
 class JointWriter {

@@ -57,10 +57,10 @@ void JointBuilder::readLate(const Instance& instance, const BackwardVariant& var
     if (now == result_.readLate.end()) continue;
     const auto before = std::exchange(locals[begin + i], now->second);
     const auto isRead = [&](const RuleOp& op) {
-      return std::find(op.operands.begin(), op.operands.end(), static_cast<std::int32_t>(i)) != op.operands.end();
+      return std::ranges::find(op.operands, static_cast<std::int32_t>(i)) != op.operands.end();
     };
     const auto maker = document_.value(now->second).producer;
-    if (!maker || std::none_of(variant.ops.begin(), variant.ops.end(), isRead)) continue;
+    if (!maker || std::ranges::none_of(variant.ops, isRead)) continue;
     const auto writer = document_.boundSymbol(maker).origin.op;
     if (options_.createGraph && aliases_.isOfContent(before)) refuseLateRead(instance.op, writer);
     result_.lateReads.emplace(instance.op, writer);

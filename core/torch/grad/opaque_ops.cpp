@@ -22,8 +22,7 @@ ValueId JointBuilder::opaqueResult(BoundSymbolId op, ValueId declared) {
 
 void JointBuilder::applyOpaque(BoundSymbolId op) {
   const auto call = callOf(op);
-  const auto declaredSpan = std::as_const(document_).outputs(op);
-  const std::vector<ValueId> declared(declaredSpan.begin(), declaredSpan.end());
+  const auto declared = copied(std::as_const(document_).outputs(op));
   std::vector<ValueId> results;
   for (auto value : declared) results.push_back(value ? opaqueResult(op, value) : ValueId());
   const auto effects = static_cast<std::uint8_t>(document_.boundSymbol(op).effects | effect::opaque);
@@ -38,16 +37,10 @@ void JointBuilder::applyOpaque(BoundSymbolId op) {
     auto& value = document_.value(results[i]);
     if (value.meta)
       value.requiresGrad = anyRequiresGrad && retrograd::isDifferentiable(document_.meta(value.meta).dtype);
-    auto& binding = bindings_[declared[i]];
-    binding = {};
-    binding.value = results[i];
-    if (value.meta) placeBinding(binding);
+    bindings_[declared[i]] = bindingTo(results[i]);
   }
   if (!anyRequiresGrad) return;
-  Instance instance;
-  instance.op = op;
-  instance.opaque = emitted;
-  instances_.push_back(instance);
+  instances_.push_back({.op = op, .opaque = emitted});
 }
 
 /// A number that only an opaque op knows decides shapes: nothing can be derived of who reads it.

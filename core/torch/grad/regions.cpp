@@ -89,13 +89,15 @@ ScanArguments scanArguments(const std::vector<Argument>& after) {
   return scan;
 }
 
+Binding literalBinding(const Argument& argument) {
+  return {.number = argument.kind == Argument::Kind::none ? std::nullopt : std::optional(argument)};
+}
+
 }  // namespace
 
 Binding JointBuilder::bindingOf(BoundSymbolId op, const Argument& argument) {
-  if (argument.kind == Argument::Kind::operand) return resolve(document_.operands(op)[argument.integer]);
-  Binding literal;
-  if (argument.kind != Argument::Kind::none) literal.number = argument;
-  return literal;
+  return argument.kind == Argument::Kind::operand ? resolve(document_.operands(op)[argument.integer])
+                                                  : literalBinding(argument);
 }
 
 std::vector<Binding> JointBuilder::bindingsOf(BoundSymbolId op, const Argument& list) {
@@ -117,13 +119,8 @@ std::vector<Binding> JointBuilder::inlineSubgraph(const Subgraph& graph, const s
   walk(graph.ops);
   std::vector<Binding> results;
   for (const auto& output : graph.outputs) {
-    if (output.kind == Argument::Kind::operand) {
-      results.push_back(resolve(graph.outputValues.at(output.integer)));
-      continue;
-    }
-    Binding literal;
-    if (output.kind != Argument::Kind::none) literal.number = output;
-    results.push_back(literal);
+    const bool isOperand = output.kind == Argument::Kind::operand;
+    results.push_back(isOperand ? resolve(graph.outputValues.at(output.integer)) : literalBinding(output));
   }
   return results;
 }
@@ -196,10 +193,7 @@ void JointBuilder::copyResults(BoundSymbolId op, const std::vector<Binding>& arg
 /// backward has it recomputed.
 Binding JointBuilder::shallowCopy(BoundSymbolId op, const Binding& result) {
   if (!result.value || !document_.isTensor(result.value)) return result;
-  Binding copy;
-  copy.value = call(op, "aten.alias.default", {{Argument::ofOperand(0)}, {}, 1, {}}, {valueOf(result)});
-  placeBinding(copy);
-  return copy;
+  return bindingTo(call1(op, "aten.alias.default", {}, valueOf(result)));
 }
 
 void JointBuilder::runCond(BoundSymbolId op, const std::vector<Argument>& before, const std::vector<SubgraphId>& graphs,
@@ -214,12 +208,7 @@ void JointBuilder::runCond(BoundSymbolId op, const std::vector<Argument>& before
 }
 
 Binding JointBuilder::select(BoundSymbolId op, const Binding& stacked, std::int64_t index) {
-  Binding slice;
-  slice.value =
-      call(op, "aten.select.int", {{Argument::ofOperand(0), Argument::ofInt(0), Argument::ofInt(index)}, {}, 1, {}},
-           {valueOf(stacked)});
-  placeBinding(slice);
-  return slice;
+  return bindingTo(call1(op, "aten.select.int", {Argument::ofInt(0), Argument::ofInt(index)}, valueOf(stacked)));
 }
 
 Binding JointBuilder::stack(BoundSymbolId op, const std::vector<Binding>& slices) {
@@ -232,10 +221,7 @@ Binding JointBuilder::stack(BoundSymbolId op, const std::vector<Binding>& slices
     list.items.push_back(Argument::ofOperand(std::ssize(tensors)));
     tensors.push_back(valueOf(slice));
   }
-  Binding stacked;
-  stacked.value = call(op, "aten.stack.default", {{list, Argument::ofInt(0)}, {}, 0, {}}, tensors);
-  placeBinding(stacked);
-  return stacked;
+  return bindingTo(call(op, "aten.stack.default", {{list, Argument::ofInt(0)}, {}, 0, {}}, tensors));
 }
 
 /// The one length of all tensors that a loop runs over.
@@ -258,50 +244,49 @@ std::int64_t JointBuilder::leadingSize(const std::vector<Binding>& stacked, std:
   return *length;
 }
 
-void JointBuilder::runScan(BoundSymbolId op, const std::vector<SubgraphId>& graphs,
-                           const std::vector<Argument>& after) {
-  const auto scan = scanArguments(after);
-  auto carry = bindingsOf(op, scan.init);
-  const auto stacked = bindingsOf(op, scan.stacked), additional = bindingsOf(op, scan.additional);
-  const Subgraph graph = document_.subgraph(graphs[0]);
-  requireResults(graph, carry.size(), false, "scan");
-  if (stacked.empty()) return bindResults(op, carry);  // as PyTorch does
-  const auto n = leadingSize(stacked, "scan");
-  std::vector<std::vector<Binding>> outputs(graph.outputs.size() - carry.size());
-  LoopLimit limit("scan", writer_.ops());
-  for (std::int64_t i = 0; i < n; ++i) {
+/// A body that runs over the slices of tensors. It returns the next `carry`, and behind it slices to be stacked.
+struct JointBuilder::Loop {
+  std::string_view name;
+  SubgraphId body;
+  std::vector<Binding> carry, stacked, additional;
+  bool reverse;
+};
+
+void JointBuilder::unroll(BoundSymbolId op, Loop loop) {
+  const Subgraph body = document_.subgraph(loop.body);
+  auto& carry = loop.carry;
+  std::vector<std::vector<Binding>> outputs(body.outputs.size() - carry.size());
+  LoopLimit limit(loop.name, writer_.ops());
+  for (std::int64_t i = 0, n = leadingSize(loop.stacked, loop.name); i < n; ++i) {
     limit.step();
     auto arguments = carry;
-    for (const auto& x : stacked) arguments.push_back(select(op, x, scan.reverse ? n - 1 - i : i));
-    arguments.insert(arguments.end(), additional.begin(), additional.end());
-    const auto results = inlineSubgraph(graph, arguments);
+    for (const auto& x : loop.stacked) arguments.push_back(select(op, x, loop.reverse ? n - 1 - i : i));
+    arguments.insert(arguments.end(), loop.additional.begin(), loop.additional.end());
+    const auto results = inlineSubgraph(body, arguments);
     for (std::size_t k = carry.size(); k < results.size(); ++k) outputs[k - carry.size()].push_back(results[k]);
     std::copy_n(results.begin(), carry.size(), carry.begin());
   }
   for (auto& slices : outputs) {
-    if (scan.reverse) std::reverse(slices.begin(), slices.end());
+    if (loop.reverse) std::ranges::reverse(slices);
     carry.push_back(stack(op, slices));
   }
   bindResults(op, carry);
 }
 
+void JointBuilder::runScan(BoundSymbolId op, const std::vector<SubgraphId>& graphs,
+                           const std::vector<Argument>& after) {
+  const auto scan = scanArguments(after);
+  auto carry = bindingsOf(op, scan.init);
+  const auto stacked = bindingsOf(op, scan.stacked), additional = bindingsOf(op, scan.additional);
+  requireResults(document_.subgraph(graphs[0]), carry.size(), false, "scan");
+  if (stacked.empty()) return bindResults(op, carry);  // as PyTorch does
+  unroll(op, {"scan", graphs[0], std::move(carry), stacked, additional, scan.reverse});
+}
+
 void JointBuilder::runMap(BoundSymbolId op, const std::vector<SubgraphId>& graphs, const std::vector<Argument>& after) {
   const auto stacked = bindingsOf(op, at(after, 0, "map"));
   const auto additional = after.size() > 1 ? bindingsOf(op, after[1]) : std::vector<Binding>();
-  const Subgraph graph = document_.subgraph(graphs[0]);
-  std::vector<std::vector<Binding>> outputs(graph.outputs.size());
-  LoopLimit limit("map", writer_.ops());
-  for (std::int64_t i = 0, n = leadingSize(stacked, "map"); i < n; ++i) {
-    limit.step();
-    std::vector<Binding> arguments;
-    for (const auto& x : stacked) arguments.push_back(select(op, x, i));
-    arguments.insert(arguments.end(), additional.begin(), additional.end());
-    const auto results = inlineSubgraph(graph, arguments);
-    for (std::size_t k = 0; k < results.size(); ++k) outputs[k].push_back(results[k]);
-  }
-  std::vector<Binding> results;
-  for (const auto& slices : outputs) results.push_back(stack(op, slices));
-  bindResults(op, results);
+  unroll(op, {"map", graphs[0], {}, stacked, additional, false});
 }
 
 void JointBuilder::runWhile(BoundSymbolId op, const std::vector<SubgraphId>& graphs,
@@ -357,12 +342,7 @@ void JointBuilder::applyWithEffects(BoundSymbolId op, const CallPattern& pattern
     }
     inner.operandCount = static_cast<std::int32_t>(tensors.size());
     const auto instance = apply(op, symbol, document_.internPattern(inner), tensors);
-    for (std::size_t i = 0; i < instance.rule->outputs.size(); ++i) {
-      Binding binding;
-      binding.value = output(instance, i);
-      if (binding.value) placeBinding(binding);
-      results.push_back(binding);
-    }
+    for (std::size_t i = 0; i < instance.rule->outputs.size(); ++i) results.push_back(bindingTo(output(instance, i)));
   }
   bindResults(op, results);
 }

@@ -108,7 +108,7 @@ class Scope final : public RuleScope {
       numbers.push_back(isTensor || output.kind == Argument::Kind::none ? std::nullopt : std::optional(output));
     }
     for (const auto& read : reads_) {
-      if (std::find(outputs.begin(), outputs.end(), read.of) == outputs.end())
+      if (std::ranges::find(outputs, read.of) == outputs.end())
         throw Error(ErrorCode::unsupportedOp, "get_grad on a value that the rule does not return", place());
       if (read.of < static_cast<std::int32_t>(request_.operands.size()))
         throw Error(ErrorCode::unsupportedOp,
@@ -119,8 +119,7 @@ class Scope final : public RuleScope {
   /// Which output the k-th getGrad was for.
   std::vector<std::size_t> asked() const {
     std::vector<std::size_t> result;
-    for (const auto& read : reads_)
-      result.push_back(std::find(outputs.begin(), outputs.end(), read.of) - outputs.begin());
+    for (const auto& read : reads_) result.push_back(std::ranges::find(outputs, read.of) - outputs.begin());
     return result;
   }
   const std::vector<std::pair<std::int32_t, std::int32_t>>& puts() const { return puts_; }
@@ -188,8 +187,7 @@ class Scope final : public RuleScope {
       throw Error(ErrorCode::badInput,
                   fmt::format("{} arguments are given, it takes {}", arguments.size(), op.schema().arguments().size()),
                   std::string(name));
-    CallPattern pattern;
-    pattern.arguments = std::move(arguments);
+    CallPattern pattern{.arguments = std::move(arguments)};
     for (const auto& argument : pattern.arguments)
       forEachOperand(argument, [&](std::size_t hole) { (void)tensor(tensorArgument(hole)); });
     const PreparedCall call(op, pattern);
@@ -229,8 +227,7 @@ std::vector<char> neededByOutputs(const Recorder& recorder, const std::vector<st
     if (local >= 0) needed[local] = 1;
   for (std::size_t i = recorder.ops().size(); i-- > 0;) {
     const auto& op = recorder.ops()[i];
-    forward[i] = std::any_of(op.outputs.begin(), op.outputs.end(),
-                             [&](std::int32_t local) { return local >= 0 && needed[local]; });
+    forward[i] = std::ranges::any_of(op.outputs, [&](std::int32_t local) { return local >= 0 && needed[local]; });
     if (!forward[i]) continue;
     for (auto local : op.operands) needed[local] = 1;
     for (auto local : op.outputs)
@@ -358,9 +355,8 @@ class RegisteredDerivation final : public VariantSource {
   /// How many tensors a returned list has only the call knows.
   void checkOutputs(std::size_t count) const {
     const auto& returns = requireOperator(name).schema().returns();
-    const bool hasList = std::any_of(returns.begin(), returns.end(), [](const c10::Argument& r) {
-      return r.type()->kind() == c10::TypeKind::ListType;
-    });
+    const bool hasList = std::ranges::any_of(
+        returns, [](const c10::Argument& r) { return r.type()->kind() == c10::TypeKind::ListType; });
     if (hasList || count == returns.size()) return;
     throw Error(ErrorCode::unsupportedOp,
                 fmt::format("While generating forward and backward functions for {}, encountered an error.\nThe number "
@@ -421,8 +417,7 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
     for (auto& output : augmented.outputs) {
       if (output.kind != Argument::Kind::operand) continue;
       // An output that is an argument itself becomes a shallow copy, or its gradient would be the argument's.
-      if (std::find(tensors.begin(), tensors.end(), output) != tensors.end())
-        output = scope.call("aten.alias.default", {output});
+      if (std::ranges::find(tensors, output) != tensors.end()) output = scope.call("aten.alias.default", {output});
       cotangents.push_back(isDifferentiable(scope, output) ? scope.getGrad(output) : Argument::ofNone());
     }
     const auto gradients = pair.backward(scope, augmented.saved, cotangents);
@@ -443,9 +438,7 @@ GradTransform fromPair(const RuleRegistry::Pair& pair, const std::string& op) {
 }
 
 std::optional<GradTransform> registeredRule(const Document& document, const RuleRequest& request) {
-  if (!request.gradMode ||
-      std::none_of(request.requiresGrad.begin(), request.requiresGrad.end(), [](char r) { return r; }))
-    return {};
+  if (!request.gradMode || std::ranges::none_of(request.requiresGrad, [](char r) { return r; })) return {};
   if (request.rules) {
     if (const auto* transform = request.rules->findGradTransform(request.op)) return *transform;
     if (const auto* pair = request.rules->findAugmentedPair(request.op))
@@ -453,8 +446,7 @@ std::optional<GradTransform> registeredRule(const Document& document, const Rule
   }
   const auto* own = ownRules().findGradTransform(request.op);
   const auto isOnCpu = [&](MetaId operand) { return document.meta(operand).device.type == Device::Type::cpu; };
-  return own && std::all_of(request.operands.begin(), request.operands.end(), isOnCpu) ? std::optional(*own)
-                                                                                       : std::nullopt;
+  return own && std::ranges::all_of(request.operands, isOnCpu) ? std::optional(*own) : std::nullopt;
 }
 
 }  // namespace

@@ -81,21 +81,48 @@ struct AutocastState {
   bool operator==(const AutocastState&) const = default;
 };
 
+/// How the ops of a region run.
+struct RegionState {
+  bool gradMode = true;
+  AutocastState autocast;
+};
+
+/// Sets a region's grad mode and restores it.
+class GradModeScope {
+ public:
+  GradModeScope(RegionState& region, bool gradMode) : region_(region), before_(region.gradMode) {
+    region.gradMode = gradMode;
+  }
+  ~GradModeScope() { region_.gradMode = before_; }
+  GradModeScope(const GradModeScope&) = delete;
+  GradModeScope& operator=(const GradModeScope&) = delete;
+
+ private:
+  RegionState& region_;
+  bool before_;
+};
+
 /// Rules by signature: op, literals, per tensor operand its meta (dtype, sizes, strides, device, lazy bits) and
 /// requires_grad; grad mode and autocast. Belongs to one Document, whose ids its rules use.
 class RuleCache {
  public:
   using Key = std::vector<std::int32_t>;
-  Rule* find(const Key& key);
-  Rule* insert(const Key& key, std::unique_ptr<Rule> rule);
+  Rule* find(const Key& key) {
+    const auto it = rules_.find(key);
+    return it == rules_.end() ? nullptr : it->second.get();
+  }
+  Rule* insert(const Key& key, std::unique_ptr<Rule> rule) { return (rules_[key] = std::move(rule)).get(); }
   /// A rule that data decided: kept alive, never found again.
-  Rule* keep(std::unique_ptr<Rule> rule);
-  std::size_t size() const { return rules_.size(); }
-  void clear();
+  Rule* keep(std::unique_ptr<Rule> rule) { return once_.emplace_back(std::move(rule)).get(); }
 
  private:
   struct Hash {
-    std::size_t operator()(const Key& key) const;
+    std::size_t operator()(const Key& key) const {
+      std::size_t h = key.size();
+      for (auto k : key)
+        h = (h ^ static_cast<std::size_t>(static_cast<std::uint32_t>(k))) * 0x9e3779b97f4a7c15ULL + (h >> 31);
+      return h;
+    }
   };
   std::unordered_map<Key, std::unique_ptr<Rule>, Hash> rules_;
   std::vector<std::unique_ptr<Rule>> once_;

@@ -8,7 +8,7 @@
 namespace retrograd {
 at::Tensor RuleFinder::real(ValueId value) {
   if (!options_.realValues) throw Error(ErrorCode::needsData, "its result depends on data, and no inputs are at hand");
-  return options_.realValues->value(document_, emitted_, value);
+  return options_.realValues->value(emitted_, value);
 }
 
 /// Derives with real operands: first on hollow tensors that ask for data where they must, then, where the op reads data
@@ -32,9 +32,7 @@ std::unique_ptr<Rule> RuleFinder::deriveWithData(RuleRequest request, std::span<
 
 RuleRequest RuleFinder::request(const std::string& symbol, const CallPattern& pattern, std::span<const ValueId> tensors,
                                 WriteMode writes, const RegionState& region) const {
-  RuleRequest request;
-  request.op = symbol;
-  request.pattern = &pattern;
+  RuleRequest request{.op = symbol, .pattern = &pattern};
   for (auto tensor : tensors) {
     request.operands.push_back(document_.value(tensor).meta);
     request.requiresGrad.push_back(document_.value(tensor).requiresGrad);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/torch/grad/derive.h"
-#include "core/torch/grad/region_state.h"
 #include "core/torch/grad/transform.h"
 
 namespace retrograd {

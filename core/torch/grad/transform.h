@@ -1,7 +1,6 @@
 #pragma once
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,7 +23,7 @@ class RealValues {
  public:
   virtual ~RealValues() = default;
   /// The value after all of `emitted` ran; the same list, only longer, comes with each call.
-  virtual at::Tensor value(const Document& document, const std::vector<BoundSymbolId>& emitted, ValueId value) = 0;
+  virtual at::Tensor value(const std::vector<BoundSymbolId>& emitted, ValueId value) = 0;
   /// `id` is the cotangent of the computation's output at this position.
   virtual void addCotangent(ValueId id, std::size_t output) = 0;
   /// A literal tensor of a formula was made.
@@ -49,9 +48,8 @@ struct JointResult {
   /// outputs: the computation's (resultCount of them), then one gradient per computation input (none where there is
   /// none).
   Trace joint;
-  std::vector<std::optional<Argument>> outputNumbers;  ///< outputs that are numbers under these inputs
-  std::map<ValueId, TensorData> constants;             ///< literals inside formulas
-  std::map<std::size_t, ValueId> mutated;              ///< computation input -> the value its in-place writes leave
+  std::map<ValueId, TensorData> constants;  ///< literals inside formulas
+  std::map<std::size_t, ValueId> mutated;   ///< computation input -> the value its in-place writes leave
   std::map<ValueId, ValueId>
       gradients;  ///< value of the forward -> its gradient, all terms added; another value's, where it passes unchanged
   /// Values whose memory was written behind autograd's back (through _unsafe_view) -> what a backward reads in their

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "core/torch/grad/joint_builder.h"
-#include "core/torch/grad/literals.h"
 #include "core/trace/op_traits.h"
 
 namespace retrograd {
@@ -30,8 +29,7 @@ ValueId JointBuilder::follow(BoundSymbolId origin, const ViewPath& path, ValueId
 
 ValueId JointBuilder::applyView(BoundSymbolId origin, const ViewStep& step, ValueId base) {
   if (!step.view) return stridedView(origin, base, TensorMeta(document_.meta(step.geometry)));
-  const auto operandSpan = document_.operands(step.view);
-  std::vector<ValueId> tensors(operandSpan.begin(), operandSpan.end());
+  auto tensors = copied(document_.operands(step.view));
   tensors.at(step.base) = base;
   const auto& bound = document_.boundSymbol(step.view);
   const auto instance = apply(origin, bound.symbol, bound.pattern, tensors);

@@ -8,8 +8,6 @@
 
 #include "core/base/id_vector.h"
 #include "core/torch/grad/joint_builder.h"
-#include "core/torch/grad/literals.h"
-#include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
 #include "core/trace/op_traits.h"
 
@@ -59,8 +57,7 @@ bool JointBuilder::needsAliases() const {
     if (document_.boundSymbol(op).origin.role != Role::none) continue;
     const auto written = writtenOperands(document_, op);
     for (auto operand : document_.operands(op))
-      if (operand && silently[operand] && std::find(written.begin(), written.end(), operand) == written.end())
-        return true;
+      if (operand && silently[operand] && std::ranges::find(written, operand) == written.end()) return true;
   }
   return false;
 }
@@ -101,13 +98,14 @@ TensorState* JointBuilder::tensorOf(ValueId computationValue) {
   return tensor < 0 ? nullptr : &tensors_[tensor];
 }
 
-void JointBuilder::placeBinding(Binding& binding) {
-  if (!tracksAliases_ || !document_.isTensor(binding.value) || !document_.value(binding.value).storage) return;
-  auto place = aliases_.place(binding.value);
+Binding JointBuilder::bindingTo(ValueId value) {
+  Binding binding{.value = value};
+  if (!value || !tracksAliases_ || !document_.isTensor(value) || !document_.value(value).storage) return binding;
+  auto place = aliases_.place(value);
   const bool isView = !place.path.empty();
   binding.tensor = static_cast<std::int32_t>(tensors_.size());
-  tensors_.push_back(
-      {binding.value, place.family, aliases_.family(place.family).version, std::move(place.path), isView});
+  tensors_.push_back({value, place.family, aliases_.family(place.family).version, std::move(place.path), isView});
+  return binding;
 }
 
 /// A family that missed writes takes the data over from its parent and keeps its own gradient.
@@ -143,8 +141,7 @@ void JointBuilder::refuseSharedStatistics(BoundSymbolId op) {
   if (!(bound.effects & effect::writes) ||
       (symbol.name.find("batch_norm") == std::string::npos && symbol.name.find("instance_norm") == std::string::npos))
     return;
-  const auto operandSpan = document_.operands(op);
-  const std::vector<ValueId> operands(operandSpan.begin(), operandSpan.end());
+  const auto operands = copied(document_.operands(op));
   std::vector<std::pair<std::size_t, ValueId>> read;  // position in the schema, value
   const auto& arguments = document_.pattern(bound.pattern).arguments;
   for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -197,8 +194,7 @@ void JointBuilder::applyWriter(BoundSymbolId op, const Call& call, WriteMode wri
   const auto instance = apply(op, document_.boundSymbol(op).symbol, call.pattern, call.tensors, {}, writes);
   const auto recorded = instances_.size();  // one behind it, where it has a backward
   bindOutputs(op, instance, call);
-  const auto outputSpan = std::as_const(document_).outputs(op);
-  const std::vector<ValueId> outputs(outputSpan.begin(), outputSpan.end());
+  const auto outputs = copied(std::as_const(document_).outputs(op));
   for (const auto& [hole, local] : instance.rule->written) {
     const auto target = call.computationValues[hole];
     const auto own = valueOfLocal(instance, local);
@@ -256,7 +252,7 @@ ValueId JointBuilder::asAliased(BoundSymbolId op, const Call& call, std::int32_t
   const auto raw = apply(op, document_.boundSymbol(op).symbol, call.pattern, tensors, {}, WriteMode::inPlace);
   const auto& all =
       raw.rule->written;  // several, where an op writes several operands; none of what it writes without a word
-  const auto one = std::find_if(all.begin(), all.end(), [&](const auto& pair) { return pair.first == written; });
+  const auto one = std::ranges::find_if(all, [&](const auto& pair) { return pair.first == written; });
   if (one == all.end())
     throw Error(ErrorCode::unsupportedOp, "it writes to memory in which another of its operands lies",
                 "torch.ops." + name);
@@ -337,11 +333,7 @@ ValueId JointBuilder::withGradientOf(BoundSymbolId op, ValueId data, ValueId lin
   if (!document_.value(lineage).requiresGrad) return data;
   if (options_.createGraph) return joined(op, data, lineage);
   document_.value(data).requiresGrad = true;
-  Instance instance;
-  instance.op = op;
-  instance.from = lineage;
-  instance.to = data;
-  instances_.push_back(instance);
+  instances_.push_back({.op = op, .from = lineage, .to = data});
   return data;
 }
 

@@ -38,7 +38,7 @@ inline bool ZeroTensors::noteAndForcesZero(const RuleOp& op, std::span<const Val
   if (op.operands.empty()) return false;
   const std::string_view name = document_.symbol(op.symbol).name;
   const bool product = name == "aten.mul.Tensor", quotient = name == "aten.div.Tensor";
-  const bool stays = product ? std::any_of(op.operands.begin(), op.operands.end(), isZero)
+  const bool stays = product ? std::ranges::any_of(op.operands, isZero)
                              : (quotient || name == "aten.clone.default" || (op.effects & effect::view)) &&
                                    isZero(op.operands.front());
   if (stays) note();

@@ -88,6 +88,18 @@ class Elements {
   std::vector<std::int64_t> index_;  // empty where the elements lie one after the other
 };
 
+/// A tensor of this type in memory of its own, row by row: of the elements that `next` gives.
+template <class Next>
+TensorData rowByRow(const TensorMeta& meta, Next&& next) {
+  const auto item = static_cast<std::size_t>(itemSize(meta.dtype));
+  auto own = meta;
+  own.offset = 0;
+  own.strides = contiguousStrides(meta.sizes);
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(meta.elements()) * item);
+  for (auto* to = bytes->data(); to != bytes->data() + bytes->size(); to += item) std::memcpy(to, next(), item);
+  return {own, bytes->data(), bytes->size(), bytes};
+}
+
 /// A tensor's numbers, one after the other; complex ones as real part, imaginary part. Reads no more than one element
 /// at a time: tensors may be as large as the memory allows.
 class Numbers {
@@ -126,15 +138,6 @@ std::vector<std::int64_t> realSizes(const TensorMeta& meta) {
   auto sizes = meta.sizes;
   if (isComplex(meta.dtype)) sizes.push_back(2);
   return sizes;
-}
-
-DType realType(DType dtype) {
-  switch (dtype) {
-    case DType::c32: return DType::f16;
-    case DType::c64: return DType::f32;
-    case DType::c128: return DType::f64;
-    default: return dtype;
-  }
 }
 
 std::string describe(const TensorMeta& meta) {
@@ -177,6 +180,20 @@ std::string describeNonFinite(const TensorData& actual, const TensorData& expect
 
 }  // namespace
 
+DType realType(DType dtype) {
+  switch (dtype) {
+    case DType::c32: return DType::f16;
+    case DType::c64: return DType::f32;
+    case DType::c128: return DType::f64;
+    default: return dtype;
+  }
+}
+
+const TensorData* findTensor(const TensorMap& map, const std::string& name) {
+  const auto it = map.find(name);
+  return it == map.end() ? nullptr : &it->second;
+}
+
 std::vector<double> asDoubles(const TensorData& tensor) {
   Numbers numbers(tensor);
   std::vector<double> values(numbers.count());
@@ -209,12 +226,7 @@ bool isTimes(const TensorData& a, const TensorData& b, double factor) {
 }
 
 TensorData finiteOr(const TensorData& tensor, const TensorData& other) {
-  const auto item = static_cast<std::size_t>(itemSize(tensor.meta.dtype));
   const std::size_t parts = isComplex(tensor.meta.dtype) ? 2 : 1;
-  TensorData mended{tensor.meta, nullptr, static_cast<std::size_t>(tensor.meta.elements()) * item, {}};
-  mended.meta.offset = 0;
-  mended.meta.strides = contiguousStrides(tensor.meta.sizes);
-  auto bytes = std::make_shared<std::vector<std::byte>>(mended.bytes);
   Elements own(tensor), others(other);
   Numbers ownNumbers(tensor), otherNumbers(other);
   const auto isFinite = [&](Numbers& numbers) {
@@ -222,14 +234,17 @@ TensorData finiteOr(const TensorData& tensor, const TensorData& other) {
     for (std::size_t part = 0; part < parts; ++part) finite &= std::isfinite(numbers.next());
     return finite;
   };
-  for (auto* to = bytes->data(); to != bytes->data() + bytes->size(); to += item) {
+  return rowByRow(tensor.meta, [&] {
     const auto *element = own.next(), *instead = others.next();
     const bool isOwn = isFinite(ownNumbers), isOther = isFinite(otherNumbers);
-    std::memcpy(to, isOwn || !isOther ? element : instead, item);
-  }
-  mended.data = bytes->data();
-  mended.owner = std::move(bytes);
-  return mended;
+    return isOwn || !isOther ? element : instead;
+  });
+}
+
+TensorData rowByRow(const TensorData& tensor) {
+  if (tensor.meta.offset == 0 && tensor.meta.strides == contiguousStrides(tensor.meta.sizes)) return tensor;
+  Elements elements(tensor);
+  return rowByRow(tensor.meta, [&] { return elements.next(); });
 }
 
 NonFinite countNonFinite(const TensorData& tensor) {
@@ -288,9 +303,9 @@ std::optional<double> commonFactor(const std::set<std::string>& names, const Ten
   std::vector<std::pair<std::vector<double>, std::vector<double>>> pairs;
   double products = 0, squares = 0;
   for (const auto& name : names) {
-    const auto a = actual.find(name), e = expected.find(name);
-    if (a == actual.end() || e == expected.end()) return std::nullopt;
-    auto& [x, y] = pairs.emplace_back(asDoubles(a->second), asDoubles(e->second));
+    const auto *a = findTensor(actual, name), *e = findTensor(expected, name);
+    if (!a || !e) return std::nullopt;
+    auto& [x, y] = pairs.emplace_back(asDoubles(*a), asDoubles(*e));
     if (x.size() != y.size()) return std::nullopt;
     for (std::size_t i = 0; i < x.size(); ++i) products += x[i] * y[i], squares += x[i] * x[i];
   }

@@ -2,12 +2,17 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/trace/tensor_data.h"
 
 namespace retrograd {
+
+/// Of a complex dtype that of its parts; any other one as it is.
+DType realType(DType dtype);
+
+/// The tensor of this name; null where there is none.
+const TensorData* findTensor(const TensorMap& map, const std::string& name);
 
 /// How far one tensor is from another.
 struct Deviation {
@@ -47,6 +52,9 @@ bool isZero(const TensorData& tensor);
 
 /// Same dtype and sizes, and each element of `a` is that of `b` times `factor`. NaN is that of NaN.
 bool isTimes(const TensorData& a, const TensorData& b, double factor);
+
+/// The elements row by row from the begin of their memory: a copy, unless they lie so already.
+TensorData rowByRow(const TensorData& tensor);
 
 /// `tensor`, row by row, with the elements of `other` where its own are NaN or infinite and those of `other` are not. A
 /// complex element is taken whole. Both have the same dtype and sizes.

@@ -6,14 +6,13 @@
 #include <optional>
 
 #include "core/derivation/result_names.h"
-#include "core/questions/faults.h"
 #include "core/questions/nan_walk.h"
-#include "core/questions/op_place.h"
 #include "core/statistics/tensor_pass.h"
-#include "core/stepping/bad_input.h"
+#include "core/stepping/bad_places.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/session/record_run.h"
+#include "core/trace/source.h"
 
 namespace retrograd {
 namespace {

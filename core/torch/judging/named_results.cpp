@@ -4,6 +4,8 @@
 
 #include "core/derivation/result_names.h"
 #include "core/torch/analysis/higher_order.h"
+#include "core/torch/judging/compare.h"
+#include "core/torch/session/session.h"
 
 namespace retrograd {
 namespace {
@@ -12,13 +14,9 @@ std::optional<TensorData> literalOutput(const Argument& literal) {
   if (literal.kind != Argument::Kind::integer && literal.kind != Argument::Kind::real) return std::nullopt;
   const bool real = literal.kind == Argument::Kind::real;
   auto memory = std::make_shared<std::pair<std::int64_t, double>>(literal.integer, literal.real);
-  TensorData tensor;
-  tensor.meta.dtype = real ? DType::f64 : DType::i64;
-  tensor.data =
+  const auto* data =
       real ? reinterpret_cast<const std::byte*>(&memory->second) : reinterpret_cast<const std::byte*>(&memory->first);
-  tensor.bytes = 8;
-  tensor.owner = memory;
-  return tensor;
+  return {{.dtype = real ? DType::f64 : DType::i64}, data, 8, memory};
 }
 
 /// "grad.p.w", "grad.in.x" for "p.w", "in.x".
@@ -59,6 +57,12 @@ TensorMap namedResults(const Analysis& analysis, const RunResult& run) {
   return named;
 }
 
+TensorMap namedSessionResults(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) {
+  Session session(analysis, {.historyBytes = 0});
+  session.runTo(session.size(), progress);
+  return namedResults(*analysis, {session.results(), session.gradients(), session.mutated()});
+}
+
 std::map<std::string, ValueId> namedValues(const Analysis& analysis) {
   std::map<std::string, ValueId> values;
   const auto& computation = analysis.computation();
@@ -86,23 +90,18 @@ bool isGradientName(const std::string& name) { return name.starts_with("grad.");
 bool isWrittenName(const std::string& name) { return name.starts_with("mut."); }
 
 const TensorData* afterTheRun(const Analysis& analysis, const TensorMap& results, const std::string& name) {
-  const auto find = [](const TensorMap& map, const std::string& key) {
-    const auto it = map.find(key);
-    return it == map.end() ? nullptr : &it->second;
-  };
-  if (name.starts_with("mut.in.")) return find(analysis.request.inputs, name.substr(7));
+  if (name.starts_with("mut.in.")) return findTensor(analysis.request.inputs, name.substr(7));
   if (!name.starts_with("mut.b.")) return nullptr;
   const auto target = name.substr(6);
   const auto& inputs = analysis.computation().inputs;
-  const auto own = std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) {
-    return input.kind == InputKind::buffer && input.target == target;
-  });
+  const auto own = std::ranges::find_if(
+      inputs, [&](const InputSpec& input) { return input.kind == InputKind::buffer && input.target == target; });
   const auto metaOf = [&](const InputSpec& input) { return analysis.document->value(input.value).meta; };
   if (own != inputs.end() && !own->storageKey.empty())
     for (const auto& other : inputs)
       if (other.kind == InputKind::buffer && other.storageKey == own->storageKey && metaOf(other) == metaOf(*own))
-        if (const auto* left = find(results, "mut.b." + other.target)) return left;
-  return find(analysis.file.weights, target);
+        if (const auto* left = findTensor(results, "mut.b." + other.target)) return left;
+  return findTensor(analysis.file.weights, target);
 }
 
 TensorMap namedExpectations(const Analysis& analysis, const Expected& expected) {
@@ -161,8 +160,8 @@ std::map<std::string, std::string> placesOfFirstOrder(const Analysis& analysis) 
 std::vector<std::string> namesNotUsed(const Reference& reference, const Computation& computation) {
   std::vector<std::string> unused;
   for (const auto& [name, tensor] : reference.inputs) {
-    const bool isInput = std::any_of(computation.inputs.begin(), computation.inputs.end(),
-                                     [&](const InputSpec& input) { return input.name == name; });
+    const bool isInput =
+        std::ranges::any_of(computation.inputs, [&](const InputSpec& input) { return input.name == name; });
     if (!isInput) unused.push_back("in." + name);
   }
   return unused;

@@ -24,6 +24,9 @@ class ParameterNames {
 /// what is None is absent.
 TensorMap namedResults(const Analysis& analysis, const RunResult& run);
 
+/// Those of a run of a session, which keeps nothing for going back.
+TensorMap namedSessionResults(const std::shared_ptr<const Analysis>& analysis, const Progress& progress);
+
 /// The values of the joint behind these names.
 std::map<std::string, ValueId> namedValues(const Analysis& analysis);
 

@@ -5,7 +5,6 @@
 
 #include "core/derivation/precision.h"
 #include "core/torch/analysis/cast_model.h"
-#include "core/torch/analysis/rounded_run.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/judging/perturb.h"
@@ -19,16 +18,8 @@ constexpr std::uint64_t movedRuns = 3;
 /// small tensor: where there are few elements, more runs are made, so that those are among them that matter most.
 std::uint64_t roundedRunsOf(const Analysis& analysis) {
   constexpr std::uint64_t runs = 3, ofFew = 64;
-  constexpr auto few = fewElements;
-  const auto& document = *analysis.document;
-  std::int64_t elements = 0;
-  for (const auto op : analysis.joint.ops)
-    for (const auto output : document.outputs(op)) {
-      if (!output || !document.isTensor(output)) continue;
-      const auto& meta = document.meta(output);
-      if (meta.dtype == DType::bf16 || meta.dtype == DType::f16) elements += std::min(meta.elements(), few);
-    }
-  return elements < few ? ofFew : runs;
+  const auto isHalf = [](const TensorMeta& meta) { return meta.dtype == DType::bf16 || meta.dtype == DType::f16; };
+  return countElements(analysis, isHalf) < fewElements ? ofFew : runs;
 }
 
 /// The computation as if it had been exported in float64, for eager runs only: what was derived from it is not.
@@ -37,15 +28,16 @@ Analysis castToDouble(const Analysis& analysis, DType own) {
   wide.file.document = std::make_shared<Document>(*analysis.file.document);
   castModel(wide.file, DType::f64);
   wide.document = wide.file.document;
-  for (auto* tensors : {&wide.request.inputs, &wide.request.cotangents})
-    for (auto& [name, tensor] : *tensors)
+  const auto castAll = [own](auto& tensors) {
+    for (auto& [key, tensor] : tensors)
       if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype)
         tensor = castTensor(tensor, dtype);
+  };
+  castAll(wide.request.inputs);
+  castAll(wide.request.cotangents);
   if (wide.leftOut) {
     auto left = *wide.leftOut;
-    for (auto& [id, tensor] : left.filled)
-      if (const auto dtype = castDType(tensor.meta.dtype, own, DType::f64); dtype != tensor.meta.dtype)
-        tensor = castTensor(tensor, dtype);
+    castAll(left.filled);
     wide.leftOut = std::make_shared<LeftOut>(std::move(left));
   }
   return wide;
@@ -70,9 +62,9 @@ std::optional<TensorMap> attempt(Body&& body) {
 void raise(std::map<std::string, double>& movements, const std::optional<TensorMap>& sample, const TensorMap& base) {
   if (!sample) return;
   for (const auto& [name, tensor] : *sample) {
-    const auto here = base.find(name);
-    if (here == base.end()) continue;
-    const auto found = difference(here->second, tensor, true);
+    const auto* here = findTensor(base, name);
+    if (!here) continue;
+    const auto found = difference(*here, tensor, true);
     auto& movement = movements[name];
     if (found.failure.empty()) movement = std::max(movement, found.deviation);
   }
@@ -86,16 +78,18 @@ double movementOf(const std::map<std::string, double>& movements, const std::str
 }  // namespace
 
 bool drawsRandomNumbers(const Analysis& analysis) {
-  return std::any_of(analysis.joint.ops.begin(), analysis.joint.ops.end(),
-                     [&](BoundSymbolId op) { return analysis.document->boundSymbol(op).effects & effect::random; });
+  return std::ranges::any_of(analysis.joint.ops, [&](BoundSymbolId op) {
+    return analysis.document->boundSymbol(op).effects & effect::random;
+  });
 }
 
-std::int64_t countElements(const Analysis& analysis) {
+std::int64_t countElements(const Analysis& analysis, const std::function<bool(const TensorMeta&)>& counts) {
   const auto& document = *analysis.document;
   std::int64_t count = 0;
   for (const auto op : analysis.joint.ops)
     for (const auto output : document.outputs(op))
-      if (output && document.isTensor(output)) count += std::min(document.meta(output).elements(), fewElements);
+      if (output && document.isTensor(output) && (!counts || counts(document.meta(output))))
+        count += std::min(document.meta(output).elements(), fewElements);
   return count;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/torch/analysis/joint_run.h"
 
@@ -73,7 +73,8 @@ bool drawsRandomNumbers(const Analysis& analysis);
 
 /// What all ops of a model give has fewer elements than this where its runs cost next to nothing.
 constexpr std::int64_t fewElements = 20'000;
-/// The elements of what the ops of a model give; of each result no more than fewElements.
-std::int64_t countElements(const Analysis& analysis);
+/// The elements of what the ops of a model give; of each result no more than fewElements. `counts`: which results;
+/// none: all.
+std::int64_t countElements(const Analysis& analysis, const std::function<bool(const TensorMeta&)>& counts = {});
 
 }  // namespace retrograd

@@ -11,7 +11,6 @@
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/reading/session_file.h"
-#include "core/torch/session/session.h"
 
 namespace retrograd {
 namespace {
@@ -79,11 +78,7 @@ std::string OtherDevice::thereName(const std::string& name) const {
 }
 
 TensorMap OtherDevice::run(const Progress& progress) const {
-  SessionOptions options;
-  options.historyBytes = 0;
-  Session session(there_, options);
-  session.runTo(session.size(), progress);
-  auto results = namedResults(*there_, {session.results(), session.gradients(), session.mutated()});
+  auto results = namedSessionResults(there_, progress);
   TensorMap renamed;
   for (const auto& [here, there] : names_)
     if (auto node = results.extract(there)) renamed.emplace(here, std::move(node.mapped()));
@@ -96,10 +91,9 @@ double OtherDevice::apart(const std::string& name, const TensorMap* eager) {
   auto most = noiseFactor * noise_.refined(there);
   const auto* theirs = noise_.eager();
   if (!eager || !theirs) return most;
-  const auto a = eager->find(name);
-  const auto b = theirs->find(there);
-  if (a == eager->end() || b == theirs->end()) return most;
-  const auto found = difference(a->second, b->second, true);
+  const auto *a = findTensor(*eager, name), *b = findTensor(*theirs, there);
+  if (!a || !b) return most;
+  const auto found = difference(*a, *b, true);
   return found.failure.empty() ? most + found.deviation : most;
 }
 

@@ -82,57 +82,9 @@ std::optional<Argument> asNumber(const TensorData& tensor) {
   return std::nullopt;
 }
 
-}  // namespace
-
-Reference readReference(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
-  const auto content = readSafetensors(path);
-  GeneratorStates recorded;
-  Reference reference;
-  reference.path = path;
-  for (const auto& [name, tensor] : content.tensors) {
-    std::string_view key = name;
-    requirePosition(key, path);
-    if (takePrefix(key, "f64/")) {
-      if (!reference.inDouble) reference.inDouble.emplace();
-      retrograd::file(*reference.inDouble, key, tensor);
-    } else if (takePrefix(key, "cot.")) {
-      reference.cotangents.emplace(key, tensor);
-    } else if (key == "loss" && tensor.meta.elements() == 1) {
-      reference.loss = tensor;
-    } else if (takePrefix(key, "generator.")) {
-      fileGenerator(recorded, key, tensor);
-    } else if (!retrograd::file(reference.expected, key, tensor)) {
-      takePrefix(key, "in.");
-      reference.inputs.emplace(key, tensor);
-    }
-  }
-  mergeGradients(reference.expected);
-  if (reference.inDouble) mergeGradients(*reference.inDouble);
-  const auto& metadata = content.metadata;
-  if (const auto it = metadata.find("seed"); it != metadata.end()) {
-    reference.seed = numberIn<std::uint64_t>(it->second);
-    if (!reference.seed)
-      throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
-  }
-  reference.drawnOnGpu = !recorded.gpus.empty();
-  if (recorded.cpu) try {
-      reference.seed = seedOfStates(recorded);
-    } catch (const Error& e) {
-      throw e.at(path);
-    }
-  if (const auto it = metadata.find("requires_grad"); it != metadata.end())
-    reference.requiresGrad = splitAtCommas(it->second);
-  if (const auto it = metadata.find("gradients"); it != metadata.end()) reference.hasNoGradients = it->second == "none";
-  return reference;
-}
-
-namespace {
-
 std::size_t countKnown(const TensorMap& tensors, const std::string& prefix, const std::set<std::string>& known) {
-  return static_cast<std::size_t>(std::count_if(
-      tensors.begin(), tensors.end(), [&](const auto& entry) { return known.contains(prefix + entry.first); }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tensors, [&](const auto& entry) { return known.contains(prefix + entry.first); }));
 }
 
 /// Moves what is a parameter's whole name into `to`: what is not known behind the prefix alone, or all of them.
@@ -184,13 +136,56 @@ TensorData oneLike(const TensorData& loss) {
   else if (loss.meta.dtype == DType::f16) put(std::uint16_t{0x3c00});
   else if (loss.meta.dtype == DType::bf16) put(std::uint16_t{0x3f80});
   else put(1.0F);
-  TensorData one{loss.meta, bytes->data(), bytes->size(), nullptr};
-  one.owner = std::move(bytes);
+  TensorData one{loss.meta, bytes->data(), bytes->size(), bytes};
   one.meta.offset = 0;
   return one;
 }
 
 }  // namespace
+
+Reference readReference(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) throw Error(ErrorCode::badUse, "no such file", path);
+  const auto content = readSafetensors(path);
+  GeneratorStates recorded;
+  Reference reference;
+  reference.path = path;
+  for (const auto& [name, tensor] : content.tensors) {
+    std::string_view key = name;
+    requirePosition(key, path);
+    if (takePrefix(key, "f64/")) {
+      if (!reference.inDouble) reference.inDouble.emplace();
+      retrograd::file(*reference.inDouble, key, tensor);
+    } else if (takePrefix(key, "cot.")) {
+      reference.cotangents.emplace(key, tensor);
+    } else if (key == "loss" && tensor.meta.elements() == 1) {
+      reference.loss = tensor;
+    } else if (takePrefix(key, "generator.")) {
+      fileGenerator(recorded, key, tensor);
+    } else if (!retrograd::file(reference.expected, key, tensor)) {
+      takePrefix(key, "in.");
+      reference.inputs.emplace(key, tensor);
+    }
+  }
+  mergeGradients(reference.expected);
+  if (reference.inDouble) mergeGradients(*reference.inDouble);
+  const auto& metadata = content.metadata;
+  if (const auto it = metadata.find("seed"); it != metadata.end()) {
+    reference.seed = numberIn<std::uint64_t>(it->second);
+    if (!reference.seed)
+      throw Error(ErrorCode::badInput, "the metadata's seed is not a number from 0 to 2^64 - 1: " + it->second, path);
+  }
+  reference.drawnOnGpu = !recorded.gpus.empty();
+  if (recorded.cpu) try {
+      reference.seed = seedOfStates(recorded);
+    } catch (const Error& e) {
+      throw e.at(path);
+    }
+  if (const auto it = metadata.find("requires_grad"); it != metadata.end())
+    reference.requiresGrad = splitAtCommas(it->second);
+  if (const auto it = metadata.find("gradients"); it != metadata.end()) reference.hasNoGradients = it->second == "none";
+  return reference;
+}
 
 void settleNames(Reference& reference, const ModelFile& file) {
   std::set<std::string> parameters, users;

@@ -1,44 +1,19 @@
 #include "core/torch/judging/write_reference.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/formats/safetensors/safetensors.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/judging/reference.h"
 
 namespace retrograd {
 namespace {
 
-/// A contiguous copy unless it is contiguous already; safetensors knows no strides.
-TensorData contiguous(const TensorData& tensor) {
-  const auto& meta = tensor.meta;
-  if (meta.offset == 0 && meta.strides == contiguousStrides(meta.sizes)) return tensor;
-  const std::size_t item = itemSize(meta.dtype);
-  const std::size_t bytes = meta.bytes();
-  std::shared_ptr<std::byte[]> memory(new std::byte[std::max<std::size_t>(bytes, 1)]);
-  std::vector<std::int64_t> index(meta.sizes.size());
-  for (std::int64_t n = 0, count = meta.elements(); n < count; ++n) {
-    std::int64_t at = meta.offset;
-    for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * meta.strides[d];
-    std::memcpy(memory.get() + n * item, tensor.data + at * item, item);
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] != meta.sizes[d]) break;
-      index[d] = 0;
-    }
-  }
-  TensorData copy{meta, memory.get(), bytes, memory};
-  copy.meta.offset = 0;
-  copy.meta.strides = contiguousStrides(meta.sizes);
-  return copy;
-}
-
 class ReferenceWriter {
  public:
   void add(const std::string& key, const TensorData& tensor) {
-    auto stored = contiguous(tensor);
+    auto stored = rowByRow(tensor);  // safetensors knows no strides
     auto& meta = stored.meta;
     if (isComplex(meta.dtype)) {
-      meta.dtype = meta.dtype == DType::c128 ? DType::f64 : meta.dtype == DType::c32 ? DType::f16 : DType::f32;
+      meta.dtype = realType(meta.dtype);
       meta.sizes.push_back(2);
       meta.strides = contiguousStrides(meta.sizes);
       complexKeys_ += (complexKeys_.empty() ? "" : ",") + key;

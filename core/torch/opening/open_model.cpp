@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/formats/kinds/file_kind.h"

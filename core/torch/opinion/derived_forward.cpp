@@ -40,10 +40,7 @@ DerivedForward::DerivedForward(const JobGraphs& graphs, std::uint64_t seed, doub
 
 std::string DerivedForward::gradientName(std::size_t i) const { return "grad.in." + graphs_.forward.inputs[i].name; }
 
-const TensorData* DerivedForward::gradient(std::size_t i) const {
-  const auto found = results_.find(gradientName(i));
-  return found == results_.end() ? nullptr : &found->second;
-}
+const TensorData* DerivedForward::gradient(std::size_t i) const { return findTensor(results_, gradientName(i)); }
 
 void DerivedForward::derive(TensorMap inputs) {
   giveConstants(forward_.graph, constants_, inputs);
@@ -71,10 +68,7 @@ void DerivedForward::open(const TensorMap& inputs) {
   options.outputs = graphs_.differentiated;
   options.unrecorded = forward_.cuts.unrecorded;
   options.writes = forward_.cuts.writes;
-  DerivationRequest request;
-  request.seed = seed_;
-  request.inputs = inputs;
-  request.filled = filled_;
+  DerivationRequest request{.inputs = inputs, .filled = filled_, .seed = seed_};
   request.gradInputs.emplace();
   for (std::size_t i = 0; i < graphs_.forward.inputs.size(); ++i)
     if (isDifferentiated(graphs_, i)) request.gradInputs->push_back(graphs_.forward.inputs[i].name);
@@ -250,22 +244,16 @@ const std::vector<std::optional<TensorData>>* DerivedForward::joint() {
 }
 
 std::vector<std::optional<TensorData>> DerivedForward::runJointGraph() {
-  jobs::ListingOptions options;
-  options.sizes = graphs_.sizes;
-  options.runnable = true;
-  DerivationRequest request;
-  request.seed = seed_;
+  auto request = runRequest(seed_, filled_);
   request.inputs = model_.analysis->request.inputs;
-  request.filled = filled_;
-  request.gradInputs.emplace();
-  request.exactCotangents = true;
   giveConstants(*graphs_.joint, constants_, request.inputs);
   std::size_t k = 0;
   for (const auto& input : graphs_.joint->inputs)
     if (isCotangent(*graphs_.joint, input) && k < cotangents_.size())
       request.inputs.emplace(input.name, cotangents_[k++]);
   jointJudge_.reset();
-  jointModel_ = openGraph(*graphs_.joint, graphs_.forwardPlace, options, request, progress_);
+  jointModel_ =
+      openGraph(*graphs_.joint, graphs_.forwardPlace, {.sizes = graphs_.sizes, .runnable = true}, request, progress_);
   auto outputs = runJoint(*jointModel_.analysis).outputs;
   const auto results = std::min(graphs_.results, outputs.size());
   outputs.erase(outputs.begin(), outputs.begin() + results);

@@ -26,11 +26,10 @@ void refuseErrors(const std::vector<Problem>& problems) {
 
 GraphModel openPlain(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
                      DerivationRequest request, const Progress& progress) {
-  GraphModel model;
-  model.listing = jobs::listingOf(graph, lookupSymbol, options);
+  GraphModel model{.listing = jobs::listingOf(graph, lookupSymbol, options)};
   const auto& names = model.listing.inputs;
   std::erase_if(request.inputs,
-                [&](const auto& input) { return std::find(names.begin(), names.end(), input.first) == names.end(); });
+                [&](const auto& input) { return std::ranges::find(names, input.first) == names.end(); });
   auto file = jobs::modelOf(model.listing, place);
   refuseErrors(file.problems);
   model.analysis = analyse(std::move(file), request, progress);
@@ -40,9 +39,12 @@ GraphModel openPlain(const fx::Graph& graph, const std::string& place, const job
 
 }  // namespace
 
+DerivationRequest runRequest(std::uint64_t seed, const TensorMap& filled) {
+  return {.exactCotangents = true, .gradInputs = std::vector<std::string>(), .filled = filled, .seed = seed};
+}
+
 TensorMeta metaOf(const fx::Type& type, const SizeBindings& sizes, const std::string& name) {
-  TensorMeta meta;
-  meta.dtype = type.dtype;
+  TensorMeta meta{.dtype = type.dtype};
   for (const auto& text : type.sizes) {
     const auto size = evaluateSize(text, sizes);
     if (!size) throw NotPossible{fmt::format("the log does not say the size {} of {}", text, name)};

@@ -27,6 +27,9 @@ struct NotPossible {
 GraphModel openGraph(const fx::Graph& graph, const std::string& place, const jobs::ListingOptions& options,
                      const DerivationRequest& request, const Progress& progress);
 
+/// To run a graph as it is: nothing of it is differentiated.
+DerivationRequest runRequest(std::uint64_t seed, const TensorMap& filled);
+
 /// The type of a graph's value with the sizes that the job met. Throws NotPossible where the log does not say one.
 TensorMeta metaOf(const fx::Type& type, const SizeBindings& sizes, const std::string& name);
 

@@ -5,37 +5,18 @@
 #include "core/torch/tracing/drawn_input.h"
 
 namespace retrograd {
-namespace {
-
-jobs::ListingOptions optionsOf(const JobGraphs& graphs) {
-  jobs::ListingOptions options;
-  options.sizes = graphs.sizes;
-  options.runnable = true;
-  return options;
-}
-
-/// Runs a graph as it is: nothing of it is differentiated.
-DerivationRequest requestOf(std::uint64_t seed, const TensorMap& filled) {
-  DerivationRequest request;
-  request.seed = seed;
-  request.filled = filled;
-  request.gradInputs.emplace();
-  request.exactCotangents = true;
-  return request;
-}
-
-}  // namespace
 
 void JobRun::runForward() {
-  auto request = requestOf(seed_, filled_);
+  auto request = runRequest(seed_, filled_);
   request.inputs = derived_.model().analysis->request.inputs;
   giveConstants(graphs_.forward, derived_.constants(), request.inputs);
-  const auto model = openGraph(graphs_.forward, graphs_.forwardPlace, optionsOf(graphs_), request, progress_);
+  const auto model =
+      openGraph(graphs_.forward, graphs_.forwardPlace, {.sizes = graphs_.sizes, .runnable = true}, request, progress_);
   forward_ = runJoint(*model.analysis).outputs;
 }
 
 void JobRun::openBackward() {
-  auto request = requestOf(seed_ + 1, filled_);  // what it draws itself is nothing that the forward drew
+  auto request = runRequest(seed_ + 1, filled_);  // what it draws itself is nothing that the forward drew
   for (std::size_t k = 0; k < graphs_.tangents.size(); ++k)
     request.inputs.emplace(graphs_.backward.inputs[graphs_.tangents[k]].name, derived_.cotangents().at(k));
   const auto give = [&](const std::string& name, std::size_t output) {
@@ -44,7 +25,7 @@ void JobRun::openBackward() {
   for (std::size_t i = 0; i < graphs_.savedFrom.size(); ++i)
     if (graphs_.savedFrom[i]) give(graphs_.backward.inputs[i].name, *graphs_.savedFrom[i]);
   for (const auto& [node, output] : graphs_.shared) give(graphs_.backward.nodes[node].name, output);
-  auto options = optionsOf(graphs_);
+  jobs::ListingOptions options{.sizes = graphs_.sizes, .runnable = true};
   for (const auto& [name, tensor] : request.inputs)
     options.given.emplace(name, tensor.meta);  // types in a log are those of fake tensors
   giveConstants(graphs_.backward, derived_.constants(), request.inputs);

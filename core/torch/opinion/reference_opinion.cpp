@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "core/base/user_choice.h"
-#include "core/torch/judging/named_results.h"
-#include "core/torch/opinion/tied_names.h"
+#include "core/formats/jobs/input_sources.h"
+#include "core/torch/judging/compare.h"
 
 namespace retrograd {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using Parting = SecondOpinion::Parting;
 
 bool isOff(const std::vector<TensorVerdict>& verdicts) {
-  return std::any_of(verdicts.begin(), verdicts.end(), [](const auto& verdict) { return !verdict.good(); });
+  return std::ranges::any_of(verdicts, [](const auto& verdict) { return !verdict.good(); });
 }
 
 /// `isApart`: job and derived backward differ from each other.
@@ -90,10 +90,20 @@ void leave(const std::string& why, SecondOpinion& opinion) {
   if (opinion.reason.empty()) opinion.reason = why;
 }
 
+bool isOneMemory(const TensorData& a, const TensorData& b) {
+  return a.data != nullptr && a.data == b.data && a.meta.offset == b.meta.offset && a.meta.sizes == b.meta.sizes &&
+         a.meta.strides == b.meta.strides && a.meta.dtype == b.meta.dtype;
+}
+
+bool isConstant(const TensorData& tensor) {
+  const auto values = asDoubles(tensor);
+  return std::ranges::all_of(values, [&](double value) { return value == values.front(); });
+}
+
 }  // namespace
 
 bool convolvesInTf32(const fx::Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const fx::Node& node) {
+  return std::ranges::any_of(graph.nodes, [&](const fx::Node& node) {
     if (!node.call.isCallOf("torch.ops.aten.convolution.default") || node.type == fx::noIndex) return false;
     const auto& type = graph.types[node.type];
     return type.dtype == DType::f32 && type.device.starts_with("cuda");
@@ -145,6 +155,20 @@ std::string_view sentenceOf(Parting parting) {
     case Parting::all: return "job, derived backward and reference all differ from each other";
   }
   return "";
+}
+
+std::vector<std::string> tiedNames(const TensorMap& weights, std::string_view name) {
+  const auto wanted = jobs::plainName(name);
+  const auto own =
+      std::ranges::find_if(weights, [&](const auto& weight) { return jobs::plainName(weight.first) == wanted; });
+  if (own == weights.end()) return {};
+  std::vector<std::string> names;
+  for (auto other = weights.begin(); other != weights.end(); ++other) {
+    if (other == own) continue;
+    if (isOneMemory(own->second, other->second) || (identical(own->second, other->second) && !isConstant(own->second)))
+      names.push_back(jobs::plainName(other->first));
+  }
+  return names;
 }
 
 }  // namespace retrograd

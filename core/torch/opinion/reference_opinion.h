@@ -1,11 +1,13 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/formats/fx/fx_graph.h"
 #include "core/torch/opinion/derived_forward.h"
 #include "core/torch/opinion/job_run.h"
 #include "core/torch/opinion/second_opinion.h"
+#include "core/trace/tensor_data.h"
 
 namespace retrograd {
 
@@ -27,5 +29,10 @@ bool convolvesInTf32(const fx::Graph& graph);
 /// rounds operands, each tensor may be off by what that takes away, relative to its largest element. Sets the opinion's
 /// reason where the reference, or a tensor of it, cannot be compared.
 void compareWithReference(const TensorMap& reference, const ReferenceSides& sides, SecondOpinion& opinion);
+
+/// The other names under which the weights hold the tensor of this name, in the Python program's words ("head.weight"):
+/// the same memory, or the same bits, as a file has them that writes each name by itself. Elements that are all alike
+/// tie nothing: many parameters begin with ones or zeros.
+std::vector<std::string> tiedNames(const TensorMap& weights, std::string_view name);
 
 }  // namespace retrograd

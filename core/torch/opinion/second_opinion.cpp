@@ -11,13 +11,13 @@
 #include "core/formats/jobs/dynamo_constants.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/jobs/shared_draws.h"
+#include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/derived_forward.h"
 #include "core/torch/opinion/gradient_comparison.h"
 #include "core/torch/opinion/job_inputs.h"
 #include "core/torch/opinion/job_run.h"
 #include "core/torch/opinion/opaque_ops.h"
-#include "core/torch/opinion/opinion_choice.h"
 #include "core/torch/opinion/reference_opinion.h"
 #include "core/torch/opinion/suspect.h"
 #include "core/torch/opinion/witnessed.h"
@@ -27,6 +27,56 @@ namespace retrograd {
 namespace {
 
 using Kind = fx::Expression::Kind;
+
+bool hasBoth(const jobs::Attempt& attempt) {
+  return attempt.find(jobs::GraphKind::forward) != nullptr && attempt.find(jobs::GraphKind::backward) != nullptr;
+}
+
+bool canBeCompared(const jobs::Compile& compile) { return std::ranges::any_of(compile.attempts, hasBoth); }
+
+/// The compile that was asked for, else the first with a forward and a backward graph. Throws Error(badUse) where there
+/// is no such compile.
+jobs::GraphChoice opinionChoice(const jobs::JobLog& log, const SecondOpinionRequest& request) {
+  if (!request.compile.empty()) return jobs::chooseCompile(log, request.compile, request.rank);
+  for (const auto& process : log.processes) {
+    if (request.rank && process.rank != request.rank) continue;
+    for (const auto& compile : process.compiles)
+      for (auto attempt = compile.attempts.rbegin(); attempt != compile.attempts.rend(); ++attempt)
+        if (hasBoth(*attempt)) return {&process, &compile, &*attempt};
+  }
+  return jobs::chooseCompile(log, {}, request.rank);
+}
+
+/// Why a compile cannot be compared at all: it lacks a graph. Empty where it can.
+std::string whyNotCompared(const jobs::Attempt& attempt) {
+  if (hasBoth(attempt)) return {};
+  if (attempt.find(jobs::GraphKind::inference))
+    return "there is no gradient to compare: it was compiled for inference, and the log has its inference graph alone";
+  if (attempt.find(jobs::GraphKind::forward) || attempt.find(jobs::GraphKind::joint)) {
+    const auto missing = attempt.find(jobs::GraphKind::forward) ? "backward" : "forward and no backward";
+    return fmt::format("there is no gradient to compare: the log has no {} graph of this compile", missing);
+  }
+  return "there is no gradient to compare: the log has only Dynamo's graph of this compile";
+}
+
+/// The compiles that nobody asked for by name and that are therefore not looked at; empty where there are none.
+std::string leftOutCompiles(const jobs::JobLog& log, const jobs::GraphChoice& choice) {
+  std::vector<std::string> names;
+  for (const auto& compile : choice.process->compiles)
+    if (&compile != choice.compile && canBeCompared(compile)) names.push_back(jobs::nameOf(compile));
+  std::vector<std::int64_t> ranks;
+  bool isElsewhere = false;
+  for (const auto& process : log.processes) {
+    if (&process == choice.process || std::ranges::none_of(process.compiles, canBeCompared)) continue;
+    isElsewhere = true;
+    if (process.rank && process.rank != choice.process->rank) ranks.push_back(*process.rank);
+  }
+  std::vector<std::string> ways;
+  if (!names.empty()) ways.push_back(fmt::format("{} {}", nameOf(UserChoice::compile), fmt::join(names, ", ")));
+  if (!ranks.empty()) ways.push_back(fmt::format("{} {}", nameOf(UserChoice::rank), fmt::join(ranks, ", ")));
+  if (isElsewhere && ranks.empty()) ways.emplace_back("the other logs of the folder");
+  return ways.empty() ? "" : fmt::format("this is the first compile alone; there are more: {}", fmt::join(ways, "; "));
+}
 using Verdict = SecondOpinion::Verdict;
 
 constexpr double otherCotangent = 0.5;  // a power of two: what is right scales by it bit for bit
@@ -126,7 +176,7 @@ class Opinion {
     for (const auto& [name, attribute] : listing.constants)
       known.contains(attribute) ? given.push_back(name + " is a constant of the compiled program") : void(++drawn);
     for (const auto& note : listing.notes)
-      if (std::none_of(given.begin(), given.end(), [&](const auto& text) { return note.starts_with(text); }))
+      if (std::ranges::none_of(given, [&](const auto& text) { return note.starts_with(text); }))
         opinion_.notes.push_back(note);
     for (const auto& op : derived_.underived())
       opinion_.notes.push_back(
@@ -237,11 +287,11 @@ class Opinion {
     if (!derived_.forward().ofJoint) return;
     for (std::size_t k = 0; k < graphs_.differentiated.size(); ++k) {
       const auto name = fmt::format("out.{}", k);
-      const auto derived = derived_.results().find(name);
+      const auto* derived = findTensor(derived_.results(), name);
       const auto position = graphs_.differentiated[k];
       const auto* result = job_.result(position);
-      if (derived == derived_.results().end() || result == nullptr) continue;
-      const auto verdict = judge.compare(name, *result, derived->second);
+      if (derived == nullptr || result == nullptr) continue;
+      const auto verdict = judge.compare(name, *result, *derived);
       if (!verdict.good())
         addFinding("",
                    fmt::format("output {} of the forward graph is off by {:.3g} from the joint graph's, tolerance "
@@ -311,8 +361,7 @@ class Opinion {
   }
 
   void conclude() {
-    const bool isOff = std::any_of(opinion_.jobReferenced.begin(), opinion_.jobReferenced.end(),
-                                   [](const auto& verdict) { return !verdict.good(); });
+    const bool isOff = std::ranges::any_of(opinion_.jobReferenced, [](const auto& verdict) { return !verdict.good(); });
     if (opinion_.parting == SecondOpinion::Parting::derived && graphs_.ownDraws.empty()) {
       opinion_.reason =
           "the job's own loss and gradients equal the reference, and the derived ones do not: the graphs "

@@ -18,7 +18,7 @@ std::span<const OpPack> opPacks() {
 bool provideFromPack(std::string_view op) {
   const auto packs = opPacks();
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    if (std::find(packs[i].ops.begin(), packs[i].ops.end(), op) == packs[i].ops.end()) continue;
+    if (std::ranges::find(packs[i].ops, op) == packs[i].ops.end()) continue;
     static std::array<std::once_flag, 8> registered;
     std::call_once(registered.at(i), packs[i].registerOps);
     return true;

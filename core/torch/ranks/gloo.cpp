@@ -37,8 +37,9 @@ using namespace std::chrono_literals;
 
 constexpr int onlyErrors = 2;
 
-at::Tensor asTensor(const Bytes& bytes) {
-  return at::from_blob(const_cast<std::byte*>(bytes.data()), {std::ssize(bytes)}, at::kByte);
+/// Keeps the bytes alive.
+at::Tensor asTensor(const std::shared_ptr<const Bytes>& bytes) {
+  return at::from_blob(const_cast<std::byte*>(bytes->data()), {std::ssize(*bytes)}, [bytes](void*) {}, at::kByte);
 }
 
 /// The keys of the run that the ranks' signs of life need, over a connection of their own.
@@ -63,29 +64,6 @@ class StoreKeys final : public SharedKeys {
   static std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
   static std::string text(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
   c10::intrusive_ptr<c10d::Store> store_;
-};
-
-class GlooTransfer final : public Transfer {
- public:
-  GlooTransfer(const GroupWait& wait, c10::intrusive_ptr<c10d::Work> work, std::shared_ptr<const Bytes> bytes, int peer)
-      : wait_(wait), work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer) {}
-  ~GlooTransfer() override {
-    // After a failure: memory that it may still use, until the process ends. Without memory for two pointers the
-    // process ends either way.
-    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // NOLINT(bugprone-unhandled-exception-at-new)
-  }
-  void wait() override {
-    if (!work_) return;
-    wait_.interruptible(*work_, peer_);
-    work_.reset();
-    bytes_.reset();
-  }
-
- private:
-  const GroupWait& wait_;
-  c10::intrusive_ptr<c10d::Work> work_;  // null once it is over
-  std::shared_ptr<const Bytes> bytes_;
-  int peer_;
 };
 
 bool isLoopback(const std::string& address) {
@@ -140,12 +118,10 @@ class GlooTransport final : public Transport {
   int size() const override { return where_.size; }
 
   std::unique_ptr<Transfer> send(std::shared_ptr<const Bytes> bytes, int to, int tag) override {
-    return begin(std::move(bytes), to,
-                 [&](std::vector<at::Tensor>& tensors) { return group_->send(tensors, to, tag); });
+    return begin(bytes, to, [&](std::vector<at::Tensor>& tensors) { return group_->send(tensors, to, tag); });
   }
   std::unique_ptr<Transfer> receive(std::shared_ptr<Bytes> bytes, int from, int tag) override {
-    return begin(std::move(bytes), from,
-                 [&](std::vector<at::Tensor>& tensors) { return group_->recv(tensors, from, tag); });
+    return begin(bytes, from, [&](std::vector<at::Tensor>& tensors) { return group_->recv(tensors, from, tag); });
   }
 
   void sumOverRanks(std::span<std::byte> elements, DType dtype) override {
@@ -213,12 +189,12 @@ class GlooTransport final : public Transport {
   }
 
   template <typename Begin>
-  std::unique_ptr<Transfer> begin(std::shared_ptr<const Bytes> bytes, int peer, const Begin& start) {
+  std::unique_ptr<Transfer> begin(const std::shared_ptr<const Bytes>& bytes, int peer, const Begin& start) {
     if (peer < 0 || peer >= where_.size || peer == where_.rank)
       throw Error(ErrorCode::badUse, fmt::format("rank {} has no connection to rank {}", where_.rank, peer));
-    std::vector<at::Tensor> tensors{asTensor(*bytes)};
+    std::vector<at::Tensor> tensors{asTensor(bytes)};
     auto work = wait_->begin(peer, [&] { return start(tensors); });
-    return std::make_unique<GlooTransfer>(*wait_, std::move(work), std::move(bytes), peer);
+    return std::make_unique<GroupTransfer>(std::move(work), tensors.front(), peer, *wait_);
   }
 
   /// Runs a collective. It cannot be interrupted, only left behind: with a failure its memory and threads are no longer

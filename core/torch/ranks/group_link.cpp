@@ -20,31 +20,6 @@ constexpr int noTag = 0;
 /// The tensor's bytes: what is sent need not have a dtype that the group knows.
 at::Tensor bytesOf(const at::Tensor& tensor) { return tensor.reshape({-1}).view(at::kByte); }
 
-class LinkTransfer final : public Transfer {
- public:
-  LinkTransfer(c10::intrusive_ptr<c10d::Work> work, at::Tensor bytes, int peer, Device device, const GroupWait& wait)
-      : work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer), device_(device), wait_(wait) {}
-  ~LinkTransfer() override {
-    // After a failure: it may still be used, until the process ends. Without memory for two pointers the process ends
-    // either way.
-    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // NOLINT(bugprone-unhandled-exception-at-new)
-  }
-  void wait() override {
-    if (!work_) return;
-    if (device_.type == Device::Type::cuda) wait_.polled(*work_, peer_);
-    else wait_.interruptible(*work_, peer_);
-    work_.reset();
-    bytes_.reset();
-  }
-
- private:
-  c10::intrusive_ptr<c10d::Work> work_;  // null once it is over
-  at::Tensor bytes_;
-  int peer_;
-  Device device_;
-  const GroupWait& wait_;
-};
-
 /// A tensor of no bytes is not sent.
 class NoTransfer final : public Transfer {
  public:
@@ -96,7 +71,7 @@ class GroupLink final : public DeviceLink {
 
   /// One byte over each way, pair by pair: whoever has the first pair that is not done yet finds its peer there too.
   void connect(RankPairs pairs) {
-    std::sort(pairs.begin(), pairs.end());
+    std::ranges::sort(pairs);
     for (const auto& [from, to] : pairs)
       if (from == rank() || to == rank()) connectTo(from == rank() ? to : from, from == rank());
   }
@@ -115,7 +90,7 @@ class GroupLink final : public DeviceLink {
     auto work = std::make_shared<c10::intrusive_ptr<c10d::Work>>();
     const auto way = sends ? group(rank(), peer) : group(peer, rank());
     wait_.leavable([=] { *work = sends ? way->send(*bytes, peer, noTag) : way->recv(*bytes, peer, noTag); }, peer);
-    LinkTransfer(*work, bytes->front(), peer, device_, wait_).wait();
+    GroupTransfer(*work, bytes->front(), peer, wait_).wait();
   }
   at::TensorOptions options(const TensorMeta& meta) const {
     return at::TensorOptions().dtype(toScalarType(meta.dtype)).device(toTorchDevice(device_));
@@ -128,7 +103,7 @@ class GroupLink final : public DeviceLink {
     if (tensor.meta.bytes() == 0) return std::make_unique<NoTransfer>();
     std::vector<at::Tensor> bytes{bytesOf(borrowTensor(tensor))};
     auto work = wait_.begin(peer, [&] { return start(bytes); });
-    return std::make_unique<LinkTransfer>(std::move(work), bytes.front(), peer, device_, wait_);
+    return std::make_unique<GroupTransfer>(std::move(work), bytes.front(), peer, wait_);
   }
 
   LinkGroups groups_;

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/ranks/device_link.h"
+#include "core/ranks/transport.h"
 #include "core/torch/ranks/group_wait.h"
 
 namespace retrograd {

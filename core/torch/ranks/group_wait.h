@@ -1,13 +1,14 @@
 #pragma once
 // Waiting for transfers, while no rank has failed. Only the units that use c10d include this.
+#include <ATen/core/Tensor.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "core/ranks/liveness.h"
+#include "core/ranks/transport.h"
 
 namespace retrograd {
 
@@ -44,6 +45,31 @@ class GroupWait {
 
   Liveness& liveness_;
   std::chrono::milliseconds limit_;
+};
+
+/// Bytes on their way between this rank and `peer`.
+class GroupTransfer final : public Transfer {
+ public:
+  GroupTransfer(c10::intrusive_ptr<c10d::Work> work, at::Tensor bytes, int peer, const GroupWait& wait)
+      : work_(std::move(work)), bytes_(std::move(bytes)), peer_(peer), wait_(wait) {}
+  ~GroupTransfer() override {
+    // After a failure: it may still be used, until the process ends. Without memory for two pointers the process ends
+    // either way.
+    if (work_) new std::pair(std::move(work_), std::move(bytes_));  // NOLINT(bugprone-unhandled-exception-at-new)
+  }
+  void wait() override {
+    if (!work_) return;
+    if (bytes_.is_cuda()) wait_.polled(*work_, peer_);
+    else wait_.interruptible(*work_, peer_);
+    work_.reset();
+    bytes_.reset();
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> work_;  // null once it is over
+  at::Tensor bytes_;
+  int peer_;
+  const GroupWait& wait_;
 };
 
 /// What happened, in one line: without the place in LibTorch's source that is before it and the advice behind it.

@@ -100,8 +100,8 @@ ModelFile readJobModel(const std::string& path, const GivenData& data, const Pro
   InputNamer namer(file, graphs);
   auto& inputs = file.computation.inputs;
   for (std::size_t k = 0; k < listing.inputs.size(); ++k) {
-    const auto spec = std::find_if(inputs.begin(), inputs.end(),
-                                   [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
+    const auto spec =
+        std::ranges::find_if(inputs, [&](const InputSpec& input) { return input.name == listing.inputs[k]; });
     if (spec == inputs.end()) continue;
     const auto constant = listing.constants.find(listing.inputs[k]);
     constant == listing.constants.end() ? namer.name(*spec, listing.positions[k])

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
+#include "core/base/enum_array.h"
 #include "core/formats/fx/fx_reader.h"
 #include "core/formats/jobs/input_sources.h"
 #include "core/formats/listing/listing.h"
@@ -37,43 +37,28 @@ std::vector<GraphKind> predecessorsOf(GraphKind kind, bool ofBackward) {
 
 bool isOfInductor(GraphKind kind) { return kind == GraphKind::beforePostGrad || kind == GraphKind::postGrad; }
 
-/// Inductor writes its graphs of the forward first, then those of the backward.
-struct Halves {
-  std::vector<std::pair<std::size_t, bool>>
-      graphs;  ///< into the attempt's, and whether it is of the backward; in the order of the passes
-};
-
-Halves inOrder(const jobs::Attempt& attempt) {
-  Halves halves;
-  std::vector<std::size_t> ofInductor[2] = {};
+/// Graphs of the attempt in the order of the passes, and whether each is of the backward. Inductor writes its graphs of
+/// the forward first, then those of the backward.
+std::vector<std::pair<std::size_t, bool>> inOrder(const jobs::Attempt& attempt) {
   std::size_t seen[2] = {};
   const bool hasBackward = attempt.find(GraphKind::backward) != nullptr;
-  std::vector<std::pair<std::size_t, bool>> forward, backward;
+  std::vector<std::pair<std::size_t, bool>> graphs;
   for (std::size_t i = 0; i < attempt.graphs.size(); ++i) {
     const auto kind = attempt.graphs[i].kind;
     if (kind == GraphKind::runnable) continue;
     const bool isSecond = isOfInductor(kind) && hasBackward && seen[kind == GraphKind::postGrad]++ > 0;
-    (kind == GraphKind::backward || isSecond ? backward : forward)
-        .emplace_back(i, kind == GraphKind::backward || isSecond);
+    graphs.emplace_back(i, kind == GraphKind::backward || isSecond);
   }
-  const auto byKind = [&](const auto& a, const auto& b) {
-    return attempt.graphs[a.first].kind < attempt.graphs[b.first].kind;
-  };
-  for (auto* half : {&forward, &backward}) {
-    std::stable_sort(half->begin(), half->end(), byKind);
-    halves.graphs.insert(halves.graphs.end(), half->begin(), half->end());
-  }
-  return halves;
+  std::ranges::stable_sort(
+      graphs, {}, [&](const auto& graph) { return std::pair(graph.second, attempt.graphs[graph.first].kind); });
+  return graphs;
 }
 
 std::shared_ptr<const Analysis> readPass(const jobs::JobLog& log, const jobs::GraphRecord& record,
                                          const SizeBindings& sizes) {
-  jobs::ListingOptions options;
-  options.sizes = sizes;
-  options.anyCall = true;
   const auto place = jobs::placeOf(log, record.payload);
-  const auto listing =
-      jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol, options);
+  const auto listing = jobs::listingOf(fx::readGraph(jobs::payloadText(log, record.payload), place), lookupSymbol,
+                                       {.sizes = sizes, .anyCall = true});
   auto analysis = std::make_shared<Analysis>();
   analysis->file = jobs::modelOf(listing, place);
   analysis->document = analysis->file.document;
@@ -119,7 +104,7 @@ FollowedOp stepOver(const TraceDiff& diff, Side from, BoundSymbolId op) {
     if (diff.side(from).document->opName(op) != diff.side(to).document->opName(partner))
       return {FollowedOp::State::replaced, {partner}};
     const auto isIt = [&](const DiffRow& row) { return diff.op(row, from) == op; };
-    const auto row = std::find_if(diff.rows.begin(), diff.rows.end(), isIt);
+    const auto row = std::ranges::find_if(diff.rows, isIt);
     const bool isChanged = row != diff.rows.end() && row->changes != 0;
     return {isChanged ? FollowedOp::State::changed : FollowedOp::State::same, {partner}};
   }
@@ -131,14 +116,9 @@ FollowedOp stepOver(const TraceDiff& diff, Side from, BoundSymbolId op) {
 }  // namespace
 
 std::string_view name(FollowedOp::State state) {
-  switch (state) {
-    case FollowedOp::State::absent: return "not there";
-    case FollowedOp::State::same: return "same";
-    case FollowedOp::State::changed: return "changed";
-    case FollowedOp::State::replaced: return "replaced";
-    case FollowedOp::State::gone: return "dropped";
-  }
-  return "";
+  static constexpr EnumArray<FollowedOp::State, std::string_view, 5> names{"not there", "same", "changed", "replaced",
+                                                                           "dropped"};
+  return names[state];
 }
 
 std::size_t JobPasses::find(std::string_view wanted) const {
@@ -154,19 +134,18 @@ std::size_t JobPasses::find(std::string_view wanted) const {
 }
 
 JobPasses jobPasses(const jobs::JobLog& log, const jobs::GraphChoice& choice, const Progress& progress) {
-  JobPasses chain;
-  chain.compile = nameOf(*choice.compile);
+  JobPasses chain{.compile = nameOf(*choice.compile)};
   const auto& attempt = *choice.attempt;
   SizeBindings sizes;
   for (const auto& [symbol, value] : jobs::sizeHints(log, attempt)) sizes[symbol] = value;
   std::vector<bool> ofBackward;
-  const auto halves = inOrder(attempt);
-  for (const auto& [graph, isBackward] : halves.graphs) {
+  const auto graphs = inOrder(attempt);
+  for (const auto& [graph, isBackward] : graphs) {
     const auto& record = attempt.graphs[graph];
     JobPass pass;
     pass.name = jobs::nameOf(record) + (isBackward && record.kind != GraphKind::backward ? " (backward)" : "");
     pass.graph = graph;
-    progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(halves.graphs.size()));
+    progress.at("Reading passes", static_cast<double>(chain.passes.size()) / static_cast<double>(graphs.size()));
     try {
       pass.analysis = readPass(log, record, sizes);
     } catch (const Error& error) {

@@ -40,10 +40,8 @@ void probe(const std::string& path, const Progress& progress) {
   command.push_back(path);
   progress.at("trying the compiler", 0);
   const auto seconds = secondsFor(path);
-  ChildOptions options;
-  options.endsWithThread = true;
-  options.memory = maxMemory;
-  options.cpuSeconds = static_cast<std::uint64_t>(seconds) + 1;
+  ChildOptions options{
+      .endsWithThread = true, .memory = maxMemory, .cpuSeconds = static_cast<std::uint64_t>(seconds) + 1};
   const auto ending = Child(command, options).await(std::chrono::duration<double>(seconds), progress);
   if (!ending)
     throw Error(ErrorCode::badInput,

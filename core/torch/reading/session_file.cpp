@@ -5,11 +5,10 @@
 #include "core/base/id_vector.h"
 #include "core/base/number_text.h"
 #include "core/formats/checkpoint/given_weights.h"
-#include "core/formats/kinds/file_kind.h"
 #include "core/formats/session_file/session_file.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/higher_order.h"
-#include "core/torch/analysis/run_values.h"
+#include "core/torch/analysis/joint_run.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/torch/tracing/recorded_generator.h"
 #include "core/torch/tracing/thread_scope.h"
@@ -49,11 +48,8 @@ double secondsOf(const std::map<std::string, double>& seconds, const std::string
 
 SessionFile sessionOf(const Analysis& analysis) {
   checkOps(analysis);
-  SessionFile session;
-  session.model = analysis.file;
-  session.joint = analysis.joint;
-  session.forward = analysis.forward;
-  session.backward = analysis.backward;
+  SessionFile session{
+      .model = analysis.file, .joint = analysis.joint, .forward = analysis.forward, .backward = analysis.backward};
   session.inputs = analysis.request.inputs;
   session.numbers = analysis.request.numbers;
   session.cotangents = analysis.request.cotangents;
@@ -83,7 +79,7 @@ SessionFile sessionOf(const Analysis& analysis) {
 void restoreLeftOut(Analysis& analysis) {
   const auto& document = *analysis.document;
   const auto& ops = analysis.joint.ops;
-  if (std::none_of(ops.begin(), ops.end(), [&](BoundSymbolId op) { return isOpaque(document, op); })) return;
+  if (std::ranges::none_of(ops, [&](BoundSymbolId op) { return isOpaque(document, op); })) return;
   std::map<ValueId, TensorData> filled;
   for (auto op : ops)
     for (auto output : document.outputs(op))
@@ -233,13 +229,6 @@ DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& give
   if (given.order > 1) options.again = given.again;
   if (given.rules) options.rules = given.rules;
   return options;
-}
-
-bool asksForNothing(const DerivationRequest& options) {
-  return options.data.empty() && options.inputs.empty() && options.filled.empty() && options.numbers.empty() &&
-         options.shapes.empty() && options.cotangents.empty() && !options.exactCotangents && !options.gradInputs &&
-         options.seed == 0 && !options.precision && !options.device && options.order == 1 &&
-         options.partition == PartitionOptions();
 }
 
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const DerivationRequest& options,

@@ -42,8 +42,6 @@ std::optional<int> savedThreads(const Analysis& analysis);
 DerivationRequest optionsFromModel(const Analysis& analysis);
 /// The same, but for what `given` asks for; with other inputs the cotangents are drawn again where none are given.
 DerivationRequest overlaid(const Analysis& stored, const DerivationRequest& given);
-/// True of options that leave everything as a session file has it. Registered rules ask for nothing by themselves.
-bool asksForNothing(const DerivationRequest& options);
 
 /// Derives the model of a loaded session once more, on a document of its own; says so in a note.
 std::shared_ptr<const Analysis> deriveAnew(const Analysis& stored, const DerivationRequest& options,

@@ -10,10 +10,6 @@
 
 namespace retrograd {
 
-struct DebugScript::Impl : ScriptState {
-  using ScriptState::ScriptState;
-};
-
 namespace {
 
 const ScriptCommand& commandNamed(const std::string& name);
@@ -22,7 +18,7 @@ CommandAnswer help(ScriptState&, const Words& words, const Progress&) {
   CommandAnswer answer;
   if (!words.all.empty()) {
     const auto& command = commandNamed(words.all[0]);
-    answer.json[command.name] = command.help;
+    answer.json[command.name()] = command.help;
     answer.text = fmt::format("{}\n    {}", command.usage, command.help);
     return answer;
   }
@@ -39,7 +35,7 @@ const std::vector<ScriptCommand>& allCommands() {
     for (auto&& group :
          {runCommands(), questionCommands(), memoryCommands(), valueCommands(), checkCommands(), noteCommands()})
       commands.insert(commands.end(), group.begin(), group.end());
-    commands.push_back({"help", {"h"}, "help [COMMAND]", "explain a command, or list all of them (h)", help});
+    commands.push_back({"help [COMMAND]", "explain a command, or list all of them (h)", help, {"h"}});
     return commands;
   }();
   return all;
@@ -49,7 +45,7 @@ const ScriptCommand& commandNamed(const std::string& name) {
   static const auto byName = [] {
     std::map<std::string, const ScriptCommand*> names;
     for (const auto& command : allCommands()) {
-      names[command.name] = &command;
+      names[command.name()] = &command;
       for (const auto& other : command.otherNames) names[other] = &command;
     }
     return names;
@@ -67,9 +63,9 @@ const ScriptCommand& commandNamed(const std::string& name) {
 }  // namespace
 
 DebugScript::DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options)
-    : impl_(std::make_unique<Impl>(analysis, options)) {}
+    : state_(std::make_unique<ScriptState>(analysis, options)) {}
 DebugScript::~DebugScript() = default;
-Session& DebugScript::session() { return impl_->session; }
+Session& DebugScript::session() { return state_->session; }
 
 std::vector<std::pair<std::string, std::string>> DebugScript::commands() {
   std::vector<std::pair<std::string, std::string>> all;
@@ -87,7 +83,7 @@ CommandAnswer DebugScript::run(const std::string& line, const Progress& progress
   std::istringstream rest(words.rest);
   for (std::string word; rest >> word;) words.all.push_back(word);
   try {
-    auto answer = command.run(*impl_, words, progress);
+    auto answer = command.run(*state_, words, progress);
     nlohmann::ordered_json json = {{"command", line}};
     json.update(answer.json);
     answer.json = std::move(json);

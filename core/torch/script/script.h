@@ -16,14 +16,14 @@ struct CommandAnswer {
   bool bad = false;             ///< it looked for a NaN or infinity and found one
 };
 
+struct ScriptState;
+
 /// The debugger's commands as words, over one Session: what `retrograd debug` reads from a script, and what the window
 /// does. `help` lists them. Lives on the thread that owns LibTorch.
 class DebugScript {
  public:
   explicit DebugScript(const std::shared_ptr<const Analysis>& analysis, SessionOptions options = {});
   ~DebugScript();
-  DebugScript(const DebugScript&) = delete;
-  DebugScript& operator=(const DebugScript&) = delete;
 
   /// Runs one line; an empty one and one that starts with # does nothing. Throws Error(badUse) for an unknown command
   /// or does not fit, and what running an op throws.
@@ -34,8 +34,7 @@ class DebugScript {
   static std::vector<std::pair<std::string, std::string>> commands();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<ScriptState> state_;
 };
 
 }  // namespace retrograd

@@ -50,8 +50,7 @@ std::string folderWithGradients(const std::string& model) {
     const auto choice = chooseGraph(folder);
     if (!choice || choice->graph.values.empty()) return {};
     const auto values = readSafetensors(choice->graph.values).tensors;
-    const bool has =
-        std::any_of(values.begin(), values.end(), [](const auto& value) { return value.first.starts_with("grad."); });
+    const bool has = std::ranges::any_of(values, [](const auto& value) { return value.first.starts_with("grad."); });
     return has ? folder : std::string();
   } catch (const Error&) {  // the model itself was read
     return {};
@@ -60,8 +59,7 @@ std::string folderWithGradients(const std::string& model) {
 
 CommandAnswer checkGradient(ScriptState& s, const Words& words, const Progress& progress) {
   const auto check = checkGradients(*s.analysis, opRange(*s.analysis, words.rest), progress);
-  CommandAnswer answer;
-  answer.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}};
+  CommandAnswer answer{.json = {{"passed", check.passed}, {"directions", check.directions}, {"rows", Json::array()}}};
   answer.json["lost_backwards"] = check.lostBackwards;
   answer.text = check.rows.empty()            ? "nothing flows in that has a gradient: nothing was checked"
                 : !check.passed               ? "a gradient is WRONG"
@@ -119,21 +117,11 @@ CommandAnswer tryPartition(ScriptState& s, const Words& words, const Progress& p
 
 std::vector<ScriptCommand> checkCommands() {
   return {
-      {"terms",
-       {},
-       "terms VALUE",
-       "the gradients that are summed into the gradient of a value, with their norms",
-       [](ScriptState& s, const Words& w, const Progress& p) { return terms(s, w, p); }},
-      {"check-gradient",
-       {},
-       "check-gradient #OP|VALUE|#OP to #OP|module PATH|all",
-       "compare gradients with finite differences and LibTorch, in double precision",
-       [](ScriptState& s, const Words& w, const Progress& p) { return checkGradient(s, w, p); }},
-      {"what-if",
-       {},
-       "what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]",
-       "saved bytes, peak and time of another partition",
-       [](ScriptState& s, const Words& w, const Progress& p) { return tryPartition(s, w, p); }},
+      {"terms VALUE", "the gradients that are summed into the gradient of a value, with their norms", terms},
+      {"check-gradient #OP|VALUE|#OP to #OP|module PATH|all",
+       "compare gradients with finite differences and LibTorch, in double precision", checkGradient},
+      {"what-if [recompute X] [save X] [min-cut] [budget BYTES] [default]",
+       "saved bytes, peak and time of another partition", tryPartition},
   };
 }
 

@@ -136,9 +136,7 @@ CommandAnswer memory(ScriptState& s, const Words& words, const Progress& progres
 }  // namespace
 
 std::vector<ScriptCommand> memoryCommands() {
-  return {{"memory",
-           {},
-           "memory [measured|SNAPSHOT]",
+  return {{"memory [measured|SNAPSHOT]",
            "live bytes by use, the peak, the timeline; measured: also the allocator's peak in a run, and the largest "
            "workspace; with a snapshot of torch.cuda.memory: what the GPU's allocator held at the present op, and for "
            "whom",

@@ -50,14 +50,13 @@ CommandAnswer bookmark(ScriptState& s, const Words& words, const Progress&) {
 }  // namespace
 
 std::vector<ScriptCommand> noteCommands() {
-  return {{"notes", {}, "notes", "list bookmarks, comments and names of your own", list},
-          {"comment",
-           {";"},
-           "comment OP [TEXT]",
+  return {{"notes", "list bookmarks, comments and names of your own", list},
+          {"comment OP [TEXT]",
            "write a comment at an op (#12, or a value that it makes); without a text, remove it",
-           comment},
-          {"name", {}, "name VALUE [NAME]", "give a value a name of your own; without one, remove it", rename},
-          {"bookmark", {}, "bookmark OP", "set or remove a bookmark at an op", bookmark}};
+           comment,
+           {";"}},
+          {"name VALUE [NAME]", "give a value a name of your own; without one, remove it", rename},
+          {"bookmark OP", "set or remove a bookmark at an op", bookmark}};
 }
 
 }  // namespace retrograd

@@ -6,7 +6,7 @@
 #include "core/questions/lost_backward.h"
 #include "core/questions/nan_walk.h"
 #include "core/questions/why.h"
-#include "core/stepping/bad_input.h"
+#include "core/stepping/bad_places.h"
 #include "core/torch/script/script_state.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/steps/optimizer_updates.h"
@@ -18,11 +18,10 @@ namespace {
 
 using Json = ScriptState::Json;
 
-CommandAnswer list(ScriptState& s, const Words& words) {
+CommandAnswer list(ScriptState& s, const Words& words, const Progress&) {
   const auto around = words.all.empty() ? 5 : words.count(0);
   const auto position = s.session.position();
-  CommandAnswer answer;
-  answer.json = {{"ops", Json::array()}};
+  CommandAnswer answer{.json = {{"ops", Json::array()}}};
   for (auto i = position > around ? position - around : 0; i < std::min(s.session.size(), position + around + 1); ++i) {
     const auto op = s.session.opAt(i);
     const auto comment = printComment(s.document, op);
@@ -34,7 +33,7 @@ CommandAnswer list(ScriptState& s, const Words& words) {
   return answer;
 }
 
-CommandAnswer origin(ScriptState& s, const Words& words) {
+CommandAnswer origin(ScriptState& s, const Words& words, const Progress&) {
   const auto asked = words.all.empty() ? s.session.opAt(s.session.position()) : s.op(words);
   if (!asked) throw Error(ErrorCode::badUse, "the run is at its end: name an op");
   const auto from = OriginLinks::origin(s.document, asked);
@@ -116,8 +115,7 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
   const auto walk =
       words.all.empty() ? walkToRoots(*s.analysis, record) : walkToRoot(*s.analysis, record, s.valueOrGradient(words));
   if (walk.path.empty()) return allFinite(s);
-  CommandAnswer answer;
-  answer.bad = true;
+  CommandAnswer answer{.bad = true};
   answer.json = {{"bad", true},
                  {"path", Json::array()},
                  {"root", s.opJson(walk.root)},
@@ -151,27 +149,24 @@ CommandAnswer walkNan(ScriptState& s, const Words& words, const Progress& progre
 CommandAnswer updates(ScriptState& s, const Words& words, const Progress& progress) {
   const auto found = optimizerUpdates(s.analysis, progress);
   const auto isKnown = [&](const OptimizerStep& step) {
-    return std::any_of(step.parameters.begin(), step.parameters.end(),
-                       [&](const ParameterUpdate& update) { return update.parameter == words.rest; });
+    return std::ranges::any_of(step.parameters,
+                               [&](const ParameterUpdate& update) { return update.parameter == words.rest; });
   };
-  if (!words.rest.empty() && std::none_of(found.steps.begin(), found.steps.end(), isKnown))
+  if (!words.rest.empty() && std::ranges::none_of(found.steps, isKnown))
     throw Error(ErrorCode::badUse, "no optimizer updates a parameter of this name", words.rest);
-  CommandAnswer answer;
-  answer.text = textOf(found, s.document, words.rest);
+  CommandAnswer answer{.text = textOf(found, s.document, words.rest)};
   answer.text.pop_back();
   answer.json = jsonOf(found, s.document, words.rest);
   answer.bad = found.firstBad.has_value();
   return answer;
 }
 
-CommandAnswer saved(ScriptState& s) {
-  CommandAnswer answer;
-  answer.json = {{"saved", Json::array()}};
+CommandAnswer saved(ScriptState& s, const Words&, const Progress&) {
+  CommandAnswer answer{.json = {{"saved", Json::array()}}};
   std::vector<WhySaved> all;
   for (std::size_t i = 0; i < s.analysis->backward.savedCount; ++i)
     all.push_back(whySaved(*s.analysis, s.analysis->backward.inputs[i]));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.storageBytes > b.storageBytes; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.storageBytes > b.storageBytes; });
   for (const auto& why : all) {
     answer.json["saved"].push_back({{"value", s.valueName(why.value)},
                                     {"bytes", why.bytes},
@@ -187,7 +182,7 @@ CommandAnswer saved(ScriptState& s) {
   return answer;
 }
 
-CommandAnswer explainSaved(ScriptState& s, const Words& words) {
+CommandAnswer explainSaved(ScriptState& s, const Words& words, const Progress&) {
   const auto why = whySaved(*s.analysis, s.value(words));
   CommandAnswer answer;
   answer.json = {{"value", s.valueName(why.value)},   {"saved", why.saved},           {"bytes", why.bytes},
@@ -216,7 +211,7 @@ CommandAnswer explainSaved(ScriptState& s, const Words& words) {
   return answer;
 }
 
-CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
+CommandAnswer explainNoGradient(ScriptState& s, const Words& words, const Progress&) {
   const auto why = whyNoGradient(*s.analysis, s.value(words));
   CommandAnswer answer;
   answer.json = {{"value", s.valueName(why.value)},
@@ -241,42 +236,18 @@ CommandAnswer explainNoGradient(ScriptState& s, const Words& words) {
 
 std::vector<ScriptCommand> questionCommands() {
   return {
-      {"list",
-       {},
-       "list [N]",
-       "the ops around the current step",
-       [](ScriptState& s, const Words& w, const Progress&) { return list(s, w); }},
-      {"origin",
-       {},
-       "origin [#OP]",
-       "the op of the computation that an op comes from, and all ops derived from that",
-       [](ScriptState& s, const Words& w, const Progress&) { return origin(s, w); }},
-      {"walk-nan",
-       {},
-       "walk-nan [[grad] VALUE]",
-       "from a NaN or infinity back to the op that produced it, with module and line of Python",
-       [](ScriptState& s, const Words& w, const Progress& p) { return walkNan(s, w, p); }},
-      {"updates",
-       {},
-       "updates [PARAMETER]",
+      {"list [N]", "the ops around the current step", list},
+      {"origin [#OP]", "the op of the computation that an op comes from, and all ops derived from that", origin},
+      {"walk-nan [[grad] VALUE]",
+       "from a NaN or infinity back to the op that produced it, with module and line of Python", walkNan},
+      {"updates [PARAMETER]",
        "of a recording: norms of gradient, weight and update, clip factor and moments of each parameter, and why the "
        "first update that is not finite is not",
-       [](ScriptState& s, const Words& w, const Progress& p) { return updates(s, w, p); }},
-      {"saved",
-       {},
-       "saved",
-       "the tensors that are saved for the backward",
-       [](ScriptState& s, const Words&, const Progress&) { return saved(s); }},
-      {"why-saved",
-       {},
-       "why-saved VALUE",
-       "the ops that read it in the backward, its bytes, what recomputing it would cost",
-       [](ScriptState& s, const Words& w, const Progress&) { return explainSaved(s, w); }},
-      {"why-no-gradient",
-       {},
-       "why-no-gradient VALUE",
-       "each place where its gradient is cut off",
-       [](ScriptState& s, const Words& w, const Progress&) { return explainNoGradient(s, w); }},
+       updates},
+      {"saved", "the tensors that are saved for the backward", saved},
+      {"why-saved VALUE", "the ops that read it in the backward, its bytes, what recomputing it would cost",
+       explainSaved},
+      {"why-no-gradient VALUE", "each place where its gradient is cut off", explainNoGradient},
   };
 }
 

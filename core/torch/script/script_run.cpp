@@ -10,28 +10,27 @@ namespace {
 
 using Json = ScriptState::Json;
 
-CommandAnswer stepBy(ScriptState& s, const Words& words, bool forward, const Progress& progress) {
-  const auto position = s.session.position(), count = words.count(0);
-  const auto goal =
-      forward ? position + std::min(count, s.session.size() - position) : position - std::min(count, position);
-  return s.where(s.session.continueTo(goal, progress));
+CommandAnswer stepForward(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto position = s.session.position();
+  return s.where(s.session.continueTo(position + std::min(words.count(0), s.session.size() - position), progress));
+}
+
+CommandAnswer stepBack(ScriptState& s, const Words& words, const Progress& progress) {
+  const auto position = s.session.position();
+  return s.where(s.session.continueTo(position - std::min(words.count(0), position), progress));
 }
 
 /// Over or out of what the position is at or in.
-CommandAnswer stepPast(ScriptState& s, const Words& words, Step step, const Progress& progress) {
-  auto position = s.session.position();
-  for (std::size_t i = 0, count = words.count(0); i < count; ++i) {
-    progress.check();
-    const auto goal = s.steps.goal(step, position);
-    if (goal == position) break;  // at the end, or the start: any number of steps more leads nowhere else
-    position = goal;
-  }
-  return s.where(s.session.continueTo(position, progress));
-}
-
 ScriptCommand::Handler past(Step step) {
   return [step](ScriptState& s, const Words& words, const Progress& progress) {
-    return stepPast(s, words, step, progress);
+    auto position = s.session.position();
+    for (std::size_t i = 0, count = words.count(0); i < count; ++i) {
+      progress.check();
+      const auto goal = s.steps.goal(step, position);
+      if (goal == position) break;  // at the end, or the start: any number of steps more leads nowhere else
+      position = goal;
+    }
+    return s.where(s.session.continueTo(position, progress));
   };
 }
 
@@ -42,15 +41,14 @@ CommandAnswer runTo(ScriptState& s, const Words& words, const Progress& progress
   auto target = s.session.size();
   if (text == "border") target = s.session.forwardSize();
   else if (text != "end") {
-    const bool isPosition =
-        isStep || std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool isPosition = isStep || std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
     target = isPosition ? words.whole(isStep ? 1 : 0, "a step")
                         : s.session.positionOf(s.op(words)).value_or(s.session.size());
   }
   return s.where(s.session.runTo(target, progress));
 }
 
-CommandAnswer addBreakpoint(ScriptState& s, const Words& words) {
+CommandAnswer addBreakpoint(ScriptState& s, const Words& words, const Progress&) {
   s.breakpoints.push_back(parseBreakpoint(*s.analysis, words.rest));
   s.session.setBreakpoints(s.breakpoints);
   const auto& made = s.breakpoints.back();
@@ -66,8 +64,7 @@ CommandAnswer addBreakpoint(ScriptState& s, const Words& words) {
 }
 
 CommandAnswer listBreakpoints(ScriptState& s) {
-  CommandAnswer answer;
-  answer.json = {{"breakpoints", Json::array()}};
+  CommandAnswer answer{.json = {{"breakpoints", Json::array()}}};
   const auto& hits = s.session.breakpointHits();
   for (std::size_t i = 0; i < s.breakpoints.size(); ++i) {
     const auto where = retrograd::describe(*s.analysis, s.breakpoints[i]);
@@ -86,20 +83,22 @@ std::size_t breakpointIndex(const ScriptState& s, const Words& words) {
   throw Error(ErrorCode::badUse, "there is no such breakpoint");
 }
 
-CommandAnswer deleteBreakpoint(ScriptState& s, const Words& words) {
+CommandAnswer deleteBreakpoint(ScriptState& s, const Words& words, const Progress&) {
   if (words.all.empty()) s.breakpoints.clear();
   else s.breakpoints.erase(s.breakpoints.begin() + breakpointIndex(s, words));
   s.session.setBreakpoints(s.breakpoints);
   return listBreakpoints(s);
 }
 
-CommandAnswer enableBreakpoint(ScriptState& s, const Words& words, bool on) {
-  s.breakpoints[breakpointIndex(s, words)].enabled = on;
-  s.session.setBreakpoints(s.breakpoints);
-  return listBreakpoints(s);
+ScriptCommand::Handler enableBreakpoint(bool on) {
+  return [on](ScriptState& s, const Words& words, const Progress&) {
+    s.breakpoints[breakpointIndex(s, words)].enabled = on;
+    s.session.setBreakpoints(s.breakpoints);
+    return listBreakpoints(s);
+  };
 }
 
-CommandAnswer history(ScriptState& s) {
+CommandAnswer history(ScriptState& s, const Words&, const Progress&) {
   const auto kept = s.session.history();
   return {fmt::format("{} of {} bytes kept for stepping back over {} op(s) in {} step(s), none of which runs more than "
                       "{} op(s) again; {} thread(s)",
@@ -116,86 +115,46 @@ CommandAnswer history(ScriptState& s) {
 std::vector<ScriptCommand> runCommands() {
   return {
       {"continue",
-       {"c"},
-       "continue",
        "run to the next breakpoint or the end (c)",
-       [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueForward(p)); }},
+       [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueForward(p)); },
+       {"c"}},
       {"reverse-continue",
-       {"rc"},
-       "reverse-continue",
        "the same backwards (rc)",
-       [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueBackward(p)); }},
-      {"step",
-       {"s", "step-into"},
-       "step [N]",
+       [](ScriptState& s, const Words&, const Progress& p) { return s.where(s.session.continueBackward(p)); },
+       {"rc"}},
+      {"step [N]",
        "run N ops, one at a time, inside ops of the computation and branches too (s, step-into)",
-       [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, true, p); }},
-      {"reverse-step",
-       {"rs", "reverse-step-into"},
-       "reverse-step [N]",
-       "undo N ops (rs, reverse-step-into)",
-       [](ScriptState& s, const Words& w, const Progress& p) { return stepBy(s, w, false, p); }},
-      {"next",
-       {"n", "step-over"},
-       "next [N]",
+       stepForward,
+       {"s", "step-into"}},
+      {"reverse-step [N]", "undo N ops (rs, reverse-step-into)", stepBack, {"rs", "reverse-step-into"}},
+      {"next [N]",
        "step over: run all ops derived from one op of the computation (n, step-over)",
-       past(Step::over)},
-      {"reverse-next",
-       {"rn", "reverse-step-over"},
-       "reverse-next [N]",
+       past(Step::over),
+       {"n", "step-over"}},
+      {"reverse-next [N]",
        "the same backwards (rn, reverse-step-over)",
-       past(Step::overBack)},
-      {"step-out",
-       {"o"},
-       "step-out [N]",
+       past(Step::overBack),
+       {"rn", "reverse-step-over"}},
+      {"step-out [N]",
        "run to the end of the op of the computation that the run is inside; at top level, to the forward/backward "
        "boundary or the end (o)",
-       past(Step::out)},
-      {"reverse-step-out", {"ro"}, "reverse-step-out [N]", "the same backwards (ro)", past(Step::outBack)},
-      {"run-to",
-       {},
-       "run-to step N|#OP|border|end",
-       "run until N steps are done, or to before the op, in either direction",
-       [](ScriptState& s, const Words& w, const Progress& p) { return runTo(s, w, p); }},
-      {"restart",
-       {},
-       "restart",
-       "go back to the start, with the same seed",
+       past(Step::out),
+       {"o"}},
+      {"reverse-step-out [N]", "the same backwards (ro)", past(Step::outBack), {"ro"}},
+      {"run-to step N|#OP|border|end", "run until N steps are done, or to before the op, in either direction", runTo},
+      {"restart", "go back to the start, with the same seed",
        [](ScriptState& s, const Words&, const Progress&) { return s.session.restart(), s.where(StopReason::start); }},
-      {"where",
-       {},
-       "where",
-       "the current step, the next op, the watches",
+      {"where", "the current step, the next op, the watches",
        [](ScriptState& s, const Words&, const Progress&) { return s.where(StopReason::step); }},
-      {"history",
-       {},
-       "history",
-       "memory used for stepping back, and its limit",
-       [](ScriptState& s, const Words&, const Progress&) { return history(s); }},
-      {"break",
-       {"b"},
-       "break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]",
+      {"history", "memory used for stepping back, and its limit", history},
+      {"break #OP|VALUE|kind OP|module PATH|value NAME|any [if nan|inf|norm > X|max > X|meta] [after N]",
        "stop at an op, a kind of op, a module or a value, under a condition (b)",
-       [](ScriptState& s, const Words& w, const Progress&) { return addBreakpoint(s, w); }},
-      {"delete",
-       {},
-       "delete [N]",
-       "delete a breakpoint, or all",
-       [](ScriptState& s, const Words& w, const Progress&) { return deleteBreakpoint(s, w); }},
-      {"enable",
-       {},
-       "enable N",
-       "switch a breakpoint on again",
-       [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, true); }},
-      {"disable",
-       {},
-       "disable N",
-       "switch a breakpoint off; its count of hits stays",
-       [](ScriptState& s, const Words& w, const Progress&) { return enableBreakpoint(s, w, false); }},
-      {"breakpoints",
-       {},
-       "breakpoints",
-       "list the breakpoints",
+       addBreakpoint,
+       {"b"}},
+      {"delete [N]", "delete a breakpoint, or all", deleteBreakpoint},
+      {"enable N", "switch a breakpoint on again", enableBreakpoint(true)},
+      {"disable N", "switch a breakpoint off; its count of hits stays", enableBreakpoint(false)},
+      {"breakpoints", "list the breakpoints",
        [](ScriptState& s, const Words&, const Progress&) { return listBreakpoints(s); }},
   };
 }

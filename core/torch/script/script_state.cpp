@@ -128,8 +128,7 @@ void ScriptState::addCulprit(CommandAnswer& answer, const Breakpoint& breakpoint
 
 CommandAnswer ScriptState::summary(ValueId value) const {
   const auto state = session.state(value);
-  CommandAnswer answer;
-  answer.json = {{"value", valueName(value)}, {"id", value.index}, {"present", state.present}};
+  CommandAnswer answer{.json = {{"value", valueName(value)}, {"id", value.index}, {"present", state.present}}};
   if (state.number) {
     answer.json["number"] = state.number->asDouble();
     answer.text = fmt::format("{} = {}", valueName(value), state.number->asDouble());

@@ -1,13 +1,11 @@
 #pragma once
-#include <charconv>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/base/byte_size.h"
-#include "core/base/whole_number.h"
+#include "core/base/number_text.h"
 #include "core/stepping/steps.h"
 #include "core/torch/script/script.h"
 
@@ -26,11 +24,8 @@ struct Words {
   }
   double number(std::size_t i, const char* expected) const {
     const auto text = at(i, expected);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      throw Error(ErrorCode::badUse, "'" + text + "' is not a number");
-    return value;
+    if (const auto value = numberIn<double>(text)) return *value;
+    throw Error(ErrorCode::badUse, "'" + text + "' is not a number");
   }
   /// Throws Error(badUse) for a fraction, a negative number and one beyond 64 bits.
   std::int64_t whole(std::size_t i, const char* expected) const {
@@ -91,13 +86,14 @@ struct ScriptState {
   BoundSymbolId op(const Words& words) const;
 };
 
-/// One command of the debugger. `help` begins with what it does.
+/// One command of the debugger. `usage` begins with its name, `help` with what it does.
 struct ScriptCommand {
   using Handler = std::function<CommandAnswer(ScriptState&, const Words&, const Progress&)>;
-  std::string name;
-  std::vector<std::string> otherNames;
   std::string usage, help;
   Handler run;
+  std::vector<std::string> otherNames = {};
+
+  std::string name() const { return usage.substr(0, usage.find(' ')); }
 };
 
 /// Moving, breakpoints; values; memory; questions that explain; those that measure; notes.

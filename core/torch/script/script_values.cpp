@@ -11,6 +11,7 @@
 #include "core/torch/execution/cuda/summaries.h"
 #include "core/torch/script/script_state.h"
 #include "core/torch/session/tensor_text.h"
+#include "core/torch/tracing/drawn_input.h"
 
 namespace retrograd {
 namespace {
@@ -47,7 +48,7 @@ CommandAnswer contentsOf(ScriptState& s, const NamedValue& named) {
 }
 
 /// `both W` shows W and its gradient, with the same slice.
-CommandAnswer print(ScriptState& s, const Words& words) {
+CommandAnswer print(ScriptState& s, const Words& words, const Progress&) {
   if (words.all.empty() || words.all[0] != "both") return contentsOf(s, s.namedValue(words.rest));
   const auto named = s.namedValue(words.rest.substr(words.rest.find("both") + 4));
   auto answer = contentsOf(s, named);
@@ -65,7 +66,7 @@ CommandAnswer print(ScriptState& s, const Words& words) {
 
 bool endsWith(const std::string& text, std::string_view end) { return text.size() > end.size() && text.ends_with(end); }
 
-CommandAnswer saveValue(ScriptState& s, const Words& words) {
+CommandAnswer saveValue(ScriptState& s, const Words& words, const Progress&) {
   const auto path = words.all.empty() ? std::string() : words.all.back();
   if (words.all.size() < 2 || !(endsWith(path, ".npy") || endsWith(path, ".safetensors")))
     throw Error(ErrorCode::badUse, "expected a value and a file that ends in .npy or .safetensors");
@@ -82,18 +83,17 @@ CommandAnswer saveValue(ScriptState& s, const Words& words) {
            {"dtype", torchName(contents.meta.dtype)}}};
 }
 
-CommandAnswer set(ScriptState& s, const Words& words) {
+CommandAnswer set(ScriptState& s, const Words& words, const Progress&) {
   const auto id = s.value(words);
   auto contents = s.session.contents(id);
-  contents = filledWith(contents.meta, words.number(1, "a number to fill it with"));
+  contents = filledTensor(contents.meta, words.number(1, "a number to fill it with"));
   s.session.setContents(id, contents);
   return s.summary(id);
 }
 
-CommandAnswer watch(ScriptState& s, const Words& words) {
+CommandAnswer watch(ScriptState& s, const Words& words, const Progress&) {
   if (!words.all.empty()) s.watches.push_back(s.valueOrGradient(words));
-  CommandAnswer answer;
-  answer.json = {{"watches", Json::array()}};
+  CommandAnswer answer{.json = {{"watches", Json::array()}}};
   for (auto watched : s.watches) {
     const auto shown = s.summary(watched);
     answer.text += (answer.text.empty() ? "" : "\n") + shown.text;
@@ -102,23 +102,23 @@ CommandAnswer watch(ScriptState& s, const Words& words) {
   return answer;
 }
 
-CommandAnswer histogram(ScriptState& s, const Words& words) {
+CommandAnswer histogram(ScriptState& s, const Words& words, const Progress&) {
   const auto id = s.valueOrGradient(words);
   const auto counts = s.session.histogram(id, 16);
   CommandAnswer answer = s.summary(id);
   answer.json["histogram"] = counts;
-  const auto most = *std::max_element(counts.begin(), counts.end());
+  const auto most = *std::ranges::max_element(counts);
   for (auto count : counts)
     answer.text += fmt::format("\n{:>10} {}", count, std::string(most ? 40 * count / most : 0, '*'));
   return answer;
 }
 
-CommandAnswer magnitudes(ScriptState& s, const Words& words) {
+CommandAnswer magnitudes(ScriptState& s, const Words& words, const Progress&) {
   const auto id = s.valueOrGradient(words);
   const auto counts = s.session.magnitudes(id);
   CommandAnswer answer = s.summary(id);
   answer.json["magnitudes"] = Json::array();
-  const auto most = *std::max_element(counts.begin(), counts.end());
+  const auto most = *std::ranges::max_element(counts);
   for (int cell = 0; cell < cuda::magnitudeCells; ++cell) {
     const auto count = counts[cell];
     if (count == 0) continue;
@@ -133,36 +133,17 @@ CommandAnswer magnitudes(ScriptState& s, const Words& words) {
 
 std::vector<ScriptCommand> valueCommands() {
   return {
-      {"print",
-       {"p"},
-       "print [grad|both] VALUE[SLICE]",
+      {"print [grad|both] VALUE[SLICE]",
        "contents and statistics (p); a slice as in Python: t12[0, :4, ..., -1]; both: its gradient too",
-       [](ScriptState& s, const Words& w, const Progress&) { return print(s, w); }},
-      {"histogram",
-       {},
-       "histogram [grad] VALUE",
-       "count the elements of a value in equal cells",
-       [](ScriptState& s, const Words& w, const Progress&) { return histogram(s, w); }},
-      {"magnitudes",
-       {},
-       "magnitudes [grad] VALUE",
-       "count the elements by power of two; shows what lower precision would lose",
-       [](ScriptState& s, const Words& w, const Progress&) { return magnitudes(s, w); }},
-      {"watch",
-       {},
-       "watch [[grad] VALUE]",
-       "show a value at each stop",
-       [](ScriptState& s, const Words& w, const Progress&) { return watch(s, w); }},
-      {"set",
-       {},
-       "set VALUE NUMBER",
-       "fill a value with a number; the run continues from there",
-       [](ScriptState& s, const Words& w, const Progress&) { return set(s, w); }},
-      {"save-value",
-       {},
-       "save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors",
-       "write the contents of a value to a file",
-       [](ScriptState& s, const Words& w, const Progress&) { return saveValue(s, w); }},
+       print,
+       {"p"}},
+      {"histogram [grad] VALUE", "count the elements of a value in equal cells", histogram},
+      {"magnitudes [grad] VALUE", "count the elements by power of two; shows what lower precision would lose",
+       magnitudes},
+      {"watch [[grad] VALUE]", "show a value at each stop", watch},
+      {"set VALUE NUMBER", "fill a value with a number; the run continues from there", set},
+      {"save-value [grad] VALUE[SLICE] FILE.npy|FILE.safetensors", "write the contents of a value to a file",
+       saveValue},
   };
 }
 

@@ -39,7 +39,7 @@ FaultWatch::FaultWatch(const Analysis& analysis) : analysis_(analysis), intended
 FaultWatch::~FaultWatch() = default;
 
 void FaultWatch::lookAt(const Evaluator& evaluator, ValueId value) {
-  if (seen_ || !value || !evaluator.has(value) || !evaluator.value(value).isTensor()) return;
+  if (seen_ || !evaluator.hasTensor(value)) return;
   const auto tensor = evaluator.tensor(value);
   if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex())) return;
   if (onGpu_ && tensor.is_cuda()) {

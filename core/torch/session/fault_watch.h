@@ -13,8 +13,6 @@ class FaultWatch {
  public:
   explicit FaultWatch(const Analysis& analysis);
   ~FaultWatch();
-  FaultWatch(const FaultWatch&) = delete;
-  FaultWatch& operator=(const FaultWatch&) = delete;
 
   /// The values that flow in, before the first op.
   void lookAtInputs(const Evaluator& evaluator);

@@ -24,7 +24,7 @@ void addAll(std::vector<ValueId>& to, std::span<const ValueId> from) { to.insert
 
 /// The latest first: after a way back, what is near to the run's new place was used last and is in the cache.
 std::vector<ValueId> sorted(std::vector<ValueId> values) {
-  std::sort(values.begin(), values.end(), std::greater());
+  std::ranges::sort(values, std::greater());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
@@ -128,7 +128,7 @@ bool KeptValues::addCopiesOfWritten(Bindings& made, BoundSymbolId op, const Eval
   addWritten(changed, op);
   bool copied = false;
   for (auto value : sorted(std::move(changed))) {
-    if (!evaluator.has(value) || std::find(outputs.begin(), outputs.end(), value) != outputs.end()) continue;
+    if (!evaluator.has(value) || std::ranges::find(outputs, value) != outputs.end()) continue;
     const auto& content = evaluator.value(value);
     if (!lifetimes_.isExternal(value)) {
       made.emplace_back(value, copies.copyOf(content));
@@ -186,9 +186,8 @@ void KeptValues::hold(ValueId value, const c10::IValue& content) {
 
 bool KeptValues::hasEdit(std::size_t position, const ValueEdit& edit) const {
   const auto here = editsAt(position);
-  return std::any_of(here.begin(), here.end(), [&](const ValueEdit& other) {
-    return other.value == edit.value && other.content.is_same(edit.content);
-  });
+  return std::ranges::any_of(
+      here, [&](const ValueEdit& other) { return other.value == edit.value && other.content.is_same(edit.content); });
 }
 
 void KeptValues::edited(std::size_t position, const ValueEdit& edit, const Evaluator& evaluator) {
@@ -274,7 +273,7 @@ std::vector<ValueId> KeptValues::aliveOf(std::span<const ValueId> values, std::s
     return std::any_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(alive),
                        [&](ValueId other) { return document_.value(other).storage == document_.value(value).storage; });
   };
-  std::copy_if(gone.begin(), gone.end(), std::back_inserter(found), isBack);
+  std::ranges::copy_if(gone, std::back_inserter(found), isBack);
   return found;
 }
 
@@ -424,7 +423,7 @@ void KeptValues::runAgain(std::size_t position, std::vector<ValueId>& bound) {
     bound.push_back(operand);
   }
   if (const auto original = document_.boundSymbol(op).replays) {
-    const auto at = std::find(ops_.begin(), ops_.end(), original);
+    const auto at = std::ranges::find(ops_, original);
     if (at != ops_.end()) again_->setDrawn(original, generatorsAt(static_cast<std::size_t>(at - ops_.begin())));
   } else if (again_->draws(op)) {
     again_->setGenerators(generatorsAt(position));

@@ -13,7 +13,7 @@
 #include "core/stepping/lifetimes.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/session/live_memory.h"
-#include "core/torch/session/value_edit.h"
+#include "core/torch/session/run_follower.h"
 
 namespace retrograd {
 

@@ -25,8 +25,11 @@ LiveMemory::Entry* LiveMemory::entryOf(const c10::IValue& value) {
   return &entry;
 }
 
-void LiveMemory::forget(const c10::IValue& value) {
-  const auto it = storages_.find(memoryOf(value.toTensor()).first);
+LiveMemory::Storages::iterator LiveMemory::find(const c10::IValue& value) {
+  return hasMemory(value) ? storages_.find(memoryOf(value.toTensor()).first) : storages_.end();
+}
+
+void LiveMemory::forget(Storages::iterator it) {
   if (it->second.uses == 0 && it->second.keeps == 0 && !it->second.excluded) storages_.erase(it);
 }
 
@@ -40,13 +43,11 @@ std::int64_t LiveMemory::add(const c10::IValue& value) {
 }
 
 void LiveMemory::remove(const c10::IValue& value) {
-  if (!hasMemory(value)) return;
-  const auto it = storages_.find(memoryOf(value.toTensor()).first);
-  if (it == storages_.end() || it->second.uses == 0) return;
-  if (--it->second.uses > 0) return;
+  const auto it = find(value);
+  if (it == storages_.end() || it->second.uses == 0 || --it->second.uses > 0) return;
   bytes_ -= it->second.bytes;
   if (it->second.keeps > 0) keptBytes_ += it->second.bytes;
-  forget(value);
+  forget(it);
 }
 
 void LiveMemory::keep(const c10::IValue& value) {
@@ -56,17 +57,14 @@ void LiveMemory::keep(const c10::IValue& value) {
 }
 
 void LiveMemory::drop(const c10::IValue& value) {
-  if (!hasMemory(value)) return;
-  const auto it = storages_.find(memoryOf(value.toTensor()).first);
-  if (it == storages_.end() || it->second.keeps == 0) return;
-  if (--it->second.keeps > 0) return;
+  const auto it = find(value);
+  if (it == storages_.end() || it->second.keeps == 0 || --it->second.keeps > 0) return;
   if (it->second.uses == 0) keptBytes_ -= it->second.bytes;
-  forget(value);
+  forget(it);
 }
 
-bool LiveMemory::isHeld(const c10::IValue& value) const {
-  if (!hasMemory(value)) return false;
-  const auto it = storages_.find(memoryOf(value.toTensor()).first);
+bool LiveMemory::isHeld(const c10::IValue& value) {
+  const auto it = find(value);
   return it != storages_.end() && it->second.uses > 0;
 }
 

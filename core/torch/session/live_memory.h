@@ -18,7 +18,7 @@ class LiveMemory {
   void keep(const c10::IValue& value);
   void drop(const c10::IValue& value);
   /// Whether the run holds memory of this value.
-  bool isHeld(const c10::IValue& value) const;
+  bool isHeld(const c10::IValue& value);
   /// Memory that is somebody else's and there anyway: holding it costs nothing.
   void exclude(const c10::IValue& value);
 
@@ -36,9 +36,11 @@ class LiveMemory {
         anchor;  ///< of what is excluded: nothing else gets its address
   };
   Entry* entryOf(const c10::IValue& value);
-  void forget(const c10::IValue& value);
+  using Storages = std::unordered_map<const void*, Entry>;
+  Storages::iterator find(const c10::IValue& value);
+  void forget(Storages::iterator it);
 
-  std::unordered_map<const void*, Entry> storages_;
+  Storages storages_;
   std::int64_t bytes_ = 0, peak_ = 0, keptBytes_ = 0;
 };
 

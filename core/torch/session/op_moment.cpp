@@ -20,6 +20,27 @@ auto read(const at::Tensor& tensor, Ask&& ask) {
 
 }  // namespace
 
+ValueState stateOf(const Analysis& analysis, ValueId value, const c10::IValue* content, std::string reason) {
+  ValueState state;
+  const auto& document = *analysis.document;
+  if (!document.contains(value)) {
+    state.reason = "there is no such value";
+    return state;
+  }
+  if (const auto meta = document.value(value).meta) state.meta = document.meta(meta);
+  state.present = content && !content->isNone();
+  if (!state.present) {
+    const auto opaque = analysis.leftOut ? analysis.leftOut->reason(value) : BoundSymbolId();
+    state.reason =
+        opaque ? "depends on the opaque op " + document.opName(opaque) + ", which is not run" : std::move(reason);
+  } else if (content->isTensor()) {
+    state.meta = metaOf(content->toTensor());
+  } else {
+    state.number = numberArgument(*content);
+  }
+  return state;
+}
+
 const c10::IValue* OpMoment::find(ValueId value, Side side) const {
   if (side == Side::after)
     if (const auto it = after.find(value); it != after.end()) return &it->second;
@@ -35,26 +56,10 @@ at::Tensor OpMoment::tensor(ValueId value, Side side) const {
 }
 
 ValueState OpMoment::state(ValueId value, Side side) const {
-  ValueState state;
-  const auto& document = *analysis->document;
-  if (!document.contains(value)) {
-    state.reason = "there is no such value";
-    return state;
-  }
-  if (const auto meta = document.value(value).meta) state.meta = document.meta(meta);
-  const auto* content = find(value, side);
-  if (!content || content->isNone()) {
-    const auto opaque = analysis->leftOut ? analysis->leftOut->reason(value) : BoundSymbolId();
-    state.reason = opaque                 ? "depends on the opaque op " + document.opName(opaque) + ", which is not run"
-                   : !failure.empty()     ? failure
-                   : side == Side::before ? "not computed yet"
-                                          : "not a value of the run";
-    return state;
-  }
-  state.present = true;
-  if (content->isTensor()) state.meta = metaOf(content->toTensor());
-  else state.number = numberArgument(*content);
-  return state;
+  return stateOf(*analysis, value, find(value, side),
+                 !failure.empty()       ? failure
+                 : side == Side::before ? "not computed yet"
+                                        : "not a value of the run");
 }
 
 TensorStatistics OpMoment::statistics(ValueId value, Side side) const {

@@ -11,6 +11,9 @@
 
 namespace retrograd {
 
+/// A value with its content, null where it has none; `reason`: why not, where no opaque op is the reason.
+ValueState stateOf(const Analysis& analysis, ValueId value, const c10::IValue* content, std::string reason);
+
 /// A Moment of tensors that nobody writes to any more.
 class OpMoment : public Moment {
  public:

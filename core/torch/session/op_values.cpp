@@ -55,10 +55,7 @@ struct OpValues::Impl : RunFollower {
   }
 
   void begin() {
-    if (begun) return;
-    auto bindings = inputValues(*analysis);
-    for (auto& binding : cotangentValues(*analysis)) bindings.push_back(std::move(binding));
-    begins(bindings);
+    if (!begun) begins(startValues(*analysis));
   }
 
   // What the session runs.
@@ -198,8 +195,7 @@ struct OpValues::Impl : RunFollower {
 
   RunNews news() {
     runStatistics.settle();
-    RunNews news;
-    news.begin = told;
+    RunNews news{.begin = told};
     news.end = told = measures.size();
     news.measures.assign(measures.begin() + news.begin, measures.end());
     const auto add = [&](ValueId value) {

@@ -25,8 +25,6 @@ class OpValues {
  public:
   explicit OpValues(std::shared_ptr<const Analysis> analysis, OpValuesOptions options = {});
   ~OpValues();
-  OpValues(const OpValues&) = delete;
-  OpValues& operator=(const OpValues&) = delete;
 
   /// To be given to Session::setFollower() before the session's first step.
   RunFollower& follower();

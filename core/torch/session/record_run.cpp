@@ -54,11 +54,10 @@ struct MeasuredRun::Impl {
     evaluator.setLeftOut(analysis.leftOut);
     record.values.resize(document.valueCount());
     record.seconds.assign(analysis.joint.ops.size(), 0);
-    for (auto& bindings : {inputValues(analysis), cotangentValues(analysis)})
-      for (const auto& [id, value] : bindings) {
-        evaluator.bind(id, value);
-        made(id);
-      }
+    for (const auto& [id, value] : startValues(analysis)) {
+      evaluator.bind(id, value);
+      made(id);
+    }
     statistics.endOp();
   }
 
@@ -70,7 +69,7 @@ struct MeasuredRun::Impl {
   }
 
   void made(ValueId id) {
-    if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return;
+    if (!evaluator.hasTensor(id)) return;
     if (const auto replacement = options.replaced.find(id); replacement != options.replaced.end())
       replace(id, replacement->second);
     const auto tensor = evaluator.tensor(id);
@@ -98,7 +97,7 @@ struct MeasuredRun::Impl {
 
   void read(ValueId id) {
     if (!id || !record.of(id).recorded || !changed.contains(document.value(id).storage)) return;
-    if (!evaluator.has(id) || !evaluator.value(id).isTensor()) return;
+    if (!evaluator.hasTensor(id)) return;
     const auto tensor = evaluator.tensor(id);
     if (!tensor.defined()) return;
     readings.push_back({position, id, {}});
@@ -149,7 +148,7 @@ void MeasuredRun::step() { impl_->step(); }
 const RunRecord& MeasuredRun::record() const { return impl_->settled(); }
 
 std::optional<TensorData> MeasuredRun::tensor(ValueId value) const {
-  if (!impl_->evaluator.has(value) || !impl_->evaluator.value(value).isTensor()) return std::nullopt;
+  if (!impl_->evaluator.hasTensor(value)) return std::nullopt;
   const auto tensor = impl_->evaluator.tensor(value);
   return tensor.defined() ? std::optional(copyOut(tensor)) : std::nullopt;
 }

@@ -25,8 +25,6 @@ class MeasuredRun {
  public:
   explicit MeasuredRun(const Analysis& analysis, RecordOptions options = {});
   ~MeasuredRun();
-  MeasuredRun(const MeasuredRun&) = delete;
-  MeasuredRun& operator=(const MeasuredRun&) = delete;
   std::size_t position() const;
   /// Runs the next op. Throws as recordRun().
   void step();

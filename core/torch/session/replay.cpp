@@ -5,18 +5,17 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "core/base/id_vector.h"
 #include "core/formats/recording/recording.h"
 #include "core/questions/intended_infinities.h"
 #include "core/torch/execution/statistics.h"
-#include "core/torch/execution/threads.h"
 #include "core/torch/session/recorded_hash.h"
 #include "core/torch/session/run_follower.h"
 #include "core/torch/session/session.h"
 #include "core/torch/session/unwritten_memory.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "core/trace/effects.h"
 
 namespace retrograd {
@@ -58,8 +57,8 @@ class Comparison final : public RunFollower {
         unwritten_(document_, recording_),
         lastWrite_(document_.storageCount(), -1),
         names_(document_.storageCount(), nullptr),
-        hasUpdate_(std::any_of(analysis.joint.ops.begin(), analysis.joint.ops.end(),
-                               [this](BoundSymbolId op) { return recording_.op(op).phase == Phase::optimizer; })) {
+        hasUpdate_(std::ranges::any_of(
+            analysis.joint.ops, [this](BoundSymbolId op) { return recording_.op(op).phase == Phase::optimizer; })) {
     for (const auto& name : recording_.names) names_[name.storage] = &name;
     const auto& ops = analysis.joint.ops;
     for (std::size_t i = 0; i < ops.size(); ++i)
@@ -86,24 +85,20 @@ class Comparison final : public RunFollower {
     }
     if (recorded.phase == Phase::optimizer) lookAtGradients(op, recorded, evaluator);
     for (const auto output : document_.outputs(op))
-      if (std::find(recording_.losses.begin(), recording_.losses.end(), output) != recording_.losses.end())
-        if (const auto tensor = tensorOf(evaluator, output); tensor.defined())
+      if (std::ranges::find(recording_.losses, output) != recording_.losses.end())
+        if (const auto tensor = evaluator.tensorOrNone(output); tensor.defined())
           judge(tensor, fmt::format("the loss of step {}", recorded.step));
     if (position + 1 == analysis_.joint.ops.size() && !hasUpdate_)
       for (const auto& [name, gradient] : recording_.gradients)
-        if (const auto tensor = tensorOf(evaluator, gradient); tensor.defined() && tensor.layout() == at::kStrided)
+        if (const auto tensor = evaluator.tensorOrNone(gradient); tensor.defined() && tensor.layout() == at::kStrided)
           judge(tensor, "the gradient of " + name);
     for (const auto operand : writtenOperands(document_, op)) {
       const auto storage = document_.value(operand).storage;
       if (!storage || lastWrite_[storage] != static_cast<std::int64_t>(position) || !isWeight(operand)) continue;
-      if (const auto tensor = tensorOf(evaluator, operand); tensor.defined())
+      if (const auto tensor = evaluator.tensorOrNone(operand); tensor.defined())
         judge(tensor, nameOf(operand) + " after its last update");
     }
   }
-
-  void willEdit(ValueId) override {}
-  void edited(std::size_t, const ValueEdit&, const Evaluator&) override {}
-  void forgotEditsFrom(std::size_t) override {}
 
   /// What is known once all ran.
   void finish() {
@@ -115,10 +110,6 @@ class Comparison final : public RunFollower {
   }
 
  private:
-  at::Tensor tensorOf(const Evaluator& evaluator, ValueId id) const {
-    return id && evaluator.has(id) && evaluator.value(id).isTensor() ? evaluator.value(id).toTensor() : at::Tensor();
-  }
-
   const RecordedName* recordedName(ValueId id) const {
     const auto storage = document_.value(id).storage;
     return storage ? names_[storage] : nullptr;
@@ -149,7 +140,7 @@ class Comparison final : public RunFollower {
     for (const auto operand : document_.operands(op)) {
       const auto* name = operand && document_.isTensor(operand) ? recordedName(operand) : nullptr;
       if (!name || name->role != "gradient" || !gradientsRead_.emplace(recorded.step, name->name).second) continue;
-      const auto tensor = tensorOf(evaluator, operand);
+      const auto tensor = evaluator.tensorOrNone(operand);
       if (!tensor.defined() || tensor.layout() != at::kStrided) continue;
       judge(tensor, fmt::format("the gradient of {} in step {}", name->name, recorded.step));
       const bool isZero = tensor.numel() > 0 && computeStatistics(tensor).zeros == tensor.numel();
@@ -172,7 +163,7 @@ class Comparison final : public RunFollower {
     const bool readsUnwritten = unwritten_.isReadBy(op);
     for (const auto& check : std::span(recording_.checks).subspan(recorded.checksBegin, recorded.checkCount)) {
       unwritten_.grow(check.value);
-      const auto tensor = tensorOf(evaluator, check.value);
+      const auto tensor = evaluator.tensorOrNone(check.value);
       if (!check.hash || !tensor.defined()) continue;
       ++result_.compared;
       const bool isSame = recordedHashOf(tensor) == *check.hash;
@@ -206,15 +197,11 @@ class Comparison final : public RunFollower {
 
 ReplayResult replay(const std::shared_ptr<const Analysis>& analysis, const Progress& progress,
                     const std::vector<RunFollower*>& beside) {
-  ReplayResult result;
-  result.ops = analysis->joint.ops.size();
-  result.notComparable = whatDiffers(*analysis);
+  ReplayResult result{.ops = analysis->joint.ops.size(), .notComparable = whatDiffers(*analysis)};
   Comparison comparison(*analysis, result, beside);
-  SessionOptions options;
-  options.historyBytes = 0;
   std::unique_ptr<Session> session;
   try {
-    session = std::make_unique<Session>(analysis, options);
+    session = std::make_unique<Session>(analysis, SessionOptions{.historyBytes = 0});
     session->setFollower(&comparison);
     if (session->runTo(session->size(), progress) == StopReason::cancelled)
       throw Error(ErrorCode::cancelled, "cancelled");

@@ -8,12 +8,12 @@
 #include "core/stepping/run_breakpoints.h"
 #include "core/torch/analysis/input_values.h"
 #include "core/torch/analysis/results.h"
-#include "core/torch/execution/device.h"
 #include "core/torch/execution/evaluator.h"
 #include "core/torch/execution/op_clock.h"
 #include "core/torch/execution/statistics.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/session/kept_values.h"
+#include "core/torch/session/op_moment.h"
 #include "core/torch/session/run_follower.h"
 #include "core/torch/session/run_forecast.h"
 #include "core/torch/session/storage_copies.h"
@@ -53,13 +53,12 @@ struct Session::Impl {
         intended(*analysis),
         evaluator(document, analysis->request.seed),
         clock(analysis->device),
-        given(inputValues(*analysis)),
+        given(startValues(*analysis)),
         kept(document, analysis->joint, lifetimes, analysis->request.seed, options.historyBytes, memory,
              analysis->leftOut),
         threads(options.threads > 0 ? options.threads : savedThreads(*analysis).value_or(threadCount())),
         breakpoints(*analysis),
         forecast(*analysis) {
-    for (auto& binding : cotangentValues(*analysis)) given.push_back(std::move(binding));
     evaluator.setSynchronous(options.synchronous);
     evaluator.setLeftOut(analysis->leftOut);
     positions.assign(document.boundSymbolCount(), -1);
@@ -69,7 +68,7 @@ struct Session::Impl {
 
   void reset() {
     memory = {};
-    for (std::size_t i = 0; i < document.valueCount(); ++i) evaluator.bind(ValueId(static_cast<std::int64_t>(i)), {});
+    for (const auto value : document.valueIds()) evaluator.bind(value, {});
     evaluator.seed(analysis->request.seed);
     StorageCopies copies;  // a recorded step writes to what it was given
     for (const auto& [id, value] : given) {
@@ -203,9 +202,7 @@ struct Session::Impl {
     clock.interrupted();
     if (leavesUninitialised(document, program[at])) return false;
     for (auto output : document.outputs(program[at]))
-      if (output && evaluator.has(output) && evaluator.value(output).isTensor() &&
-          isFault(output, evaluator.value(output).toTensor()))
-        return true;
+      if (const auto tensor = evaluator.tensorOrNone(output); tensor.defined() && isFault(output, tensor)) return true;
     return false;
   }
 
@@ -236,8 +233,7 @@ struct Session::Impl {
   bool outputsMeet(const Breakpoint& condition, BoundSymbolId op) {
     clock.interrupted();
     for (auto output : document.outputs(op)) {
-      if (!output || !document.isTensor(output) || !evaluator.has(output) || !evaluator.value(output).isTensor())
-        continue;
+      if (!evaluator.hasTensor(output) || !document.isTensor(output)) continue;
       const auto tensor = evaluator.tensor(output);
       if (!tensor.defined()) continue;
       const auto statistics = condition.when == Breakpoint::When::meta ? TensorStatistics() : computeStatistics(tensor);
@@ -247,7 +243,7 @@ struct Session::Impl {
   }
 
   at::Tensor present(ValueId id) const {
-    if (!evaluator.has(id) || !evaluator.value(id).isTensor())
+    if (!evaluator.hasTensor(id))
       throw Error(ErrorCode::badUse, "it has no tensor at this position", document.displayName(id));
     return evaluator.tensor(id);
   }
@@ -360,24 +356,10 @@ void Session::setFollower(RunFollower* follower) {
 void Session::setBreakOnBadNumber(bool on) { impl_->breakOnBadNumber = on; }
 
 ValueState Session::state(ValueId value) const {
-  ValueState state;
-  if (!impl_->document.contains(value)) {
-    state.reason = "there is no such value";
-    return state;
-  }
-  if (const auto meta = impl_->document.value(value).meta) state.meta = impl_->document.meta(meta);
-  state.present = impl_->evaluator.has(value);
-  if (!state.present) {
-    const auto opaque = impl_->analysis->leftOut ? impl_->analysis->leftOut->reason(value) : BoundSymbolId();
-    state.reason = impl_->computedOnce[value] ? "released after its last use"
-                   : opaque ? "depends on the opaque op " + impl_->document.opName(opaque) + ", which is not run"
-                            : "not computed yet";
-    return state;
-  }
-  const auto& held = impl_->evaluator.value(value);
-  if (held.isTensor()) state.meta = metaOf(held.toTensor());
-  else state.number = numberArgument(held);
-  return state;
+  const auto& evaluator = impl_->evaluator;
+  const bool wasComputed = impl_->computedOnce.contains(value) && impl_->computedOnce[value];
+  return stateOf(analysis(), value, evaluator.has(value) ? &evaluator.value(value) : nullptr,
+                 wasComputed ? "released after its last use" : "not computed yet");
 }
 
 TensorStatistics Session::statistics(ValueId value) const { return impl_->read(value, computeStatistics); }

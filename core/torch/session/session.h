@@ -1,13 +1,12 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/base/tensor_statistics.h"
 #include "core/derivation/analysis.h"
 #include "core/stepping/breakpoint.h"
-#include "core/stepping/run_state.h"
+#include "core/stepping/moment.h"
 
 namespace retrograd {
 
@@ -34,8 +33,6 @@ class Session {
   /// Throws as the constructor does where a weight or the device is missing, and makes nothing.
   static void requireRunnable(const Analysis& analysis);
   ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
 
   const Analysis& analysis() const;
   std::size_t size() const;

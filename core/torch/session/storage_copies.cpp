@@ -4,14 +4,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include "core/torch/tracing/lay_out.h"
+
 namespace retrograd {
 namespace {
-
-/// The whole storage as bytes, whatever part of it the tensor shows.
-at::Tensor bytesOf(const at::Tensor& tensor) {
-  const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
-  return at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage(), 0, {bytes}, {1});
-}
 
 at::Tensor viewOfCopy(const at::Tensor& tensor, const c10::Storage& copy) {
   auto view = at::empty({0}, tensor.options()).set_(copy, tensor.storage_offset(), tensor.sizes(), tensor.strides());
@@ -33,8 +29,8 @@ c10::IValue StorageCopies::copyOf(const c10::IValue& value, const void* key) {
   if (tensor.layout() != at::kStrided || !tensor.has_storage()) return tensor.clone();
   auto& copy = copies_[key];
   if (!copy.storage || copy.storage.nbytes() != tensor.storage().nbytes())
-    copy = {bytesOf(tensor).clone().storage(), true};
-  if (!copy.isFilled) bytesOf(viewOfCopy(tensor, copy.storage)).copy_(bytesOf(tensor));
+    copy = {wholeStorage(tensor).clone().storage(), true};
+  if (!copy.isFilled) wholeStorage(viewOfCopy(tensor, copy.storage)).copy_(wholeStorage(tensor));
   copy.isFilled = true;
   return viewOfCopy(tensor, copy.storage);
 }

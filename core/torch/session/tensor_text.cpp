@@ -1,6 +1,5 @@
 #include "core/torch/session/tensor_text.h"
 
-#include <ATen/ops/full.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -93,10 +92,6 @@ nlohmann::ordered_json tensorJson(const TensorData& tensor) {
   std::int64_t next = 0;
   json["elements"] = nested(Elements(tensor), tensor.meta.sizes, 0, next);
   return json;
-}
-
-TensorData filledWith(const TensorMeta& meta, double number) {
-  return copyOut(at::full(meta.sizes, number, at::TensorOptions().dtype(toScalarType(meta.dtype))));
 }
 
 }  // namespace retrograd

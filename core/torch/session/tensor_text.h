@@ -12,7 +12,5 @@ std::string tensorText(const TensorData& tensor, std::int64_t edge = 3);
 /// {"dtype", "sizes", "elements": nested lists, whole up to 1000 elements, else "elements_left_out": true}. NaN and
 /// infinities are strings.
 nlohmann::ordered_json tensorJson(const TensorData& tensor);
-/// A contiguous tensor of this shape and dtype with the same number everywhere.
-TensorData filledWith(const TensorMeta& meta, double number);
 
 }  // namespace retrograd

@@ -10,7 +10,7 @@ namespace retrograd {
 namespace {
 
 bool isIn(const std::vector<ValueId>& values, ValueId value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
+  return std::ranges::find(values, value) != values.end();
 }
 
 /// Operands that the op writes and does not read: `out` arguments, and all that copy_ and its like write.
@@ -55,9 +55,8 @@ void UnwrittenMemory::leave(BoundSymbolId op) {
   for (const auto output : document_.outputs(op)) {
     const auto storage = output ? document_.value(output).storage : StorageId();
     if (!storage) continue;
-    const bool isOperands = std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
-      return operand && document_.value(operand).storage == storage;
-    });
+    const bool isOperands = std::ranges::any_of(
+        operands, [&](ValueId operand) { return operand && document_.value(operand).storage == storage; });
     if (isOperands) grow(output);
     else unwritten_[storage].add({0, bytes_[storage]});
   }

@@ -1,6 +1,6 @@
 #pragma once
-#include "core/base/byte_ranges.h"
 #include "core/base/id_vector.h"
+#include "core/base/overlap.h"
 #include "core/formats/recording/recording.h"
 
 namespace retrograd {

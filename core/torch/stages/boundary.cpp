@@ -2,8 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <utility>
-
 #include "core/torch/analysis/eager.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/generator.h"
@@ -29,8 +27,7 @@ class BorderRun {
       : whole_(whole), split_(split), stages_(stages), differentiated_(differentiated) {}
 
   BorderValues run() {
-    KeepGenerator keep;
-    setGeneratorState(seededState(whole_.request.seed));
+    const KeepGenerator keep(whole_.request.seed);
     for (std::size_t s = 0; s < stages_.size(); ++s) runStage(s);
     return std::move(values_);
   }
@@ -169,8 +166,7 @@ class Memory {
 
 void completeTypes(ModelFile& model, const Analysis& whole) {
   auto& document = *model.document;
-  KeepGenerator keep;
-  setGeneratorState(seededState(whole.request.seed));
+  const KeepGenerator keep(whole.request.seed);
   Analysis read;
   read.file = model;
   read.document = model.document;

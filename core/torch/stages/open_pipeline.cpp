@@ -1,7 +1,5 @@
 #include "core/torch/stages/open_pipeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,30 +10,20 @@
 #include "core/formats/read/pt2_structure.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/analysis/inputs.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/stages/boundary.h"
-#include "core/torch/stages/measure.h"
+#include "core/torch/stages/stage_costs.h"
 
 namespace retrograd {
 namespace {
 
-std::string errorsOf(const Analysis& analysis) {
-  std::string text;
-  for (const auto& problem : analysis.problems)
-    if (problem.severity == Problem::Severity::error)
-      text += (text.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
-  return text;
-}
-
 /// A name that is mistyped would leave its parameter as it is, without a word.
 void requireParameters(const Computation& computation, const std::map<std::string, MultiUse>& uses) {
   for (const auto& [name, use] : uses) {
-    const bool isKnown = std::any_of(computation.inputs.begin(), computation.inputs.end(), [&](const InputSpec& input) {
+    const bool isKnown = std::ranges::any_of(computation.inputs, [&](const InputSpec& input) {
       return input.kind == InputKind::parameter &&
-             (input.target == name ||
-              std::find(input.aliases.begin(), input.aliases.end(), name) != input.aliases.end());
+             (input.target == name || std::ranges::find(input.aliases, name) != input.aliases.end());
     });
     if (!isKnown)
       throw Error(ErrorCode::badUse,
@@ -77,7 +65,7 @@ std::shared_ptr<const Analysis> deriveWhole(const ModelFile& model, const std::s
   if (!loss.empty()) seedLoss(options, *model.document, model.computation, loss);
   auto whole = analyse(copyOf(model), options, progress);
   if (!whole->derived())
-    throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(*whole));
+    throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(whole->problems));
   return whole;
 }
 
@@ -88,8 +76,7 @@ CutModel openCut(const std::string& path, const CutRequest& request, const Deriv
   } catch (const Error& error) {
     throw error.at(path);
   }
-  CutModel cut;
-  cut.model = readModel(path, reading, progress);
+  CutModel cut{.model = readModel(path, reading, progress)};
   if (isSessionFile(path)) restoreStorages(cut.model);
   const auto& document = *cut.model.document;
   const auto& computation = cut.model.computation;

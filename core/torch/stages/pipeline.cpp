@@ -7,6 +7,7 @@
 
 #include "core/cut/as_read.h"
 #include "core/cut/stage_facts.h"
+#include "core/derivation/result_names.h"
 #include "core/derivation/sizes.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/execution/device.h"
@@ -42,13 +43,12 @@ class Gradients {
     TensorMap found;
     const auto& outputs = pipeline_.split.stages[s].outputs;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      std::optional<TensorData> sum;
+      const auto name = std::to_string(k);
       for (auto result : outputs[k].results)
         if (const auto given = pipeline_.whole->request.cotangents.find(positions_.at(result));
             given != pipeline_.whole->request.cotangents.end())
-          add(sum, given->second);
-      if (const auto sent = back_.find({static_cast<int>(s), k}); sent != back_.end()) add(sum, sent->second);
-      if (sum) found.emplace(std::to_string(k), *sum);
+          addTo(found, name, given->second);
+      if (const auto sent = back_.find({static_cast<int>(s), k}); sent != back_.end()) addTo(found, name, sent->second);
     }
     return found;
   }
@@ -62,16 +62,12 @@ class Gradients {
         const auto& input = computation.inputs[i];
         const auto id = computation.trace.inputs[i];
         if (!id || id != computation.outputs[output].value || results.contains(output)) continue;
-        if (const auto* tensor = find(input.kind == InputKind::user       ? whole.request.inputs
-                                      : input.kind == InputKind::constant ? whole.file.constants
-                                                                          : whole.file.weights,
-                                      input.kind == InputKind::user ? input.name : input.target))
-          results[output] = *tensor;
-        const auto* cotangent = find(whole.request.cotangents, position);
-        if (cotangent && whole.document->value(id).requiresGrad)
+        if (const auto* tensor = inputData(whole, i)) results[output] = *tensor;
+        const auto cotangent = whole.request.cotangents.find(position);
+        if (cotangent != whole.request.cotangents.end() && whole.document->value(id).requiresGrad)
           addTo(result.gradients,
                 input.kind == InputKind::user ? "in." + input.name : "p." + firstName(computation, input.target),
-                *cotangent);
+                cotangent->second);
       }
   }
 
@@ -95,17 +91,6 @@ class Gradients {
   }
 
  private:
-  static const TensorData* find(const TensorMap& map, const std::string& name) {
-    const auto it = map.find(name);
-    return it == map.end() ? nullptr : &it->second;
-  }
-  static void add(std::optional<TensorData>& sum, const TensorData& term) { sum = sum ? addTensors(*sum, term) : term; }
-  template <class Map>
-  static void addTo(Map& map, const typename Map::key_type& key, const TensorData& term) {
-    const auto [it, isNew] = map.try_emplace(key, term);
-    if (!isNew) it->second = addTensors(it->second, term);
-  }
-
   const Pipeline& pipeline_;
   std::map<std::size_t, std::string> positions_;
   std::map<Key, TensorData> back_;
@@ -141,10 +126,8 @@ void fillInputs(std::vector<StageModel>& stages, const PipelineSplit& split, con
 }
 
 DerivationRequest requestFor(const Analysis& whole, const ModelFile& stage, Device device, TensorMap cotangents) {
-  DerivationRequest options;
-  options.inputs = stage.sampleInputs;
-  options.numbers = stage.sampleNumbers;
-  options.cotangents = std::move(cotangents);
+  DerivationRequest options{
+      .inputs = stage.sampleInputs, .numbers = stage.sampleNumbers, .cotangents = std::move(cotangents)};
   options.exactCotangents = true;
   options.seed = whole.request.seed;
   options.partition = whole.request.partition;
@@ -198,11 +181,8 @@ std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequ
                                             const Progress& progress) {
   auto analysis = analyse(std::move(file), options, progress);
   if (analysis->derived()) return analysis;
-  std::string why;
-  for (const auto& problem : analysis->problems)
-    if (problem.severity == Problem::Severity::error)
-      why += (why.empty() ? "" : "; ") + (problem.place.empty() ? "" : problem.place + ": ") + problem.message;
-  throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + why, fmt::format("stage {}", s));
+  throw Error(ErrorCode::unsupportedOp, "its backward could not be derived: " + errorsOf(analysis->problems),
+              fmt::format("stage {}", s));
 }
 
 }  // namespace
@@ -210,8 +190,7 @@ std::shared_ptr<const Analysis> deriveStage(ModelFile file, const DerivationRequ
 std::string firstName(const Computation& computation, const std::string& parameter) {
   for (const auto& input : computation.inputs) {
     if (input.kind != InputKind::parameter) continue;
-    const bool named = input.target == parameter ||
-                       std::find(input.aliases.begin(), input.aliases.end(), parameter) != input.aliases.end();
+    const bool named = input.target == parameter || std::ranges::find(input.aliases, parameter) != input.aliases.end();
     if (named) return input.target;
   }
   return parameter;

@@ -16,11 +16,6 @@ std::uint64_t seedOf(const Microbatch& microbatch, std::int32_t number) {
   return microbatch.pipeline->whole->request.seed + static_cast<std::uint64_t>(number);
 }
 
-void addTo(TensorMap& sums, const std::string& name, const TensorData& term) {
-  const auto [it, isNew] = sums.try_emplace(name, term);
-  if (!isNew) it->second = addTensors(it->second, term);
-}
-
 }  // namespace
 
 RankStages::RankStages(std::vector<Microbatch> microbatches, bool keepOutputs, std::optional<Device> linked)
@@ -72,7 +67,7 @@ TensorMap RankStages::buffers() const {
   return all;
 }
 
-const std::shared_ptr<const StageWeights>& RankStages::weightsOf(const std::shared_ptr<const Analysis>& stage) {
+const std::shared_ptr<const StageTensors>& RankStages::weightsOf(const std::shared_ptr<const Analysis>& stage) {
   auto& weights = weights_[stage];
   if (!weights) weights = placeWeights(*stage);
   return weights;

@@ -50,7 +50,7 @@ class RankStages : public StageRunner {
   const Microbatch& at(std::int32_t microbatch) const { return microbatches_.at(microbatch); }
   const PipelineSplit& split() const { return microbatches_.front().pipeline->split; }
   TensorMap cotangentsOf(std::int32_t stage, std::int32_t microbatch, const StageValues& sent) const;
-  const std::shared_ptr<const StageWeights>& weightsOf(const std::shared_ptr<const Analysis>& stage);
+  const std::shared_ptr<const StageTensors>& weightsOf(const std::shared_ptr<const Analysis>& stage);
   TensorData generatorOf(std::int32_t stage, const Running& running, const StageValues& cotangents) const;
   StageValues handBack(std::int32_t stage, std::int32_t microbatch, const TensorMap& gradients,
                        const TensorData& generator) const;
@@ -59,7 +59,7 @@ class RankStages : public StageRunner {
   std::vector<Microbatch> microbatches_;
   bool keepOutputs_, draws_;
   std::optional<Device> linked_;
-  std::map<std::shared_ptr<const Analysis>, std::shared_ptr<const StageWeights>> weights_;
+  std::map<std::shared_ptr<const Analysis>, std::shared_ptr<const StageTensors>> weights_;
   std::map<Key, Running> running_;
   TensorMap gradients_;
   std::map<std::int32_t, TensorMap> buffers_;  // by stage

@@ -29,10 +29,9 @@ std::int64_t activationBytes(const Analysis& stage) {
   return bytes;
 }
 
-}  // namespace
-
-StageCost stageCost(const Analysis& stage,
-                    const std::function<double(std::size_t position, BoundSymbolId op)>& costOf) {
+/// `costOf`: by position in forward, then backward.
+template <class Cost>
+StageCost stageCost(const Analysis& stage, Cost&& costOf) {
   StageCost cost{0, 0, 0, 0, activationBytes(stage)};
   const auto halves = halvesOf(stage);
   const std::unordered_set<BoundSymbolId> first(halves.inputGradients.ops.begin(), halves.inputGradients.ops.end());
@@ -44,14 +43,22 @@ StageCost stageCost(const Analysis& stage,
   return cost;
 }
 
+}  // namespace
+
+OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) {
+  Session session(whole, {.historyBytes = 0});
+  session.runTo(session.size(), progress);
+  session.restart();
+  session.runTo(session.size(), progress);
+  const auto& measures = session.measures();
+  return costsByOrigin(*whole, [&](std::size_t i, BoundSymbolId) { return measures[i].seconds; });
+}
+
 ScheduleCosts measuredStageCosts(const Pipeline& pipeline, const Progress& progress) {
-  ScheduleCosts costs;
-  costs.unit = "ms";
+  ScheduleCosts costs{.unit = "ms"};
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     progress.at("measuring the stages", static_cast<double>(s) / static_cast<double>(pipeline.stages.size()));
-    SessionOptions options;
-    options.historyBytes = 0;
-    Session session(pipeline.stages[s], options);
+    Session session(pipeline.stages[s], {.historyBytes = 0});
     for (int run = 0; run < 2; ++run) {
       if (run > 0) session.restart();
       if (session.runTo(session.size(), progress) == StopReason::cancelled)
@@ -65,8 +72,7 @@ ScheduleCosts measuredStageCosts(const Pipeline& pipeline, const Progress& progr
 }
 
 ScheduleCosts estimatedStageCosts(const Pipeline& pipeline) {
-  ScheduleCosts costs;
-  costs.unit = "%";
+  ScheduleCosts costs{.unit = "%"};
   double all = 0;
   for (const auto& stage : pipeline.stages) {
     costs.stages.push_back(stageCost(

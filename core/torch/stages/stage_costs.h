@@ -1,7 +1,5 @@
 #pragma once
-#include <functional>
-#include <memory>
-
+#include "core/cut/op_costs.h"
 #include "core/schedule/schedule_simulation.h"
 #include "core/torch/stages/pipeline.h"
 
@@ -17,7 +15,8 @@ namespace retrograd {
 ScheduleCosts measuredStageCosts(const Pipeline& pipeline, const Progress& progress = {});
 ScheduleCosts estimatedStageCosts(const Pipeline& pipeline);
 
-/// The cost of one stage, given what each of its ops costs: by position in forward, then backward.
-StageCost stageCost(const Analysis& stage, const std::function<double(std::size_t position, BoundSymbolId op)>& costOf);
+/// Seconds that each top-level op of the computation takes in forward and in backward, measured by running both op by
+/// op (the second run counts).
+OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress = {});
 
 }  // namespace retrograd

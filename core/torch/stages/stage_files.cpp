@@ -17,11 +17,9 @@ void writeStages(ModelFile model, std::shared_ptr<const Analysis> whole, const P
   makeFolder(folder);
   const auto json = dumpJson(pipelineJson(model, split, notes));  // deriving changes the model's document
   const auto pipeline = derivePipeline(std::move(model), std::move(whole), split, progress);
-  SaveSessionOptions options;
-  options.embed = true;
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s)
     saveSession(*pipeline.stages[s], (std::filesystem::path(folder) / fmt::format("stage_{}.retrograd", s)).string(),
-                options, progress);
+                {.embed = true}, progress);
   writeWholeFile((std::filesystem::path(folder) / "pipeline.json").string(), json + "\n");
 }
 

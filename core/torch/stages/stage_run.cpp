@@ -21,11 +21,7 @@ struct StageSaved {
   Evaluator draws;  // holds what replays of draws start from
 };
 
-struct StageWeights {
-  std::vector<std::pair<ValueId, c10::IValue>> values;  // and the sample inputs
-};
-
-struct StageHalf {
+struct StageTensors {
   std::vector<std::pair<ValueId, c10::IValue>> values;
 };
 
@@ -72,7 +68,7 @@ TensorData generatorOf(const Evaluator& evaluator, const TensorData& before) {
 bool isUser(const OutputSpec& output) { return output.kind == OutputKind::user || output.kind == OutputKind::loss; }
 
 std::optional<TensorData> outputOf(const Evaluator& evaluator, ValueId id, Results results) {
-  if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return std::nullopt;
+  if (!evaluator.hasTensor(id)) return std::nullopt;
   // Borrowed memory knows no lazy conjugation or negation.
   const auto plain = evaluator.tensor(id).resolve_conj().resolve_neg();
   return keepTensor(results == Results::onHost ? plain.to(at::kCPU) : plain);
@@ -123,12 +119,12 @@ BackwardHalves halvesOf(const Analysis& stage) {
 
 TensorData seededGenerator(std::uint64_t seed) { return packed({seed, {seededState(seed), {}}}); }
 
-std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage) {
-  return std::make_shared<StageWeights>(StageWeights{inputValues(stage)});
+std::shared_ptr<const StageTensors> placeWeights(const Analysis& stage) {
+  return std::make_shared<StageTensors>(StageTensors{inputValues(stage)});
 }
 
 StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,
-                             const std::shared_ptr<const StageWeights>& given, Results results,
+                             const std::shared_ptr<const StageTensors>& given, Results results,
                              const TensorMap& buffers) {
   const auto weights = given ? given : placeWeights(stage);
   auto evaluator = drawingFrom(generator, stage);
@@ -187,7 +183,7 @@ StageInputGradients runStageInputBackward(const Analysis& stage, const StageSave
   auto evaluator = drawingFrom(generator, stage);
   bindBackward(evaluator, stage, saved, cotangents);
   for (auto op : halves.inputGradients.ops) evaluator.run(op);
-  StageInputGradients result{{}, std::make_shared<StageHalf>(), generatorOf(evaluator, generator)};
+  StageInputGradients result{{}, std::make_shared<StageTensors>(), generatorOf(evaluator, generator)};
   for (const auto& [name, gradient] : gradientsOf(stage, evaluator, results))
     if (name.starts_with("in.")) result.gradients.emplace(name, gradient);
   for (auto id : halves.weightGradients.inputs)
@@ -195,7 +191,7 @@ StageInputGradients runStageInputBackward(const Analysis& stage, const StageSave
   return result;
 }
 
-TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest, Results results) {
+TensorMap runStageWeightBackward(const Analysis& stage, const StageTensors& rest, Results results) {
   const auto halves = halvesOf(stage);
   Evaluator evaluator(*stage.document, stage.request.seed);
   for (const auto& [id, value] : rest.values) evaluator.bind(id, value);

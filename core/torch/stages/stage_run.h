@@ -10,6 +10,8 @@ namespace retrograd {
 
 /// What a stage's forward leaves for its backward: the saved values and the states that replayed draws start from.
 struct StageSaved;
+/// Values of a stage where it runs.
+struct StageTensors;
 
 struct StageForward {
   std::vector<std::optional<TensorData>> outputs;  ///< user outputs in order; none for numbers and None
@@ -32,14 +34,13 @@ TensorData seededGenerator(std::uint64_t seed);
 
 /// Parameters, buffers and constants of a stage where it runs, so that several forwards share one upload to a GPU. On
 /// the CPU they are borrowed.
-struct StageWeights;
-std::shared_ptr<const StageWeights> placeWeights(const Analysis& stage);
+std::shared_ptr<const StageTensors> placeWeights(const Analysis& stage);
 
 /// Runs the forward trace of a derived stage. `inputs`: by name, instead of those it was derived for, and of their
 /// shapes. `placed`: the stage's weights, where they are there already. `buffers`: what earlier forwards left in
 /// buffers, "b.<buffer>", instead of the file's content. Throws Error(execution) naming the op.
 StageForward runStageForward(const Analysis& stage, const TensorMap& inputs, const TensorData& generator,
-                             const std::shared_ptr<const StageWeights>& placed = {}, Results results = Results::onHost,
+                             const std::shared_ptr<const StageTensors>& placed = {}, Results results = Results::onHost,
                              const TensorMap& buffers = {});
 
 /// Takes into `buffers` what a forward has written to the model's own tensors: what the next forward of the stage
@@ -57,22 +58,27 @@ BackwardHalves halvesOf(const Analysis& stage);
 
 /// The same backward in its two halves (backward_halves.h): the gradients of what the stage received first, those of
 /// its parameters when it suits.
-struct StageHalf;  ///< what dI leaves for dW
 struct StageInputGradients {
-  TensorMap gradients;  ///< "in.<input>"
-  std::shared_ptr<StageHalf> rest;
+  TensorMap gradients;                 ///< "in.<input>"
+  std::shared_ptr<StageTensors> rest;  ///< what dI leaves for dW
   TensorData generator;
 };
 StageInputGradients runStageInputBackward(const Analysis& stage, const StageSaved& saved, const TensorMap& cotangents,
                                           const TensorData& generator, Results results = Results::onHost);
 /// "p.<parameter>".
-TensorMap runStageWeightBackward(const Analysis& stage, const StageHalf& rest, Results results = Results::onHost);
+TensorMap runStageWeightBackward(const Analysis& stage, const StageTensors& rest, Results results = Results::onHost);
 
 /// The tensor as it travels to another stage: in dense memory of its own. The stage lays it out in the strides that it
 /// was derived for.
 TensorData sentTensor(const TensorData& tensor);
 /// The sum of two gradients, where the second one is.
 TensorData addTensors(const TensorData& a, const TensorData& b);
+/// Adds a gradient to the sum under its key.
+template <class Map>
+void addTo(Map& sums, const typename Map::key_type& key, const TensorData& term) {
+  const auto [sum, isNew] = sums.try_emplace(key, term);
+  if (!isNew) sum->second = addTensors(sum->second, term);
+}
 /// The tensor in memory of the host: itself where it is there.
 TensorData hostTensor(const TensorData& tensor);
 

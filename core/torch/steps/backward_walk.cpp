@@ -22,13 +22,6 @@ bool isGradient(const at::Tensor& tensor) {
   return tensor.defined() && tensor.layout() == at::kStrided && (tensor.is_floating_point() || tensor.is_complex());
 }
 
-at::Tensor sumOf(const std::vector<at::Tensor>& terms) {
-  at::Tensor sum;
-  for (const auto& term : terms)
-    if (term.defined()) sum = sum.defined() ? sum + term : term;
-  return sum;
-}
-
 }  // namespace
 
 BackwardWalk::BackwardWalk(const Analysis& analysis, const StepValues& values, const TrainedValues& trained,
@@ -42,6 +35,15 @@ BackwardWalk::BackwardWalk(const Analysis& analysis, const StepValues& values, c
       derivatives_(derivatives),
       span_(span),
       opinion_(opinion) {}
+
+BackwardWalk::Sum BackwardWalk::sumOf(const Parts& parts) {
+  Sum sum;
+  for (const auto& part : parts) {
+    if (part.tensor.defined()) sum.tensor = sum.tensor.defined() ? sum.tensor + part.tensor : part.tensor;
+    sum.noise += part.noise;
+  }
+  return sum;
+}
 
 double BackwardWalk::largestOf(const at::Tensor& tensor) {
   if (!isGradient(tensor) || tensor.numel() == 0) return 0;
@@ -66,7 +68,7 @@ void BackwardWalk::index() {
     const auto& recorded = recording_.op(ops_[i]);
     const auto* tensors = values_.at(i);
     const auto operands = document_.operands(ops_[i]);
-    if (!operands.empty() && std::all_of(operands.begin(), operands.end(), isForward))
+    if (!operands.empty() && std::ranges::all_of(operands, isForward))
       for (const auto output : document_.outputs(ops_[i]))
         if (output) ofForward_.insert(output.index);
     if (!tensors || recorded.phase == Phase::recompute) continue;
@@ -99,7 +101,7 @@ bool BackwardWalk::isSavedAlias(std::size_t position) const {
   const auto read = document_.operands(ops_[position]);
   const auto &own = document_.boundSymbol(ops_[position]), &before = document_.boundSymbol(ops_[position - 1]);
   return recording_.op(ops_[position - 1]).hasNode && !read.empty() && own.source == before.source &&
-         own.module == before.module && std::find(made.begin(), made.end(), read[0]) != made.end();
+         own.module == before.module && std::ranges::find(made, read[0]) != made.end();
 }
 
 /// The tensor that an op wrote, or of which it is a detached alias, as it was before; none for another op.
@@ -166,8 +168,8 @@ void BackwardWalk::addPart(ValueId value, Part part) {
 }
 
 /// Whether a recorded gradient is this one, but for rounding.
-bool BackwardWalk::meets(const at::Tensor& sum, double noise, const std::vector<Candidate>& candidates,
-                         std::size_t& which) {
+bool BackwardWalk::meets(const Sum& terms, const std::vector<Candidate>& candidates, std::size_t& which) {
+  const auto& sum = terms.tensor;
   if (!sum.defined()) return false;
   const auto hash = recordedHashOf(sum);
   for (which = 0; which < candidates.size(); ++which)
@@ -178,7 +180,7 @@ bool BackwardWalk::meets(const at::Tensor& sum, double noise, const std::vector<
     if (tensor.sizes() != sum.sizes()) continue;
     const auto found = difference(copyOut(tensor), copyOut(sum), true);
     const auto floor = roundingFloor(toDType(sum.scalar_type()), found.scale, static_cast<double>(sum.numel()));
-    if (found.failure.empty() && found.deviation <= 4 * noise + floor) return true;
+    if (found.failure.empty() && found.deviation <= 4 * terms.noise + floor) return true;
   }
   return false;
 }
@@ -201,20 +203,15 @@ bool BackwardWalk::leaveOut(const Parts& parts, const std::vector<Candidate>& ca
   if (unsure.empty() || unsure.size() > mostLeftOut) return false;
   std::vector<unsigned> subsets;
   for (unsigned mask = 1; mask < 1U << unsure.size(); ++mask) subsets.push_back(mask);
-  std::stable_sort(subsets.begin(), subsets.end(),
-                   [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+  std::ranges::stable_sort(subsets, [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
   for (const auto mask : subsets) {
     std::set<std::size_t> out;
     for (std::size_t u = 0; u < unsure.size(); ++u)
       if (mask >> u & 1U) out.insert(unsure[u].begin(), unsure[u].end());
-    std::vector<at::Tensor> kept;
-    double noise = 0;
+    Parts kept;
     for (std::size_t i = 0; i < parts.size(); ++i)
-      if (!out.contains(i)) {
-        kept.push_back(parts[i].tensor);
-        noise += parts[i].noise;
-      }
-    if (!meets(sumOf(kept), noise, candidates, which)) continue;
+      if (!out.contains(i)) kept.push_back(parts[i]);
+    if (!meets(sumOf(kept), candidates, which)) continue;
     for (const auto i : out)
       if (parts[i].cut) addCut(kindOf(parts[i].cut), parts[i].cut, {}, parts[i].tensor, value);
     return true;
@@ -236,9 +233,7 @@ BoundSymbolId BackwardWalk::savedTensorHook(BoundSymbolId op) const {
 
 /// Names what made the recorded gradient another one than the sum of the terms.
 void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId value) {
-  std::vector<at::Tensor> terms;
-  for (const auto& part : parts) terms.push_back(part.tensor);
-  const auto sum = sumOf(terms);
+  const auto sum = sumOf(parts).tensor;
   const auto producer = document_.value(candidate.value).producer;
   const auto* made = recording_.has(producer) ? &recording_.op(producer) : nullptr;
   if (made && made->phase == Phase::hook)
@@ -280,17 +275,12 @@ void BackwardWalk::blame(const Parts& parts, const Candidate& candidate, ValueId
 /// The gradient of a value: the recorded one, where the backward has it. Compares it with the sum of the terms.
 at::Tensor BackwardWalk::settle(const Parts& parts, std::vector<Candidate>& candidates, ValueId value,
                                 std::size_t position) {
-  std::vector<at::Tensor> terms;
-  double noise = 0;
-  for (const auto& part : parts) {
-    terms.push_back(part.tensor);
-    noise += part.noise;
-  }
-  auto sum = sumOf(terms);
+  const auto total = sumOf(parts);
+  const auto& sum = total.tensor;
   if (candidates.empty()) return sum;
   if (!sum.defined()) return candidates.front().tensor;
   std::size_t which = 0;
-  if (meets(sum, noise, candidates, which) || leaveOut(parts, candidates, value, which)) {
+  if (meets(total, candidates, which) || leaveOut(parts, candidates, value, which)) {
     ++opinion_.compared;
     auto found = candidates[which].tensor;
     candidates.erase(candidates.begin() + which);
@@ -378,13 +368,11 @@ void BackwardWalk::goOnBehindAutograd(std::size_t position, std::vector<Parts> p
     Parts of;
     std::vector<at::Tensor> cotangents(outputs.size());
     for (std::size_t o = 0; o < parts.size(); ++o) {
-      std::vector<at::Tensor> terms;
-      for (const auto& part : parts[o])
-        if (part.cut.index == cut) {
-          terms.push_back(part.tensor);
-          of.push_back(part);
-        }
-      cotangents[o] = sumOf(terms);
+      Parts terms;
+      std::ranges::copy_if(parts[o], std::back_inserter(terms),
+                           [cut](const Part& part) { return part.cut.index == cut; });
+      of.insert(of.end(), terms.begin(), terms.end());
+      cotangents[o] = sumOf(terms).tensor;
       if (cotangents[o].defined()) cotangents[o] = cotangents[o].to(made[o].scalar_type());
     }
     derive(position, cotangents, &of);
@@ -398,27 +386,23 @@ void BackwardWalk::settleBeforeFunction(std::size_t position, Parts& parts, Valu
   if (!function || parts.empty()) return;
   const auto start = functionStart(position);
   bool isDoubtful = false;
-  std::vector<at::Tensor> terms;
-  double noise = 0;
   for (const auto& part : parts) {
     if (recording_.has(part.source) && recording_.op(part.source).function == function &&
         functionStart(static_cast<std::size_t>(part.source.index)) == start)
       return;  // from within
     isDoubtful |= static_cast<bool>(part.cut);
-    terms.push_back(part.tensor);
-    noise += part.noise;
   }
-  const auto sum = sumOf(terms);
+  const auto sum = sumOf(parts);
   std::vector<Candidate> candidates;
   for (auto& one : readBy(static_cast<std::size_t>(start.index))) {
     const auto producer = document_.value(one.value).producer;
     if (!recording_.has(producer) || std::cmp_less(producer.index, span_.begin)) continue;
-    if (!sum.defined() || one.tensor.sizes() != sum.sizes()) continue;
+    if (!sum.tensor.defined() || one.tensor.sizes() != sum.tensor.sizes()) continue;
     isDoubtful |= recording_.op(producer).phase == Phase::hook;
     candidates.push_back(std::move(one));
   }
   std::size_t which = 0;
-  if (candidates.empty() || !(isDoubtful || meets(sum, noise, candidates, which))) return;
+  if (candidates.empty() || !(isDoubtful || meets(sum, candidates, which))) return;
   Part whole;
   whole.source = parts.front().source;
   whole.tensor = settle(parts, candidates, value, position);

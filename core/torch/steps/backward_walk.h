@@ -53,6 +53,10 @@ class BackwardWalk {
     ValueId value;
   };
   using Parts = std::vector<Part>;
+  struct Sum {
+    at::Tensor tensor;
+    double noise = 0;
+  };
 
   void index();
   void visit(std::size_t position);
@@ -62,7 +66,7 @@ class BackwardWalk {
   std::vector<Candidate> readBy(std::size_t forward) const;
   void collect(std::vector<Candidate>& found, std::size_t position, const std::set<std::int32_t>& without) const;
   at::Tensor settle(const Parts& parts, std::vector<Candidate>& candidates, ValueId value, std::size_t position);
-  bool meets(const at::Tensor& sum, double noise, const std::vector<Candidate>& candidates, std::size_t& which);
+  bool meets(const Sum& terms, const std::vector<Candidate>& candidates, std::size_t& which);
   bool leaveOut(const Parts& parts, const std::vector<Candidate>& candidates, ValueId value, std::size_t& which);
   void blame(const Parts& parts, const Candidate& candidate, ValueId value);
   void pass(std::size_t position, const Parts& parts);
@@ -76,6 +80,7 @@ class BackwardWalk {
   BoundSymbolId backwardOf(BoundSymbolId function) const;
   BoundSymbolId functionStart(std::size_t position) const;
   BoundSymbolId savedTensorHook(BoundSymbolId op) const;
+  static Sum sumOf(const Parts& parts);
   static double largestOf(const at::Tensor& tensor);
   ValueId sameTensorBefore(BoundSymbolId op) const;
   bool isTainted(ValueId value, std::size_t position) const;

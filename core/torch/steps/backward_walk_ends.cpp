@@ -94,17 +94,15 @@ void BackwardWalk::hookWrote(std::size_t position) {
   const auto outputs = document_.outputs(ops_[position]);
   if (!tensors || written.empty() || outputs.empty() || !outputs[0] || !tensors->outputs[0].defined()) return;
   const auto storage = document_.value(written[0]).storage;
-  const auto named = std::find_if(recording_.names.begin(), recording_.names.end(), [&](const RecordedName& one) {
-    return one.storage == storage && one.role == "gradient";
-  });
+  const auto named = std::ranges::find_if(
+      recording_.names, [&](const RecordedName& one) { return one.storage == storage && one.role == "gradient"; });
   if (named == recording_.names.end()) return;
-  const auto place = std::find(operands.begin(), operands.end(), written[0]) - operands.begin();
+  const auto place = std::ranges::find(operands, written[0]) - operands.begin();
   const auto& before = tensors->operands[place];
   if (!before.defined() || recordedHashOf(before) == recordedHashOf(tensors->outputs[0])) return;
   addCut(GradientCut::Kind::hook, ops_[position], tensors->outputs[0], before, written[0]);
   auto& parameters = opinion_.cuts.back().parameters;
-  if (std::find(parameters.begin(), parameters.end(), named->name) == parameters.end())
-    parameters.push_back(named->name);
+  if (std::ranges::find(parameters, named->name) == parameters.end()) parameters.push_back(named->name);
 }
 
 /// The first backward op of a custom Function's call, whose line is that of the formula.
@@ -118,11 +116,7 @@ BoundSymbolId BackwardWalk::backwardOf(BoundSymbolId function) const {
 void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Tensor& actual,
                           const at::Tensor& expected, ValueId value, std::string because) {
   if (expected.defined() && largestOf(expected) == 0 && !actual.defined()) return;
-  GradientCut cut;
-  cut.kind = kind;
-  cut.op = op;
-  cut.backward = span_.number;
-  cut.because = std::move(because);
+  GradientCut cut{.kind = kind, .op = op, .because = std::move(because), .backward = span_.number};
   const auto& recorded = recording_.op(op);
   const bool byFunction = kind == GradientCut::Kind::function;
   cut.name = document_.text(byFunction ? recorded.function : recorded.hook ? recorded.hook : recorded.function);
@@ -147,8 +141,7 @@ void BackwardWalk::addCut(GradientCut::Kind kind, BoundSymbolId op, const at::Te
   for (auto& one : opinion_.cuts)
     if (one.kind == cut.kind && one.name == cut.name && one.line == cut.line) {
       for (const auto& parameter : cut.parameters)
-        if (std::find(one.parameters.begin(), one.parameters.end(), parameter) == one.parameters.end())
-          one.parameters.push_back(parameter);
+        if (std::ranges::find(one.parameters, parameter) == one.parameters.end()) one.parameters.push_back(parameter);
       one.nonFinite |= cut.nonFinite;
       return;
     }

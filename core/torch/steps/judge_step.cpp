@@ -19,9 +19,8 @@ Finding findingOf(const Analysis& analysis, const GradientCut& cut) {
   without.line.clear();
   without.parameters.clear();
   const auto fault = faultOf(cut, *analysis.file.recording, false, nullptr);
-  Finding finding;
-  finding.severity = fault.empty() ? Finding::Severity::note : Finding::Severity::error;
-  finding.title = describe(without);
+  Finding finding{.severity = fault.empty() ? Finding::Severity::note : Finding::Severity::error,
+                  .title = describe(without)};
   finding.numbers = fault.empty() ? "a cut, which may be meant" : fault;
   if (const auto behind = behindText(cut); !behind.empty()) finding.numbers += "; " + behind;
   finding.op = cut.at;
@@ -38,8 +37,7 @@ std::vector<Finding> judgeStep(const std::shared_ptr<const Analysis>& analysis, 
   std::vector<Finding> findings;
   if (const auto& bad = step.updates.firstBad) {
     const auto& update = step.updates.steps[bad->step];
-    Finding finding;
-    finding.severity = Finding::Severity::error;
+    Finding finding{.severity = Finding::Severity::error};
     finding.title = fmt::format("the update of {} in {} is not finite", update.parameters[bad->parameter].parameter,
                                 titleOf(step.updates, update));
     finding.numbers = bad->why;
@@ -50,9 +48,8 @@ std::vector<Finding> judgeStep(const std::shared_ptr<const Analysis>& analysis, 
   for (const auto& cut : step.opinion.cuts) findings.push_back(findingOf(*analysis, cut));
   for (const auto& update : step.updates.steps) {
     if (!update.wasSkipped) continue;
-    Finding finding;
-    finding.severity = Finding::Severity::note;
-    finding.title = titleOf(step.updates, update) + ": " + whySkipped(update);
+    Finding finding{.severity = Finding::Severity::note,
+                    .title = titleOf(step.updates, update) + ": " + whySkipped(update)};
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -8,7 +8,6 @@
 #include "core/torch/grad/derive.h"
 #include "core/torch/tracing/convert.h"
 #include "core/torch/tracing/recorder.h"
-#include "core/trace/effects.h"
 #include "core/trace/op_traits.h"
 
 namespace retrograd {

@@ -31,8 +31,8 @@ std::string badNumbers(const TensorStatistics& s) {
 std::string whoChanged(const OptimizerStep& step, const ParameterUpdate& update) {
   if (update.change != ParameterUpdate::Change::clipping)
     return "code between backward and update made its gradient so: " + badNumbers(*update.read);
-  const auto other = std::find_if(step.parameters.begin(), step.parameters.end(),
-                                  [](const ParameterUpdate& one) { return isBad(one.gradient); });
+  const auto other =
+      std::ranges::find_if(step.parameters, [](const ParameterUpdate& one) { return isBad(one.gradient); });
   if (other == step.parameters.end())
     return fmt::format("clipping made its gradient so, which was finite (norm {:.3g})", normOfAll(*update.gradient));
   return fmt::format("clipping made its gradient so: the gradient of {} has {}", other->parameter,
@@ -81,7 +81,7 @@ std::vector<std::string> stateNames(const OptimizerStep& step) {
   std::vector<std::string> names;
   for (const auto& parameter : step.parameters)
     for (const auto& state : parameter.states)
-      if (std::find(names.begin(), names.end(), state.name) == names.end()) names.push_back(state.name);
+      if (std::ranges::find(names, state.name) == names.end()) names.push_back(state.name);
   return names;
 }
 
@@ -90,8 +90,8 @@ std::vector<std::string> rowText(const ParameterUpdate& update, const std::vecto
   std::vector<std::string> row{update.parameter,        normText(update.gradient), optionalText(update.clipFactor()),
                                normText(update.weight), normText(update.update),   optionalText(update.ratio())};
   for (const auto& name : states) {
-    const auto found = std::find_if(update.states.begin(), update.states.end(),
-                                    [&](const OptimizerState& state) { return state.name == name; });
+    const auto found =
+        std::ranges::find_if(update.states, [&](const OptimizerState& state) { return state.name == name; });
     row.push_back(found == update.states.end() ? "-" : numberText(numberOf(*found)));
   }
   return row;
@@ -163,8 +163,8 @@ OptimizerUpdates optimizerUpdates(const std::shared_ptr<const Analysis>& analysi
 void explainFirstBad(const Analysis& analysis, OptimizerUpdates& updates, const Progress& progress) {
   for (std::size_t i = 0; i < updates.steps.size(); ++i) {
     const auto& step = updates.steps[i];
-    const auto bad = std::find_if(step.parameters.begin(), step.parameters.end(),
-                                  [](const ParameterUpdate& update) { return !update.isFinite(); });
+    const auto bad =
+        std::ranges::find_if(step.parameters, [](const ParameterUpdate& update) { return !update.isFinite(); });
     if (bad == step.parameters.end()) continue;
     BadUpdate found{i, static_cast<std::size_t>(bad - step.parameters.begin()), whyNotFinite(step, *bad), {}, {}};
     found.op = rootOf(analysis, bad->value, progress);
@@ -175,15 +175,15 @@ void explainFirstBad(const Analysis& analysis, OptimizerUpdates& updates, const 
 }
 
 std::string titleOf(const OptimizerUpdates& updates, const OptimizerStep& step) {
-  const auto same = std::count_if(updates.steps.begin(), updates.steps.end(),
-                                  [&](const OptimizerStep& one) { return one.step == step.step; });
+  const auto same =
+      std::ranges::count_if(updates.steps, [&](const OptimizerStep& one) { return one.step == step.step; });
   return same > 1 ? fmt::format("step {}, backward {}", step.step, step.backward) : fmt::format("step {}", step.step);
 }
 
 std::string whySkipped(const OptimizerStep& step) {
   std::string text = "the scaler skipped it: ";
-  const auto bad = std::find_if(step.parameters.begin(), step.parameters.end(),
-                                [](const ParameterUpdate& one) { return isBad(one.gradient); });
+  const auto bad =
+      std::ranges::find_if(step.parameters, [](const ParameterUpdate& one) { return isBad(one.gradient); });
   text += bad == step.parameters.end()
               ? "a gradient is not finite"
               : fmt::format("the gradient of {} has {}", bad->parameter, badNumbers(*bad->gradient));

@@ -73,11 +73,10 @@ std::string faultOf(const GradientCut& cut, const StepRecording& recording, bool
   if (cut.nonFinite) return "the gradient is NaN or infinite where the derivative is finite";
   if (cut.factor && *cut.factor == 0)
     for (const auto& parameter : cut.parameters)
-      if (std::find(recording.withoutGradient.begin(), recording.withoutGradient.end(), parameter) !=
-          recording.withoutGradient.end())
+      if (std::ranges::find(recording.withoutGradient, parameter) != recording.withoutGradient.end())
         return fmt::format("it leaves {}, which an optimizer was given, without a gradient", parameter);
   if (good) {
-    const auto same = std::find_if(good->cuts.begin(), good->cuts.end(), [&](const GradientCut& one) {
+    const auto same = std::ranges::find_if(good->cuts, [&](const GradientCut& one) {
       return one.kind == cut.kind && one.name == cut.name && functionOf(one.line) == functionOf(cut.line);
     });
     if (same == good->cuts.end()) return "the recording that is right has no such cut";

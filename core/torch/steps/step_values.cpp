@@ -61,12 +61,12 @@ void StepValues::findUntil() {
 std::span<const std::size_t> StepValues::writesWithin(StorageId storage, std::size_t after, std::size_t until) const {
   if (!storage) return {};
   const auto& writes = writes_[storage];
-  const auto begin = std::upper_bound(writes.begin(), writes.end(), after);
-  return {begin, std::max(begin, std::upper_bound(writes.begin(), writes.end(), until))};
+  const auto begin = std::ranges::upper_bound(writes, after);
+  return {begin, std::max(begin, std::ranges::upper_bound(writes, until))};
 }
 
 at::Tensor StepValues::now(ValueId id, std::size_t position, const Evaluator& evaluator) const {
-  if (!id || !evaluator.has(id) || !evaluator.value(id).isTensor()) return {};
+  if (!evaluator.hasTensor(id)) return {};
   const auto& tensor = evaluator.value(id).toTensor();
   return writesWithin(document_.value(id).storage, position, until_[position]).empty() ? tensor : tensor.clone();
 }
@@ -81,8 +81,7 @@ void StepValues::keepBefore(std::size_t position, const Evaluator& evaluator) {
   const auto operands = document_.operands(op);
   kept_[position]->operands.resize(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i)
-    if (std::find(written.begin(), written.end(), operands[i]) != written.end() && evaluator.has(operands[i]) &&
-        evaluator.value(operands[i]).isTensor())
+    if (std::ranges::find(written, operands[i]) != written.end() && evaluator.hasTensor(operands[i]))
       kept_[position]->operands[i] = evaluator.value(operands[i]).toTensor().clone();
 }
 

@@ -30,11 +30,7 @@ class StepValues final : public RunFollower {
   /// Positions in (after, until] at which an op writes this memory.
   std::span<const std::size_t> writesWithin(StorageId storage, std::size_t after, std::size_t until) const;
 
-  void begins(const std::vector<std::pair<ValueId, c10::IValue>>&) override {}
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure&) override;
-  void willEdit(ValueId) override {}
-  void edited(std::size_t, const ValueEdit&, const Evaluator&) override {}
-  void forgotEditsFrom(std::size_t) override {}
 
  private:
   void findSpans();

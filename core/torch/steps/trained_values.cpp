@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "core/torch/steps/backward_walk.h"
-#include "core/trace/effects.h"
 
 namespace retrograd {
 namespace {
@@ -31,7 +30,7 @@ TrainedValues::TrainedValues(const Analysis& analysis)
     const auto phase = recording.op(op).phase;
     const auto operands = document_.operands(op);
     const bool leads = phase != Phase::optimizer && phase != Phase::clip &&
-                       std::any_of(operands.begin(), operands.end(), [&](ValueId operand) { return has(operand); });
+                       std::ranges::any_of(operands, [&](ValueId operand) { return has(operand); });
     for (const auto output : document_.outputs(op)) {
       if (!isReal(document_, output)) continue;
       const bool isNamed = names_.contains(document_.value(output).storage);

@@ -151,7 +151,7 @@ void UpdateMeasures::planReads(std::size_t position, BoundSymbolId op, Update& u
   for (const auto operand : document_.operands(op)) {
     const auto* name = nameOf(operand);
     if (!name || name->role != "gradient" || !update.read.insert(name->storage).second) continue;
-    const bool isWritten = std::find(written.begin(), written.end(), operand) != written.end();
+    const bool isWritten = std::ranges::find(written, operand) != written.end();
     auto& looks = (isWritten && unscalesItself ? after_ : before_)[position];
     looks.push_back({Look::What::read, rowOf(update, name->name), operand, {}});
   }
@@ -169,8 +169,7 @@ void UpdateMeasures::planReadsBefore(std::size_t position, BoundSymbolId op, Upd
       before_[position].push_back({Look::What::gradient, row, operand, {}});
     if (clips) update.clipped.insert(name->storage);
     auto& change = of(rows_[row]).change;
-    if (std::find(written.begin(), written.end(), operand) != written.end() &&
-        change != ParameterUpdate::Change::clipping)
+    if (std::ranges::find(written, operand) != written.end() && change != ParameterUpdate::Change::clipping)
       change = clips ? ParameterUpdate::Change::clipping : ParameterUpdate::Change::other;
   }
 }
@@ -228,16 +227,14 @@ void UpdateMeasures::planLooks() {
 
 void UpdateMeasures::begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) {
   const auto tensorOf = [&](ValueId id) {
-    const auto found = std::find_if(given.begin(), given.end(), [&](const auto& one) { return one.first == id; });
+    const auto found = std::ranges::find_if(given, [&](const auto& one) { return one.first == id; });
     return found != given.end() && found->second.isTensor() ? found->second.toTensor() : at::Tensor();
   };
   for (const auto& look : before_[0]) take(look, tensorOf);
 }
 
 void UpdateMeasures::ran(std::size_t position, const Evaluator& evaluator, const OpMeasure&) {
-  const auto tensorOf = [&](ValueId id) {
-    return id && evaluator.has(id) && evaluator.value(id).isTensor() ? evaluator.value(id).toTensor() : at::Tensor();
-  };
+  const auto tensorOf = [&](ValueId id) { return evaluator.tensorOrNone(id); };
   for (const auto* looks : {&after_, &before_})
     if (const auto found = looks->find(looks == &after_ ? position : position + 1); found != looks->end())
       for (const auto& look : found->second) take(look, tensorOf);

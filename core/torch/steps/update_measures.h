@@ -26,9 +26,6 @@ class UpdateMeasures final : public RunFollower {
 
   void begins(const std::vector<std::pair<ValueId, c10::IValue>>& given) override;
   void ran(std::size_t position, const Evaluator& evaluator, const OpMeasure& measure) override;
-  void willEdit(ValueId) override {}
-  void edited(std::size_t, const ValueEdit&, const Evaluator&) override {}
-  void forgotEditsFrom(std::size_t) override {}
 
  private:
   /// First and last write to some memory in an update: the values before and after.

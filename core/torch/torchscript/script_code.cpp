@@ -134,10 +134,8 @@ SourceStack ScriptCode::origin(const jit::SourceRange& range) const {
   if (it == bySource_.end()) return {};
   if (auto frames = it->second->origins.at(range.start()); !frames.empty()) return frames;
   const auto line = range.source()->lineno_for_offset(range.start());
-  SourceFrame frame;
-  frame.file = it->second->name;
-  frame.line = static_cast<int>(line) + 1;
-  frame.code = range.source()->get_line(line).str();
+  SourceFrame frame{
+      .file = it->second->name, .line = static_cast<int>(line) + 1, .code = range.source()->get_line(line).str()};
   frame.code.erase(0, frame.code.find_first_not_of(" \t"));
   while (!frame.code.empty() && std::isspace(static_cast<unsigned char>(frame.code.back()))) frame.code.pop_back();
   return {frame};

@@ -229,8 +229,8 @@ c10::IValue ScriptInterpreter::construct(const jit::Node& node) {
     default: {  // prim::isinstance
       const auto actual = values[0].type();
       const auto& candidates = node.tys(c10::attr::types);
-      return std::any_of(candidates.begin(), candidates.end(),
-                         [&](const c10::TypePtr& candidate) { return actual->isSubtypeOf(*candidate); });
+      return std::ranges::any_of(candidates,
+                                 [&](const c10::TypePtr& candidate) { return actual->isSubtypeOf(*candidate); });
     }
   }
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/torch/torchscript/script_code.h"
 #include "core/torch/tracing/convert.h"
@@ -73,7 +72,7 @@ constexpr std::string_view controlFlow[] = {
     "prim::Exit",          "prim::fork",         "prim::TupleUnpack"};
 
 bool among(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 constexpr std::string_view advice = "export the Python module with torch.export instead";

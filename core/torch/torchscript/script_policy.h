@@ -3,7 +3,6 @@
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_set>

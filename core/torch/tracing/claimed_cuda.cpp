@@ -4,8 +4,6 @@
 #include <ATen/native/transformers/attention.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include <algorithm>
-
 namespace retrograd {
 namespace {
 

@@ -25,7 +25,7 @@ bool readsElements(const c10::OperatorHandle& op) {
   static constexpr std::array<std::string_view, 5> names{"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
                                                          "aten::equal", "aten::allclose"};
   const std::string_view name = op.operator_name().name;
-  return std::find(names.begin(), names.end(), name) != names.end() || op.hasTag(at::Tag::data_dependent_output);
+  return std::ranges::find(names, name) != names.end() || op.hasTag(at::Tag::data_dependent_output);
 }
 
 bool holdsTensors(const c10::TypePtr& type) {
@@ -36,8 +36,7 @@ bool holdsTensors(const c10::TypePtr& type) {
 }
 
 bool returnsTensors(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.returns().begin(), schema.returns().end(),
-                     [](const c10::Argument& r) { return holdsTensors(r.type()); });
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& r) { return holdsTensors(r.type()); });
 }
 
 bool hasMemory(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && tensor.has_storage(); }
@@ -52,7 +51,7 @@ std::string identifier(std::string_view text) {
   std::string name;
   for (const char c : text) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) ||
-      std::find(taken.begin(), taken.end(), name) != taken.end())
+      std::ranges::find(taken, name) != taken.end())
     name.insert(name.begin(), '_');
   return name;
 }
@@ -106,9 +105,7 @@ ComputationRecorder::Memory& ComputationRecorder::memoryOf(const at::Tensor& ten
 
 ValueId ComputationRecorder::addInput(InputSpec spec, const at::Tensor& tensor, TensorData data, bool borrowed) {
   if (spec.name.empty()) spec.name = identifier(std::string(prefixOf(spec.kind)) + spec.target);
-  Value value;
-  value.kind = implied::kind(spec.kind);
-  value.requiresGrad = spec.requiresGrad;
+  Value value{.kind = implied::kind(spec.kind), .requiresGrad = spec.requiresGrad};
   value.meta = document_.internMeta(metaOf(tensor));
   value.name = document_.internUnique(identifier(spec.name));
   spec.value = document_.addValue(value);
@@ -131,8 +128,7 @@ ValueId ComputationRecorder::addInput(InputSpec spec, const at::Tensor& tensor, 
 }
 
 void ComputationRecorder::addNumber(const std::string& name, Argument number) {
-  InputSpec spec;
-  spec.name = name;
+  InputSpec spec{.name = name};
   file_.sampleNumbers[name] = std::move(number);
   file_.computation.inputs.push_back(std::move(spec));
   file_.computation.trace.inputs.emplace_back();
@@ -145,8 +141,7 @@ void ComputationRecorder::offerConstant(const std::string& name, const at::Tenso
 }
 
 ValueId ComputationRecorder::addConstant(const at::Tensor& tensor) {
-  InputSpec spec;
-  spec.kind = InputKind::constant;
+  InputSpec spec{.kind = InputKind::constant};
   if (const auto offer = offers_.find(tensor.unsafeGetTensorImpl()); offer != offers_.end()) {
     spec.target = offer->second.name;
     return addInput(spec, tensor, offer->second.data, true);
@@ -235,15 +230,12 @@ void ComputationRecorder::record(const Op& op, CallPattern pattern, std::span<co
   const Symbol& symbol = document_.symbol(op.symbol);
   std::vector<ValueId> outputs;
   pattern.returns = grouping(results);
-  if (std::all_of(pattern.returns.begin(), pattern.returns.end(), [](auto n) { return n < 0; }))
-    pattern.returns.clear();
+  if (std::ranges::all_of(pattern.returns, [](auto n) { return n < 0; })) pattern.returns.clear();
   for (auto& result : results) result = addResults(result, symbol.isMutable, outputs);
   constexpr std::size_t limit = 65535;
   if (operands.size() > limit || outputs.size() > limit)
     throw Error(ErrorCode::unsupportedOp, "more than 65535 tensors in one call", symbol.name);
-  BoundSymbol bound;
-  bound.symbol = op.symbol;
-  bound.effects = effectsInComputation(document_, symbol, pattern, operands);
+  BoundSymbol bound{.symbol = op.symbol, .effects = effectsInComputation(document_, symbol, pattern, operands)};
   bound.pattern = document_.internPattern(pattern);
   bound.source = source_;
   bound.module = moduleFor(operands);
@@ -277,8 +269,7 @@ at::Tensor ComputationRecorder::addResult(const at::Tensor& result, bool mutates
   // What returns its operand itself (contiguous, dropout in evaluation) makes a value of its own all the same, as an
   // exported program has it.
   const auto tensor = !mutates && knows(result) ? result.alias() : result;
-  Value value;
-  value.meta = document_.internMeta(metaOf(tensor));
+  Value value{.meta = document_.internMeta(metaOf(tensor))};
   const auto id = document_.addValue(value);
   if (hasMemory(tensor)) {
     const auto& memory = memoryOf(tensor, id, false);
@@ -305,8 +296,7 @@ void ComputationRecorder::noteDependence(const std::string& op) {
 }
 
 void ComputationRecorder::addOutput(const c10::IValue& output, const std::string& path) {
-  OutputSpec spec;
-  spec.target = path;
+  OutputSpec spec{.target = path};
   if (output.isTensor() && output.toTensor().defined()) spec.value = valueOf(output.toTensor());
   else if (output.isString()) spec.literal = Argument::ofString(output.toStringRef());
   else spec.literal = numberArgument(output).value_or(Argument::ofNone());
@@ -314,11 +304,7 @@ void ComputationRecorder::addOutput(const c10::IValue& output, const std::string
 }
 
 void ComputationRecorder::addMutation(OutputKind kind, const std::string& target, const at::Tensor& tensor) {
-  OutputSpec spec;
-  spec.kind = kind;
-  spec.target = target;
-  spec.value = valueOf(tensor);
-  file_.computation.outputs.push_back(std::move(spec));
+  file_.computation.outputs.push_back({.kind = kind, .value = valueOf(tensor), .target = target});
 }
 
 /// A value without a name in the program is called after its op, as in an exported program.
@@ -330,19 +316,19 @@ void ComputationRecorder::nameOutputs() {
     const auto outputs = std::as_const(document_).outputs(op);
     for (const auto output : outputs)
       if (output && !document_.value(output).name) document_.value(output).name = document_.internUnique(base);
-    const auto first = std::find_if(outputs.begin(), outputs.end(), [](ValueId id) { return id.valid(); });
+    const auto first = std::ranges::find_if(outputs, [](ValueId id) { return id.valid(); });
     if (first != outputs.end()) document_.boundSymbol(op).name = document_.value(*first).name;
   }
 }
 
-void ComputationRecorder::finish(PassRecord pass) {
+void ComputationRecorder::finish(const std::string& kind, const std::string& name, double seconds) {
   nameOutputs();
   auto& trace = file_.computation.trace;
   trace.kind = TraceKind::computation;
   trace.name = "computation";
   for (const auto& output : file_.computation.outputs) trace.outputs.push_back(output.value);
   trace.resultCount = trace.outputs.size();
-  trace.history.push_back(std::move(pass));
+  trace.history.push_back({.pass = "Trace", .parameters = {{kind, name}}, .seconds = seconds});
 }
 
 TensorData snapshot(const at::Tensor& tensor) {
@@ -350,12 +336,7 @@ TensorData snapshot(const at::Tensor& tensor) {
   const auto bytes = tensor.storage().nbytes();
   const auto* begin = static_cast<const std::byte*>(tensor.storage().data());
   auto copy = std::make_shared<std::vector<std::byte>>(begin, begin + (begin ? bytes : 0));
-  TensorData data;
-  data.meta = metaOf(tensor);
-  data.data = copy->data();
-  data.bytes = copy->size();
-  data.owner = std::move(copy);
-  return data;
+  return {metaOf(tensor), copy->data(), copy->size(), copy};
 }
 
 }  // namespace retrograd

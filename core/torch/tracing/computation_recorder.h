@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
-#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -64,8 +63,8 @@ class ComputationRecorder final : public OpHandler {
   /// `output` in the flattened order of the program's results: a tensor, a number or None.
   void addOutput(const c10::IValue& output, const std::string& path);
   void addMutation(OutputKind kind, const std::string& target, const at::Tensor& tensor);
-  /// Puts what was recorded into the file's computation. `pass`: its record, without time.
-  void finish(PassRecord pass);
+  /// Puts what was recorded into the file's computation; `kind` and `name`: of what was traced.
+  void finish(const std::string& kind, const std::string& name, double seconds);
 
  private:
   using WeakTensor =

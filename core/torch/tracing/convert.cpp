@@ -149,10 +149,8 @@ Device toDevice(c10::Device device) {
 }
 
 TensorMeta metaOf(const at::Tensor& tensor) {
-  TensorMeta meta;
-  meta.dtype = toDType(tensor.scalar_type());
-  meta.device = toDevice(tensor.device());
-  meta.layout = toLayout(tensor.layout());
+  TensorMeta meta{
+      .dtype = toDType(tensor.scalar_type()), .device = toDevice(tensor.device()), .layout = toLayout(tensor.layout())};
   meta.sizes = tensor.sizes().vec();
   if (tensor.layout() != at::kStrided) return meta;
   meta.strides = tensor.strides().vec();
@@ -190,13 +188,11 @@ at::Tensor borrowTensor(const TensorData& data) {
 
 TensorData keepTensor(const at::Tensor& tensor) {
   auto keep = std::make_shared<at::Tensor>(tensor);
-  TensorData data;
-  data.meta = metaOf(tensor);
-  data.memory = data.meta.device;
-  data.bytes = tensor.numel() ? tensor.storage().nbytes() : 0;
-  data.data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr;
-  data.owner = std::shared_ptr<const void>(keep, keep.get());
-  return data;
+  return {.meta = metaOf(tensor),
+          .data = tensor.numel() ? static_cast<const std::byte*>(tensor.storage().data()) : nullptr,
+          .bytes = tensor.numel() ? tensor.storage().nbytes() : 0,
+          .owner = keep,
+          .memory = toDevice(tensor.device())};
 }
 
 TensorData copyOut(const at::Tensor& tensor) {
@@ -205,14 +201,10 @@ TensorData copyOut(const at::Tensor& tensor) {
   if (!strided) plain = plain.to_dense();
   plain = plain.resolve_conj().resolve_neg().to(at::kCPU).contiguous();
   auto keep = std::make_shared<at::Tensor>(strided && plain.is_alias_of(tensor) ? plain.clone() : plain);
-  TensorData data;
-  data.meta = metaOf(*keep);
-  data.meta.offset = 0;
-  data.meta.wrappedNumber = false;
-  data.bytes = data.meta.bytes();
-  data.data = static_cast<const std::byte*>(keep->const_data_ptr());
-  data.owner = std::shared_ptr<const void>(keep, keep.get());
-  return data;
+  auto meta = metaOf(*keep);
+  meta.offset = 0;
+  meta.wrappedNumber = false;
+  return {meta, static_cast<const std::byte*>(keep->const_data_ptr()), static_cast<std::size_t>(meta.bytes()), keep};
 }
 
 std::optional<c10::OperatorHandle> findOperator(std::string_view name) {

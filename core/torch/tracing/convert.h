@@ -41,7 +41,7 @@ std::string symbolName(const c10::OperatorHandle&);
 /// Python's way with a number where a tensor is wanted: 0-dim and marked as wrapped, so that it does not promote
 /// dtypes.
 at::Tensor wrappedNumber(const Argument&);
-/// Number as literal Argument; a wrapped number tensor too. nullopt for what is none.
+/// Number as literal Argument; nullopt for what is none.
 std::optional<Argument> numberArgument(const c10::IValue&);
 
 /// The number behind a wrapped number tensor: it prints better than a tensor. nullopt for what is none.

@@ -169,18 +169,17 @@ TORCH_LIBRARY(retrograd, library) {
 void registerExtraDerivatives() {
   registerMathematicalForms();
   static const auto libraries = [] {
-    std::vector<std::unique_ptr<torch::Library>> registered;
+    std::vector<torch::Library> registered;
     for (auto key : {c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) {
-      auto library = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
-      library->impl("embedding_renorm", embeddingRenorm);
-      library->impl("copy", copy);
-      library->impl("as_strided_scatter", stridedScatter);
-      library->impl("unfold_backward", unfoldBackward);
-      library->impl("rrelu_with_noise_functional", rreluWithNoise);
+      auto& library = registered.emplace_back(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+      library.impl("embedding_renorm", embeddingRenorm);
+      library.impl("copy", copy);
+      library.impl("as_strided_scatter", stridedScatter);
+      library.impl("unfold_backward", unfoldBackward);
+      library.impl("rrelu_with_noise_functional", rreluWithNoise);
       // torch.randint_like takes shape and type alone of its operand; the op in its place asks for a derivative.
       for (const auto* name : {"randint_like", "randint_like.low_dtype", "randint_like.Tensor"})
-        library->impl(name, torch::CppFunction::makeFallthrough());
-      registered.push_back(std::move(library));
+        library.impl(name, torch::CppFunction::makeFallthrough());
     }
     return registered;
   }();

@@ -20,6 +20,10 @@ at::Tensor drawTensor(const TensorMeta& meta, at::Generator& generator);
 class KeepGenerator {
  public:
   explicit KeepGenerator(c10::Device device = c10::kCPU) : device_(device), state_(generatorState(device)) {}
+  /// Seeds it until then.
+  explicit KeepGenerator(std::uint64_t seed, c10::Device device = c10::kCPU) : KeepGenerator(device) {
+    setGeneratorState(seededState(seed, device), device);
+  }
   ~KeepGenerator() { setGeneratorState(state_, device_); }
   KeepGenerator(const KeepGenerator&) = delete;
   KeepGenerator& operator=(const KeepGenerator&) = delete;

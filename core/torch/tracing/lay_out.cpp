@@ -1,5 +1,6 @@
 #include "core/torch/tracing/lay_out.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 
@@ -18,6 +19,11 @@ at::Tensor laidOut(const at::Tensor& elements, at::IntArrayRef strides, std::int
   }
   to.copy_(from);
   return laid;
+}
+
+at::Tensor wholeStorage(const at::Tensor& tensor) {
+  const auto bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
+  return at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage(), 0, {bytes}, {1});
 }
 
 }  // namespace retrograd

@@ -62,10 +62,8 @@ class ModuleInputs {
       file_.computation.inputs[it->second].aliases.push_back(name);
       return;
     }
-    InputSpec spec;
-    spec.kind = kind;
-    spec.target = name;
-    spec.requiresGrad = kind == InputKind::parameter && tensor.requires_grad();
+    InputSpec spec{
+        .kind = kind, .target = name, .requiresGrad = kind == InputKind::parameter && tensor.requires_grad()};
     recorder_.addInput(spec, tensor, snapshot(tensor), false);
   }
 
@@ -93,25 +91,20 @@ std::vector<at::Tensor> run(const LiveForward& forward, const std::vector<at::Te
 ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& inputs, const LiveForward& forward,
                       const LiveOptions& options, const Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  ModelFile file;
-  file.path = module.name();
-  file.torchVersion = TORCH_VERSION;
-  file.document = std::make_shared<Document>();
+  ModelFile file{.path = module.name(), .torchVersion = TORCH_VERSION, .document = std::make_shared<Document>()};
   ComputationRecorder recorder(file, {.emptyIsLiteral = true, .placeByTensors = true}, progress);
   ModuleInputs moduleInputs(recorder, file);
   for (const auto& parameter : module.named_parameters())
     moduleInputs.add(InputKind::parameter, parameter.key(), parameter.value());
   for (const auto& buffer : module.named_buffers()) moduleInputs.add(InputKind::buffer, buffer.key(), buffer.value());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    InputSpec spec;
-    spec.name = i < options.inputNames.size() ? options.inputNames[i] : fmt::format("input_{}", i);
+    InputSpec spec{.name = i < options.inputNames.size() ? options.inputNames[i] : fmt::format("input_{}", i)};
     requireCpu(inputs[i], "input " + spec.name);
     spec.requiresGrad = inputs[i].is_floating_point() || inputs[i].is_complex();
     recorder.addInput(spec, inputs[i], snapshot(inputs[i]), false);
     file.inputSource[spec.name] = "given";
   }
-  KeepGenerator keep;
-  setGeneratorState(seededState(options.seed));
+  const KeepGenerator keep(options.seed);
   const auto outputs = run(forward, inputs, recorder, *file.document);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].defined() && !recorder.knows(outputs[i]))
@@ -120,11 +113,8 @@ ModelFile traceModule(torch::nn::Module& module, const std::vector<at::Tensor>& 
                                fmt::format("output {}", i), -1});
     recorder.addOutput(outputs[i], "");
   }
-  PassRecord pass;
-  pass.pass = "Trace";
-  pass.parameters.emplace_back("module", module.name());
-  pass.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  recorder.finish(std::move(pass));
+  recorder.finish("module", module.name(),
+                  std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return file;
 }
 

@@ -18,11 +18,9 @@ namespace {
 /// An op's parts: "aten.add.Tensor" is namespace, name and overload.
 struct OpName {
   std::string space, name, overload;
-  std::string qualified() const { return space + "::" + name; }
 };
 
 std::optional<OpName> splitName(std::string_view text) {
-  if (text.starts_with("torch.ops.")) text.remove_prefix(10);
   const auto first = text.find('.'), last = text.rfind('.');
   if (first == std::string_view::npos || first == last) return std::nullopt;
   OpName op{std::string(text.substr(0, first)), std::string(text.substr(first + 1, last - first - 1)),
@@ -37,14 +35,14 @@ std::optional<OpName> splitName(std::string_view text) {
 bool isDenied(const OpName& op) {
   static constexpr std::array<std::string_view, 5> names{"set_data", "save", "load", "record_stream",
                                                          "_test_warn_in_autograd"};
-  if (std::find(names.begin(), names.end(), op.name) != names.end()) return true;
+  if (std::ranges::find(names, op.name) != names.end()) return true;
   if (op.name.starts_with("_sparse_") && op.name.ends_with("_unsafe")) return true;
   return op.name.find("rpc") != std::string::npos || op.name.find("file") != std::string::npos;
 }
 
 /// Arguments that no file can hold: raw storages, streams, objects of C++ classes.
 bool takesForbidden(const Symbol& symbol) {
-  return std::any_of(symbol.arguments.begin(), symbol.arguments.end(), [](const SchemaEntry& entry) {
+  return std::ranges::any_of(symbol.arguments, [](const SchemaEntry& entry) {
     const std::string_view type = entry.type;
     return type.starts_with("Storage") || type.starts_with("Stream") || type.starts_with("__torch__");
   });
@@ -65,7 +63,7 @@ Table& table() {
 bool isAllowed(const OpName& op) {
   if (provideFromPack(op.space + "." + op.name + "." + (op.overload.empty() ? "default" : op.overload))) return true;
   static constexpr std::array<std::string_view, 3> namespaces{"aten", "prims", "retrograd"};
-  return std::find(namespaces.begin(), namespaces.end(), op.space) != namespaces.end() && !isDenied(op);
+  return std::ranges::find(namespaces, op.space) != namespaces.end() && !isDenied(op);
 }
 
 /// As FunctionSchema prints it, without alias sets: real types, so that "ScalarType?" does not become "int?".
@@ -124,18 +122,33 @@ class AliasSets {
 };
 
 SchemaEntry entryOf(const c10::Argument& argument, AliasSets& aliases) {
-  SchemaEntry entry;
-  entry.name = argument.name();
-  entry.type = typeText(argument);
-  entry.keywordOnly = argument.kwarg_only();
+  SchemaEntry entry{.name = argument.name(), .type = typeText(argument), .keywordOnly = argument.kwarg_only()};
   if (argument.default_value()) entry.defaultValue = defaultOf(*argument.default_value(), entry.type);
   aliases.apply(argument, entry);
   return entry;
 }
 
-Symbol symbolOf(std::string name, const c10::OperatorHandle& op) {
-  Symbol symbol;
-  symbol.name = std::move(name);
+/// Stage border that torch.distributed.pipelining's pipe_split() leaves in a graph: it does nothing, and LibTorch need
+/// not have it.
+Symbol pipeSplit() {
+  return {.name = "pippy._pipe_split.default", .schema = "pippy::_pipe_split() -> ()", .known = true};
+}
+
+std::optional<Symbol> find(std::string_view name, bool ofLibrary) {
+  const auto op = splitName(name);
+  if (!op) return std::nullopt;
+  if (op->space == "pippy" && op->name == "_pipe_split") return pipeSplit();
+  if (!ofLibrary && !isAllowed(*op)) return std::nullopt;
+  const auto handle = findOperator(name);
+  if (!handle) return std::nullopt;
+  auto symbol = describeOperator(*handle);
+  return takesForbidden(symbol) ? std::nullopt : std::optional(std::move(symbol));
+}
+
+}  // namespace
+
+Symbol describeOperator(const c10::OperatorHandle& op) {
+  Symbol symbol{.name = symbolName(op)};
   std::ostringstream text;
   text << op.schema();
   symbol.schema = text.str();
@@ -149,31 +162,6 @@ Symbol symbolOf(std::string name, const c10::OperatorHandle& op) {
   symbol.needsData = op.hasTag(at::Tag::data_dependent_output) || op.hasTag(at::Tag::dynamic_output_shape);
   return symbol;
 }
-
-/// Stage border that torch.distributed.pipelining's pipe_split() leaves in a graph: it does nothing, and LibTorch need
-/// not have it.
-Symbol pipeSplit() {
-  Symbol symbol;
-  symbol.name = "pippy._pipe_split.default";
-  symbol.schema = "pippy::_pipe_split() -> ()";
-  symbol.known = true;
-  return symbol;
-}
-
-std::optional<Symbol> find(std::string_view name, bool ofLibrary) {
-  const auto op = splitName(name);
-  if (!op) return std::nullopt;
-  if (op->space == "pippy" && op->name == "_pipe_split") return pipeSplit();
-  if (!ofLibrary && !isAllowed(*op)) return std::nullopt;
-  const auto handle = c10::Dispatcher::singleton().findSchema({op->qualified(), op->overload});
-  if (!handle) return std::nullopt;
-  auto symbol = symbolOf(op->space + "." + op->name + "." + (op->overload.empty() ? "default" : op->overload), *handle);
-  return takesForbidden(symbol) ? std::nullopt : std::optional(std::move(symbol));
-}
-
-}  // namespace
-
-Symbol describeOperator(const c10::OperatorHandle& op) { return symbolOf(symbolName(op), op); }
 
 void allowLibraryOp(const std::string& name) {
   const std::unique_lock lock(table().mutex);

@@ -21,6 +21,41 @@ std::uint64_t nextSerial() {
   return ++serial;
 }
 
+/// A ZeroTensor, which formulas make where a gradient is zero, has no memory: nothing can write to it, and LibTorch's
+/// ops on it do not keep the dtypes that the engine would restore. In a trace it is a tensor of zeros, which takes the
+/// same arguments.
+const c10::OperatorHandle& withMemory(const c10::OperatorHandle& op) {
+  static const auto zeros = c10::Dispatcher::singleton().findSchemaOrThrow("aten::zeros", "");
+  return op.operator_name().name == "aten::_efficientzerotensor" ? zeros : op;
+}
+
+/// Ops whose kernels call others that autocast casts, and that no op which autocast casts as a whole calls: there
+/// autocast would be off.
+bool isMadeOfOps(const c10::OperatorHandle& op) {
+  static const std::set<std::string_view> names{"aten::affine_grid_generator"};
+  return names.contains(op.operator_name().name);
+}
+
+/// The device of the arguments whose autocast is on; none where it is off.
+std::optional<c10::DeviceType> autocastDevice(const torch::jit::Stack& arguments) {
+  const at::impl::RestorePythonTLSSnapshot asCalled;  // interception hides autocast's key, which says whether it is on
+  std::optional<c10::DeviceType> found;
+  for (const auto& value : arguments)
+    forEachTensor(value, [&](const at::Tensor& tensor) {
+      if (found || !tensor.defined() || !tensor.is_floating_point() || !(tensor.is_cpu() || tensor.is_cuda())) return;
+      const auto type = tensor.device().type();
+      if (at::autocast::is_autocast_enabled(type)) found = type;
+    });
+  return found;
+}
+
+constexpr unsigned char blankByte = 0xA5;
+
+bool isBlank(const at::Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.const_data_ptr());
+  return std::all_of(bytes, bytes + tensor.nbytes(), [](unsigned char byte) { return byte == blankByte; });
+}
+
 }  // namespace
 
 Recorder::Recorder(Mode mode, std::optional<c10::Device> claimed)
@@ -104,38 +139,6 @@ Argument Recorder::encode(const c10::IValue& value, const c10::TypePtr& type, Re
   }
 }
 
-namespace {
-
-/// A ZeroTensor, which formulas make where a gradient is zero, has no memory: nothing can write to it, and LibTorch's
-/// ops on it do not keep the dtypes that the engine would restore. In a trace it is a tensor of zeros, which takes the
-/// same arguments.
-const c10::OperatorHandle& withMemory(const c10::OperatorHandle& op) {
-  static const auto zeros = c10::Dispatcher::singleton().findSchemaOrThrow("aten::zeros", "");
-  return op.operator_name().name == "aten::_efficientzerotensor" ? zeros : op;
-}
-
-/// Ops whose kernels call others that autocast casts, and that no op which autocast casts as a whole calls: there
-/// autocast would be off.
-bool isMadeOfOps(const c10::OperatorHandle& op) {
-  static const std::set<std::string_view> names{"aten::affine_grid_generator"};
-  return names.contains(op.operator_name().name);
-}
-
-/// The device of the arguments whose autocast is on; none where it is off.
-std::optional<c10::DeviceType> autocastDevice(const torch::jit::Stack& arguments) {
-  const at::impl::RestorePythonTLSSnapshot asCalled;  // interception hides autocast's key, which says whether it is on
-  std::optional<c10::DeviceType> found;
-  for (const auto& value : arguments)
-    forEachTensor(value, [&](const at::Tensor& tensor) {
-      if (found || !tensor.defined() || !tensor.is_floating_point() || !(tensor.is_cpu() || tensor.is_cuda())) return;
-      const auto type = tensor.device().type();
-      if (at::autocast::is_autocast_enabled(type)) found = type;
-    });
-  return found;
-}
-
-}  // namespace
-
 /// Some kernels are made of other ops (affine_grid_generator's calls bmm), which autocast casts where it is on. Later
 /// the op would run without autocast, so its parts are recorded in its place. False, with nothing recorded, where
 /// autocast changes nothing inside or the kernel asks for data.
@@ -205,17 +208,6 @@ void Recorder::handle(const c10::OperatorHandle& called, torch::jit::Stack* stac
   recordOutputs(call, stack);
   ops_.push_back(std::move(call.record));
 }
-
-namespace {
-
-constexpr unsigned char blankByte = 0xA5;
-
-bool isBlank(const at::Tensor& tensor) {
-  const auto* bytes = static_cast<const unsigned char*>(tensor.const_data_ptr());
-  return std::all_of(bytes, bytes + tensor.nbytes(), [](unsigned char byte) { return byte == blankByte; });
-}
-
-}  // namespace
 
 /// C++ code such as at::tensor({0, 1}) asks for memory by `aten::empty` and fills it with no op that could be seen. So
 /// that the replay does not read garbage, fresh memory gets a pattern, and adoptFilled() finds what was written over

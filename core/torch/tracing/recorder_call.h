@@ -1,7 +1,6 @@
 #pragma once
 // What the recorder knows of the op that is being called. Only its .cpp files include this.
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "core/torch/tracing/recorder.h"

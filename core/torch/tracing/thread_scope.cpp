@@ -1,6 +1,7 @@
 #include "core/torch/tracing/thread_scope.h"
 
 #include <ATen/Parallel.h>
+#include <torch/headeronly/version.h>
 
 namespace retrograd {
 namespace {
@@ -14,6 +15,12 @@ int setMost(int most) {
 }
 
 }  // namespace
+
+std::string libTorchVersion() { return TORCH_VERSION; }
+
+void setThreads(int count) {
+  if (count > 0) at::set_num_threads(count);
+}
 
 int threadCount() { return at::get_num_threads(); }
 

@@ -1,6 +1,13 @@
 #pragma once
+#include <string>
 
 namespace retrograd {
+
+/// "2.15.0"
+std::string libTorchVersion();
+
+/// Threads LibTorch's kernels use in this process; 0 leaves its own choice.
+void setThreads(int count);
 
 /// Threads that LibTorch's kernels use at present.
 int threadCount();
@@ -24,8 +31,6 @@ class RunThreads {
  public:
   explicit RunThreads(int most);
   ~RunThreads();
-  RunThreads(const RunThreads&) = delete;
-  RunThreads& operator=(const RunThreads&) = delete;
 
   /// For a ThreadScope around large work: `most` of the RunThreads around it, else 0.
   static int forLargeWork();

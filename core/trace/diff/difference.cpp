@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/trace/call.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/python_text.h"
 #include "core/trace/source.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {

@@ -5,7 +5,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/base/enum_array.h"
 #include "core/trace/diff/alignment.h"
 
 namespace retrograd {
@@ -13,20 +12,13 @@ namespace {
 
 using Ops = std::vector<BoundSymbolId>;
 
-template <class Visit>
-void forEachBody(const Document& document, const Argument& argument, Visit&& visit) {
-  if (argument.kind == Argument::Kind::subgraph) visit(document.subgraph(SubgraphId(argument.integer)));
-  for (const auto& item : argument.items) forEachBody(document, item, visit);
-}
-
 void addLines(const Document& document, const Ops& ops, std::uint8_t depth, TraceLines& lines) {
   for (auto op : ops) {
     lines.ops.push_back(op);
     lines.depth.push_back(depth);
-    for (const auto& argument : document.pattern(document.boundSymbol(op).pattern).arguments)
-      forEachBody(document, argument, [&](const Subgraph& body) {
-        addLines(document, body.ops, static_cast<std::uint8_t>(std::min(depth + 1, 255)), lines);
-      });
+    forEachBody(document, op, [&](SubgraphId body) {
+      addLines(document, document.subgraph(body).ops, static_cast<std::uint8_t>(std::min(depth + 1, 255)), lines);
+    });
   }
 }
 
@@ -162,9 +154,8 @@ void OpPairs::pair(BoundSymbolId left, BoundSymbolId right) {
   // What bodies are given.
   EnumArray<Side, std::vector<const Subgraph*>, 2> bodies;
   for (auto which : bothSides)
-    for (const auto& argument :
-         document(which).pattern(document(which).boundSymbol(which == Side::left ? left : right).pattern).arguments)
-      forEachBody(document(which), argument, [&](const Subgraph& body) { bodies[which].push_back(&body); });
+    forEachBody(document(which), which == Side::left ? left : right,
+                [&](SubgraphId body) { bodies[which].push_back(&document(which).subgraph(body)); });
   for (std::size_t k = 0; k < std::min(bodies[Side::left].size(), bodies[Side::right].size()); ++k)
     for (std::size_t i = 0; i < std::min(bodies[Side::left][k]->inputs.size(), bodies[Side::right][k]->inputs.size());
          ++i)

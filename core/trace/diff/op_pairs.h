@@ -1,6 +1,5 @@
 #pragma once
 // Which ops and values of two traces match.
-#include <optional>
 #include <span>
 
 #include "core/base/enum_array.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/trace/call.h"
 #include "core/trace/print/printer_comments.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {

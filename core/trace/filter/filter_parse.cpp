@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "core/base/byte_size.h"
 #include "core/trace/filter/filter.h"
@@ -284,7 +282,7 @@ std::optional<Filter> Filter::parse(std::string_view text, Problem& problem) {
 Filter Filter::parse(std::string_view text) {
   Problem problem;
   if (auto filter = parse(text, problem)) return std::move(*filter);
-  throw Error(ErrorCode::badUse, problem.message, fmt::format("filter, column {}", problem.begin + 1));
+  badUse(problem.message, fmt::format("filter, column {}", problem.begin + 1));
 }
 
 }  // namespace retrograd

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/trace/call.h"
 #include "core/trace/python_text.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {

@@ -1,15 +1,13 @@
 #include "core/trace/print/json.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 
 #include "core/base/enum_array.h"
 #include "core/base/id_vector.h"
-#include "core/trace/call.h"
 #include "core/trace/implied.h"
 #include "core/trace/print/printer.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {
@@ -116,16 +114,10 @@ class DocumentWriter {
     if (bound.recomputed) json["recomputed"] = true;
     if (bound.replays) json["replays"] = bound.replays.index;
     ops.push_back(std::move(json));
-    for (const auto& a : pattern.arguments) addBodies(ops, a);
-  }
-
-  void addBodies(Json& ops, const Argument& a) {
-    if (a.kind == Argument::Kind::subgraph) {
-      const auto& body = document_.subgraph(SubgraphId(a.integer));
-      for (auto value : body.inputs) mention(value);
-      for (auto op : body.ops) addOp(ops, op);
-    }
-    for (const auto& item : a.items) addBodies(ops, item);
+    forEachBody(document_, op, [&](SubgraphId body) {
+      for (auto value : document_.subgraph(body).inputs) mention(value);
+      for (auto inner : document_.subgraph(body).ops) addOp(ops, inner);
+    });
   }
 
   Json argument(const Argument& a, std::span<const ValueId> operands) {
@@ -191,13 +183,8 @@ class DocumentWriter {
   }
 
   static Json effects(const BoundSymbol& bound) {
-    static constexpr std::pair<std::uint8_t, const char*> names[] = {{effect::writes, "writes"},
-                                                                     {effect::random, "random"},
-                                                                     {effect::opaque, "opaque"},
-                                                                     {effect::view, "view"},
-                                                                     {effect::needsData, "needs_data"}};
     Json list = Json::array();
-    for (const auto& [bit, text] : names)
+    for (const auto& [bit, text] : effect::names)
       if (bound.effects & bit) list.push_back(text);
     return list;
   }

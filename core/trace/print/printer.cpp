@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <unordered_set>
 
 #include "core/base/enum_array.h"

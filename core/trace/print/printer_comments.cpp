@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "core/base/enum_array.h"
 #include "core/sizes/size_expression.h"
@@ -29,13 +28,8 @@ bool isPlainExpression(std::string_view text) {
 }
 
 std::string effectsText(std::uint8_t effects) {
-  static constexpr std::array<std::pair<std::uint8_t, const char*>, 5> names{{{effect::writes, "writes"},
-                                                                              {effect::random, "random"},
-                                                                              {effect::opaque, "opaque"},
-                                                                              {effect::view, "view"},
-                                                                              {effect::needsData, "needs_data"}}};
   std::string text;
-  for (const auto& [bit, name] : names)
+  for (const auto& [bit, name] : effect::names)
     if (effects & bit) text += (text.empty() ? "" : "+") + std::string(name);
   return text.empty() ? "none" : text;
 }

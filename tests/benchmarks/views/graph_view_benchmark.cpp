@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 #include "tests/benchmarks/process_figures.h"
 #include "tests/benchmarks/synthetic_model.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 #include "views/window/main_window.h"
 

@@ -1,4 +1,4 @@
-#include "core/base/byte_ranges.h"
+#include "core/base/overlap.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-#include "core/layout/open_module.h"
 
 #include <gtest/gtest.h>
 

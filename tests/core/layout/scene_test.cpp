@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/layout/reach.h"
+#include "core/layout/ways.h"
 #include "tests/core/layout/ladder.h"
 
 namespace retrograd::layout {

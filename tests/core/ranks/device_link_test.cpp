@@ -1,4 +1,4 @@
-#include "core/ranks/device_link.h"
+#include "core/ranks/transport.h"
 
 #include <gtest/gtest.h>
 

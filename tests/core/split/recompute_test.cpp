@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/split/split.h"
+#include "core/split/partition.h"
 #include "core/trace/dead_code.h"
 #include "tests/core/split/joint.h"
 

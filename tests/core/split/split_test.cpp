@@ -1,4 +1,4 @@
-#include "core/split/split.h"
+#include "core/split/partition.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 
 #include "core/base/error.h"
 #include "core/layout/graph_tree.h"
-#include "core/questions/saved.h"
 #include "core/questions/why.h"
 #include "core/torch/checking/bench.h"
 #include "tests/support/source_path.h"
@@ -93,7 +92,7 @@ bool boxesAddUp(const layout::GraphTree& tree) {
 std::int64_t modulesOf(const OpenDocument& open) {
   const auto modules = ModulesModel::modulesOf(open);
   std::int64_t bytes = 0;
-  for (const int top : modules.top) bytes += modules.all[static_cast<std::size_t>(top)].saved;
+  for (const int top : modules.root.parts) bytes += modules.all[static_cast<std::size_t>(top)].saved;
   return bytes;
 }
 

@@ -165,8 +165,7 @@ void fillDeep(QStandardItemModel& model, int levels) {
 
 /// A tree whose names come first, and whose numbers have this width.
 void showNamesFirst(QTreeView& tree, QStandardItemModel& model, int numberWidth) {
-  tree.setModel(&model);
-  prepareTree(tree, QStringLiteral("Names"), true);
+  prepareTree(tree, &model, "names", QStringLiteral("Names"));
   tree.header()->setStretchLastSection(false);
   for (int column : {1, 2}) tree.header()->resizeSection(column, numberWidth);
   new NamesFirst(&tree);

@@ -1,25 +1,24 @@
 #include <cmath>
-#include <filesystem>
 #include <mutex>
 
-#include "core/formats/folder/folder.h"
+#include "core/cut/as_read.h"
 #include "core/formats/jobs/job_log.h"
-#include "core/formats/kinds/file_kind.h"
-#include "core/formats/safetensors/safetensors.h"
 #include "core/notes/note_file.h"
 #include "core/questions/memory_join/job_step.h"
 #include "core/torch/execution/memory_budget.h"
-#include "core/torch/execution/threads.h"
 #include "core/torch/judging/compare.h"
-#include "core/torch/judging/reference.h"
-#include "core/torch/reading/read_model.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/session/op_values.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/tensor_text.h"
+#include "core/torch/stages/boundary.h"
 #include "core/torch/stages/open_pipeline.h"
+#include "core/torch/stages/stage_costs.h"
+#include "core/torch/stages/stage_files.h"
 #include "core/torch/steps/judge_step.h"
+#include "core/torch/tracing/drawn_input.h"
 #include "core/torch/tracing/op_table.h"
+#include "core/torch/tracing/thread_scope.h"
 #include "views/engine/engine.h"
 #include "views/engine/pipeline_engine.h"
 #include "views/engine/versions.h"
@@ -76,7 +75,7 @@ class SessionRunner : public Runner {
     return session().histogram(value, bins);
   }
   void fill(ValueId value, double number) override {
-    session().setContents(value, filledWith(session().contents(value).meta, number));
+    session().setContents(value, filledTensor(session().contents(value).meta, number));
     fills_[value] = {position(), number};
   }
   std::map<ValueId, double> fills() const override {
@@ -158,6 +157,25 @@ class SessionRunner : public Runner {
   std::map<ValueId, std::pair<std::size_t, double>> fills_;  ///< with the position at which it was filled
 };
 
+class LivePipelines : public PipelineEngine {
+ public:
+  OpCosts measuredCosts(const std::shared_ptr<const Analysis>& whole, const Progress& progress) override {
+    return retrograd::measuredCosts(whole, progress);
+  }
+  StageCheck checkStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                         const Progress& progress) override {
+    return retrograd::checkStages(whole, split, progress);
+  }
+  void writeStages(const std::shared_ptr<const Analysis>& whole, const PipelineSplit& split,
+                   const std::vector<std::string>& notes, const std::string& folder,
+                   const Progress& progress) override {
+    auto model = asRead(*whole);
+    if (isUntyped(model)) retrograd::completeTypes(model, *whole);
+    retrograd::writeStages(std::move(model), whole, split, notes, folder, progress);
+  }
+  void completeTypes(ModelFile& model, const Analysis& whole) override { retrograd::completeTypes(model, whole); }
+};
+
 class LiveEngine : public Engine {
  public:
   explicit LiveEngine(std::shared_ptr<const RuleRegistry> rules) : rules_(std::move(rules)) {}
@@ -184,14 +202,6 @@ class LiveEngine : public Engine {
     return step;
   }
 
- private:
-  OpenRequest asked(OpenRequest request) const {
-    request.rules = rules_;
-    request.onRecordedDevice = true;
-    return request;
-  }
-
- public:
   void save(const Analysis& analysis, const std::string& opened, const std::string& path, bool embed,
             const Progress& progress) override {
     SaveSessionOptions options;
@@ -241,7 +251,7 @@ class LiveEngine : public Engine {
                    const Progress& progress) override {
     RecordOptions options;
     for (const auto& [value, number] : fills)
-      options.replaced[value] = filledWith(analysis.document->meta(value), number);
+      options.replaced[value] = filledTensor(analysis.document->meta(value), number);
     return recordRun(analysis, options, progress);
   }
 
@@ -251,9 +261,7 @@ class LiveEngine : public Engine {
   }
 
   std::vector<OpMeasure> measure(const std::shared_ptr<const Analysis>& analysis, const Progress& progress) override {
-    SessionOptions options;
-    options.historyBytes = 0;
-    Session session(analysis, options);
+    Session session(analysis, {.historyBytes = 0});
     if (session.runTo(session.size(), progress) == StopReason::cancelled)
       throw Error(ErrorCode::cancelled, "cancelled");
     return session.measures();
@@ -295,10 +303,16 @@ class LiveEngine : public Engine {
     return compareRuns(analysis, *other, tolerance, {}, progress);
   }
 
-  PipelineEngine* pipelines() override { return pipelines_.get(); }
+  PipelineEngine* pipelines() override { return &pipelines_; }
 
  private:
-  std::unique_ptr<PipelineEngine> pipelines_ = livePipelines();
+  OpenRequest asked(OpenRequest request) const {
+    request.rules = rules_;
+    request.onRecordedDevice = true;
+    return request;
+  }
+
+  LivePipelines pipelines_;
   std::shared_ptr<const RuleRegistry> rules_;
 };
 

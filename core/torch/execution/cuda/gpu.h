@@ -1,6 +1,5 @@
 #pragma once
 #include <map>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -44,8 +43,6 @@ class Memory {
 class Gpu {
  public:
   Gpu(const Driver& driver, int index);
-  Gpu(const Gpu&) = delete;
-  Gpu& operator=(const Gpu&) = delete;
 
   /// Why there are no kernels of ours on this GPU; empty where there are. Loads them on first use.
   const std::string& withoutKernels();

@@ -77,7 +77,7 @@ std::size_t Summaries::add(const Tensor& tensor) {
 }
 
 void Summaries::launch() {
-  std::sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
+  std::ranges::sort(waiting_, [](const Waiting& a, const Waiting& b) {
     return std::pair(a.tensor.dtype, a.place) < std::pair(b.tensor.dtype, b.place);
   });
   for (std::size_t begin = 0; begin < waiting_.size();) {

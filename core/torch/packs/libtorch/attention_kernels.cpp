@@ -69,7 +69,7 @@ at::Tensor freshSeed(const at::Tensor& query, bool draws) {
 /// Memory in the order of `like`'s dimensions, as kernels allocate their results.
 at::Tensor laidOutLike(const at::Tensor& like, const at::Tensor& tensor) {
   std::vector<std::int64_t> order{0, 1, 2, 3};
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return like.stride(a) > like.stride(b); });
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return like.stride(a) > like.stride(b); });
   std::vector<std::int64_t> sizes, back(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     sizes.push_back(tensor.size(order[i]));
@@ -218,16 +218,15 @@ Four efficientBackward(const at::Tensor& gradient, const at::Tensor& query, cons
 
 void registerAttentionKernels() {
   static const auto libraries = [] {
-    std::vector<std::unique_ptr<torch::Library>> registered;
+    std::vector<torch::Library> registered;
     for (auto key : {c10::DispatchKey::CPU, c10::DispatchKey::Meta}) {
-      auto library = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
-      library->impl("_scaled_dot_product_flash_attention", flash);
-      library->impl("_scaled_dot_product_flash_attention_backward", flashBackward);
-      library->impl("_scaled_dot_product_cudnn_attention", cudnn);
-      library->impl("_scaled_dot_product_cudnn_attention_backward", cudnnBackward);
-      library->impl("_scaled_dot_product_efficient_attention", efficient);
-      library->impl("_scaled_dot_product_efficient_attention_backward", efficientBackward);
-      registered.push_back(std::move(library));
+      auto& library = registered.emplace_back(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+      library.impl("_scaled_dot_product_flash_attention", flash);
+      library.impl("_scaled_dot_product_flash_attention_backward", flashBackward);
+      library.impl("_scaled_dot_product_cudnn_attention", cudnn);
+      library.impl("_scaled_dot_product_cudnn_attention_backward", cudnnBackward);
+      library.impl("_scaled_dot_product_efficient_attention", efficient);
+      library.impl("_scaled_dot_product_efficient_attention_backward", efficientBackward);
     }
     return registered;
   }();

@@ -233,19 +233,9 @@ std::pair<at::Tensor, at::Tensor> segmentsOf(const at::Tensor& data, const Optio
                                              const OptionalTensor& offsets, std::int64_t axis) {
   const bool byOffsets = offsets && offsets->defined();
   const auto ends = byOffsets ? offsets->slice(-1, 1) : lengths->cumsum(-1);
-  auto positions = at::arange(data.size(axis), ends.options());
-  if (byOffsets)
-    positions = positions.expand([&] {
-      auto sizes = ends.sizes().vec();
-      sizes.back() = data.size(axis);
-      return sizes;
-    }());
-  else
-    positions = positions.expand([&] {
-      auto sizes = lengths->sizes().vec();
-      sizes.back() = data.size(axis);
-      return sizes;
-    }());
+  auto sizes = ends.sizes().vec();
+  sizes.back() = data.size(axis);
+  const auto positions = at::arange(data.size(axis), ends.options()).expand(sizes);
   auto number = at::searchsorted(ends.contiguous(), positions.contiguous(), /*out_int32=*/false, /*right=*/true);
   auto inside = number.lt(ends.size(-1));
   if (byOffsets) inside = inside.logical_and(positions.ge(offsets->slice(-1, 0, 1)));
@@ -285,20 +275,19 @@ at::Tensor segmentBackward(const at::Tensor& gradient, const at::Tensor& output,
 
 void registerMathematicalForms() {
   static const auto libraries = [] {
-    std::vector<std::unique_ptr<torch::Library>> registered;
+    std::vector<torch::Library> registered;
     for (auto key : {c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) {
-      auto library = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
-      library->impl(flash, flashBackward);
-      library->impl(efficient, efficientBackward);
-      library->impl("hardsigmoid_backward", hardsigmoidBackward);
-      library->impl(multiMargin, multiMarginBackward);
-      library->impl(multilabelMargin, multilabelMarginBackward);
-      library->impl(bag, bagBackward);
-      library->impl(denseBag, denseBagBackward);
-      library->impl(bagWeights, bagWeightsBackward);
-      library->impl(segments, segmentBackward);
-      if (key == c10::DispatchKey::AutogradCUDA) library->impl(flashOfCpu, flashForward);
-      registered.push_back(std::move(library));
+      auto& library = registered.emplace_back(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+      library.impl(flash, flashBackward);
+      library.impl(efficient, efficientBackward);
+      library.impl("hardsigmoid_backward", hardsigmoidBackward);
+      library.impl(multiMargin, multiMarginBackward);
+      library.impl(multilabelMargin, multilabelMarginBackward);
+      library.impl(bag, bagBackward);
+      library.impl(denseBag, denseBagBackward);
+      library.impl(bagWeights, bagWeightsBackward);
+      library.impl(segments, segmentBackward);
+      if (key == c10::DispatchKey::AutogradCUDA) library.impl(flashOfCpu, flashForward);
     }
     return registered;
   }();

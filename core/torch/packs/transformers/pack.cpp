@@ -13,7 +13,6 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <memory>
 #include <tuple>
 
 namespace retrograd {
@@ -158,17 +157,15 @@ Pair differentiableBackward(const at::Tensor& input, const at::Tensor& weight, c
 }
 
 void registerOps() {
-  static std::unique_ptr<torch::Library> library;
   if (c10::Dispatcher::singleton().findSchema({"transformers::grouped_mm_fallback", ""}))
     return;  // of a library that a person named
-  library =
-      std::make_unique<torch::Library>(torch::Library::FRAGMENT, "transformers", std::nullopt, __FILE__, __LINE__);
-  library->def("grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor");
-  library->def(
+  static torch::Library library(torch::Library::FRAGMENT, "transformers", std::nullopt, __FILE__, __LINE__);
+  library.def("grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor");
+  library.def(
       "grouped_mm_fallback_backward(Tensor input, Tensor weight, Tensor offs, Tensor grad_output) -> (Tensor, Tensor)");
   const auto both = [](auto key, auto* forward, auto* backward) {
-    library->impl("grouped_mm_fallback", torch::dispatch(key, forward));
-    library->impl("grouped_mm_fallback_backward", torch::dispatch(key, backward));
+    library.impl("grouped_mm_fallback", torch::dispatch(key, forward));
+    library.impl("grouped_mm_fallback_backward", torch::dispatch(key, backward));
   };
   both(c10::DispatchKey::CompositeExplicitAutograd, groupedMm, groupedMmBackward);
   both(c10::DispatchKey::Meta, groupedMmShape, groupedMmBackwardShape);

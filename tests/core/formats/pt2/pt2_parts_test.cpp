@@ -3,7 +3,7 @@
 
 #include "core/formats/pt2/pt2_metadata.h"
 #include "core/formats/pt2/pt2_values.h"
-#include "core/trace/schema_type.h"
+#include "core/trace/symbol.h"
 
 namespace retrograd {
 namespace {

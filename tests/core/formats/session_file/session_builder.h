@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/formats/session_file/session_file.h"
-#include "core/split/split.h"
+#include "core/split/partition.h"
 #include "core/trace/effects.h"
 #include "tests/core/formats/stub_symbols.h"
 

@@ -1,4 +1,4 @@
-#include "core/questions/memory_join/joined_findings.h"
+#include "core/questions/memory_join/recorded_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,10 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/judging/reference.h"
-#include "core/torch/reading/open.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

@@ -1,7 +1,6 @@
 // A model moved to another precision: what goes along and what stays.
 #include "core/derivation/precision.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +13,7 @@
 #include "core/torch/experiments/counterpart.h"
 #include "core/torch/reading/session_file.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

@@ -1,4 +1,4 @@
-#include "core/derivation/size_points.h"
+#include "core/derivation/size_fit.h"
 #include "core/torch/analysis/analyse.h"
 
 #include <gtest/gtest.h>

@@ -5,9 +5,9 @@
 
 #include "core/torch/checking/check.h"
 #include "core/torch/execution/memory_budget.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd {
 namespace {

@@ -12,11 +12,11 @@
 #include "core/torch/checking/suite.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/experiments/compare_runs.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "core/torch/stages/rank_stages.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd::test {
 namespace {

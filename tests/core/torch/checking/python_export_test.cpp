@@ -14,8 +14,8 @@
 #include "core/torch/checking/suite.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/reference.h"
-#include "core/torch/reading/open.h"
 #include "tests/support/comparison.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

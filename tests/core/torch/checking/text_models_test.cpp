@@ -7,10 +7,10 @@
 #include "core/formats/text/text_trace.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/diff/difference.h"
 #include "core/trace/print/printer.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

@@ -5,9 +5,9 @@
 
 #include "core/derivation/analysis.h"
 #include "core/torch/checking/check.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/reading/read_model.h"
 #include "core/trace/verifier.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

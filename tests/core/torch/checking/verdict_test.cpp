@@ -10,9 +10,9 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
-#include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/float_tensor.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

@@ -8,11 +8,11 @@
 #include "core/derivation/analysis.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/reading/open.h"
 #include "core/trace/print/json.h"
 #include "core/trace/print/printer.h"
 #include "core/trace/verifier.h"
 #include "tests/core/torch/models.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

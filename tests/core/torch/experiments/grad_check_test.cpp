@@ -5,9 +5,9 @@
 #include "core/questions/accumulation.h"
 #include "core/questions/why.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/record_run.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

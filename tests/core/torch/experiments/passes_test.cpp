@@ -1,11 +1,11 @@
 // H4: passes, each with its time and its trace.
 #include "core/torch/experiments/passes.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
 #include "core/torch/experiments/what_if.h"
 #include "core/trace/diff/trace_diff.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

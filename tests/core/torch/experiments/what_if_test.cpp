@@ -7,9 +7,9 @@
 #include "core/torch/analysis/higher_order.h"
 #include "core/torch/experiments/compare_runs.h"
 #include "core/torch/experiments/counterpart.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/reading/session_file.h"
 #include "tests/support/float_tensor.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

@@ -2,7 +2,6 @@
 // (A.. and E.. of the specification).
 #include "core/derivation/registry.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include "core/torch/judging/compare.h"
 #include "tests/support/comparison.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

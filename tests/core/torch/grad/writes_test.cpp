@@ -7,10 +7,10 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/experiments/grad_check.h"
 #include "core/torch/judging/compare.h"
-#include "core/torch/reading/open.h"
 #include "core/trace/verifier.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/comparison.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd::test {
 namespace {

@@ -15,9 +15,9 @@
 #include "core/torch/judging/named_results.h"
 #include "core/torch/judging/perturb.h"
 #include "core/torch/judging/write_reference.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/reading/read_model.h"
 #include "tests/core/formats/cases.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

@@ -10,9 +10,9 @@
 #include "core/torch/execution/device.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/judging/named_results.h"
-#include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd::test {
 namespace {

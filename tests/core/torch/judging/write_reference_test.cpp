@@ -11,7 +11,7 @@
 #include "core/formats/safetensors/safetensors.h"
 #include "core/torch/checking/check.h"
 #include "core/torch/judging/reference.h"
-#include "core/torch/reading/open.h"
+#include "tests/support/open_model.h"
 
 namespace fs = std::filesystem;
 

@@ -7,7 +7,7 @@
 #include "core/layout/dot_client.h"
 #include "core/layout/layout_report.h"
 #include "core/layout/scene.h"
-#include "core/torch/reading/open.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::layout {

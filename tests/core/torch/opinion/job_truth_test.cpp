@@ -9,9 +9,9 @@
 #include "core/torch/analysis/joint_run.h"
 #include "core/torch/judging/named_results.h"
 #include "core/torch/opinion/second_opinion.h"
-#include "core/torch/reading/open.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/formats/jobs/job_graphs.h"
 #include "core/formats/jobs/line_links.h"
 #include "core/formats/listing/listing.h"
-#include "core/torch/opinion/tied_names.h"
+#include "core/torch/opinion/reference_opinion.h"
 #include "core/torch/tracing/op_table.h"
 #include "tests/core/formats/cases.h"
 #include "tests/core/torch/opinion/sample_job.h"

@@ -7,9 +7,9 @@
 #include "core/split/min_cut.h"
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/checking/suite.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

@@ -5,11 +5,11 @@
 
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/experiments/compare_runs.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/script/script.h"
 #include "core/torch/session/record_run.h"
 #include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

@@ -3,12 +3,11 @@
 
 #include <limits>
 
-#include "core/questions/faults.h"
 #include "core/questions/nan_walk.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/record_run.h"
 #include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/ranks/agreement.h"
 #include "core/ranks/executor.h"
 #include "core/ranks/launch.h"
 #include "core/ranks/traffic.h"

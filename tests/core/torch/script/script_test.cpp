@@ -1,6 +1,5 @@
 // The debugger's commands as a user types them.
 #include "core/torch/script/script.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -17,6 +16,7 @@
 #include "tests/core/formats/cases.h"
 #include "tests/support/float_tensor.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

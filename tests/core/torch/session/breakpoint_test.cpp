@@ -7,9 +7,9 @@
 
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/judging/compare.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

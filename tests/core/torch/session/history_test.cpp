@@ -5,11 +5,11 @@
 #include "core/torch/analysis/analyse.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/opening/open_model.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/reading/session_file.h"
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/thread_scope.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 #include "tests/support/writing_model.h"
 

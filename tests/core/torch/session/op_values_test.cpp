@@ -4,11 +4,11 @@
 #include <random>
 
 #include "core/torch/judging/compare.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/op_values.h"
 #include "core/torch/session/session.h"
 #include "core/trace/effects.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 #include "tests/support/writing_model.h"
 

@@ -14,12 +14,12 @@
 #include "core/torch/checking/check.h"
 #include "core/torch/checking/suite.h"
 #include "core/torch/judging/compare.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/session/session.h"
 #include "core/torch/tracing/op_table.h"
 #include "core/trace/effects.h"
 #include "core/trace/verifier.h"
 #include "tests/support/comparison.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

@@ -1,6 +1,5 @@
 #include "core/torch/session/session.h"
 #include "core/torch/analysis/analyse.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 
 #include "core/torch/judging/compare.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

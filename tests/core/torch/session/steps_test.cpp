@@ -1,5 +1,4 @@
 #include "core/stepping/steps.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +6,7 @@
 
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd::test {

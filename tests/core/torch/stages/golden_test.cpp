@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "core/formats/text/text_trace.h"
-#include "core/torch/reading/open.h"
 #include "core/torch/stages/open_pipeline.h"
 #include "core/torch/stages/pipeline.h"
 #include "core/trace/print/printer.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

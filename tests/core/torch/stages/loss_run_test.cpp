@@ -1,7 +1,6 @@
 // Stages and whole models whose gradient begins at a loss.
 #include "core/cut/loss.h"
 #include "core/torch/opening/open_model.h"
-#include "core/torch/reading/open.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +11,7 @@
 #include "core/torch/reading/session_file.h"
 #include "tests/core/cut/cut_files.h"
 #include "tests/core/cut/text_models.h"
+#include "tests/support/open_model.h"
 
 namespace retrograd {
 namespace {

@@ -1,5 +1,4 @@
 // Stages derived and run: the pipeline against the model in one piece.
-#include "core/torch/reading/open.h"
 #include "core/torch/stages/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -23,6 +22,7 @@
 #include "tests/core/cut/text_models.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/float_tensor.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace fs = std::filesystem;

@@ -1,6 +1,5 @@
 // Stages as a rank computes them: microbatches, the two halves of a backward, what goes over a border and what has to
 // be summed.
-#include "core/torch/reading/open.h"
 #include "core/torch/stages/rank_stages.h"
 
 #include <gtest/gtest.h>
@@ -17,6 +16,7 @@
 #include "tests/core/cut/text_models.h"
 #include "tests/core/formats/cases.h"
 #include "tests/support/comparison.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/torch/reading/open.h"
 #include "core/torch/steps/judge_step.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/formats/recording/recording.h"
-#include "core/torch/reading/open.h"
+#include "tests/support/open_model.h"
 #include "tests/support/source_path.h"
 
 namespace retrograd {

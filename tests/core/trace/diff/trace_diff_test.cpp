@@ -4,8 +4,8 @@
 
 #include <random>
 
+#include "core/split/partition.h"
 #include "core/split/recompute.h"
-#include "core/split/split.h"
 #include "core/trace/dead_code.h"
 #include "core/trace/diff/diff_text.h"
 #include "tests/core/split/joint.h"

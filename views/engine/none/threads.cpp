@@ -1,7 +1,0 @@
-#include "views/engine/threads.h"
-
-namespace retrograd::views {
-
-void useThreads(int) {}
-
-}  // namespace retrograd::views
