@@ -3,6 +3,7 @@
 #include <QScrollBar>
 #include <cmath>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/diff_view.h"
 #include "views/content/token_color.h"
 
@@ -159,16 +160,15 @@ QImage DiffView::makeOverview() const {
   painter.fillRect(QRect(0, 0, 1, viewport()->height()), theme_->colors().border);
   const double scale = static_cast<double>(viewport()->height()) / std::max(rows_.count(), visibleRows());
   // Of rows that share a pixel, one is enough; the left half of the strip is the left side's, as in the rows.
-  std::array<double, 2> drawn{-1, -1};
+  EnumArray<Side, double, 2> drawn{-1, -1};
   for (auto begin : rows_.blocks()) {
     for (int visible = begin;
          visible < rows_.count() && rows_.folded(visible) == 1 && rows_.row(visible).kind != Kind::same; ++visible) {
       const auto& row = rows_.row(visible);
       const double y = std::floor(visible * scale), height = std::max(2.0, scale);
       for (auto side : bothSides) {
-        if (!(side == Side::left ? row.showsLeft() : row.showsRight()) || y < drawn[static_cast<std::size_t>(side)])
-          continue;
-        drawn[static_cast<std::size_t>(side)] = y + height;
+        if (!(side == Side::left ? row.showsLeft() : row.showsRight()) || y < drawn[side]) continue;
+        drawn[side] = y + height;
         painter.fillRect(QRectF(side == Side::left ? 3 : 8, y, 4, height), markOf(own, row.kind));
       }
     }

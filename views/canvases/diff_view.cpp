@@ -85,7 +85,7 @@ QRect DiffView::overviewRect() const {
 }
 
 const DiffView::Prepared& DiffView::prepared(int visible, Side side) const {
-  auto& cache = texts_[static_cast<std::size_t>(side)];
+  auto& cache = texts_[side];
   if (const auto* known = cache.object(visible)) return *known;
   auto* made = new Prepared{rows_.line(visible, side),
                             rows_.folded(visible) > 1 ? std::vector<bool>() : rows_.changedTokens(visible, side)};

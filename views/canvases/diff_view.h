@@ -1,8 +1,8 @@
 #pragma once
 #include <QCache>
 #include <QImage>
-#include <array>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/code_view.h"
 #include "views/content/diff_rows.h"
 
@@ -100,9 +100,9 @@ class DiffView : public CodeView {
   DiffRows rows_;
   QString message_;
   Side side_ = Side::left;
-  mutable int widestText_ = 0;                          ///< characters
-  mutable std::array<QCache<int, Prepared>, 2> texts_;  ///< by side and visible row
-  mutable QImage overview_;                             ///< of all rows; null: to be made
+  mutable int widestText_ = 0;                               ///< characters
+  mutable EnumArray<Side, QCache<int, Prepared>, 2> texts_;  ///< by side and visible row
+  mutable QImage overview_;                                  ///< of all rows; null: to be made
 };
 
 }  // namespace retrograd::views

@@ -30,7 +30,7 @@ std::shared_ptr<const GraphFinds> findIn(const layout::GraphTree& tree, const Li
         !pattern.matches(lineOf(tree.document(), node.op, nullptr, true).text))
       continue;
     finds->ops.push_back(i);
-    for (auto at = i; at >= 0; at = tree.node(at).parent) ++finds->below[at][static_cast<std::size_t>(node.lane)];
+    for (auto at = i; at >= 0; at = tree.node(at).parent) ++finds->below[at][node.lane];
   }
   return finds;
 }
@@ -78,7 +78,7 @@ void GraphView::goToFind(bool forward) {
 
 int GraphView::foundIn(int i) const {
   if (!finds_ || !picture_ || i < 0) return 0;
-  return finds_->below[box(i).node][static_cast<std::size_t>(box(i).lane)];
+  return finds_->below[box(i).node][box(i).lane];
 }
 
 void GraphView::lightWays(std::vector<BoundSymbolId> from, std::vector<BoundSymbolId> to) {

@@ -56,7 +56,7 @@ GraphView::LinesByKind GraphView::linesOf(const std::function<bool(std::int32_t)
     const auto& edge = scene().edges[i];
     const auto path = scene().path(edge);
     for (std::size_t k = 1; k < path.size(); ++k)
-      lines[static_cast<std::size_t>(edge.kind)].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
+      lines[edge.kind].append(QLineF(toScreen(toQt(path[k - 1])), toScreen(toQt(path[k]))));
   }
   return lines;
 }
@@ -122,7 +122,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     if (box(i).open) frames.append(toScreen(toQt(box(i).rect)));
   painter.drawRects(frames);
   const auto lines = linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[edge].kind); });
-  for (std::size_t kind = 0; kind < lines.size(); ++kind) {
+  for (auto kind : edgeKinds) {
     painter.setPen(QPen(faded(look_.colors.edge[kind], 0.7), 0));  // without dashes: they cost more than all the rest
     painter.drawLines(lines[kind]);
   }
@@ -131,7 +131,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   // Lit lines are few in sight, or all of them: one batch for each kind.
   const auto& lit = paint.lens().reach->edges;
   const auto litLines = linesOf([&](std::int32_t edge) { return std::ranges::binary_search(lit, edge); });
-  for (std::size_t kind = 0; kind < litLines.size(); ++kind) {
+  for (auto kind : edgeKinds) {
     painter.setPen(QPen(look_.colors.edge[kind], 2));
     painter.drawLines(litLines[kind]);
   }

@@ -61,7 +61,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
   // Origin links below, saved tensors above: those are few and asked for most.
   for (auto kind : {layout::EdgeKind::origin, layout::EdgeKind::data, layout::EdgeKind::gradient,
                     layout::EdgeKind::accumulation, layout::EdgeKind::saved}) {
-    if (!look_.shown[static_cast<std::size_t>(kind)]) continue;
+    if (!look_.shown[kind]) continue;
     for (auto i : edges) {
       const auto& one = scene().edges[i];
       if (one.kind != kind || isLit(i)) continue;
@@ -78,7 +78,7 @@ void GraphPainter::all(QPainter& painter, const std::vector<std::int32_t>& boxes
   const auto eachLit = [&](auto draw) {
     for (auto i : edges)
       if (const auto& one = scene().edges[i];
-          isLit(i) && (look_.shown[static_cast<std::size_t>(one.kind)] || one.kind == layout::EdgeKind::saved))
+          isLit(i) && (look_.shown[one.kind] || one.kind == layout::EdgeKind::saved))
         draw(one);
   };
   // Titles are above lit lines, and the labels of those above all.

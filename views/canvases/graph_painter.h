@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/enum_array.h"
 #include "core/layout/labels.h"
 #include "core/layout/ways.h"
 #include "views/content/box_filter.h"
@@ -24,7 +25,7 @@ struct GraphLook {
   GraphColors colors;
   Colors theme;  ///< of what is marked, as in listings
   QFont title, detail, plain;
-  std::array<bool, layout::edgeKindCount> shown{true, true, true, true, false};
+  EnumArray<layout::EdgeKind, bool, layout::edgeKindCount> shown{true, true, true, true, false};
   std::shared_ptr<const GraphOverlay> overlay;  ///< null: boxes show their roles
   std::shared_ptr<const BoxFilter> filter;      ///< what it does not let through is pale; null: all passes
 

@@ -205,7 +205,7 @@ void GraphView::setKind(TraceKind kind) {
 }
 
 void GraphView::showEdges(layout::EdgeKind kind, bool on) {
-  look_.shown[static_cast<std::size_t>(kind)] = on;
+  look_.shown[kind] = on;
   update();
 }
 

@@ -4,10 +4,10 @@
 #include <QTimer>
 #include <QVector>
 #include <QWidget>
-#include <array>
 #include <functional>
 #include <memory>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/graph_grid.h"
 #include "views/canvases/graph_painter.h"
 #include "views/session/view_context.h"
@@ -27,7 +27,7 @@ struct GraphPicture {
 /// lane.
 struct GraphFinds {
   std::vector<std::int32_t> ops;  ///< tree nodes
-  std::vector<std::array<std::int32_t, layout::laneCount>> below;
+  std::vector<layout::LaneArray<std::int32_t>> below;
 };
 
 /// One trace as a graph that folds by module: the joint as a ladder, forward down on the left, backward up on the
@@ -44,7 +44,7 @@ class GraphView : public QWidget {
 
   TraceKind kind() const { return kind_; }
   void setKind(TraceKind kind);
-  bool edgesShown(layout::EdgeKind kind) const { return look_.shown[static_cast<std::size_t>(kind)]; }
+  bool edgesShown(layout::EdgeKind kind) const { return look_.shown[kind]; }
   void showEdges(layout::EdgeKind kind, bool on);
 
   Overlay overlay() const { return overlayKind_; }
@@ -217,7 +217,7 @@ class GraphView : public QWidget {
   void paintBatched(QPainter& painter, const GraphPainter& paint);
   void paintFills(QPainter& painter, const GraphPainter& paint) const;
   void paintSmallTitles(QPainter& painter) const;
-  using LinesByKind = std::array<QVector<QLineF>, layout::edgeKindCount>;
+  using LinesByKind = EnumArray<layout::EdgeKind, QVector<QLineF>, layout::edgeKindCount>;
   /// The wanted ones of the edges in sight, on the screen.
   LinesByKind linesOf(const std::function<bool(std::int32_t)>& isWanted) const;
   void paintPixels(QPainter& painter, const GraphPainter& paint);

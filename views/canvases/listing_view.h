@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/code_view.h"
 #include "views/content/fold_rows.h"
 #include "views/findings/finding_board.h"
@@ -23,7 +24,7 @@ struct ColumnChoice {
   bool isShown = true;
   int characters = 0;  ///< its width; 0: what the code leaves
 };
-using ColumnChoices = std::array<ColumnChoice, textColumnCount>;
+using ColumnChoices = EnumArray<TextColumn, ColumnChoice, textColumnCount>;
 
 /// One trace as code: one op a line, coloured, foldable, with a gutter. Text is made for the lines on screen only, so
 /// that a million lines open and scroll like a hundred.

@@ -30,7 +30,7 @@ class MemoryView : public ZoomedPlot {
   /// "#4832": the op under the pointer, else the selected one, as the axis names it.
   QString cursorText() const;
   /// The colour of a use, as in the legend.
-  static QColor colorOf(const Colors& colors, MemoryUse use) { return colors.memory[static_cast<std::size_t>(use)]; }
+  static QColor colorOf(const Colors& colors, MemoryUse use) { return colors.memory[use]; }
   /// What is under its line: the same, softer.
   static QColor fillOf(const Colors& colors, MemoryUse use);
 

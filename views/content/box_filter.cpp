@@ -8,8 +8,7 @@ BoxFilter::BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops)
   for (auto i = tree.size() - 1; i >= 0; --i) {
     const auto& node = tree.node(i);
     auto& own = passes_[i];
-    if (node.kind == layout::TreeNode::Kind::op && ops.passes[node.op.index])
-      own[static_cast<std::size_t>(node.lane)] = true;
+    if (node.kind == layout::TreeNode::Kind::op && ops.passes[node.op.index]) own[node.lane] = true;
     if (node.parent < 0) continue;
     auto& above = passes_[node.parent];
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = above[lane] || own[lane];

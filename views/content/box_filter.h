@@ -1,4 +1,5 @@
 #pragma once
+#include "core/base/enum_array.h"
 #include "core/layout/graph_tree.h"
 #include "views/session/filtered_ops.h"
 
@@ -8,10 +9,10 @@ namespace retrograd::views {
 class BoxFilter {
  public:
   BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops);
-  bool passes(std::int32_t node, layout::Lane lane) const { return passes_[node][static_cast<std::size_t>(lane)]; }
+  bool passes(std::int32_t node, layout::Lane lane) const { return passes_[node][lane]; }
 
  private:
-  std::vector<std::array<bool, layout::laneCount>> passes_;  ///< by node
+  std::vector<layout::LaneArray<bool>> passes_;  ///< by node
 };
 
 }  // namespace retrograd::views

@@ -1,4 +1,5 @@
 #include "views/content/diff_rows.h"
+#include "core/base/enum_array.h"
 
 #include <algorithm>
 
@@ -36,8 +37,7 @@ std::shared_ptr<const Comparison> compareTraces(ComparedTrace left, ComparedTrac
     std::vector<ValueId> kept;
     for (std::size_t i = 0; i < marks.size(); ++i)
       if (marks[ValueId(i)]) kept.emplace_back(i);
-    comparison->saved[static_cast<std::size_t>(side)] =
-        savedValues(document, kept, comparison->of(side).side().trace->ops);
+    comparison->saved[side] = savedValues(document, kept, comparison->of(side).side().trace->ops);
   }
   return comparison;
 }
@@ -46,13 +46,11 @@ DiffRows::DiffRows(std::shared_ptr<const Comparison> comparison, bool onlyDiffer
     : comparison_(std::move(comparison)), onlyDifferences_(onlyDifferences) {
   if (!comparison_) return;
   const auto& diff = comparison_->diff;
-  for (auto side : bothSides)
-    rowOfOp_[static_cast<std::size_t>(side)].assign(comparison_->of(side).analysis->document->boundSymbolCount(), -1);
+  for (auto side : bothSides) rowOfOp_[side].assign(comparison_->of(side).analysis->document->boundSymbolCount(), -1);
   for (std::size_t i = 0; i < diff.rows.size(); ++i)
     for (auto side : bothSides)
       if (const auto& row = diff.rows[i]; side == Side::left ? row.showsLeft() : row.showsRight())
-        if (const auto op = diff.op(row, side))
-          rowOfOp_[static_cast<std::size_t>(side)][at(op.index)] = static_cast<std::int32_t>(i);
+        if (const auto op = diff.op(row, side)) rowOfOp_[side][at(op.index)] = static_cast<std::int32_t>(i);
   showOnlyDifferences(onlyDifferences);
 }
 
@@ -96,7 +94,7 @@ int DiffRows::folded(int visible) const {
 }
 
 int DiffRows::rowOf(Side side, BoundSymbolId op) const {
-  const auto& rows = rowOfOp_[static_cast<std::size_t>(side)];
+  const auto& rows = rowOfOp_[side];
   const auto row = op && at(op.index) < rows.size() ? rows[at(op.index)] : -1;
   return row < 0 ? -1 : visibleOf_[at(row)];
 }
@@ -124,8 +122,7 @@ LineText DiffRows::line(int visible, Side side) const {
   const auto& one = row(visible);
   if (folded(visible) > 1 || !(side == Side::left ? one.showsLeft() : one.showsRight())) return {};
   if (const auto op = comparison_->diff.op(one, side))
-    return lineOf(*comparison_->of(side).analysis->document, op, &comparison_->saved[static_cast<std::size_t>(side)],
-                  true);
+    return lineOf(*comparison_->of(side).analysis->document, op, &comparison_->saved[side], true);
   LineText line;
   const auto what = one.part == DiffRow::Part::input ? tr("input ") : QString();
   line.add(what + toQt(diffLine(comparison_->diff, one, side)), TokenKind::plain);
@@ -138,12 +135,11 @@ std::vector<bool> DiffRows::changedTokens(int visible, Side side) const {
   // Values are known by their ids on the left, all else by its text.
   std::map<QString, std::int32_t> texts;
   const auto& pairs = *comparison_->diff.pairs;
-  std::array<std::vector<std::int32_t>, 2> tokens;
+  EnumArray<Side, std::vector<std::int32_t>, 2> tokens;
   for (auto which : bothSides) {
     LineText line;
     if (const auto op = comparison_->diff.op(one, which))
-      line = lineOf(*comparison_->of(which).analysis->document, op,
-                    &comparison_->saved[static_cast<std::size_t>(which)], true);
+      line = lineOf(*comparison_->of(which).analysis->document, op, &comparison_->saved[which], true);
     else line = this->line(visible, which);
     for (const auto& token : line.tokens) {
       const auto value = which == Side::left || !token.value ? token.value : pairs.partner(Side::right, token.value);
@@ -154,10 +150,10 @@ std::vector<bool> DiffRows::changedTokens(int visible, Side side) const {
                                         .try_emplace(known ? QStringLiteral("value %1").arg(value.index) : text,
                                                      static_cast<std::int32_t>(texts.size()))
                                         .first->second);
-      tokens[static_cast<std::size_t>(which)].push_back(number);
+      tokens[which].push_back(number);
     }
   }
-  std::vector<bool> changed(tokens[static_cast<std::size_t>(side)].size(), true);
+  std::vector<bool> changed(tokens[side].size(), true);
   for (const auto& [left, right] : alignTokens(tokens[0], tokens[1]))
     changed[at(side == Side::left ? left : right)] = false;
   return changed;

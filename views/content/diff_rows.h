@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/torch/experiments/passes.h"
 #include "core/trace/diff/trace_diff.h"
 #include "views/text/line_text.h"
@@ -23,7 +24,7 @@ struct ComparedTrace {
 struct Comparison {
   ComparedTrace left, right;
   TraceDiff diff;
-  std::array<SavedValues, 2> saved;  ///< by side, for what lines say
+  EnumArray<Side, SavedValues, 2> saved;  ///< by side, for what lines say
 
   const ComparedTrace& of(Side side) const { return side == Side::left ? left : right; }
 };
@@ -82,8 +83,8 @@ class DiffRows {
   std::vector<std::int32_t> begins_;     ///< by visible row: the first row behind it
   std::vector<std::int32_t> visibleOf_;  ///< by row
   std::vector<int> blocks_;
-  std::vector<std::uint8_t> shown_;                   ///< by row: it is not folded away
-  std::array<std::vector<std::int32_t>, 2> rowOfOp_;  ///< by side and op: where it is
+  std::vector<std::uint8_t> shown_;                        ///< by row: it is not folded away
+  EnumArray<Side, std::vector<std::int32_t>, 2> rowOfOp_;  ///< by side and op: where it is
 };
 
 }  // namespace retrograd::views

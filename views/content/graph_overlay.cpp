@@ -18,8 +18,7 @@ struct OverlayWords {
   const char *title, *tip;
 };
 
-/// By Overlay.
-constexpr auto words = std::to_array<OverlayWords>({
+constexpr EnumArray<Overlay, OverlayWords, overlays.size()> words{{
     {"Role", "Forward, gradient, sum, recomputed"},
     {"Time", "How long each op took in the present run"},
     {"Bytes", "Memory that each op's results take"},
@@ -29,14 +28,13 @@ constexpr auto words = std::to_array<OverlayWords>({
     {"Dtype", "Element type of each op's first result"},
     {"Device", "Device that each op's first result is on"},
     {"Stage", "Pipeline stages, and the bytes that cross their borders"},
-});
-static_assert(words.size() == overlays.size());
+}};
 
 }  // namespace
 
-QString titleText(Overlay overlay) { return tr(words[static_cast<std::size_t>(overlay)].title); }
+QString titleText(Overlay overlay) { return tr(words[overlay].title); }
 
-QString toolTipText(Overlay overlay) { return tr(words[static_cast<std::size_t>(overlay)].tip); }
+QString toolTipText(Overlay overlay) { return tr(words[overlay].tip); }
 
 GraphOverlay::GraphOverlay(Overlay overlay, std::shared_ptr<const layout::GraphTree> tree,
                            std::shared_ptr<const OpenDocument> document, const ExecutionState& execution,
@@ -61,7 +59,7 @@ void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numb
     const auto& node = tree_->node(i);
     auto& amount = amounts_[i];
     if (node.kind == layout::TreeNode::Kind::op) {
-      auto& own = amount[static_cast<std::size_t>(node.lane)];
+      auto& own = amount[node.lane];
       own = amountOf(node.op, numbers);
       if (std::isfinite(own)) most_ = std::max(most_, own);
     }
@@ -143,7 +141,7 @@ int GraphOverlay::stepOf(double amount) const {
 QString GraphOverlay::text(std::int32_t node, layout::Lane lane) const {
   if (stages_) return stages_->text(node, lane);
   if (amounts_.empty()) return {};
-  const auto amount = amounts_[node][static_cast<std::size_t>(lane)];
+  const auto amount = amounts_[node][lane];
   switch (kind_) {
     case Overlay::role:
     case Overlay::stage: return {};
@@ -179,7 +177,7 @@ QColor GraphOverlay::fill(std::int32_t node, layout::Lane lane) const {
     return stage >= 0 ? colors_.stage(stage) : colors_.none();
   }
   if (amounts_.empty()) return {};
-  const auto amount = amounts_[node][static_cast<std::size_t>(lane)];
+  const auto amount = amounts_[node][lane];
   const auto none = colors_.none();
   switch (kind_) {
     case Overlay::role:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/layout/scene.h"
 #include "views/content/node_stages.h"
 #include "views/session/document_controller.h"
@@ -65,7 +66,7 @@ class GraphOverlay {
   OverlayColors colors_;
   std::set<ValueId> badValues_;
   std::set<BoundSymbolId> badOps_;
-  std::vector<std::array<double, layout::laneCount>> amounts_;
+  std::vector<layout::LaneArray<double>> amounts_;
   double most_ = 0;                                   ///< of an op
   std::array<double, OverlayColors::steps> least_{};  ///< amount from which each step of colours is
   std::vector<Entry> legend_;

@@ -21,7 +21,7 @@ NodeStages::NodeStages(const layout::GraphTree& tree, const StageCut& cut)
     auto& ranges = ranges_[i];
     if (node.kind == layout::TreeNode::Kind::op) {
       const int stage = cut.stageOf(node.op);
-      ranges[static_cast<std::size_t>(node.lane)].add({stage, stage});
+      ranges[node.lane].add({stage, stage});
     }
     if (node.parent < 0) continue;
     for (std::size_t lane = 0; lane < layout::laneCount; ++lane) ranges_[node.parent][lane].add(ranges[lane]);

@@ -1,9 +1,9 @@
 #pragma once
 #include <QString>
-#include <array>
 #include <map>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/layout/scene.h"
 #include "views/stages/stage_cut.h"
 
@@ -27,13 +27,11 @@ class NodeStages {
     int first = -1, last = -1;
     void add(const Range& other);
   };
-  const Range& range(std::int32_t node, layout::Lane lane) const {
-    return ranges_[node][static_cast<std::size_t>(lane)];
-  }
+  const Range& range(std::int32_t node, layout::Lane lane) const { return ranges_[node][lane]; }
   QString makeEdgeText(const layout::Scene& scene, const layout::SceneEdge& edge) const;
 
   const layout::GraphTree& tree_;
-  std::vector<std::array<Range, layout::laneCount>> ranges_;
+  std::vector<layout::LaneArray<Range>> ranges_;
   mutable const layout::Scene* scene_ = nullptr;  ///< whose edges the texts are of
   mutable std::map<std::int32_t, QString> edgeTexts_;
 };

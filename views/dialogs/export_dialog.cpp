@@ -86,7 +86,7 @@ QWidget* ExportDialog::makeTraces() {
   auto* layout = withMargins(new QHBoxLayout(row), {});
   for (auto kind : traceKinds) {
     auto* box = named(new QCheckBox(titleText(kind), row), QStringLiteral("export-") + toQt(name(kind)));
-    traces_[static_cast<std::size_t>(kind)] = box;
+    traces_[kind] = box;
     layout->addWidget(box);
     connect(box, &QCheckBox::clicked, this, [this, kind](bool on) { traceToggled(kind, on); });
   }
@@ -134,7 +134,7 @@ const ExportFormat& ExportDialog::format() const {
 std::vector<TraceKind> ExportDialog::traces() const {
   std::vector<TraceKind> chosen;
   for (auto kind : traceKinds)
-    if (traces_[static_cast<std::size_t>(kind)]->isChecked()) chosen.push_back(kind);
+    if (traces_[kind]->isChecked()) chosen.push_back(kind);
   return chosen;
 }
 
@@ -166,7 +166,7 @@ void ExportDialog::documentChanged() {
   if (!document && !busy()) return hide();
   const bool derived = document && document->analysis->derived();
   for (auto kind : traceKinds) {
-    auto* box = traces_[static_cast<std::size_t>(kind)];
+    auto* box = traces_[kind];
     box->setEnabled(derived || kind == TraceKind::computation);
     box->setToolTip(box->isEnabled() ? QString() : tr("It could not be derived: see Problems"));
     if (!box->isEnabled()) box->setChecked(false);
@@ -177,7 +177,7 @@ void ExportDialog::documentChanged() {
     namedPath_ = false;
     formatChanged();
   }
-  if (traces().empty()) traces_[static_cast<std::size_t>(TraceKind::computation)]->setChecked(true);
+  if (traces().empty()) traces_[TraceKind::computation]->setChecked(true);
   updateState();
 }
 
@@ -191,10 +191,10 @@ void ExportDialog::formatChanged() {
   scale_->setVisible(now.name == "png");
   times_->setVisible(now.run == ExportFormat::Run::wanted);
   for (auto kind : traceKinds) {
-    auto* box = traces_[static_cast<std::size_t>(kind)];
+    auto* box = traces_[kind];
     box->setChecked(box->isEnabled() && std::ranges::find(now.traces, kind) != now.traces.end());
   }
-  if (traces().empty()) traces_[static_cast<std::size_t>(TraceKind::computation)]->setChecked(true);
+  if (traces().empty()) traces_[TraceKind::computation]->setChecked(true);
   followFormat();
   updateState();
 }
@@ -202,8 +202,8 @@ void ExportDialog::formatChanged() {
 /// A picture shows one trace.
 void ExportDialog::traceToggled(TraceKind kind, bool on) {
   if (format().isDrawing)
-    for (auto other : traceKinds) traces_[static_cast<std::size_t>(other)]->setChecked(other == kind);
-  else if (!on && traces().empty()) traces_[static_cast<std::size_t>(kind)]->setChecked(true);
+    for (auto other : traceKinds) traces_[other]->setChecked(other == kind);
+  else if (!on && traces().empty()) traces_[kind]->setChecked(true);
   updateState();
 }
 
@@ -252,7 +252,7 @@ void ExportDialog::say(const QString& text, bool isProblem) {
 
 void ExportDialog::choose(const QString& format, const QList<TraceKind>& traces, const QString& path) {
   format_->setCurrentIndex(format_->findData(format));
-  for (auto kind : traceKinds) traces_[static_cast<std::size_t>(kind)]->setChecked(traces.contains(kind));
+  for (auto kind : traceKinds) traces_[kind]->setChecked(traces.contains(kind));
   namePath(path);
 }
 

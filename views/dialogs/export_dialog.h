@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/graph_export.h"
 #include "views/engine/pool_job.h"
 #include "views/session/view_context.h"
@@ -66,7 +67,7 @@ class ExportDialog : public QDialog {
   ShownGraph shownGraph_;
   QComboBox* format_;
   QLabel* description_;
-  std::array<QCheckBox*, 4> traces_{};  ///< by kind
+  EnumArray<TraceKind, QCheckBox*, 4> traces_{};  ///< by kind
   QWidget* drawing_;
   QComboBox* groups_ = nullptr;
   QComboBox* scale_ = nullptr;

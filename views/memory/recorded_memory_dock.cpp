@@ -275,7 +275,7 @@ QString RecordedMemoryDock::momentText() const {
   auto text = tr("%1: %2 held %3").arg(file, sizeText(moment_.bytes), at);
   if (!recorded.join) return memory_->notJoined().isEmpty() ? text : text + QStringLiteral(". ") + memory_->notJoined();
   if (!agrees(*recorded.join)) return text + tr(". Nothing in it agrees with the open model: is it of this program?");
-  const auto bytes = [&](JoinLevel level) { return sizeText(moment_.levels[static_cast<std::size_t>(level)]); };
+  const auto bytes = [&](JoinLevel level) { return sizeText(moment_.levels[level]); };
   return text + tr(". Joined: %1 exact, %2 aligned, %3 unknown")
                     .arg(bytes(JoinLevel::exact), bytes(JoinLevel::aligned), bytes(JoinLevel::unknown));
 }
@@ -301,7 +301,7 @@ void RecordedMemoryDock::askForMoment() {
     for (const auto& group : moment.groups) moment.bytes += group.bytes;
     if (shown.recorded->join)
       for (const auto& each : shown.recorded->join->allocations)
-        if (each.what.isHeldAfter(event)) moment.levels[static_cast<std::size_t>(each.level)] += each.what.size;
+        if (each.what.isHeldAfter(event)) moment.levels[each.level] += each.what.size;
     if (other.recorded)
       moment.pairs =
           memoryDifference(memoryGroupsAt(shown.recorded->history, *shown.grouped, shown.recorded->history.peakEvent),

@@ -6,6 +6,7 @@
 #include <QTabWidget>
 #include <QTreeView>
 
+#include "core/base/enum_array.h"
 #include "core/questions/memory/memory_groups.h"
 #include "views/docks/panel.h"
 #include "views/memory/address_map_panel.h"
@@ -63,7 +64,7 @@ class RecordedMemoryDock : public Panel {
     std::uint64_t bytes = 0;
     std::vector<MemoryGroup> groups;
     std::vector<MemoryPair> pairs;  ///< with a second snapshot: the groups of both at their peaks
-    std::array<std::uint64_t, joinLevelCount> levels{};
+    EnumArray<JoinLevel, std::uint64_t, joinLevelCount> levels{};
   };
   struct Block {
     std::int32_t allocation = -1;

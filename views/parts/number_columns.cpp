@@ -33,7 +33,7 @@ ColumnChoices keptChoices(const QSettings& settings) {
   const auto all = kept::textColumns.of(settings);
   for (const auto& [column, name, key] : wordColumns) {
     const int number = all.value(QLatin1String(key), 0).toInt();
-    choices[static_cast<std::size_t>(column)] = {number >= 0, std::clamp(number, 0, 200)};
+    choices[column] = {number >= 0, std::clamp(number, 0, 200)};
   }
   return choices;
 }
@@ -41,7 +41,7 @@ ColumnChoices keptChoices(const QSettings& settings) {
 void keep(QSettings& settings, const ColumnChoices& choices) {
   QVariantMap all;
   for (const auto& [column, name, key] : wordColumns) {
-    const auto& choice = choices[static_cast<std::size_t>(column)];
+    const auto& choice = choices[column];
     all[QLatin1String(key)] = choice.isShown ? choice.characters : -1;
   }
   kept::textColumns.keep(settings, all);
@@ -56,11 +56,11 @@ void addWordColumns(MainWindow& window, QMenu* menu) {
     auto* action = window.actions().add(name, tr("Column: %1").arg(ListingHeader::titleOf(column)),
                                         tr("Shows this column in the listings where the code leaves room"), {});
     action->setCheckable(true);
-    action->setChecked(listings.columnChoices()[static_cast<std::size_t>(column)].isShown);
+    action->setChecked(listings.columnChoices()[column].isShown);
     menu->addAction(action);
     QObject::connect(action, &QAction::triggered, &window, [&window, settings, column = column](bool on) {
       auto choices = window.listings().columnChoices();
-      choices[static_cast<std::size_t>(column)] = {on, 0};
+      choices[column] = {on, 0};
       window.listings().setColumnChoices(choices);
       keep(*settings, choices);
     });

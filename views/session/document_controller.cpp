@@ -26,7 +26,7 @@ std::shared_ptr<OpenDocument> prepare(std::shared_ptr<const Analysis> analysis, 
                                       const Progress& progress) {
   auto document = std::make_shared<OpenDocument>();
   document->request = request;
-  for (auto kind : traceKinds) document->traces[static_cast<std::size_t>(kind)] = indexTrace(analysis, kind, progress);
+  for (auto kind : traceKinds) document->traces[kind] = indexTrace(analysis, kind, progress);
   document->saved = savedValues(*analysis);
   document->program = Program(analysis);
   document->intended = IntendedInfinities(*analysis);

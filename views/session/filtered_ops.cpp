@@ -28,7 +28,7 @@ std::shared_ptr<const FilteredOps> filterOps(std::shared_ptr<const OpenDocument>
       known[i] = true;
       passes.push_back(result->passes[i]);
     }
-    result->lines[static_cast<std::size_t>(index->kind)] = PassingLines(passes);
+    result->lines[index->kind] = PassingLines(passes);
   }
   result->document = std::move(document);
   return result;

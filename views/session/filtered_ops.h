@@ -1,4 +1,5 @@
 #pragma once
+#include "core/base/enum_array.h"
 #include "core/trace/filter/filter.h"
 #include "views/session/document_controller.h"
 
@@ -24,10 +25,10 @@ class PassingLines {
 /// What a filter lets through of an open document; never changes once made.
 struct FilteredOps {
   std::shared_ptr<const OpenDocument> document;
-  std::vector<bool> passes;           ///< by bound symbol
-  std::array<PassingLines, 4> lines;  ///< by TraceKind
+  std::vector<bool> passes;                     ///< by bound symbol
+  EnumArray<TraceKind, PassingLines, 4> lines;  ///< by TraceKind
 
-  const PassingLines& trace(TraceKind kind) const { return lines[static_cast<std::size_t>(kind)]; }
+  const PassingLines& trace(TraceKind kind) const { return lines[kind]; }
 };
 
 /// Applies the filter to every line of the four traces. Throws Error(cancelled).

@@ -1,9 +1,9 @@
 #pragma once
 #include <QString>
-#include <array>
 #include <functional>
 #include <memory>
 
+#include "core/base/enum_array.h"
 #include "core/questions/intended_infinities.h"
 #include "views/engine/engine.h"
 #include "views/engine/program.h"
@@ -18,7 +18,7 @@ namespace retrograd::views {
 struct OpenDocument {
   OpenRequest request;
   std::shared_ptr<const Analysis> analysis;
-  std::array<std::shared_ptr<const TraceIndex>, 4> traces;  ///< by TraceKind
+  EnumArray<TraceKind, std::shared_ptr<const TraceIndex>, 4> traces;  ///< by TraceKind
   SavedValues saved;
   IntendedInfinities intended;
   Program program;
@@ -26,7 +26,7 @@ struct OpenDocument {
   QString noRunReason;  ///< why it cannot be run; empty when it can
   FileStamp file;       ///< of the file when it was read
 
-  const TraceIndex& trace(TraceKind kind) const { return *traces[static_cast<std::size_t>(kind)]; }
+  const TraceIndex& trace(TraceKind kind) const { return *traces[kind]; }
 };
 
 /// The runner of one document. Made, used and destroyed on the worker, since tensors hang on it; other threads only

@@ -47,7 +47,7 @@ const GraphColors::Fill& fillOf(const GraphColors& colors, Role role, layout::La
 }
 
 QPen edgePen(const GraphColors& colors, layout::EdgeKind kind, qreal width) {
-  QPen pen(colors.edge[static_cast<std::size_t>(kind)], width);
+  QPen pen(colors.edge[kind], width);
   pen.setCapStyle(Qt::FlatCap);
   pen.setCosmetic(true);
   switch (kind) {

@@ -3,9 +3,14 @@
 #include <QPen>
 #include <array>
 
+#include "core/base/enum_array.h"
 #include "core/layout/scene.h"
 
 namespace retrograd::views {
+
+/// In the order in which a person is offered them.
+inline constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved,
+                                      layout::EdgeKind::accumulation, layout::EdgeKind::origin};
 
 /// Colours of the graph. Forward is blue and backward orange, apart for every kind of colour blindness; place, title
 /// and dashes say as much.
@@ -15,7 +20,7 @@ struct GraphColors {
     QColor fill, line, accent;
   };
   Fill forward, backward, accumulation, recompute;
-  std::array<QColor, layout::edgeKindCount> edge;
+  EnumArray<layout::EdgeKind, QColor, layout::edgeKindCount> edge;
   QColor lit, selected, badge, badgeText;
 };
 /// With high contrast, boxes have the canvas's colour and strong lines.

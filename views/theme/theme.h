@@ -3,9 +3,9 @@
 #include <QIcon>
 #include <QObject>
 #include <QPalette>
-#include <array>
 #include <functional>
 
+#include "core/base/enum_array.h"
 #include "core/questions/memory_timeline.h"
 
 class QApplication;
@@ -33,8 +33,8 @@ struct Colors {
   QColor execution, executionLine, breakpoint, bad, saved;
   QColor ownWords;  ///< notes: comments, names, bookmarks
   QColor plot, border;
-  std::array<QColor, memoryUseCount> memory;      ///< of the timeline, by MemoryUse
-  QColor error, warning, note;                    ///< backgrounds of the message bar
+  EnumArray<MemoryUse, QColor, memoryUseCount> memory;  ///< of the timeline, by MemoryUse
+  QColor error, warning, note;                          ///< backgrounds of the message bar
   QColor pictureMark, pictureEdge, pictureFocus;  ///< marks on a picture of numbers, whose colours are the numbers' own
   DiffColors diff;
   ScheduleColors schedule;

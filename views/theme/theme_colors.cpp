@@ -1,5 +1,7 @@
 #include "views/theme/theme_colors.h"
 
+#include <algorithm>
+
 #include "views/theme/tokens.h"
 
 namespace retrograd::views {
@@ -153,7 +155,7 @@ Colors colorsOf(bool dark, bool highContrast) {
   fill(colors, colorRows, look);
   fill(colors.diff, diffRows, look);
   fill(colors.schedule, scheduleRows, look);
-  for (std::size_t use = 0; use < memoryUseCount; ++use) colors.memory[use] = memoryColors[look][use];
+  std::ranges::copy(memoryColors[look], colors.memory.begin());
   return colors;
 }
 

@@ -12,8 +12,6 @@ namespace retrograd::views {
 namespace {
 
 constexpr std::array kinds{TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation};
-constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved,
-                               layout::EdgeKind::accumulation, layout::EdgeKind::origin};
 
 QString toolTipOf(layout::EdgeKind kind) {
   switch (kind) {
@@ -82,7 +80,7 @@ QWidget* GraphPane::makeControls() {
     button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     button->setIconSize({26, 12});
     connect(button, &QToolButton::toggled, this, [this, kind](bool on) { view_->showEdges(kind, on); });
-    edges_[static_cast<std::size_t>(kind)] = button;
+    edges_[kind] = button;
     layout->addWidget(button);
   }
   auto* between = new QWidget(row);
@@ -130,7 +128,7 @@ QIcon GraphPane::edgeIcon(layout::EdgeKind kind) const {
 
 void GraphPane::updateControls() {
   trace_->setCurrentIndex(trace_->findData(static_cast<int>(view_->kind())));
-  for (auto kind : edgeKinds) edges_[static_cast<std::size_t>(kind)]->setIcon(edgeIcon(kind));
+  for (auto kind : edgeKinds) edges_[kind]->setIcon(edgeIcon(kind));
   Q_EMIT titleChanged();
 }
 

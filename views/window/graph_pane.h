@@ -2,8 +2,8 @@
 #include <QComboBox>
 #include <QToolButton>
 #include <QWidget>
-#include <array>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/graph_view.h"
 
 namespace retrograd::views {
@@ -21,7 +21,7 @@ class GraphPane : public QWidget {
   QComboBox& overlayChoice() const { return *overlay_; }
   /// Has the command next to the choice of what boxes show, where that needs a run that is not there.
   void setRunAction(QAction* action) { run_->setDefaultAction(action); }
-  QToolButton& edgeButton(layout::EdgeKind kind) const { return *edges_[static_cast<std::size_t>(kind)]; }
+  QToolButton& edgeButton(layout::EdgeKind kind) const { return *edges_[kind]; }
 
  Q_SIGNALS:
   void titleChanged();
@@ -40,7 +40,7 @@ class GraphPane : public QWidget {
   QComboBox* trace_ = nullptr;
   QComboBox* overlay_ = nullptr;
   QToolButton* run_ = nullptr;
-  std::array<QToolButton*, layout::edgeKindCount> edges_{};
+  EnumArray<layout::EdgeKind, QToolButton*, layout::edgeKindCount> edges_{};
   int wholeWidth_ = 0;  ///< of the controls with all their words
 };
 

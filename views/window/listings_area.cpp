@@ -24,9 +24,9 @@ ListingsArea::ListingsArea(ViewContext context, QWidget* parent) : QWidget(paren
   splitter_ = new QSplitter(Qt::Horizontal, this);
   splitter_->setChildrenCollapsible(false);
   splitter_->setHandleWidth(tokens::splitterWidth);
-  for (auto kind : traceKinds) panes_[static_cast<std::size_t>(kind)] = makePane(kind);
+  for (auto kind : traceKinds) panes_[kind] = makePane(kind);
   makeGraphPane();
-  active_ = panes_[static_cast<std::size_t>(TraceKind::forward)].view;
+  active_ = panes_[TraceKind::forward].view;
   auto* layout = withMargins(new QVBoxLayout(this), {}, 0);
   layout->addWidget(makeSwitches());
   strip_ = new RunStrip(context_, this);
@@ -84,7 +84,7 @@ QWidget* ListingsArea::makeHeader(ListingView* view) {
   auto* header = new ListingHeader(view, context_.theme);
   connect(header, &ListingHeader::widthChosen, this, [this](TextColumn column, int characters) {
     auto choices = choices_;
-    choices[static_cast<std::size_t>(column)].characters = characters;
+    choices[column].characters = characters;
     setColumnChoices(choices);
     Q_EMIT columnChoicesChanged();
   });
@@ -285,7 +285,7 @@ void ListingsArea::setColumn(OpFigure kind) {
 void ListingsArea::updateTitles() {
   const auto& document = context_.controller->document();
   for (auto kind : traceKinds) {
-    auto& pane = panes_[static_cast<std::size_t>(kind)];
+    auto& pane = panes_[kind];
     const auto ops = document ? static_cast<qlonglong>(document->trace(kind).lines.size()) : 0;
     const auto& filtered = context_.filter->ops();
     auto text = !document ? titleText(kind)

@@ -5,8 +5,8 @@
 #include <QLineEdit>
 #include <QSplitter>
 #include <QWidget>
-#include <array>
 
+#include "core/base/enum_array.h"
 #include "views/canvases/listing_view.h"
 #include "views/widgets/elided_label.h"
 #include "views/widgets/run_strip.h"
@@ -21,10 +21,10 @@ class ListingsArea : public QWidget {
  public:
   ListingsArea(ViewContext context, QWidget* parent = nullptr);
 
-  ListingView& listing(TraceKind kind) const { return *panes_[static_cast<std::size_t>(kind)].view; }
+  ListingView& listing(TraceKind kind) const { return *panes_[kind].view; }
   /// The listing that has or last had the focus.
   ListingView& active() const { return *active_; }
-  QAction* toggleAction(TraceKind kind) const { return panes_[static_cast<std::size_t>(kind)].toggle; }
+  QAction* toggleAction(TraceKind kind) const { return panes_[kind].toggle; }
   bool isShown(TraceKind kind) const { return toggleAction(kind)->isChecked(); }
   GraphView& graph() const { return graphPane_->view(); }
   GraphPane& graphPane() const { return *graphPane_; }
@@ -111,7 +111,7 @@ class ListingsArea : public QWidget {
 
   ViewContext context_;
   QString backwardSource_, backwardExplanation_;
-  std::array<Pane, 4> panes_;
+  EnumArray<TraceKind, Pane, 4> panes_;
   Pane graph_;  ///< without a listing
   GraphPane* graphPane_ = nullptr;
   RunStrip* strip_ = nullptr;

@@ -45,7 +45,7 @@ Json blockJson(const OpenedMemory& opened, const JoinedAllocation& block) {
 }
 
 void addJoin(Json& json, const MemoryArguments& arguments, const OpenedMemory& opened) {
-  const auto bytes = [&](JoinLevel level) { return opened.joined.bytes[static_cast<std::size_t>(level)]; };
+  const auto bytes = [&](JoinLevel level) { return opened.joined.bytes[level]; };
   json["joined"] = {{"exact_bytes", bytes(JoinLevel::exact)},
                     {"aligned_bytes", bytes(JoinLevel::aligned)},
                     {"unknown_bytes", bytes(JoinLevel::unknown)},

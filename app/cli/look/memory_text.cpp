@@ -54,7 +54,7 @@ void printBlock(const OpenedMemory& opened, const JoinedAllocation& block) {
 /// For whom the bytes of the moment are held, and block by block who made and who reads them.
 void printJoin(const MemoryArguments& arguments, const OpenedMemory& opened) {
   const auto whole = opened.held.bytes;
-  const auto bytes = [&](JoinLevel level) { return opened.joined.bytes[static_cast<std::size_t>(level)]; };
+  const auto bytes = [&](JoinLevel level) { return opened.joined.bytes[level]; };
   fmt::print("\njoined with {} step(s): {} bytes exact, {} aligned, {} unknown\n", opened.join->steps,
              bytes(JoinLevel::exact), bytes(JoinLevel::aligned), bytes(JoinLevel::unknown));
   if (!agrees(*opened.join))

@@ -1,4 +1,5 @@
 #include "app/cli/parsing/options.h"
+#include "core/base/enum_array.h"
 
 #include <fmt/format.h>
 
@@ -261,16 +262,14 @@ std::shared_ptr<const Analysis> open(const std::string& name, const InputOptions
 }
 
 bool reportProblems(const std::vector<Problem>& problems) {
-  static constexpr const char* severities[] = {"note", "warning", "error"};
-  static constexpr Style styles[] = {Style::strong, Style::warning, Style::bad};
+  static constexpr EnumArray<Problem::Severity, const char*, 3> severities{"note", "warning", "error"};
+  static constexpr EnumArray<Problem::Severity, Style, 3> styles{Style::strong, Style::warning, Style::bad};
   bool isError = false;
   clearProgress();
   for (const auto& p : problems) {
     if (terminal().quiet && p.severity != Problem::Severity::error) continue;
-    fmt::print(
-        stderr, "{}: {}{}{}\n",
-        styled(stderr, styles[static_cast<std::size_t>(p.severity)], severities[static_cast<std::size_t>(p.severity)]),
-        p.place, p.place.empty() ? "" : ": ", p.message);
+    fmt::print(stderr, "{}: {}{}{}\n", styled(stderr, styles[p.severity], severities[p.severity]), p.place,
+               p.place.empty() ? "" : ": ", p.message);
     isError |= p.severity == Problem::Severity::error;
   }
   return isError;

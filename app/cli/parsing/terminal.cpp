@@ -1,4 +1,5 @@
 #include "app/cli/parsing/terminal.h"
+#include "core/base/enum_array.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -148,8 +149,8 @@ void addTerminal(Parser parser) {
 
 std::string styled(std::FILE* stream, Style style, std::string_view text) {
   if (!isColored(stream)) return std::string(text);
-  static constexpr const char* codes[] = {"32", "1;31", "33", "32", "31", "1"};
-  return fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(style)], text);
+  static constexpr EnumArray<Style, const char*, 6> codes{"32", "1;31", "33", "32", "31", "1"};
+  return fmt::format("\033[{}m{}\033[0m", codes[style], text);
 }
 
 ProgressDisplay::ProgressDisplay() {

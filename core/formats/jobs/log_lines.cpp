@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "core/base/enum_array.h"
 #include "core/base/number_text.h"
 #include "core/formats/jobs/log_builder.h"
 
@@ -33,13 +34,13 @@ constexpr std::array<std::pair<std::string_view, GraphKind>, 10> records{
      {"before_post_grad_graph", GraphKind::beforePostGrad},
      {"inductor_post_grad_graph", GraphKind::postGrad}}};
 
-constexpr std::array<std::string_view, 11> kindNames{
+constexpr EnumArray<GraphKind, std::string_view, 11> kindNames{
     "dynamo",   "before-pre-grad", "after-pre-grad",   "joint",     "inference", "forward",
     "backward", "runnable",        "before-post-grad", "post-grad", "other"};
 
 }  // namespace
 
-std::string_view name(GraphKind kind) { return kindNames[static_cast<std::size_t>(kind)]; }
+std::string_view name(GraphKind kind) { return kindNames[kind]; }
 
 std::optional<GraphKind> graphKindOfRecord(std::string_view name) {
   const auto* found =

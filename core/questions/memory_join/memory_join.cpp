@@ -408,7 +408,7 @@ JoinedMoment joinedMoment(const MemoryJoin& join, std::int64_t event) {
     const auto& each = join.allocations[i];
     if (!each.what.isHeldAfter(event)) continue;
     moment.blocks.push_back(i);
-    moment.bytes[static_cast<std::size_t>(each.level)] += each.what.size;
+    moment.bytes[each.level] += each.what.size;
     auto& holder = holders[holderOf(join, each)];
     holder.bytes += each.what.size;
     holder.requested += each.what.requested;

@@ -1,8 +1,8 @@
 #pragma once
-#include <array>
 #include <string>
 #include <vector>
 
+#include "core/base/enum_array.h"
 #include "core/questions/memory/memory_groups.h"
 #include "core/questions/memory_join/traced_step.h"
 
@@ -55,7 +55,7 @@ std::string holderOf(const MemoryJoin& join, const JoinedAllocation& allocation)
 /// Allocations that are held at a moment, by the level of their join and by holder. The bytes of the levels, and those
 /// of the holders, sum to the moment's.
 struct JoinedMoment {
-  std::array<std::uint64_t, joinLevelCount> bytes{};
+  EnumArray<JoinLevel, std::uint64_t, joinLevelCount> bytes{};
   std::vector<MemoryGroup> holders;  ///< largest first
   std::vector<std::size_t> blocks;   ///< into MemoryJoin::allocations, largest first
 };

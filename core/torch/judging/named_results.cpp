@@ -16,7 +16,7 @@ std::optional<TensorData> literalOutput(const Argument& literal) {
   auto memory = std::make_shared<std::pair<std::int64_t, double>>(literal.integer, literal.real);
   const auto* data =
       real ? reinterpret_cast<const std::byte*>(&memory->second) : reinterpret_cast<const std::byte*>(&memory->first);
-  return {{.dtype = real ? DType::f64 : DType::i64}, data, 8, memory};
+  return TensorData{{.dtype = real ? DType::f64 : DType::i64}, data, 8, memory};
 }
 
 /// "grad.p.w", "grad.in.x" for "p.w", "in.x".

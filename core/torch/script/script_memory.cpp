@@ -95,7 +95,7 @@ CommandAnswer recorded(ScriptState& s, const std::string& path, const Progress& 
   const auto moment = joinedMoment(join, event);
   std::uint64_t bytes = 0;
   for (const auto& holder : moment.holders) bytes += holder.bytes;
-  const auto level = [&](JoinLevel one) { return moment.bytes[static_cast<std::size_t>(one)]; };
+  const auto level = [&](JoinLevel one) { return moment.bytes[one]; };
   const auto last = position > 0 ? s.session.opAt(position - 1) : BoundSymbolId();
   CommandAnswer answer;
   answer.json = {{"snapshot", path},

@@ -166,8 +166,7 @@ void ExportTest::theGraphIsWrittenAsItIsShown() {
   const auto text = e.contents(QStringLiteral("open.svg"));
   QVERIFY(text.count("<text") > closed);
   QVERIFY2(text.contains(">Bytes<"), "the legend of the overlay");
-  QVERIFY2(!text.contains(graphColors(false).edge[static_cast<std::size_t>(layout::EdgeKind::saved)].name().toUtf8() +
-                          "\" stroke-opacity"),
+  QVERIFY2(!text.contains(graphColors(false).edge[layout::EdgeKind::saved].name().toUtf8() + "\" stroke-opacity"),
            "saved edges were switched off");
   // Another trace than the one that is shown opens as it does at first.
   QCOMPARE(e.write(QStringLiteral("svg"), QStringLiteral("forward.svg"), TraceKind::forward), QString());

@@ -103,13 +103,13 @@ void ColumnsTest::W26_aColumnIsSizedByItsBorder() {
   QTRY_VERIFY2(titles.rectOf(TextColumn::shape).width() > before.width() + 30,
                qPrintable(QString::number(titles.rectOf(TextColumn::shape).width())));
   // All listings have it, and the next start.
-  const auto chosen = f_->window().listings().columnChoices()[0].characters;
+  const auto chosen = f_->window().listings().columnChoices()[TextColumn::shape].characters;
   QVERIFY(chosen > 0);
   QCOMPARE(kept::textColumns.of(*f_->window().shared().settings).value(QStringLiteral("shape")).toInt(), chosen);
   QVERIFY(header(TraceKind::backward).rectOf(TextColumn::shape).width() > before.width());
   QTest::mouseDClick(&titles, Qt::LeftButton, Qt::NoModifier,
                      QPoint(titles.rectOf(TextColumn::shape).left(), border.y()));
-  QTRY_COMPARE(f_->window().listings().columnChoices()[0].characters, 0);
+  QTRY_COMPARE(f_->window().listings().columnChoices()[TextColumn::shape].characters, 0);
 }
 
 void ColumnsTest::W26_columnsAreChosen() {
