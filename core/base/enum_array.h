@@ -27,7 +27,7 @@ struct EnumArray {
   constexpr T* end() { return entries + Size; }
   constexpr const T* begin() const { return entries; }
   constexpr const T* end() const { return entries + Size; }
-  constexpr bool operator==(const EnumArray&) const = default;
+  bool operator==(const EnumArray&) const = default;
 };
 
 }  // namespace retrograd

@@ -114,6 +114,7 @@ class RuleCache {
   Rule* insert(const Key& key, std::unique_ptr<Rule> rule) { return (rules_[key] = std::move(rule)).get(); }
   /// A rule that data decided: kept alive, never found again.
   Rule* keep(std::unique_ptr<Rule> rule) { return once_.emplace_back(std::move(rule)).get(); }
+  std::size_t size() const { return rules_.size(); }
 
  private:
   struct Hash {
