@@ -11,7 +11,7 @@ BoxFilter::BoxFilter(const layout::GraphTree& tree, const FilteredOps& ops)
     if (node.kind == layout::TreeNode::Kind::op && ops.passes[node.op.index]) own[node.lane] = true;
     if (node.parent < 0) continue;
     auto& above = passes_[node.parent];
-    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = above[lane] || own[lane];
+    for (auto lane : layout::bothLanes) above[lane] = above[lane] || own[lane];
   }
 }
 

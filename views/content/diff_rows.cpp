@@ -154,7 +154,7 @@ std::vector<bool> DiffRows::changedTokens(int visible, Side side) const {
     }
   }
   std::vector<bool> changed(tokens[side].size(), true);
-  for (const auto& [left, right] : alignTokens(tokens[0], tokens[1]))
+  for (const auto& [left, right] : alignTokens(tokens[Side::left], tokens[Side::right]))
     changed[at(side == Side::left ? left : right)] = false;
   return changed;
 }

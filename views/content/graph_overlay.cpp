@@ -65,7 +65,7 @@ void GraphOverlay::sumUp(const ExecutionState& execution, const RunNumbers& numb
     }
     if (node.parent < 0) continue;
     auto& above = amounts_[node.parent];
-    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) above[lane] = joined(above[lane], amount[lane]);
+    for (auto lane : layout::bothLanes) above[lane] = joined(above[lane], amount[lane]);
   }
 }
 

@@ -24,7 +24,7 @@ NodeStages::NodeStages(const layout::GraphTree& tree, const StageCut& cut)
       ranges[node.lane].add({stage, stage});
     }
     if (node.parent < 0) continue;
-    for (std::size_t lane = 0; lane < layout::laneCount; ++lane) ranges_[node.parent][lane].add(ranges[lane]);
+    for (auto lane : layout::bothLanes) ranges_[node.parent][lane].add(ranges[lane]);
   }
 }
 
