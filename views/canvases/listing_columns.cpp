@@ -71,7 +71,7 @@ std::array<int, textColumnCount> ListingView::columnWidths(int room) const {
                                         column(widest_.saved, 5, widestSaved)};
   std::array<bool, textColumnCount> isFixed{};
   for (std::size_t i = 0; i < textColumnCount; ++i) {
-    const auto& choice = choices_[i];
+    const auto& choice = choices_.entries[i];
     isFixed[i] = !choice.isShown || choice.characters > 0;
     if (isFixed[i]) full[i] = choice.isShown ? choice.characters + between : 0;
   }
@@ -111,8 +111,8 @@ ListingView::Columns ListingView::columns() const {
     column += more;
     spare -= more;
   };
-  widen(shape, widest_.shapes, choices_[0]);
-  widen(origin, widest_.origin, choices_[1]);
+  widen(shape, widest_.shapes, choices_[TextColumn::shape]);
+  widen(origin, widest_.origin, choices_[TextColumn::origin]);
   columns.saved = width - columnAt(saved);
   columns.origin = columns.saved - columnAt(origin);
   columns.shape = columns.origin - columnAt(shape);
