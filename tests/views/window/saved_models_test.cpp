@@ -55,7 +55,7 @@ std::shared_ptr<const OpenDocument> opened(const std::string& path) {
   open->request.path = path;
   open->analysis = liveEngine()->open(open->request, {}, {});
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-    open->traces[static_cast<std::size_t>(kind)] = indexTrace(open->analysis, kind);
+    open->traces[kind] = indexTrace(open->analysis, kind);
   open->saved = savedValues(*open->analysis);
   return open;
 }
@@ -100,7 +100,7 @@ std::int64_t compared(const OpenDocument& open) {
   ComparedTrace side;
   side.analysis = open.analysis;
   side.trace = &open.analysis->joint;
-  return compareTraces(side, side, {})->saved[0].bytes;
+  return compareTraces(side, side, {})->saved[Side::left].bytes;
 }
 
 }  // namespace

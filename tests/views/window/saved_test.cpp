@@ -84,7 +84,7 @@ void SavedTest::W24_listingGraphWhyAndCompareAgree() {
   side.analysis = f.controller().document()->analysis;
   side.trace = &analysis.joint;
   const auto comparison = compareTraces(side, side, {});
-  QCOMPARE(comparison->saved[0].bytes, all);
+  QCOMPARE(comparison->saved[Side::left].bytes, all);
 }
 
 void SavedTest::W24_opsRunAgainHaveOneCount_data() { addModels(); }
