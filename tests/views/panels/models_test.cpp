@@ -54,7 +54,7 @@ std::shared_ptr<const OpenDocument> openDocument(int layers) {
   auto document = std::make_shared<OpenDocument>();
   document->analysis = syntheticAnalysis(layers);
   for (auto kind : {TraceKind::computation, TraceKind::joint, TraceKind::forward, TraceKind::backward})
-    document->traces[static_cast<std::size_t>(kind)] = indexTrace(document->analysis, kind);
+    document->traces[kind] = indexTrace(document->analysis, kind);
   document->saved = savedValues(*document->analysis);
   document->program = Program(document->analysis);
   return document;
