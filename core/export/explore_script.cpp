@@ -25,7 +25,7 @@ let hitsBelow = new Int32Array(nodes.length);
 const canOpen = node => node.children.length > 0 && !(node.kind === KIND.operation && opsBelow[node.id] === 1);
 const lanesOf = node => node.kind === KIND.op ? [graph.ladder ? node.lane : 0] : [0, 1].filter(lane => node.counts[lane] > 0);
 
-/// Places what is open: the forward goes down on the left, and each backward op stands in the row of the forward op that it comes from.
+/// Places what is open: the forward goes down on the left, and each backward op is in the row of the forward op that it comes from.
 function layOut() {
   boxes = [];
   shown = nodes.map(() => null);

@@ -101,7 +101,7 @@ OpenRequest InputsDialog::request() const {
   auto request = request_;
   request.drawn = drawn_->isChecked();
   request.inputs = file_->isChecked() ? path_->text().toStdString() : std::string();
-  // Zero where nobody asked is no wish: what was recorded with a step may have a seed.
+  // Zero where nobody asked is not a wish: what was recorded with a step may have a seed.
   if (const auto seed = seedFromText(seed_->text()); seed && (*seed != 0 || request_.seed)) request.seed = seed;
   request.gradInputs = model_->gradInputs();
   return request;

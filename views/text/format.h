@@ -22,7 +22,7 @@ QString shapeText(const TensorMeta& meta);
 /// "f32[2, 3]".
 QString typeText(const TensorMeta& meta);
 QString toQt(std::string_view text);
-/// Words for people, in functions that are no member of a QObject.
+/// Words for people, in functions that are not members of a QObject.
 inline QString tr(const char* text, const char* meaning = nullptr, int n = -1) { return QObject::tr(text, meaning, n); }
 /// A seed as people write it, of all 64 bits; nothing where the text is none.
 std::optional<std::uint64_t> seedFromText(const QString& text);

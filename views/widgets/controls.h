@@ -28,7 +28,7 @@ L* withMargins(L* layout, const QMargins& margins, int spacing = -1) {
   return layout;
 }
 
-/// Words in as many lines as they take; what is in them is no markup.
+/// Words in as many lines as they take; what is in them is not markup.
 inline QLabel* textLabel(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);
   label->setTextFormat(Qt::PlainText);

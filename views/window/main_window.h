@@ -42,7 +42,8 @@ class MainWindow : public QMainWindow {
   /// A dropped file is given to this first; true: it was used otherwise than as a document to open. One part of the
   /// window sets it.
   void setDropHandler(std::function<bool(const QString& path)> handler) { takesDrop_ = std::move(handler); }
-  /// openFile() asks this first about a path; true: it is no document, and was taken. One part of the window sets it.
+  /// openFile() asks this first about a path; true: it is not a document, and was taken. One part of the window sets
+  /// it.
   void setOpener(std::function<bool(const QString& path)> opener) { opensOtherwise_ = std::move(opener); }
   /// Into the menu of files opened recently.
   void addRecent(const QString& path) { recent_->add(path); }

@@ -240,7 +240,7 @@ class Tie {
   }
 
   /// Whether both draw like tensors of one type, whose contents do not matter: the backward may have computed its own
-  /// anew, from other draws.
+  /// again, from other draws.
   bool drawsAlike(const Expression& call, const Expression& of) const {
     const auto likeOf = [](const Expression& e) -> const Expression* {
       const bool isLike = e.is(Kind::call) && e.items.size() > 1 && e.items[0].is(Kind::path) &&

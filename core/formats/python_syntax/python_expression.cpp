@@ -22,7 +22,7 @@ constexpr std::array<std::array<std::string_view, 7>, 7> levels{{{"==", "!=", "<
                                                                  {"+", "-", "", "", "", "", ""},
                                                                  {"*", "//", "/", "%", "@", "", ""}}};
 
-/// -1 for what is no binary operator.
+/// -1 for what is not a binary operator.
 int levelOf(const Token& token) {
   if (token.kind != Token::Kind::sign || std::string_view(",)=]:(").find(token.text) != std::string_view::npos)
     return -1;

@@ -18,8 +18,8 @@ struct StoredRecording {
 /// The recordings in `folder`, at any depth, by path; `folder` itself may be one. Links are not followed.
 std::vector<StoredRecording> recordingsBelow(const std::string& folder);
 
-/// Removes the files of a recording, and the folder. What is no part of a recording stays, and the folder with it.
-/// Returns the bytes that became free. Throws Error(badUse) for what is no recording, Error(io).
+/// Removes the files of a recording, and the folder. Files that are not part of a recording stay, and the folder with
+/// it. Returns the bytes that became free. Throws Error(badUse) for what is not a recording, Error(io).
 std::uint64_t removeRecording(const std::string& path);
 
 }  // namespace retrograd

@@ -13,7 +13,7 @@ namespace retrograd {
 /// how it was compared to `report`. All four outlive this.
 class AgainstReference {
  public:
-  /// `lacksGradients`: PyTorch computed none for the reference, so that a missing one is no difference.
+  /// `lacksGradients`: PyTorch computed none for the reference, so that a missing one is not a difference.
   AgainstReference(JudgedRun& written, const LeftOutNames& leftOut, Verdicts& verdicts, CheckReport& report,
                    bool lacksGradients)
       : written_(written), leftOut_(leftOut), verdicts_(verdicts), report_(report), lacksGradients_(lacksGradients) {}

@@ -18,7 +18,7 @@ struct OpaqueOps {
 /// NotPossible for one that may write to its operands, one that the joint graph lacks, and one whose arguments differ.
 OpaqueOps opaqueOps(const JobGraphs& graphs);
 
-/// Throws Error(badUse) for what is filled in and is no result of theirs.
+/// Throws Error(badUse) for what is filled in and is not a result of theirs.
 void requireResults(const OpaqueOps& ops, const TensorMap& filled);
 
 }  // namespace retrograd

@@ -10,7 +10,7 @@
 namespace retrograd {
 
 struct RecordOptions {
-  /// Put in place of what the run computes, as soon as it is there: a saved tensor or an input to go on from.
+  /// Put instead of what the run computes, as soon as it is there: a saved tensor or an input to go on from.
   std::map<ValueId, TensorData> replaced;
   /// Called with each value as it is made, before it is let go; the tensor is only valid during the call.
   std::function<void(std::size_t position, ValueId value, const TensorData& tensor)> each;

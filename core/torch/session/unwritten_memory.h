@@ -15,7 +15,7 @@ class UnwrittenMemory {
   bool isReadBy(BoundSymbolId op) const;
   /// The op made memory and wrote nothing to it; what it took on as it was stays as it was.
   void leave(BoundSymbolId op);
-  /// The recorded bytes were put in place of what the op does.
+  /// The recorded bytes were put instead of what the op does.
   void putRecorded(BoundSymbolId op);
   /// Its memory may reach further than when it was last seen: what is new is unwritten.
   void grow(ValueId value);
