@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -61,7 +62,9 @@ struct SavedFlow {
 };
 
 enum class EdgeKind : std::uint8_t { data, saved, gradient, accumulation, origin };
-inline constexpr std::size_t edgeKindCount = 5;
+inline constexpr std::array edgeKinds{EdgeKind::data, EdgeKind::saved, EdgeKind::gradient, EdgeKind::accumulation,
+                                      EdgeKind::origin};
+inline constexpr std::size_t edgeKindCount = edgeKinds.size();
 std::string_view name(EdgeKind);
 
 /// A value that goes from the op that makes it to one that reads it.

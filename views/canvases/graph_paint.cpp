@@ -122,7 +122,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
     if (box(i).open) frames.append(toScreen(toQt(box(i).rect)));
   painter.drawRects(frames);
   const auto lines = linesOf([&](std::int32_t edge) { return edgesShown(scene().edges[edge].kind); });
-  for (auto kind : edgeKinds) {
+  for (auto kind : layout::edgeKinds) {
     painter.setPen(QPen(faded(look_.colors.edge[kind], 0.7), 0));  // without dashes: they cost more than all the rest
     painter.drawLines(lines[kind]);
   }
@@ -131,7 +131,7 @@ void GraphView::paintBatched(QPainter& painter, const GraphPainter& paint) {
   // Lit lines are few in sight, or all of them: one batch for each kind.
   const auto& lit = paint.lens().reach->edges;
   const auto litLines = linesOf([&](std::int32_t edge) { return std::ranges::binary_search(lit, edge); });
-  for (auto kind : edgeKinds) {
+  for (auto kind : layout::edgeKinds) {
     painter.setPen(QPen(look_.colors.edge[kind], 2));
     painter.drawLines(litLines[kind]);
   }

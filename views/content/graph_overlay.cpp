@@ -29,6 +29,7 @@ constexpr EnumArray<Overlay, OverlayWords, overlays.size()> words{{
     {"Device", "Device that each op's first result is on"},
     {"Stage", "Pipeline stages, and the bytes that cross their borders"},
 }};
+static_assert(std::ranges::all_of(words, [](const OverlayWords& each) { return each.title && each.tip; }));
 
 }  // namespace
 

@@ -32,7 +32,6 @@ class ModulesDock : public Panel {
   void list(const std::shared_ptr<const OpenDocument>& document);
   void follow();
   void measure();
-  /// Of a recorded step: has the engine say what the optimizer did, once the run's numbers are known.
   /// The columns of numbers are as wide as these need.
   void fitNumbers();
   int widthOf(int column) const;

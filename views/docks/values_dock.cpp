@@ -201,6 +201,7 @@ void ValuesDock::forget() {
 void ValuesDock::leave() {
   context_.controller->questions().cancelValues();
   invalidate();  // whether there was an answer or not, it may be of another position by then
+  Q_EMIT elementsChanged();
 }
 
 void ValuesDock::activate(const QModelIndex& row) {
@@ -234,9 +235,11 @@ void ValuesDock::showDetail(const ValueReport& report) {
 void ValuesDock::showElements(ElementsView& elements, const QString& label, const ValueDetail& detail) {
   const auto& document = *context_.controller->document()->analysis->document;
   const auto name = label + fullNameOf(document, detail.value, context_.notes);
-  if (!detail.contents.data)
-    return elements.clear(detail.reason.empty() ? tr("%1 is a number").arg(name)
-                                                : QStringLiteral("%1: %2").arg(name, toQt(detail.reason)));
+  if (!detail.contents.data) {
+    elements.clear(detail.reason.empty() ? tr("%1 is a number").arg(name)
+                                         : QStringLiteral("%1: %2").arg(name, toQt(detail.reason)));
+    return Q_EMIT elementsChanged();
+  }
   const auto& meta = detail.contents.meta;
   elements.show(QStringLiteral("%1  %2  %3").arg(name, typeText(meta), bytesText(meta.bytes())), detail);
   Q_EMIT elementsChanged();

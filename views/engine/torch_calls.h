@@ -1,5 +1,6 @@
 #pragma once
-// What single panels ask of LibTorch besides the analysis; in a build without it, a question throws Error(badUse).
+// What the window asks of LibTorch besides its engine. In a build without it, what runs on the worker throws
+// Error(badUse).
 #include "core/derivation/analysis.h"
 #include "core/formats/debug_mode/debug_mode_log.h"
 #include "core/torch/opinion/second_opinion.h"

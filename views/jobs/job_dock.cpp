@@ -7,6 +7,7 @@
 #include "views/engine/torch_calls.h"
 #include "views/jobs/job_graphs_window.h"
 #include "views/jobs/job_passes_window.h"
+#include "views/jobs/opinion_places.h"
 #include "views/text/format.h"
 #include "views/widgets/controls.h"
 #include "views/widgets/elided_label.h"

@@ -1,10 +1,7 @@
 #include "views/jobs/opinion_model.h"
 
 #include <algorithm>
-#include <set>
 
-#include "core/derivation/gradient_of.h"
-#include "core/trace/source.h"
 #include "views/text/format.h"
 #include "views/widgets/dock_tree.h"
 
@@ -98,52 +95,6 @@ QString verdictText(const SecondOpinion& opinion) {
     case SecondOpinion::Verdict::notPossible: break;
   }
   return tr("%1: no second opinion is possible").arg(compile);
-}
-
-namespace {
-
-/// The gradient that a finding is about; none where the model has no input of that name.
-ValueId gradientIn(const Analysis& analysis, const BackwardFinding& finding) {
-  const auto& inputs = analysis.computation().inputs;
-  const auto graphName = finding.gradient.substr(0, finding.gradient.find(' '));
-  const auto isIt = [&](const InputSpec& input) {
-    return (!finding.input.empty() && (input.target == finding.input || input.name == finding.input)) ||
-           input.name == graphName;
-  };
-  const auto found = std::ranges::find_if(inputs, isIt);
-  return found == inputs.end() ? ValueId() : gradientOf(analysis, found->value);
-}
-
-/// The backward's ops that `value` depends on, last first.
-std::vector<BoundSymbolId> opsBehind(const Analysis& analysis, ValueId value) {
-  std::set<ValueId> wanted{value};
-  std::vector<BoundSymbolId> ops;
-  for (auto op = analysis.backward.ops.rbegin(); op != analysis.backward.ops.rend(); ++op) {
-    const auto outputs = analysis.document->outputs(*op);
-    if (std::ranges::none_of(outputs, [&](ValueId output) { return wanted.contains(output); })) continue;
-    ops.push_back(*op);
-    for (const auto operand : analysis.document->operands(*op)) wanted.insert(operand);
-  }
-  return ops;
-}
-
-bool isOfLine(const Document& document, BoundSymbolId op, const BackwardFinding& finding) {
-  const auto* frame = shownFrame(sourceOf(document, op));
-  return frame != nullptr && frame->line == finding.sourceLine && frame->file == finding.file;
-}
-
-}  // namespace
-
-BoundSymbolId derivedOp(const Analysis& analysis, const BackwardFinding& finding) {
-  const auto gradient = gradientIn(analysis, finding);
-  auto ops = gradient ? opsBehind(analysis, gradient)
-                      : std::vector<BoundSymbolId>(analysis.backward.ops.rbegin(), analysis.backward.ops.rend());
-  const auto maker = gradient && !ops.empty() ? ops.front() : BoundSymbolId();
-  std::erase_if(ops, [&](BoundSymbolId op) { return !isOfLine(*analysis.document, op, finding); });
-  const auto same =
-      std::ranges::find_if(ops, [&](BoundSymbolId op) { return analysis.document->opName(op) == finding.target; });
-  if (same != ops.end()) return *same;
-  return ops.empty() ? maker : ops.front();
 }
 
 }  // namespace retrograd::views

@@ -1,7 +1,6 @@
 #pragma once
 #include <QStandardItemModel>
 
-#include "core/derivation/analysis.h"
 #include "core/torch/opinion/second_opinion.h"
 #include "views/models/tree_model.h"
 
@@ -25,10 +24,5 @@ class OpinionModel : public QStandardItemModel {
 
 /// "✗ 0/0: the job's backward differs from the derived one in 1 gradient".
 QString verdictText(const SecondOpinion& opinion);
-
-/// The op of the derived backward that does what the finding's op does in the job's own: of those that lead to its
-/// gradient and come from its line of Python, the last of the same kind, else the last. Where no op comes from that
-/// line it is the op that makes the gradient. None where that is not known.
-BoundSymbolId derivedOp(const Analysis& analysis, const BackwardFinding& finding);
 
 }  // namespace retrograd::views

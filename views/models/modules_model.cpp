@@ -61,6 +61,7 @@ constexpr auto moduleColumns = std::to_array<TableColumn>({
     {"NaN", "NaN and Inf in what its ops made"},
     {"Ops", "Ops, forward and backward"},
 });
+static_assert(moduleColumns.size() == ModulesModel::columns);
 
 }  // namespace
 

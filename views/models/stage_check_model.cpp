@@ -87,7 +87,8 @@ QVariant StageCheckModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant StageCheckModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  if (role == Qt::TextAlignmentRole && orientation == Qt::Horizontal) return alignmentOf(section);
+  if (role == Qt::TextAlignmentRole && orientation == Qt::Horizontal && section >= 0 && section < columns)
+    return alignmentOf(section);
   return TableModel::headerData(section, orientation, role);
 }
 

@@ -88,7 +88,7 @@ class FlatTreeModel : public QAbstractItemModel {
  public:
   using QAbstractItemModel::QAbstractItemModel;
 
-  /// -1 for an index that is none of this model.
+  /// -1 for an invalid index. Of an index of this model, not of one that sorts it (ofModel()).
   static int rowOf(const QModelIndex& index) { return index.isValid() ? static_cast<int>(index.internalId()) : -1; }
   QModelIndex indexOf(int row) const { return createIndex(placeOf(row).place, 0, static_cast<quintptr>(row)); }
 

@@ -32,7 +32,6 @@ class GradientFlowDock : public Panel {
   /// Has the rows of another analysis made off the UI thread.
   void list(const std::shared_ptr<const Analysis>& analysis);
   void measure();
-  /// Of a recorded step: has the engine say what the optimizer did, once the run's numbers are known.
   /// Opens what holds layers, and no layer.
   void expandToLayers(const std::vector<int>& rows);
   void setOpen(const QModelIndex& index, bool isOpen);

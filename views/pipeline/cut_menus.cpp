@@ -1,4 +1,3 @@
-
 #include "views/docks/modules_dock.h"
 #include "views/models/tree_model.h"
 #include "views/stages/stage_plan.h"

@@ -342,6 +342,7 @@ QString StagePlan::noRemoveReason(BoundSymbolId op) const {
   const int stage = cut_->stageOf(op);
   return stage < 0 ? tr("This op is in no stage") : stage == 0 ? tr("The first stage has no cut before it") : QString();
 }
+
 void StagePlan::cutAt(BoundSymbolId op, bool after) {
   if (!noCutReason(op, after).isEmpty()) return;
   if (!cut_) {

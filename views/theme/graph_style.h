@@ -1,16 +1,11 @@
 #pragma once
 #include <QColor>
 #include <QPen>
-#include <array>
 
 #include "core/base/enum_array.h"
 #include "core/layout/scene.h"
 
 namespace retrograd::views {
-
-/// In the order in which a person is offered them.
-inline constexpr std::array edgeKinds{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved,
-                                      layout::EdgeKind::accumulation, layout::EdgeKind::origin};
 
 /// Colours of the graph. Forward is blue and backward orange, apart for every kind of colour blindness; place, title
 /// and dashes say as much.

@@ -11,6 +11,8 @@
 namespace retrograd::views {
 namespace {
 
+constexpr std::array offeredEdges{layout::EdgeKind::data, layout::EdgeKind::gradient, layout::EdgeKind::saved,
+                                  layout::EdgeKind::accumulation, layout::EdgeKind::origin};
 constexpr std::array kinds{TraceKind::joint, TraceKind::forward, TraceKind::backward, TraceKind::computation};
 
 QString toolTipOf(layout::EdgeKind kind) {
@@ -69,7 +71,7 @@ QWidget* GraphPane::makeControls() {
   run_->setAutoRaise(true);
   run_->hide();
   layout->addWidget(run_);
-  for (auto kind : edgeKinds) {
+  for (auto kind : offeredEdges) {
     auto* button = new QToolButton(row);
     button->setText(titleText(kind));
     button->setAccessibleName(tr("Show edges: %1").arg(titleText(kind)));
@@ -128,7 +130,7 @@ QIcon GraphPane::edgeIcon(layout::EdgeKind kind) const {
 
 void GraphPane::updateControls() {
   trace_->setCurrentIndex(trace_->findData(static_cast<int>(view_->kind())));
-  for (auto kind : edgeKinds) edges_[kind]->setIcon(edgeIcon(kind));
+  for (auto kind : offeredEdges) edges_[kind]->setIcon(edgeIcon(kind));
   Q_EMIT titleChanged();
 }
 
