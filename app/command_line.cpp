@@ -6,9 +6,9 @@
 #include <map>
 #include <new>
 
-#include "app/cli/help/command_text.h"
 #include "app/cli/help/examples.h"
 #include "app/cli/help/mistakes.h"
+#include "app/cli/help/version.h"
 #include "app/cli/parsing/options.h"
 #include "app/cli/parsing/output.h"
 #include "app/cli/parsing/terminal.h"

@@ -34,6 +34,12 @@ class Error : public std::runtime_error {
 /// Throws Error of ErrorCode::badUse.
 [[noreturn]] void badUse(std::string message, std::string place = {});
 
+/// Whether a place names this file already: the file itself, or what is in it.
+inline bool isPlaceIn(std::string_view place, std::string_view path) {
+  if (path.empty() || !place.starts_with(path)) return false;
+  return place.size() == path.size() || path.back() == '/' || place[path.size()] == ':' || place[path.size()] == '/';
+}
+
 /// Calls `read`, which reads the file of this name. Its errors name the file, and lack of memory is one of them.
 template <class Read>
 auto readingFile(const std::string& path, const Read& read) {
@@ -42,7 +48,7 @@ auto readingFile(const std::string& path, const Read& read) {
   } catch (const std::bad_alloc&) {
     badInput("does not fit into memory", path);
   } catch (const Error& e) {
-    throw e.place().starts_with(path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
+    throw isPlaceIn(e.place(), path) || e.code() == ErrorCode::cancelled ? e : e.at(path);
   }
 }
 

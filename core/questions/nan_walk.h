@@ -1,5 +1,5 @@
 #pragma once
-// From a value with NaN or infinities to the ops that made them.
+// Where NaN and infinities of a run are faults, and the way from a bad value to the ops that made it.
 #include <set>
 #include <string>
 #include <vector>

@@ -6,6 +6,7 @@
 #include <QVariantMap>
 #include <QWidget>
 
+#include "core/questions/update_numbers.h"
 #include "views/session/view_context.h"
 
 namespace retrograd::views {

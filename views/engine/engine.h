@@ -9,6 +9,7 @@
 #include "core/questions/finding.h"
 #include "core/questions/memory_join/traced_step.h"
 #include "core/questions/run_record.h"
+#include "core/questions/update_numbers.h"
 #include "core/stepping/moment.h"
 #include "core/torch/execution/device.h"
 #include "core/torch/experiments/compare_runs.h"

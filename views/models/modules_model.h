@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/questions/run_record.h"
+#include "core/questions/update_numbers.h"
 #include "views/models/tree_model.h"
 #include "views/session/document_controller.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/derivation/analysis.h"
-#include "core/questions/run_record.h"
+#include "core/questions/update_numbers.h"
 #include "views/models/tree_model.h"
 #include "views/numbers/gradient_flow_chart.h"
 #include "views/text/run_numbers.h"

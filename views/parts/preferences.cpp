@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 #include <thread>
 
-#include "core/base/memory_account.h"
+#include "core/base/allowed_memory.h"
 #include "views/engine/torch_calls.h"
 #include "views/parts/history_memory.h"
 #include "views/settings/editor.h"

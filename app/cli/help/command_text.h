@@ -32,9 +32,6 @@ struct CommandText {
 CommandText describeCommand(const CLI::App& app);
 std::vector<CommandText> describeCommands(const CLI::App& program);
 
-/// "retrograd 0.1.0 (LibTorch 2.15.0)"
-std::string versionText();
-
 /// Completions for "bash", "zsh" or "fish". Throws Error(badUse) for another shell.
 std::string shellCompletion(const CLI::App& program, const std::string& shell);
 

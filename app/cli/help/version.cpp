@@ -1,14 +1,16 @@
+#include "app/cli/help/version.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "app/cli/help/command_text.h"
 #include "app/cli/parsing/command.h"
 #include "app/cli/parsing/options.h"
 #include "core/base/installation.h"
 #include "core/torch/execution/cuda/interface.h"
 
 namespace retrograd::cli {
+
 std::string versionText() {
   return fmt::format("retrograd {} (LibTorch {})", RETROGRAD_VERSION, RETROGRAD_LIBTORCH_VERSION);
 }

@@ -10,7 +10,7 @@
 #include "app/cli/parsing/input.h"
 #include "app/cli/parsing/program.h"
 #include "app/cli/parsing/terminal.h"
-#include "core/base/memory_account.h"
+#include "core/base/allowed_memory.h"
 #include "core/base/near_names.h"
 #include "core/base/number_text.h"
 #include "core/derivation/precision.h"

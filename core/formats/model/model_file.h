@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/zip/zip_directory.h"
+#include "core/formats/zip/file_identity.h"
 #include "core/trace/tensor_data.h"
 #include "core/trace/trace.h"
 

@@ -13,7 +13,7 @@
 #include "core/formats/json/json_tree.h"
 #include "core/formats/recording/recording_stream.h"
 #include "core/formats/safetensors/safetensors.h"
-#include "core/formats/zip/zip_directory.h"
+#include "core/formats/zip/file_identity.h"
 #include "core/trace/source.h"
 
 namespace retrograd {

@@ -27,15 +27,4 @@ bool looksLikeZip(std::span<const std::byte> archive);
 /// methods stored or deflated, nothing encrypted or split over disks. Throws Error(badInput) naming the member.
 std::vector<ZipEntry> readZipDirectory(std::span<const std::byte> archive);
 
-/// What distinguishes a file from one that was changed: its size and a checksum of all its content.
-struct FileIdentity {
-  std::uint64_t size = 0;
-  std::uint32_t checksum = 0;
-  bool operator==(const FileIdentity&) const = default;
-};
-
-/// Of a zip archive the checksum is over its directory, which holds the CRC of each member: gigabytes of weights are
-/// not read for it (Archive::open compares them with these CRCs). Of any other file it is the CRC-32 of the content.
-FileIdentity identityOf(const ByteRegion& file);
-
 }  // namespace retrograd

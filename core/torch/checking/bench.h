@@ -33,7 +33,7 @@ nlohmann::ordered_json toJson(const BenchReport& report);
 /// What a budget saves and what it costs.
 struct CurvePoint {
   std::int64_t budget = 0;  ///< bytes that may be saved for backward
-  BenchReport report;
+  BenchReport report;       ///< medians as bench() measures them; "backward" includes "recompute"
 };
 
 /// Bytes saved against time recomputed: `points` budgets (2 at least) from what min-cut needs at least to what is saved

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "core/base/allowed_memory.h"
 #include "core/base/error.h"
-#include "core/base/memory_account.h"
 #include "core/base/out_of_memory.h"
 #include "core/base/user_choice.h"
 #include "core/torch/execution/block_cache.h"

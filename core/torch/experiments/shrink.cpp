@@ -1,5 +1,7 @@
 #include "core/torch/experiments/shrink.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +12,7 @@
 #include "core/torch/experiments/grad_check.h"
 #include "core/torch/judging/compare.h"
 #include "core/torch/reading/session_file.h"
+#include "core/torch/tracing/convert.h"
 
 namespace retrograd {
 namespace {
@@ -18,9 +21,12 @@ bool anyNaN(const TensorMap& tensors) {
   return std::ranges::any_of(tensors, [](const auto& entry) { return countNonFinite(entry.second).nan > 0; });
 }
 
-/// The largest difference over the largest element; infinite where one is finite and the other is not.
+/// The largest difference over the largest element; infinite where one is finite and the other is not. Of values, not
+/// of dtypes: a reference may be of another one.
 double relativeDifference(const TensorData& a, const TensorData& b) {
-  const auto found = difference(a, b, true);
+  const auto wide = isComplex(a.meta.dtype) || isComplex(b.meta.dtype) ? at::kComplexDouble : at::kDouble;
+  const auto widened = [wide](const TensorData& tensor) { return copyOut(borrowTensor(tensor).to(wide)); };
+  const auto found = difference(widened(a), widened(b), true);
   if (!found.failure.empty()) return std::numeric_limits<double>::infinity();
   return found.scale > 0       ? found.deviation / found.scale
          : found.deviation > 0 ? std::numeric_limits<double>::infinity()

@@ -57,15 +57,6 @@ class JointBuilder {
   void evaluateNumbers(BoundSymbolId op);
   Argument argumentValue(BoundSymbolId op, const Argument& argument);
   void emitVerbatim(BoundSymbolId op);
-
-  // opaque_ops.cpp
-  void applyOpaque(BoundSymbolId op);
-  ValueId opaqueResult(BoundSymbolId op, ValueId declared);
-  void refuseNumberOf(ValueId value, BoundSymbolId reader) const;
-  void refuseThrough(const Instance& instance);
-  bool refuseBefore(const Instance& instance);
-  void noteRefusals();
-
   /// Finds or derives the rule, emits its forward ops, and returns the instance (listed for the backward where it needs
   /// one). `preferred`: computation values to stand for the flat outputs, so that ids stay the same from trace to
   /// trace.
@@ -76,6 +67,14 @@ class JointBuilder {
   ValueId valueOfLocal(const Instance& instance, std::int32_t local) const {
     return writer_.locals()[instance.localsBegin + local];
   }
+
+  // opaque_ops.cpp
+  void applyOpaque(BoundSymbolId op);
+  ValueId opaqueResult(BoundSymbolId op, ValueId declared);
+  void refuseNumberOf(ValueId value, BoundSymbolId reader) const;
+  void refuseThrough(const Instance& instance);
+  bool refuseBefore(const Instance& instance);
+  void noteRefusals();
 
   // decomposition.cpp
   struct FlatOutput {

@@ -15,6 +15,7 @@ namespace retrograd {
 /// For where the document grows while they are looked at.
 inline std::vector<ValueId> copied(std::span<const ValueId> values) { return {values.begin(), values.end()}; }
 
+/// A list literal of an op that the transform itself calls.
 inline Argument integers(const std::vector<std::int64_t>& values) {
   Argument list = Argument::ofList({});
   for (auto value : values) list.items.push_back(Argument::ofInt(value));

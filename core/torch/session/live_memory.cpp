@@ -63,8 +63,8 @@ void LiveMemory::drop(const c10::IValue& value) {
   forget(it);
 }
 
-bool LiveMemory::isHeld(const c10::IValue& value) {
-  const auto it = find(value);
+bool LiveMemory::isHeld(const c10::IValue& value) const {
+  const auto it = hasMemory(value) ? storages_.find(memoryOf(value.toTensor()).first) : storages_.end();
   return it != storages_.end() && it->second.uses > 0;
 }
 

@@ -18,7 +18,7 @@ class LiveMemory {
   void keep(const c10::IValue& value);
   void drop(const c10::IValue& value);
   /// Whether the run holds memory of this value.
-  bool isHeld(const c10::IValue& value);
+  bool isHeld(const c10::IValue& value) const;
   /// Memory that is somebody else's and there anyway: holding it costs nothing.
   void exclude(const c10::IValue& value);
 

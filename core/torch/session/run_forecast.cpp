@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/base/memory_account.h"
+#include "core/base/allowed_memory.h"
 #include "core/base/user_choice.h"
 #include "core/torch/execution/memory_budget.h"
 

@@ -32,8 +32,8 @@ enum class Results { onHost, inPlace };
 /// tensor of bytes.
 TensorData seededGenerator(std::uint64_t seed);
 
-/// Parameters, buffers and constants of a stage where it runs, so that several forwards share one upload to a GPU. On
-/// the CPU they are borrowed.
+/// Parameters, buffers, constants and sample inputs of a stage where it runs, so that several forwards share one upload
+/// to a GPU. On the CPU they are borrowed.
 std::shared_ptr<const StageTensors> placeWeights(const Analysis& stage);
 
 /// Runs the forward trace of a derived stage. `inputs`: by name, instead of those it was derived for, and of their

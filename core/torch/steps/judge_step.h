@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/questions/finding.h"
-#include "core/questions/run_record.h"
+#include "core/questions/update_numbers.h"
 
 namespace retrograd {
 

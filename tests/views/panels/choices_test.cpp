@@ -8,7 +8,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-#include "core/base/memory_account.h"
+#include "core/base/allowed_memory.h"
 #include "core/base/user_choice.h"
 #include "core/formats/safetensors/safetensors.h"
 #include "tests/support/source_path.h"

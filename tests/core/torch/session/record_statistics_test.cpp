@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "core/base/memory_account.h"
+#include "core/base/allowed_memory.h"
 #include "core/torch/session/record_run.h"
 #include "core/torch/session/session.h"
 #include "tests/support/model_builder.h"
