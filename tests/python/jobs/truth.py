@@ -65,7 +65,9 @@ class Replay:
 
     # Draws.
 
-    def take(self, shape, *kinds):
+    def take(self, x, *kinds):
+        """The next draw, of these sizes or like this tensor."""
+        shape = x.shape if isinstance(x, torch.Tensor) else x
         draw = self.draws[self.next] if self.next < len(self.draws) else None
         self.next += 1
         self.asked.append((kinds, math.prod(shape)))
@@ -81,18 +83,21 @@ class Replay:
             raise Unpaired(
                 f"the graph draws {draw.kind} of {draw.value.numel()}, the text {' or '.join(kinds)} of {list(shape)}"
             )
-        return compiled.Draw(draw.kind, draw.value.reshape(list(shape)))
+        value = draw.value.reshape(list(shape))
+        if isinstance(x, torch.Tensor) and draw.value.shape != shape:
+            value = as_in_memory(draw.value, x)
+        return compiled.Draw(draw.kind, value)
 
-    def kept(self, shape, p, dtype):
+    def kept(self, x, p):
         """The mask of a dropout: one where an element is kept."""
-        draw = self.take(shape, "mask", "uniform", "bernoulli")
-        return (draw.value > p if draw.kind == "uniform" else draw.value != 0).to(dtype)
+        draw = self.take(x, "mask", "uniform", "bernoulli")
+        return (draw.value > p if draw.kind == "uniform" else draw.value != 0).to(x.dtype)
 
     def dropout(self, x, p, train):
-        return x * self.kept(x.shape, p, x.dtype) * (1 / (1 - p))
+        return x * self.kept(x, p) * (1 / (1 - p))
 
-    def zeros_or_ones(self, shape, p, dtype):
-        draw = self.take(shape, "uniform", "bernoulli")
+    def zeros_or_ones(self, x, p, dtype):
+        draw = self.take(x, "uniform", "bernoulli")
         return (draw.value < p if draw.kind == "uniform" else draw.value).to(dtype)
 
     def dropout1d(self, x, p, train):
@@ -101,31 +106,31 @@ class Replay:
 
     def alpha_dropout(self, x, p, train):
         alpha = 1.7580993408473766
-        noise = self.zeros_or_ones(x.shape, 1 - p, x.dtype)
+        noise = self.zeros_or_ones(x, 1 - p, x.dtype)
         a = 1 / ((alpha * alpha * p + 1) * (1 - p)) ** 0.5
         return x * (noise * a) + ((noise - 1) * (alpha * a) + alpha * a * p)
 
     def bernoulli(self, p):
-        return self.zeros_or_ones(p.shape, p.detach(), p.dtype)
+        return self.zeros_or_ones(p, p.detach(), p.dtype)
 
     def rand(self, sizes, dtype):
         return self.take(sizes, "uniform").value.to(dtype)
 
     def rand_like(self, x):
-        return self.take(x.shape, "uniform").value.to(x.dtype)
+        return self.take(x, "uniform").value.to(x.dtype)
 
     def randn_like(self, x):
-        return self.take(x.shape, "normal").value.to(x.dtype)
+        return self.take(x, "normal").value.to(x.dtype)
 
     def randint_like(self, x, low, high):
-        return self.take(x.shape, "index").value.to(x.dtype)
+        return self.take(x, "index").value.to(x.dtype)
 
     def randperm(self, n):
         draw = self.take([n], "index", "uniform")
         return draw.value if draw.kind == "index" else draw.value.argsort()
 
     def rrelu(self, x, low, high, train):
-        draw = self.take(x.shape, "noise", "uniform")
+        draw = self.take(x, "noise", "uniform")
         drawn = draw.value.to(x.dtype)  # Inductor draws in float32 and goes on in the type of x
         slope = drawn if draw.kind == "noise" else drawn * (high - low) + low
         return torch.where(x <= 0, x * slope, x)
@@ -167,6 +172,13 @@ class Replay:
 
     def data(self, x):
         return self.detach(x)
+
+
+def as_in_memory(value, x):
+    """`value` with the sizes of `x`: compilers draw a tensor like `x` in the order in which its elements lie in memory."""
+    like = torch.empty_like(x, dtype=value.dtype, requires_grad=False)
+    like.as_strided([like.numel()], [1]).copy_(value.flatten())
+    return like
 
 
 def fits(draw, asked):
