@@ -44,7 +44,9 @@ std::int64_t LiveMemory::add(const c10::IValue& value) {
 
 void LiveMemory::remove(const c10::IValue& value) {
   const auto it = find(value);
-  if (it == storages_.end() || it->second.uses == 0 || --it->second.uses > 0) return;
+  if (it == storages_.end() || it->second.uses == 0) return;
+  --it->second.uses;
+  if (it->second.uses > 0) return;
   bytes_ -= it->second.bytes;
   if (it->second.keeps > 0) keptBytes_ += it->second.bytes;
   forget(it);
@@ -58,7 +60,9 @@ void LiveMemory::keep(const c10::IValue& value) {
 
 void LiveMemory::drop(const c10::IValue& value) {
   const auto it = find(value);
-  if (it == storages_.end() || it->second.keeps == 0 || --it->second.keeps > 0) return;
+  if (it == storages_.end() || it->second.keeps == 0) return;
+  --it->second.keeps;
+  if (it->second.keeps > 0) return;
   if (it->second.uses == 0) keptBytes_ -= it->second.bytes;
   forget(it);
 }
