@@ -1,4 +1,5 @@
 // File > Reopen at Start, and the Window menu: what there is because there are several windows.
+#include <QDir>
 #include <QFileInfo>
 #include <QStatusBar>
 
