@@ -83,10 +83,9 @@ class Replay:
             raise Unpaired(
                 f"the graph draws {draw.kind} of {draw.value.numel()}, the text {' or '.join(kinds)} of {list(shape)}"
             )
-        value = draw.value.reshape(list(shape))
         if isinstance(x, torch.Tensor) and draw.value.shape != shape:
-            value = as_in_memory(draw.value, x)
-        return compiled.Draw(draw.kind, value)
+            return compiled.Draw(draw.kind, as_in_memory(draw.value, x))
+        return compiled.Draw(draw.kind, draw.value.reshape(list(shape)))
 
     def kept(self, x, p):
         """The mask of a dropout: one where an element is kept."""

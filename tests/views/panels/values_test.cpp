@@ -173,6 +173,9 @@ void ValuesTest::V9_aCommandLeadsToTheLargestElement() {
   const auto* bad = f.window().findChild<QAction*>(QStringLiteral("action-nan-element"));
   QVERIFY(!bad->isEnabled());
   QVERIFY2(bad->toolTip().contains(QStringLiteral("finite")), qPrintable(bad->toolTip()));
+  auto* largest = f.window().findChild<QAction*>(QStringLiteral("action-largest-element"));
+  f.window().findChild<QDockWidget*>(QStringLiteral("dock-values"))->close();
+  QTRY_VERIFY2(!largest->isEnabled(), "of what is not in sight there is no largest element");
 }
 
 void ValuesTest::G12_aHistogramOfTheWholeRangeOfDoublesNamesItsEdges() {
