@@ -1,6 +1,7 @@
-# ccache, jemalloc and mold where they are installed: they only save time, the build is the same without.
+# ccache, jemalloc and mold where they are installed: they only save time, the build is the same without. Commands that are listed for editors and clang-tidy
+# name the compiler alone.
 find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_EXPORT_COMPILE_COMMANDS)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
   # The compiler takes an eighth less time with this allocator and huge pages. For compilers alone: a sanitizer wants to be loaded first.
   find_library(JEMALLOC_LIBRARY NAMES libjemalloc.so.2)
