@@ -59,7 +59,7 @@ Decision decide(const Report& report, bool strict) {
 
 int exitCode(Verdict verdict) { return verdict == Verdict::pass ? 0 : verdict == Verdict::fail ? 1 : 2; }
 
-int exitCode(const std::vector<Verdict>& verdicts) {
+int worstExitCode(const std::vector<Verdict>& verdicts) {
   if (std::ranges::find(verdicts, Verdict::fail) != verdicts.end()) return exitCode(Verdict::fail);
   if (std::ranges::find(verdicts, Verdict::notPossible) != verdicts.end()) return exitCode(Verdict::notPossible);
   return exitCode(Verdict::pass);

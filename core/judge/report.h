@@ -43,7 +43,7 @@ Decision decide(const Report& report, bool strict = false);
 /// 0 for a pass, 1 for a fault, 2 where it is not possible.
 int exitCode(Verdict verdict);
 /// Of several: 1 where one fails, else 2 where one is not possible, else 0.
-int exitCode(const std::vector<Verdict>& verdicts);
+int worstExitCode(const std::vector<Verdict>& verdicts);
 
 /// "h.weight and 3 more": two names at most, the rest counted.
 std::string namesText(const std::vector<std::string>& names);

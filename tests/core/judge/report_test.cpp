@@ -41,9 +41,9 @@ TEST(Judge, AFaultOutweighsWhatWasNotJudged) {
 }
 
 TEST(Judge, ExitCodesOfSeveralAreTheWorst) {
-  EXPECT_EQ(exitCode({Verdict::pass, Verdict::notPossible}), 2);
-  EXPECT_EQ(exitCode({Verdict::notPossible, Verdict::fail, Verdict::pass}), 1);
-  EXPECT_EQ(exitCode({Verdict::pass}), 0);
+  EXPECT_EQ(worstExitCode({Verdict::pass, Verdict::notPossible}), 2);
+  EXPECT_EQ(worstExitCode({Verdict::notPossible, Verdict::fail, Verdict::pass}), 1);
+  EXPECT_EQ(worstExitCode({Verdict::pass}), 0);
 }
 
 TEST(Judge, TextSaysTheWorstFirstWithWhatToDo) {
