@@ -183,7 +183,9 @@ PickleValue PickleTensors::call(const Pickle& pickle, std::uint32_t calleeIndex,
     return member;
   }
   if (callee.text != orderedDict && record_.opaque) return opaque(pickle, calleeIndex, argumentsIndex);
-  if (callee.text != orderedDict) fail("a call of " + callee.text);
+  if (callee.text != orderedDict)
+    fail("a call of " + callee.text +
+         "; only tensors and plain containers are read: save a state dict, or safetensors");
   PickleValue dict;
   dict.kind = Kind::dict;
   if (arguments.items.empty()) return dict;
