@@ -19,7 +19,6 @@ from support import TOP, run
 
 PAGES = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md")])
 SAMPLES = TOP / "resources" / "samples"
-TOPS = ("app", "views", "python", "cmake", "resources", "scripts", "tests")  # folders that the map names; all else is below core/
 BLOCK = re.compile(r"(?P<before>[^\n]*\n)?^(?P<indent> *)```(?P<kind>\w*)\n(?P<body>.*?)^ *```", re.M | re.S)
 
 
@@ -217,60 +216,6 @@ class Links(unittest.TestCase):
         text = (TOP / "docs" / "commands.md").read_text()
         for schema in (TOP / "docs").glob("*.schema.json"):
             self.assertIn(schema.name, text)
-
-    def test_files_that_the_architecture_names_exist(self):
-        """Paths are below core/ unless they name another folder of the tree; a bare name is in the folder of the name before it."""
-        text = (TOP / "docs" / "architecture.md").read_text()
-        for row in text.split("## Where is it?")[1].split("\n## ")[0].splitlines():
-            folder = TOP / "core"
-            for path in re.findall(r"`([\w./*-]+)`", row.split("|")[2] if row.count("|") > 2 else ""):
-                if not re.search(r"[./]", path):
-                    continue
-                top = TOP if path.split("/")[0] in TOPS else TOP / "core"
-                with self.subTest(path=path, row=row):
-                    found = top / path if "/" in path else folder / path
-                    self.assertTrue(list(found.parent.glob(found.name)) if found.name else found.is_dir())
-                    folder = found.parent
-
-    def test_names_that_the_architecture_gives_are_in_their_files(self):
-        """Names in brackets are in the file to their left, or in its header or source; `NAME` in `FILE` says the same."""
-        text = (TOP / "docs" / "architecture.md").read_text()
-        found = 0
-        for row in text.split("## Where is it?")[1].split("\n## ")[0].splitlines():
-            if row.count("|") <= 2:
-                continue
-            cell, folder, places = row.split("|")[2], TOP / "core", []
-            for path, in_brackets in re.findall(r"`([\w.*-]*[./][\w./*-]*)`(?: \(([^()]*)\))?", cell):
-                top = TOP if path.split("/")[0] in TOPS else TOP / "core"
-                file = top / path if "/" in path else folder / path
-                folder = file.parent
-                places += [(name, file) for name in re.findall(r"`(\w+)`", in_brackets)]
-            places += [(name, TOP / "core" / path) for name, path in re.findall(r"`(\w+)` in `([\w./]+)`", cell)]
-            for name, file in places:
-                found += 1
-                with self.subTest(name=name, file=file, row=row):
-                    twins = [twin for twin in {file, file.with_suffix(".h"), file.with_suffix(".cpp")} if twin.is_file()]
-                    self.assertTrue(any(re.search(rf"\b{name}\b", twin.read_text()) for twin in twins))
-        self.assertGreater(found, 20)
-
-    def test_H7_the_architecture_is_short(self):
-        self.assertLessEqual(len((TOP / "docs" / "architecture.md").read_text().split()), 3500)
-
-    def test_decisions_have_a_number_each_and_a_line_in_the_index(self):
-        folder = TOP / "docs" / "decisions"
-        index = (folder / "index.md").read_text()
-        pages = sorted(page.name for page in folder.glob("[0-9]*.md"))
-        self.assertEqual(len({name[:3] for name in pages}), len(pages), "two pages have one number")
-        self.assertEqual([name for name in pages if f"]({name})" not in index], [])
-
-    def test_the_readme_is_short(self):
-        self.assertLess(len((TOP / "README.md").read_text().splitlines()), 120)
-
-
-class Messages(unittest.TestCase):
-    def test_the_page_of_messages_is_that_of_the_sources(self):
-        result = subprocess.run([sys.executable, TOP / "scripts" / "messages", "--check"], capture_output=True, text=True)
-        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 def add_pages():

@@ -162,14 +162,6 @@ class Everywhere(Case):
         for command in ("numbers", "shrink", "compare", *window):
             self.assertRegex(support.run(*command.split(), "--help").stdout, "(?m)^  --device(-b)? TEXT", command)
 
-    def test_G11_the_page_names_these_commands(self):
-        page = (support.TOP / "docs" / "gpu.md").read_text()
-        listed = re.search(r"It goes with every subcommand that derives or\s+runs: (.*?)\(", page, re.S)[1]
-        listed = set(re.findall(r"`([a-z ]+)`", listed)) - (set() if "\n  picture " in support.run("help").stdout else {"picture"})
-        subcommands = lambda *of: re.findall(r"^  (\w[\w-]*)\s", support.run("help", *of).stdout.split("Subcommands:")[1], re.M)
-        every = set(subcommands()) | {f"pipeline {name}" for name in subcommands("pipeline")}
-        self.assertEqual({name for name in every if re.search("(?m)^  --device(-b)? TEXT", support.run(*name.split(), "--help").stdout)}, listed)
-
     def test_G11_nothing_is_warned_of(self):
         result = subprocess.run([support.PROGRAM, "check", str(self.MODEL), "--device", "cuda"], capture_output=True, text=True, timeout=300,
                                 env={**support.environment(), "LD_LIBRARY_PATH": str(PLAYED)})
